@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.leaderboard import Board
+    from mdbench.reports.leaderboard import Leaderboard
 
 _NAMES_A_LINE, _LEGEND_LINE = 5, 18
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -103,8 +103,8 @@ class Reference:
     """The reference results of a data type; by protocol, where it is not strict."""
 
     data_type: str
-    board: Board
-    others: dict[str, Board]
+    board: Leaderboard
+    others: dict[str, Leaderboard]
     numbers: dict[str, int]
     folder: Path
     results: Sequence[Record] = ()

@@ -399,14 +399,14 @@ def data(
     ] = "strict",
 ) -> None:
     """Write the project's datasets as NPZ files as MDBench reads them, or look at your own."""
-    from mdbench.cli.workspace import FilesAsked, export_data
+    from mdbench.cli.workspace import DataOptions, export_data
     from mdbench.workspace import Workspace
 
     export_data(
         Workspace.find(),
         Console(highlight=False),
         data_type,
-        FilesAsked(out, dataset_path, context.args),
+        DataOptions(out, dataset_path, context.args),
         with_noise=with_noise,
         seed=seed,
         protocol=read_protocol("--protocol", protocol),
@@ -562,9 +562,9 @@ def predict(
     ),
 ) -> None:
     """Integrate the best equations found from a start of yours, or evaluate them."""
-    from mdbench.cli.results import PredictionAsked, predict_answer
+    from mdbench.cli.results import PredictionOptions, predict_answer
 
-    asked = PredictionAsked(start, until, points, given)
+    asked = PredictionOptions(start, until, points, given)
     predict_answer(
         what, asked, out, Console(highlight=False), folder=results, algorithm=algorithm or []
     )

@@ -27,7 +27,7 @@ from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 from mdbench.records import Measured, Record, Status
-from mdbench.reports.tables import ALARM, beaten, written
+from mdbench.reports.tables import ALARM, beaten, format_score
 from mdbench.reports.terminal import answers, failures, run_table, summary
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute, notify_at_end
@@ -234,7 +234,7 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
     if record.answered:
         shown = [spec for spec in metrics if spec is metrics[0] or spec.weighs]
         scores = "".join(
-            f"{spec.title} {written(spec, value)} "
+            f"{spec.title} {format_score(spec, value)} "
             for spec in shown
             if (value := record.metrics.get(spec.name)) is not None
         )

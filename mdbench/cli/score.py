@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.expressions.scores import Comparison
-    from mdbench.language_models.contamination import Probed
+    from mdbench.language_models.contamination import ProbeResult
     from mdbench.runs.study import ProbeOptions
 
 
@@ -130,7 +130,7 @@ def run_llm_probe(options: ProbeOptions, console: Console) -> int:
     from mdbench.runs.llm import run_probes
     from mdbench.workspace import Workspace
 
-    def report(one: Probed) -> None:
+    def report(one: ProbeResult) -> None:
         counts = "  ".join(f"{name} {one.right[name]}" for name in PROBES if name in one.right)
         recalled = "" if one.recalled is None else f"  recalled {one.recalled}"
         line = f"{one.dataset}  of {one.samples}: {counts}{recalled}"

@@ -239,7 +239,7 @@ def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
     return row
 
 
-class FilesAsked(NamedTuple):
+class DataOptions(NamedTuple):
     """The options of `data`: datasets written below `out`, or the user's at `path` described.
 
     `words` are options that only the data type has.
@@ -254,7 +254,7 @@ def export_data(
     workspace: Workspace,
     console: Console,
     data_type: str,
-    asked: FilesAsked,
+    asked: DataOptions,
     *,
     with_noise: bool,
     seed: int,

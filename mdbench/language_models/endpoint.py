@@ -23,14 +23,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from mdbench.errors import UsageError
-from mdbench.language_models.exchanges import Completion, Usage, dumped
-from mdbench.language_models.secrets import NO_KEY
+from mdbench.language_models.exchanges import NO_KEY, Completion, Usage, dumped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mdbench.language_models.exchanges import Exchange
-    from mdbench.language_models.secrets import Key
+    from mdbench.language_models.exchanges import Exchange, Key
 
 MOST_BYTES: Final = 2**22
 """Bytes of an answer."""

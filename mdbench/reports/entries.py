@@ -266,16 +266,16 @@ MOST_VALUES = 6
 UNKNOWN = "unknown"
 
 
-class Circumstance(NamedTuple):
+class RunCondition(NamedTuple):
     """A condition of the results: one value for all, or the list of its values."""
 
     name: str
     value: str
 
 
-def circumstances(
+def run_conditions(
     results: Iterable[Record], options: Mapping[str, Collection[str]] | None = None
-) -> list[Circumstance]:
+) -> list[RunCondition]:
     """Gather limits, seeds, machines, versions, runtimes, protocols, what was given, and studies.
 
     Where results differ, each value has the number of its results in brackets, the most
@@ -304,15 +304,15 @@ def circumstances(
     for name, read in readers.items():
         counts = Counter(read(one) or UNKNOWN for one in known)
         if set(counts) - {UNKNOWN, "none"}:
-            found.append(Circumstance(name, _listed(counts, numbers=name == "seeds")))
+            found.append(RunCondition(name, _listed(counts, numbers=name == "seeds")))
         if name == "protocol":
-            found += as_given(known, options or {})
+            found += given_options(known, options or {})
     return found
 
 
-def as_given(
+def given_options(
     results: Sequence[Record], options: Mapping[str, Collection[str]]
-) -> list[Circumstance]:
+) -> list[RunCondition]:
     """Return how methods were given their data: options of which each protocol has a usual value.
 
     Results of data types without such an option are left out.
@@ -323,7 +323,7 @@ def as_given(
             for key, usual in Protocol(one.protocol).usual.items():
                 if key in options.get(one.data_type, ()):
                     counts.setdefault(key, Counter())[str(one.options.get(key, usual))] += 1
-    return [Circumstance(key, _listed(each, numbers=False)) for key, each in counts.items()]
+    return [RunCondition(key, _listed(each, numbers=False)) for key, each in counts.items()]
 
 
 def _listed(counts: Counter[str], *, numbers: bool) -> str:

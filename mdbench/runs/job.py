@@ -91,12 +91,12 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     folder = slot.result_dir / "logs" / job.results
     log = folder / f"{job.file_name}_{one.key[:8]}.log"
     try:
-        outcome = _refused(one, task)
+        outcome = _unsupported(one, task)
         if outcome is None:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = slot.environments.get(method)
                 one.data_type.preload()
-            outcome = _tried(one, task, slot, prepared, watch=watch, log=log)
+            outcome = _run_with_retries(one, task, slot, prepared, watch=watch, log=log)
             slot.environments.record_unavailable(method, outcome)
             if slot.fresh_rooms:
                 outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}
@@ -162,7 +162,7 @@ def _relative(file: Path, folder: Path) -> str | None:
     return str(file.relative_to(folder)) if file.exists() else None
 
 
-def _refused(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
+def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
     spec = one.method.spec
     for limit in spec.limits:
         if limit.covers(one.job.data_type, one.job.dataset, task.dataset.dim):
@@ -191,7 +191,7 @@ def _not_finite(task: Task[Any]) -> str | None:
     return None
 
 
-def _tried(
+def _run_with_retries(
     one: ResolvedJob,
     task: Task[Any],
     slot: WorkerSlot,
@@ -208,7 +208,7 @@ def _tried(
         try:
             with watch.stopped():
                 worker = slot.worker(one, prepared)
-            outcome = _attempt(one, task, slot, worker, log)
+            outcome = _run_session(one, task, slot, worker, log)
             _check_llm_use(outcome)
         except UnavailableError as error:
             if not error.passing:
@@ -222,7 +222,7 @@ def _tried(
     return outcome
 
 
-def _attempt(
+def _run_session(
     one: ResolvedJob, task: Task[Any], slot: WorkerSlot, worker: Worker, log: Path
 ) -> JobResult:
     folder = worker.make_folder()

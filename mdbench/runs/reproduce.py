@@ -240,7 +240,7 @@ _OLD_SCORER = "scoring"
 
 
 @dataclass(frozen=True)
-class Rescored:
+class RescoredRecord:
     """A record before and after.
 
     Attributes
@@ -266,7 +266,7 @@ class Rescored:
         return {name: pair for name, pair in pairs.items() if not _same(*pair)}
 
 
-def rescored(record: Record, catalog: Catalog) -> Rescored:
+def rescored(record: Record, catalog: Catalog) -> RescoredRecord:
     """Score a record's answer by the scorer of today; where it does not suffice, return why.
 
     A job without an answer keeps its status, and gets the names of an answer's metrics.
@@ -274,15 +274,15 @@ def rescored(record: Record, catalog: Catalog) -> Rescored:
     try:
         after = _rescored(record, catalog)
     except _LeftError as left:
-        return Rescored(record, record, str(left))
+        return RescoredRecord(record, record, str(left))
     except MdbenchError as error:
-        return Rescored(record, record, error.message)
-    return Rescored(record, after)
+        return RescoredRecord(record, record, error.message)
+    return RescoredRecord(record, after)
 
 
-def all_rescored(
+def rescore_all(
     records: Iterable[Record], workspace: Workspace, n_jobs: int
-) -> Iterator[Rescored]:
+) -> Iterator[RescoredRecord]:
     """Judge the answers of many records, in their order, in processes of their own.
 
     Parameters
@@ -306,7 +306,7 @@ def all_rescored(
     return chain.from_iterable(done)
 
 
-def _piece_rescored(records: tuple[Record, ...], workspace: Workspace) -> list[Rescored]:
+def _piece_rescored(records: tuple[Record, ...], workspace: Workspace) -> list[RescoredRecord]:
     catalog = _catalog(workspace)
     return [rescored(record, catalog) for record in records]
 

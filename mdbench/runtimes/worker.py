@@ -178,9 +178,9 @@ class Worker(ABC):
         root = self._root()
         if root is None:
             return False
-        stopped, all_stand = processes.pause_job(root)
+        stopped, all_stopped = processes.pause_job(root)
         self._paused |= stopped
-        return all_stand
+        return all_stopped
 
     def is_paused(self) -> bool:
         """Whether none of the job's processes runs."""
