@@ -260,7 +260,7 @@ class Data:
     dim
         The number of equations.
     truth
-        The true right-hand sides; None where nobody knows them.
+        The true right-hand sides; None where they are unknown.
     views
         What methods may be given, by the view's name; made when it is looked at.
     """

@@ -252,7 +252,7 @@ def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
 
 
 def read_results(folder: Path, named: Path | None = None) -> Sequence[Record]:
-    """Return the results of a folder or a bundle that stand.
+    """Return the results of a folder or a bundle that count.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def changes(
     Parameters
     ----------
     before, after
-        Those that stand, of all data types.
+        Those that count, of all data types.
     known
         The metrics of each data type; those of another one are made of what its records hold.
     across

@@ -159,7 +159,7 @@ def marked(specs: Iterable[MetricSpec]) -> list[MetricSpec]:
 def best_mark(
     specs: Iterable[MetricSpec], values: Mapping[str, Value]
 ) -> tuple[MetricSpec | None, bool]:
-    """Return the first flag with a mark that holds, and whether nobody knows of one of them."""
+    """Return the first flag with a mark that holds, and whether one of them is unknown."""
     flags = marked(specs)
     held = (spec for spec in flags if values.get(spec.name) == 1)
     return next(held, None), any(values.get(spec.name, 0) is None for spec in flags)
@@ -183,7 +183,7 @@ def specs_of(
 ) -> dict[str, tuple[MetricSpec, ...]]:
     """Return the metrics of each data type, the primary one first.
 
-    Of a data type that nobody knows here they are made of the names that are found: the lower
+    For an unknown data type they are made of the names that are found: the lower
     the better, and the first is primary.
     """
     found: dict[str, dict[str, set[str]]] = defaultdict(dict)

@@ -103,7 +103,7 @@ def systems_table(
     snr_db
         The noise level.
     published
-        A paper's tables; their entries are for clean data, and stand nowhere else.
+        A paper's tables; their entries are for clean data only.
     """
     grid = board.grid(snr_db)
     head = ["system", "floor"]

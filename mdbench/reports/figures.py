@@ -225,7 +225,7 @@ def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure
         f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
     )
     caption += f"and a better {primary.title} than one on it. References are not part of it. "
-    caption += "Marks that would lie on each other stand side by side."
+    caption += "Marks that would overlap are side by side."
     return Figure(title, caption, plot.render())
 
 

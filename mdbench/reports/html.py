@@ -70,7 +70,7 @@ def page(
     Parameters
     ----------
     results
-        Those that stand, of all data types.
+        Those that count, of all data types.
     boards
         The comparisons of them, by data type.
     title

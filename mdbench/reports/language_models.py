@@ -45,7 +45,7 @@ class ModelUsage(NamedTuple):
     money
         Of all jobs; None where no price was given.
     seconds
-        The median that the model took for a job; None where nobody knows.
+        The median that the model took for a job; None where it is unknown.
     spent
         The share of jobs that wanted more than their budget.
     """

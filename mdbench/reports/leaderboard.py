@@ -236,7 +236,7 @@ def boards(
     Parameters
     ----------
     results
-        Those that stand.
+        Those that count.
     kinds
         What is known of the methods; others are of the family ``other``.
     specs
@@ -311,7 +311,7 @@ def _losses(
     for one in ones:
         value = one.values.get(primary.name)
         if not one.attempted or (one.answered and not isinstance(value, int | float)):
-            continue  # undecided: nobody knows
+            continue  # undecided
         loss = math.inf
         if one.answered and isinstance(value, int | float):
             loss = primary.loss(raised(value, floors[one.case], primary))

@@ -206,7 +206,7 @@ class LiveServer(ThreadingHTTPServer):
     Attributes
     ----------
     token
-        What has to stand in the address; empty on a loopback address.
+        What has to be in the address; empty on a loopback address.
     url
         Where the page is.
 

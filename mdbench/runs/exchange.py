@@ -115,10 +115,10 @@ class PausedJob:
         try:
             over = False
             while not over:
-                stood = self._worker.pause()
+                stopped = self._worker.pause()
                 since = time.monotonic()
                 over = self._over.wait(_CHECK_SECONDS)
-                if stood and self._worker.is_paused():
+                if stopped and self._worker.is_paused():
                     self.seconds += time.monotonic() - since
         finally:
             self._worker.resume()

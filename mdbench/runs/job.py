@@ -73,7 +73,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     """Do a job in a slot, and return what makes its record; whatever the method does, there is one.
 
     The record is made by a function, which may be called from another thread while the slot
-    does its next job: what it takes to judge an answer is no time of the method's.
+    does its next job: scoring an answer takes no time of the method's.
 
     Raises
     ------

@@ -162,7 +162,7 @@ def pause_job(root: int) -> tuple[set[int], bool]:
     Returns
     -------
     tuple of set of int and bool
-        The processes that were stopped now, and whether all stand: not so where one may not be
+        The processes stopped now, and whether all are stopped: not so where one may not be
         signalled, or goes on for half a second.
     """
     end = time.monotonic() + _STOP_SECONDS
