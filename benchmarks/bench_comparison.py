@@ -1,4 +1,4 @@
-"""How long it takes to draw SRSD's problems, and to compare equations of about 30 nodes.
+"""Time to draw SRSD's problems, and to compare equations of about 30 nodes.
 
 Run as ``python benchmarks/bench_comparison.py [PAIRS]``.  The child process in which SymPy works
 is warm; no pair is compared twice, so that no answer is remembered.
@@ -124,7 +124,7 @@ def show(
 
 
 def cpu() -> float:
-    """Give the CPU time, in s, that children have used, ended ones too; in hundredths."""
+    """Return the CPU time, in s, that children have used, ended ones too; in hundredths."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = ended.ru_utime + ended.ru_stime
     for child in srbench._children:  # noqa: SLF001 - not to be had otherwise

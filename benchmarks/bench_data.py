@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def cpu_seconds(what: str, act: Callable[[], object]) -> float:
-    """Print and give the CPU time of an act."""
+    """Print and return the CPU time of an act."""
     started = time.process_time()
     act()
     seconds = time.process_time() - started

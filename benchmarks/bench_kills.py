@@ -20,7 +20,7 @@ from typing import Any
 
 from throwaway import ADAPTER, Silent
 
-from mdbench.authoring.methods import make_method
+from mdbench.authoring.check import make_method
 from mdbench.backends.local import LocalBackend
 from mdbench.records import RecordStore, comparable
 from mdbench.runs.execute import execute
@@ -116,7 +116,7 @@ def run(place: Workspace, runtime: str, results: Path) -> None:
 
 
 def records(results: Path) -> dict[str, Any]:
-    """Give what must be equal of the newest record of each job."""
+    """Return what must be equal in the newest record of each job."""
     found = RecordStore(results / "sleeps-ode.jsonl").latest()
     return {key: comparable(record) for key, record in found.items()}
 

@@ -1,4 +1,4 @@
-"""How long ``mdbench plan`` takes, and how much memory, where there are many records.
+"""Time and memory of ``mdbench plan`` where there are many records.
 
 The records are copies of one real record with the keys of the plan's jobs.  Usage:
 

@@ -1,4 +1,4 @@
-"""What the true equations of the 14 PDE systems score on clean data: as published, and today.
+"""Scores of the true equations of the 14 PDE systems on clean data: as published, and today.
 
 Run as ``python benchmarks/pde_floors.py [SYSTEM ...]``, with OMP_NUM_THREADS=1 to count one thread.
 The floor is the NMSE of the true right-hand sides on what is scored of the last fifth of the
@@ -81,7 +81,7 @@ def load(source: Source[PdeDataset], system: str, protocol: Protocol) -> PdeData
 
 
 def states(data: PdeDataset) -> tuple[list[float], float]:
-    """Give the floor of each state, and the least part that a true term has of a derivative."""
+    """Return the floor of each state, and the least part that a true term has of a derivative."""
     columns, targets = clean_test(data, Protocol.STRICT)
     scored = inner_samples(targets.shape[:-1], data.clean)
 

@@ -104,7 +104,7 @@ def run(
 
 
 class _Listener:
-    """Passes on the messages of a run, one line of text each."""
+    """Observer of a run that passes on its messages, one line of text each."""
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say
@@ -260,7 +260,7 @@ class Data:
     dim
         The number of equations.
     truth
-        The true right-hand sides; None where nobody knows them.
+        The true right-hand sides; None where they are unknown.
     views
         What methods may be given, by the view's name; made when it is looked at.
     """

@@ -169,7 +169,7 @@ class _DaskRun:
         """Do all jobs, and return whether the user interrupted it."""
         try:
             self._check_nodes()
-            self._client.subscribe_topic(self._topic, self._hear)
+            self._client.subscribe_topic(self._topic, self._on_event)
             self._hand_over()
         except KeyboardInterrupt:
             self._work.observer.message("Stopping: the jobs that are running are ended.")
@@ -268,7 +268,7 @@ class _DaskRun:
             self._by_key[one.key] = handed
         future.add_done_callback(self._ended.put)
 
-    def _hear(self, event: tuple[float, Any]) -> None:
+    def _on_event(self, event: tuple[float, Any]) -> None:
         """Handle the message that a job has begun."""
         key = event[1]
         with self._lock:

@@ -162,7 +162,7 @@ class ClusterNode:
         self.slot.has_next = True
 
     def prepare(self, methods: Sequence[str]) -> list[str]:
-        """Make the environments of methods; give what went wrong."""
+        """Make the environments of methods; return what went wrong."""
         troubles = []
         for name in methods:
             try:
@@ -172,7 +172,7 @@ class ClusterNode:
         return troubles
 
     def do(self, job: JobSpec) -> Record:
-        """Do a job, and give its record.
+        """Do a job, and return its record.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class NodeProcess:
         return troubles
 
     def do(self, job: JobSpec) -> bytes:
-        """Do a job, and give the line of its record.
+        """Do a job, and return the line of its record.
 
         Raises
         ------

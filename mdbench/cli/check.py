@@ -14,8 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from mdbench import datatypes
-from mdbench.authoring.methods import check_method
-from mdbench.authoring.truths import check_truths, read_wrong_answers
+from mdbench.authoring.check import check_method, check_truths, read_wrong_answers
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import UsageError
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from mdbench.authoring.truths import TruthCheck
+    from mdbench.authoring.check import TruthCheck
     from mdbench.datatypes.base import DataType, Source
     from mdbench.workspace import Workspace
 

@@ -73,7 +73,7 @@ RuntimeName = Annotated[
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command line and give its exit status, an `Exit`."""
+    """Run one command line and return its exit status, an `Exit`."""
     given = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, TextIOWrapper):  # names such as rössler on a terminal without UTF-8
         sys.stdout.reconfigure(errors="replace")
@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _where_to_look(given: list[str]) -> str:
-    """Name the help that fits what was typed."""
+    """Return which help fits what was typed."""
     verbs = typer.main.get_command(app).list_commands(None)  # type: ignore[attr-defined]
     if given and given[0] in verbs:
         return f"To see all options: mdbench {given[0]} --help"
@@ -180,7 +180,7 @@ def rescore(
     ] = False,
     n_jobs: NJobs = None,
 ) -> int:
-    """Return records the scores of this version, from their answers; no method is run."""
+    """Score the answers of records again by this version's scorer; no method is run."""
     from mdbench.cli.results import rescore_files
 
     console = Console(highlight=False)
@@ -261,7 +261,7 @@ def probe(json: Json = False) -> None:
 @with_options_of(ProbeOptions)
 def llm_probe(options: ProbeOptions) -> int:
     """Ask a language model what it knows of problems without data, and with others' data."""
-    from mdbench.cli.llm import run_llm_probe
+    from mdbench.cli.score import run_llm_probe
 
     return run_llm_probe(options, Console(highlight=False))
 
@@ -279,7 +279,7 @@ def llm_stub(
     ] = 0.0,
 ) -> int:
     """Serve as a language model that is none, to try a set-up; until it is interrupted."""
-    from mdbench.cli.llm import serve_stub
+    from mdbench.cli.score import serve_stub
 
     return serve_stub(mode, port, seed, answer, knows, Console(highlight=False))
 
@@ -287,7 +287,7 @@ def llm_stub(
 @app.command()
 def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None:
     """Make a method's folder that can be run as it is."""
-    from mdbench.authoring.methods import make_method
+    from mdbench.authoring.check import make_method
     from mdbench.workspace import Workspace
 
     workspace = Workspace.find()
@@ -399,14 +399,14 @@ def data(
     ] = "strict",
 ) -> None:
     """Write the project's datasets as NPZ files as MDBench reads them, or look at your own."""
-    from mdbench.cli.workspace import FilesAsked, export_data
+    from mdbench.cli.workspace import DataOptions, export_data
     from mdbench.workspace import Workspace
 
     export_data(
         Workspace.find(),
         Console(highlight=False),
         data_type,
-        FilesAsked(out, dataset_path, context.args),
+        DataOptions(out, dataset_path, context.args),
         with_noise=with_noise,
         seed=seed,
         protocol=read_protocol("--protocol", protocol),
@@ -562,9 +562,9 @@ def predict(
     ),
 ) -> None:
     """Integrate the best equations found from a start of yours, or evaluate them."""
-    from mdbench.cli.results import PredictionAsked, predict_answer
+    from mdbench.cli.results import PredictionOptions, predict_answer
 
-    asked = PredictionAsked(start, until, points, given)
+    asked = PredictionOptions(start, until, points, given)
     predict_answer(
         what, asked, out, Console(highlight=False), folder=results, algorithm=algorithm or []
     )
@@ -582,7 +582,7 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="The file.  Default: print.")
     ] = None,
 ) -> None:
-    """Return the results as tables for a paper."""
+    """Print or write the results as tables for a paper."""
     from mdbench.cli.report import export_tables
 
     if latex == markdown:

@@ -34,10 +34,10 @@ from mdbench.runs.plan import jobs_at_a_time
 from mdbench.runs.reproduce import (
     RESULT,
     Agreement,
-    all_rescored,
     compare_records,
     differences,
     plans_of,
+    rescore_all,
 )
 from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.base import open_runtime
@@ -147,7 +147,7 @@ _MOST_EVALUATIONS = 2_000_000
 
 
 @dataclass(frozen=True)
-class PredictionAsked:
+class PredictionOptions:
     """The options of a prediction, as they were typed.
 
     Attributes
@@ -168,7 +168,7 @@ class PredictionAsked:
 
 def predict_answer(
     what: str | None,
-    asked: PredictionAsked,
+    asked: PredictionOptions,
     out: Path,
     console: Console,
     *,
@@ -212,7 +212,7 @@ def predict_answer(
 
 
 def _integrated(
-    one: Record, system: AnswerNames, asked: PredictionAsked, console: Console
+    one: Record, system: AnswerNames, asked: PredictionOptions, console: Console
 ) -> tuple[list[str], Array]:
     inputs = [name for name in system.others if name in one.names.values()]
     if other := [name for name in system.others if name not in inputs]:
@@ -253,7 +253,7 @@ def _integrated(
     return ["t", *system.states], rows
 
 
-def _times(asked: PredictionAsked, inputs: Sequence[str]) -> tuple[Array, Mapping[str, Array]]:
+def _times(asked: PredictionOptions, inputs: Sequence[str]) -> tuple[Array, Mapping[str, Array]]:
     if asked.given is not None:
         if asked.until is not None:
             raise UsageError("--until and --given both set the times.", "Give one of them.")
@@ -301,7 +301,9 @@ def _start(text: str | None, system: AnswerNames) -> Array:
     return np.array([found[name] for name in system.states])
 
 
-def _evaluated(one: Record, system: AnswerNames, asked: PredictionAsked) -> tuple[list[str], Array]:
+def _evaluated(
+    one: Record, system: AnswerNames, asked: PredictionOptions
+) -> tuple[list[str], Array]:
     if asked.given is None:
         raise UsageError(
             f"The equations of {one.dataset} give {', '.join(system.states)}, and no rates.",
@@ -439,7 +441,7 @@ class _Tally:
     def change(self, records: Sequence[Record]) -> Iterator[Record]:
         """Score records."""
         jobs = self._n_jobs or _worth_starting(len(records))
-        for done in all_rescored(records, self._workspace, jobs):
+        for done in rescore_all(records, self._workspace, jobs):
             self._count += 1
             self._left.update([done.left] if done.left else [])
             self._changed.update(list(done.changes))

@@ -27,7 +27,7 @@ from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 from mdbench.records import Measured, Record, Status
-from mdbench.reports.tables import ALARM, beaten, written
+from mdbench.reports.tables import ALARM, beaten, format_score
 from mdbench.reports.terminal import answers, failures, run_table, summary
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute, notify_at_end
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from mdbench.cli.options import ParsedArgs
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.runs.execute import Summary
     from mdbench.runs.forecast import CostEstimate, Forecast
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
@@ -62,7 +61,7 @@ LARGEST_TABLE = 400
 
 
 def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
-    """Plan, execute and show; gives the exit status.
+    """Plan, execute and show; return the exit status.
 
     Parameters
     ----------
@@ -95,7 +94,14 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
             many = len(result.records) > LARGEST_TABLE
             records = [_light(record) if many else record for record in result.records]
             _show_end(records, plan, console)
-        _show_left(result, plan, console)
+        for file in plan.files.values():
+            console.print(f"Results: {escape(str(file))}", soft_wrap=True)
+        if result.left:
+            console.print(
+                f"[yellow]{result.left} of {counted(len(plan.jobs), 'job')} left.[/] "
+                "The same command goes on from here.",
+                soft_wrap=True,
+            )
     if result.interrupted:
         return Exit.INTERRUPTED
     return Exit.NOT_AS_WISHED if Status.UNAVAILABLE in found["statuses"] else Exit.DONE
@@ -200,9 +206,12 @@ class Display:
             new = [each for each in remarks if each not in self._shown]
             self._shown.update(new)
         metrics = self._catalog.data_type(job.data_type).metrics
+        parts = [job.algorithm, job.dataset]  # and what sets it apart from others of the run
+        parts += [job.noise] * self._many_levels + [f"seed {job.seed}"] * self._many_seeds
+        name = " · ".join(parts)
         self._progress.console.print(
             f"[dim]{count:>{len(str(self._to_run))}}/{self._to_run}[/] "
-            f"{escape(self._name(job))}  {_result(record, metrics)}",
+            f"{escape(name)}  {_result(record, metrics)}",
             soft_wrap=True,
         )
         for dataset, remark in new:
@@ -210,15 +219,6 @@ class Display:
         if self._task is not None:
             self._progress.advance(self._task)
         self._describe()
-
-    def _name(self, job: JobSpec) -> str:
-        """Return a name that sets the job apart from the others of the run."""
-        parts = [job.algorithm, job.dataset]
-        if self._many_levels:
-            parts.append(job.noise)
-        if self._many_seeds:
-            parts.append(f"seed {job.seed}")
-        return " · ".join(parts)
 
     def _describe(self) -> None:
         if self._task is None:
@@ -234,7 +234,7 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
     if record.answered:
         shown = [spec for spec in metrics if spec is metrics[0] or spec.weighs]
         scores = "".join(
-            f"{spec.title} {written(spec, value)} "
+            f"{spec.title} {format_score(spec, value)} "
             for spec in shown
             if (value := record.metrics.get(spec.name)) is not None
         )
@@ -304,17 +304,6 @@ def _show_end(all_: Sequence[Record], plan: Plan, console: Console) -> None:
         console.print(summary(records, specs))
         if found := failures(records):
             console.print(found)
-
-
-def _show_left(result: Summary, plan: Plan, console: Console) -> None:
-    for file in plan.files.values():
-        console.print(f"Results: {escape(str(file))}", soft_wrap=True)
-    if result.left:
-        console.print(
-            f"[yellow]{result.left} of {counted(len(plan.jobs), 'job')} left.[/] "
-            "The same command goes on from here.",
-            soft_wrap=True,
-        )
 
 
 FORMAT = 1

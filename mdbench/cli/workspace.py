@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich import box
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from mdbench import datatypes, methods
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+    from rich.progress import Progress
 
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
@@ -105,6 +105,14 @@ def install_all(
         found = {name: methods.find(name, workspace.algorithms) for name in names}
     else:
         found = methods.discover(workspace.algorithms)
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     progress = Progress(
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
@@ -231,7 +239,7 @@ def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
     return row
 
 
-class FilesAsked(NamedTuple):
+class DataOptions(NamedTuple):
     """The options of `data`: datasets written below `out`, or the user's at `path` described.
 
     `words` are options that only the data type has.
@@ -246,7 +254,7 @@ def export_data(
     workspace: Workspace,
     console: Console,
     data_type: str,
-    asked: FilesAsked,
+    asked: DataOptions,
     *,
     with_noise: bool,
     seed: int,

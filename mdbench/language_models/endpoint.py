@@ -23,14 +23,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from mdbench.errors import UsageError
-from mdbench.language_models.exchanges import Completion, Usage, dumped
-from mdbench.language_models.secrets import NO_KEY
+from mdbench.language_models.exchanges import NO_KEY, Completion, Usage, dumped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mdbench.language_models.exchanges import Exchange
-    from mdbench.language_models.secrets import Key
+    from mdbench.language_models.exchanges import Exchange, Key
 
 MOST_BYTES: Final = 2**22
 """Bytes of an answer."""
@@ -319,7 +317,7 @@ class _DeadlineWatch:
     def over(
         self, connection: http.client.HTTPConnection, end: float, owner: object
     ) -> Iterator[threading.Event]:
-        """Watch over a call until the context ends; gives what is set where it was cut."""
+        """Watch over a call until the context ends; return what is set where it was cut."""
         call = _Call(connection, end, owner)
         with self._lock:
             self._calls[id(call)] = call

@@ -150,7 +150,7 @@ class _GoneError(Exception):
 
 
 def _body_of(connection: socket.socket) -> bytes:
-    """Read a request; give its body.
+    """Read a request; return its body.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def _body_of(connection: socket.socket) -> bytes:
 
 
 def _length(head: bytes) -> int:
-    """Read the head of a request; give the length of its body."""
+    """Read the head of a request; return the length of its body."""
     first, *lines = head.split(b"\r\n")
     request = _REQUEST.fullmatch(first)
     if request is None:

@@ -132,7 +132,7 @@ class Stub:
         self._thread.join()
 
     def take(self, request: dict[str, Any], headers: dict[str, str]) -> str:
-        """Note a request; give the mode in which it is answered."""
+        """Note a request; return the mode in which it is answered."""
         with self._lock:
             self.count += 1
             if self.keeps:

@@ -104,7 +104,7 @@ def _strict_json(value: Any) -> Any:
     return _encodable(value)
 
 
-# A record must be written whatever a method did, so these mend what JSON cannot hold.
+# A record must be written whatever a method did, so these replace what JSON cannot hold.
 Number: TypeAlias = Annotated[float, AfterValidator(_finite)] | None
 Text: TypeAlias = Annotated[str, BeforeValidator(_encodable)]
 Bounded: TypeAlias = Annotated[float, AfterValidator(_bounded)] | None

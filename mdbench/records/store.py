@@ -108,7 +108,7 @@ class RecordStore:
     def open_for_writing(
         self, each: Callable[[Record, int], object] | None = None
     ) -> Iterator[RecordWriter]:
-        """Open the file for this process alone, and mend a torn last line.
+        """Open the file for this process alone, and cut off a torn last line.
 
         Folders and the file are made if need be.  Where the file cannot be understood, nothing
         in it is changed.

@@ -253,7 +253,7 @@ def _add_study(parts: _Parts, path: Path, known: Iterable[str]) -> None:
 def _add_methods(
     parts: _Parts, records: Sequence[Record], methods: Mapping[str, Method]
 ) -> tuple[list[str], list[str]]:
-    """Add the folders that records were made with; give those kept, and those that differ."""
+    """Add the folders that records were made with; return those kept, and those that differ."""
     made_with: dict[str, set[tuple[object, object]]] = {}
     for record in records:
         pair = record.key_parts.get("adapter"), record.key_parts.get("environment")

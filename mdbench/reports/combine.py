@@ -138,7 +138,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     for row in rows:
         for name in row:
             groups.setdefault(name.partition(".")[0], {})[name] = None
-    for names in groups.values():  # parts of one object stand together
+    for names in groups.values():  # parts of one object are next to each other
         found.update(names)
     return list(found)
 

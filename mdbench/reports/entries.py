@@ -35,7 +35,7 @@ class Entry(NamedTuple):
     ----------
     values
         By name what the answer has, None where the scorer could not decide; without an answer
-        None for all that one would have been judged by.
+        None for all by which one would have been scored.
     floor
         Score of the truth by the primary metric, where that is known.
     speed
@@ -80,18 +80,21 @@ class CountedValues(NamedTuple):
 
 def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
     """Reduce a result to what is counted."""
-    judged = result.metrics if result.answered else result.judged_by
+    names = result.metrics if result.answered else result.judged_by
     return Entry(
         method=result.method,
         case=Case(result.system, result.snr_db, result.protocol),
         dim=result.dim,
         status=result.status,
-        values={spec.name: _read(spec, result) for spec in specs if spec.name in judged},
+        values={spec.name: _read(spec, result) for spec in specs if spec.name in names},
         floor=_six_digits(result.floor),
         wall_s=_six_digits(result.measured.wall_s),
         memory_mb=_six_digits(result.measured.peak_memory_mb),
         speed=result.measured.speed,
-        so_far=_so_far(result),
+        so_far=tuple(
+            (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
+            for each in result.measured.anytime
+        ),
     )
 
 
@@ -156,7 +159,7 @@ def marked(specs: Iterable[MetricSpec]) -> list[MetricSpec]:
 def best_mark(
     specs: Iterable[MetricSpec], values: Mapping[str, Value]
 ) -> tuple[MetricSpec | None, bool]:
-    """Return the first flag with a mark that holds, and whether nobody knows of one of them."""
+    """Return the first flag with a mark that holds, and whether one of them is unknown."""
     flags = marked(specs)
     held = (spec for spec in flags if values.get(spec.name) == 1)
     return next(held, None), any(values.get(spec.name, 0) is None for spec in flags)
@@ -180,7 +183,7 @@ def specs_of(
 ) -> dict[str, tuple[MetricSpec, ...]]:
     """Return the metrics of each data type, the primary one first.
 
-    Of a data type that nobody knows here they are made of the names that are found: the lower
+    For an unknown data type they are made of the names that are found: the lower
     the better, and the first is primary.
     """
     found: dict[str, dict[str, set[str]]] = defaultdict(dict)
@@ -210,13 +213,6 @@ def _plain(name: str, labels: set[str]) -> MetricSpec:
         )
     places: frozenset[Place] = frozenset({"board", "answer"})
     return MetricSpec(name=name, title=title, explanation="", digits=3, places=places)
-
-
-def _so_far(result: Record) -> tuple[tuple[float, Value], ...]:
-    return tuple(
-        (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
-        for each in result.measured.anytime
-    )
 
 
 def _read(spec: MetricSpec, result: Record) -> Value:
@@ -270,16 +266,16 @@ MOST_VALUES = 6
 UNKNOWN = "unknown"
 
 
-class Circumstance(NamedTuple):
+class RunCondition(NamedTuple):
     """A condition of the results: one value for all, or the list of its values."""
 
     name: str
     value: str
 
 
-def circumstances(
+def run_conditions(
     results: Iterable[Record], options: Mapping[str, Collection[str]] | None = None
-) -> list[Circumstance]:
+) -> list[RunCondition]:
     """Gather limits, seeds, machines, versions, runtimes, protocols, what was given, and studies.
 
     Where results differ, each value has the number of its results in brackets, the most
@@ -308,15 +304,15 @@ def circumstances(
     for name, read in readers.items():
         counts = Counter(read(one) or UNKNOWN for one in known)
         if set(counts) - {UNKNOWN, "none"}:
-            found.append(Circumstance(name, _listed(counts, numbers=name == "seeds")))
+            found.append(RunCondition(name, _listed(counts, numbers=name == "seeds")))
         if name == "protocol":
-            found += as_given(known, options or {})
+            found += given_options(known, options or {})
     return found
 
 
-def as_given(
+def given_options(
     results: Sequence[Record], options: Mapping[str, Collection[str]]
-) -> list[Circumstance]:
+) -> list[RunCondition]:
     """Return how methods were given their data: options of which each protocol has a usual value.
 
     Results of data types without such an option are left out.
@@ -327,7 +323,7 @@ def as_given(
             for key, usual in Protocol(one.protocol).usual.items():
                 if key in options.get(one.data_type, ()):
                     counts.setdefault(key, Counter())[str(one.options.get(key, usual))] += 1
-    return [Circumstance(key, _listed(each, numbers=False)) for key, each in counts.items()]
+    return [RunCondition(key, _listed(each, numbers=False)) for key, each in counts.items()]
 
 
 def _listed(counts: Counter[str], *, numbers: bool) -> str:

@@ -24,6 +24,7 @@ from mdbench.reports.tables import (
     Column,
     Table,
     cell,
+    format_score,
     interval,
     leaderboard_table,
     of_place,
@@ -32,7 +33,6 @@ from mdbench.reports.tables import (
     to_markdown,
     undecided,
     without_columns,
-    written,
 )
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
+    from mdbench.reports.comparison import Published, PublishedSets
     from mdbench.reports.entries import Entry
-    from mdbench.reports.leaderboard import Board, Grid
-    from mdbench.reports.published import Published, PublishedSets
+    from mdbench.reports.leaderboard import Grid, Leaderboard
 
 
-def markdown_tables(boards: Mapping[str, Board], published: Published | None = None) -> str:
+def markdown_tables(boards: Mapping[str, Leaderboard], published: Published | None = None) -> str:
     """Write for each data type its leaderboard, and a table of systems for each noise level.
 
     Parameters
@@ -70,13 +70,13 @@ def markdown_tables(boards: Mapping[str, Board], published: Published | None = N
     return "\n\n".join(parts) + "\n"
 
 
-def of_protocol(board: Board, protocol: str) -> Board:
+def of_protocol(board: Leaderboard, protocol: str) -> Leaderboard:
     """Keep the results under one protocol; what was compared with the others stays as it was."""
     entries = tuple(one for one in board.entries if one.case.protocol == protocol)
     return replace(board, entries=entries)
 
 
-def leaderboard_markdown(board: Board) -> str:
+def leaderboard_markdown(board: Leaderboard) -> str:
     """Return the leaderboard: the columns of the page that differ."""
     table = without_columns(
         leaderboard_table(board),
@@ -87,7 +87,7 @@ def leaderboard_markdown(board: Board) -> str:
 
 
 def systems_table(
-    board: Board, data_type: str, snr_db: float | None, published: Published | None = None
+    board: Leaderboard, data_type: str, snr_db: float | None, published: Published | None = None
 ) -> str:
     """Write what each method made of each system at one noise level.
 
@@ -103,7 +103,7 @@ def systems_table(
     snr_db
         The noise level.
     published
-        A paper's tables; their entries are for clean data, and stand nowhere else.
+        A paper's tables; their entries are for clean data only.
     """
     grid = board.grid(snr_db)
     head = ["system", "floor"]
@@ -119,7 +119,7 @@ def systems_table(
         floors = [entry.floor for entry in ones if entry.floor is not None]
         floor = median(floors) if floors else None
         high = f" {ALARM}" if is_high(floor, board.primary) else ""
-        line = [f"`{system}`", written(board.primary, floor) + high]
+        line = [f"`{system}`", format_score(board.primary, floor) + high]
         for method in grid.methods:
             line.append(_answer(board, grid.cell(system, method)))
             if method in with_published and published:
@@ -129,7 +129,7 @@ def systems_table(
     return to_markdown(text_table(head, lines, {"system"}))
 
 
-def found_table(board: Board) -> str:
+def found_table(board: Leaderboard) -> str:
     """Write at each noise level how many jobs have each mark, of how many; empty without any.
 
     What the scorer could not decide is not counted.
@@ -150,7 +150,7 @@ def found_table(board: Board) -> str:
     return to_markdown(text_table(head, lines, {"method"})) if flags else ""
 
 
-def published_table(board: Board, data_type: str, published: Published) -> str:
+def published_table(board: Leaderboard, data_type: str, published: Published) -> str:
     """Write how many systems have the first mark on clean data, here and in a paper's tables.
 
     Only methods and systems that both have are counted; empty where there are none.
@@ -228,7 +228,7 @@ def sets_table(
 
 
 def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -> str:
-    """Write means by method and by what follows the datasets' names, such as noise.
+    """Write means by method and by what is behind the datasets' names, such as noise.
 
     What the scorer could not decide is left out, and a job without an answer counts as the metric
     sets; where that is infinitely bad, so is the mean.
@@ -255,7 +255,7 @@ def _mean(ones: Iterable[Record], spec: MetricSpec) -> str:
     return rounded(sum(known) / len(known), 3) if known else NOTHING
 
 
-def cost_table(board: Board) -> str:
+def cost_table(board: Leaderboard) -> str:
     """Write the wall time and the peak memory of each method on each system, clean data."""
     grid = board.grid(None)
     lines = []
@@ -272,7 +272,7 @@ def cost_table(board: Board) -> str:
     return to_markdown(text_table(["system", *grid.methods], lines, {"system"}))
 
 
-def _answer(board: Board, entries: Sequence[Entry]) -> str:
+def _answer(board: Leaderboard, entries: Sequence[Entry]) -> str:
     if not entries:
         return ""
     sign = sign_of(board, entries)
@@ -282,7 +282,7 @@ def _answer(board: Board, entries: Sequence[Entry]) -> str:
     if sign in {"", UNDECIDED, *marks[:1]}:
         return sign or ""
     score, size = middle(entries, board.primary), middle(entries, board.weighs)
-    shown = UNDECIDED if score is None else written(board.primary, score)
+    shown = UNDECIDED if score is None else format_score(board.primary, score)
     return f"{shown}{'' if size is None else f' ({fixed(size)})'}{f' {sign}' if sign else ''}"
 
 
@@ -317,7 +317,7 @@ _GREEK = {
 """Unicode's names of letters, and TeX's."""
 
 
-def latex_tables(boards: Mapping[str, Board]) -> str:
+def latex_tables(boards: Mapping[str, Leaderboard]) -> str:
     r"""Write a leaderboard for each data type, and a table of systems for each noise level.
 
     A cell has the mark of the first flag, where it holds; otherwise it has the primary score (its
@@ -359,7 +359,7 @@ def _sign(sign: str) -> str:
     return f"U+{ord(sign):04X}"
 
 
-def _leaderboard(data_type: str, board: Board) -> str:
+def _leaderboard(data_type: str, board: Leaderboard) -> str:
     primary, others = board.primary, of_place(board, "brief")
     titles = [primary.title, "95 %", *(spec.title for spec in others)]
     head = ["method", "rank", *map(escape_latex, titles), "answers", "time (s)"]
@@ -438,7 +438,7 @@ def _rows(table: Table) -> list[str]:
     return [" & ".join(line) + r" \\" for line in lines]
 
 
-def _compared(board: Board, others: Sequence[MetricSpec]) -> dict[int, list[float | None]]:
+def _compared(board: Leaderboard, others: Sequence[MetricSpec]) -> dict[int, list[float | None]]:
     """Return the columns of a leaderboard that have a better end, lower being better."""
     found: dict[int, list[float | None]] = {1: [row.rank for row in board.rows]}
     for place, spec in {2: board.primary, **dict(enumerate(others, start=4))}.items():
@@ -459,7 +459,7 @@ def _label(*parts: str) -> str:
     return "tab:" + re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")
 
 
-def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
+def _systems(data_type: str, snr_db: float | None, board: Leaderboard) -> str:
     grid = board.grid(snr_db)
     methods = grid.methods
     first, *others = [f"{spec.title} ({spec.mark})" for spec in marked(board.known)] or [""]
@@ -480,7 +480,7 @@ def _systems(data_type: str, snr_db: float | None, board: Board) -> str:
     return _longtable(Table(columns, rows, caption=text), _label(data_type, noise_name(snr_db)))
 
 
-def _best(board: Board, grid: Grid, system: str) -> list[str]:
+def _best(board: Leaderboard, grid: Grid, system: str) -> list[str]:
     """Return the methods with the best score; none where one has the first mark."""
     first = [spec.mark for spec in marked(board.specs)][:1]
     own = [row.method for row in board.rows if not row.reference]
@@ -496,7 +496,7 @@ def _best(board: Board, grid: Grid, system: str) -> list[str]:
     return [method for method, loss in scores.items() if loss == min(scores.values())]
 
 
-def _cell(board: Board, entries: Sequence[Entry], *, bold: bool = False) -> str:
+def _cell(board: Leaderboard, entries: Sequence[Entry], *, bold: bool = False) -> str:
     sign = sign_of(board, entries) if entries else ""
     marks = [spec.mark for spec in marked(board.specs)]
     primary, score = board.primary, middle(entries, board.primary)
@@ -508,7 +508,7 @@ def _cell(board: Board, entries: Sequence[Entry], *, bold: bool = False) -> str:
     elif primary.scale == "log" and score > 0:
         shown = f"$10^{{{math.floor(math.log10(score))}}}$"
     else:
-        shown = _number(written(primary, score))
+        shown = _number(format_score(primary, score))
     shown = _bold(shown) if bold else shown
     shown = rf"\underline{{{shown}}}" if sign in marks else shown
     # Brackets behind a power of ten would read as a product.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
-    from mdbench.reports.leaderboard import Board
+    from mdbench.reports.leaderboard import Leaderboard
 
 
 SMALLEST, LARGEST = 1e-12, 1e6
@@ -45,7 +45,7 @@ class Figure:
     """Whether it is always of all results: the page hides it while a filter is chosen."""
 
 
-def figures(board: Board, numbers: Mapping[str, int]) -> list[Figure]:
+def figures(board: Leaderboard, numbers: Mapping[str, int]) -> list[Figure]:
     """Draw all figures for which there are numbers.
 
     Parameters
@@ -79,7 +79,7 @@ Values = dict[tuple[str, Any], list[float]]
 """By method and place along the horizontal axis."""
 
 
-def _values(spec: MetricSpec, board: Board) -> Values:
+def _values(spec: MetricSpec, board: Leaderboard) -> Values:
     """Gather what a metric comes to at each noise level, failures included where they count."""
     found: Values = defaultdict(list)
     if spec is board.primary:
@@ -99,7 +99,7 @@ def _values(spec: MetricSpec, board: Board) -> Values:
 
 
 def _by_noise(
-    spec: MetricSpec, board: Board, numbers: Mapping[str, int], order: Sequence[str]
+    spec: MetricSpec, board: Leaderboard, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
     share, mean = spec.aggregate == "share", spec.aggregate in {"share", "mean"}
     log = spec.scale == "log"
@@ -194,7 +194,7 @@ def _set_attributes(plot: Plot, page_data: Mapping[str, str], **more: bool) -> N
     }
 
 
-def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | None:
+def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure | None:
     primary, size = board.primary, board.weighs
     if size is None:
         return None
@@ -225,7 +225,7 @@ def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | Non
         f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
     )
     caption += f"and a better {primary.title} than one on it. References are not part of it. "
-    caption += "Marks that would lie on each other stand side by side."
+    caption += "Marks that would overlap are side by side."
     return Figure(title, caption, plot.render())
 
 
@@ -278,7 +278,7 @@ def pareto(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _time_by_dimension(
-    board: Board, numbers: Mapping[str, int], order: Sequence[str]
+    board: Leaderboard, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
     found: Values = defaultdict(list)
     for entry in board.entries:
@@ -303,7 +303,7 @@ def _time_by_dimension(
 
 
 def _quality_against_time(
-    board: Board, numbers: Mapping[str, int], order: Sequence[str]
+    board: Leaderboard, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
     """Draw what the best answers up to some time score; before the first there is none."""
     primary = board.primary
@@ -334,7 +334,7 @@ def _quality_against_time(
     return Figure(title, caption, svg, whole=True) if svg else None
 
 
-def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | None:
+def critical_difference(board: Leaderboard, numbers: Mapping[str, int]) -> Figure | None:
     """Draw mean ranks on a line; bars join methods closer than the critical difference."""
     test = board.friedman
     if test is None:
@@ -400,7 +400,7 @@ LONGEST = 32
 FAILED, MISSING = "✗", ""
 
 
-def sign_of(board: Board, entries: Sequence[Entry]) -> str | None:
+def sign_of(board: Leaderboard, entries: Sequence[Entry]) -> str | None:
     """Sum up one method on one case in a sign; None where the primary score shows more.
 
     With several seeds the most common kind of result is shown, the worse one of equals.
@@ -411,7 +411,7 @@ def sign_of(board: Board, entries: Sequence[Entry]) -> str | None:
     return max(kinds, key=lambda sign: (sign != MISSING, kinds.count(sign), order.index(sign)))
 
 
-def _sign(board: Board, one: Entry) -> str | None:
+def _sign(board: Leaderboard, one: Entry) -> str | None:
     if not one.answered:
         return FAILED if one.attempted else MISSING
     held, _ = best_mark(board.specs, one.values)
@@ -426,7 +426,7 @@ def middle(entries: Iterable[Entry], spec: MetricSpec | None) -> float | None:
     return median(numbers) if numbers else None
 
 
-def cell_of(board: Board, entries: Sequence[Entry]) -> tuple[str, str]:
+def cell_of(board: Leaderboard, entries: Sequence[Entry]) -> tuple[str, str]:
     """Sum up one method on one case: a class of the style sheet, and the text of the cell."""
     sign = sign_of(board, entries)
     alarm = ALARM if any(one.answered and one.alarms(board.known) for one in entries) else ""
@@ -453,7 +453,7 @@ def cell_of(board: Board, entries: Sequence[Entry]) -> tuple[str, str]:
     return f"off e{min(5, max(0, shade))}", f"{text.replace('-', '−')}{alarm}"
 
 
-def heat_map(board: Board, snr_db: float | None) -> str:
+def heat_map(board: Leaderboard, snr_db: float | None) -> str:
     """Draw methods against systems at one noise level."""
     grid = board.grid(snr_db)
     systems, methods = grid.systems, grid.methods

@@ -46,7 +46,7 @@ COVERAGE = 0.5
 """A method is ranked if it did at least this share of the cases that the busiest one did."""
 
 
-class Kind(NamedTuple):
+class MethodFacts(NamedTuple):
     """Facts of a method besides its results.
 
     A reference is given the truth; it is shown, and not ranked.  `origin` states whether a public
@@ -127,7 +127,7 @@ class Grid(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Board:
+class Leaderboard:
     """The comparison of methods on one data type.
 
     Attributes
@@ -228,15 +228,15 @@ class Board:
 
 def boards(
     results: Iterable[Record],
-    kinds: Mapping[str, Kind],
+    kinds: Mapping[str, MethodFacts],
     specs: Mapping[str, Sequence[MetricSpec]],
-) -> dict[str, Board]:
+) -> dict[str, Leaderboard]:
     """Compare methods on each data type, results in the order of reports.
 
     Parameters
     ----------
     results
-        Those that stand.
+        Those that count.
     kinds
         What is known of the methods; others are of the family ``other``.
     specs
@@ -255,8 +255,8 @@ def boards(
 
 
 def board(
-    entries: Iterable[Entry], kinds: Mapping[str, Kind], specs: Sequence[MetricSpec]
-) -> Board:
+    entries: Iterable[Entry], kinds: Mapping[str, MethodFacts], specs: Sequence[MetricSpec]
+) -> Leaderboard:
     """Compare methods.
 
     Parameters
@@ -287,11 +287,11 @@ def board(
     mean_ranks = dict(zip(ranked, found.mean_ranks, strict=True)) if found else {}
     rows = []
     for method, ones in by_method.items():
-        kind = kinds.get(method, Kind())
+        kind = kinds.get(method, MethodFacts())
         fit = {case: loss for case, loss in losses[method].items() if case not in unfit}
         row = _row(method, ones, kind, fit=fit, floors=floors, specs=specs)
         rows.append(replace(row, rank=mean_ranks.get(method), cases=len(losses[method])))
-    return Board(
+    return Leaderboard(
         specs=tuple(specs),
         rows=tuple(sorted(rows, key=lambda row: _place(row, primary))),
         unfit=unfit,
@@ -311,7 +311,7 @@ def _losses(
     for one in ones:
         value = one.values.get(primary.name)
         if not one.attempted or (one.answered and not isinstance(value, int | float)):
-            continue  # undecided: nobody knows
+            continue  # undecided
         loss = math.inf
         if one.answered and isinstance(value, int | float):
             loss = primary.loss(raised(value, floors[one.case], primary))
@@ -321,11 +321,11 @@ def _losses(
 
 def _ranked(
     losses: Mapping[str, Mapping[Case, float]],
-    kinds: Mapping[str, Kind],
+    kinds: Mapping[str, MethodFacts],
     unfit: Mapping[Case, float],
 ) -> tuple[tuple[str, ...], list[Case]]:
     """Choose who is ranked, and on what: the cases that all of them attempted."""
-    own = {m: cases for m, cases in losses.items() if not kinds.get(m, Kind()).reference}
+    own = {m: cases for m, cases in losses.items() if not kinds.get(m, MethodFacts()).reference}
     most = max((len(cases) for cases in own.values()), default=0)
     ranked = tuple(m for m, cases in own.items() if cases and len(cases) >= COVERAGE * most)
     if not ranked:
@@ -383,7 +383,7 @@ def _median(differences: Sequence[float]) -> float:
 def _row(
     method: str,
     ones: Sequence[Entry],
-    kind: Kind,
+    kind: MethodFacts,
     *,
     fit: Mapping[Case, float],
     floors: Mapping[Case, float | None],
@@ -451,7 +451,7 @@ class Category:
 
     name: str
     datasets: frozenset[str]
-    board: Board
+    board: Leaderboard
 
 
 def by_category(
@@ -462,7 +462,7 @@ def by_category(
     Parameters
     ----------
     groups
-        The datasets of each group; they may overlap.  What follows a dataset's name, such as
+        The datasets of each group; they may overlap.  What is behind a dataset's name, such as
         ``+noise=0.01``, belongs to it.
 
     Examples

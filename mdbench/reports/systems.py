@@ -29,7 +29,7 @@ from mdbench.expressions.printers import (
 )
 from mdbench.records import Record
 from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
-from mdbench.reports.tables import answer_cell, beaten, written
+from mdbench.reports.tables import answer_cell, beaten, format_score
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -83,7 +83,7 @@ def summary_line(result: Record, specs: Sequence[MetricSpec]) -> str:
     held, _ = best_mark(specs, result.metrics)
     shown = [spec for spec in specs if spec is specs[0] or spec.weighs]
     scores = [
-        f"{spec.title} {written(spec, value)}{_why_no_better(spec, specs, result)}"
+        f"{spec.title} {format_score(spec, value)}{_why_no_better(spec, specs, result)}"
         for spec in shown
         if not spec.mark and isinstance(value := result.metrics.get(spec.name), int | float)
     ]

@@ -24,13 +24,13 @@ from mdbench.reports.tables import (
     beaten,
     cell,
     cut_off,
+    format_score,
     interval,
     of_place,
     pooled,
     to_terminal,
     undecided,
     warning,
-    written,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import rich.table
 
     from mdbench.reports.entries import Aggregated
-    from mdbench.reports.leaderboard import Board, Row
+    from mdbench.reports.leaderboard import Leaderboard, Row
 
 STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
 NOTHING = "-"
@@ -159,7 +159,7 @@ def _of_beaten(specs: Sequence[MetricSpec], records: Sequence[Record]) -> str:
 
 def _floor(primary: MetricSpec, floor: float | None) -> Cell:
     """Return a floor, with a mark where it is high."""
-    text = NOTHING if floor is None else written(primary, floor)
+    text = NOTHING if floor is None else format_score(primary, floor)
     high = is_high(floor, primary)
     return Cell(f"{text}{ALARM * high}", style="yellow" if high else "")
 
@@ -169,7 +169,7 @@ def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
     if all(floor is None for floor in floors):
         return ""
     high = any(is_high(floor, primary) for floor in floors)
-    mark = f"; {ALARM} so high that scores mean little" if high else ""
+    mark = f"; {ALARM} high: scores mean little" if high else ""
     return f"floor: the score of the truth on the same test{mark}"
 
 
@@ -270,7 +270,7 @@ def _value(spec: MetricSpec, record: Record) -> str:
     if not record.answered or spec.name not in record.metrics:
         return NOTHING
     value = record.metrics[spec.name]
-    return UNDECIDED if value is None else written(spec, value)
+    return UNDECIDED if value is None else format_score(spec, value)
 
 
 def _mark(specs: Sequence[MetricSpec], record: Record) -> Cell:
@@ -296,7 +296,7 @@ def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:
 def _summed(spec: MetricSpec, found: Aggregated) -> str:
     if found.value is None or math.isinf(found.value):
         return NOTHING
-    return percent(found.value, "") if spec.mark else written(spec, found.value)
+    return percent(found.value, "") if spec.mark else format_score(spec, found.value)
 
 
 def _time(seconds: float | None) -> str:
@@ -307,13 +307,13 @@ MOST_WITH_INTERVAL = 3
 """Metrics besides the primary one with which its interval and memory still fit."""
 
 
-def leaderboards(boards: Mapping[str, Board]) -> Iterator[rich.table.Table]:
+def leaderboards(boards: Mapping[str, Leaderboard]) -> Iterator[rich.table.Table]:
     """Yield a table for each data type: the page's leaderboard, as far as 80 characters go."""
     for data_type, board in boards.items():
         yield to_terminal(_leaderboard(data_type, board))
 
 
-def _leaderboard(data_type: str, board: Board) -> Table:
+def _leaderboard(data_type: str, board: Leaderboard) -> Table:
     primary, others = board.primary, of_place(board, "brief")
     flags = [spec for spec in others if spec.mark]
     jobs = not flags or any(row.jobs != row.values[flags[0].name].of for row in board.rows)

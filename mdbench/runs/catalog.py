@@ -29,7 +29,7 @@ from mdbench.errors import DataError
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable
 
     from mdbench.datatypes.base import Dataset, DataType, Source, Task
     from mdbench.methods import Method
@@ -196,6 +196,7 @@ _MOST_FILES = 10_000
 """The user's files beyond which nothing is remembered."""
 _KEPT = 8
 """Contexts of a data type that are kept, the newest."""
+_PROCESSOR_LINES = ("model name", "flags", "Features")
 _SETTINGS = ("BLIS_", "MKL_", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_")
 
 
@@ -340,19 +341,13 @@ def _bench_hash() -> str:
     digest = hashlib.sha256()
     for file in sorted(_HERE.rglob("*.py")):
         digest.update(repr((str(file.relative_to(_HERE)), file.read_bytes())).encode())
-    for other in _surroundings():
-        digest.update(other.encode("utf-8", "surrogateescape") + b"\0")
-    return digest.hexdigest()
-
-
-def _surroundings() -> Iterator[str]:
-    yield f"{platform.python_version()} {platform.machine()} {platform.libc_ver()}"
-    yield from sorted(
-        each.name for each in Path(np.__file__).parent.parent.iterdir()
-    )  # names have the versions
-    yield from sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(_SETTINGS))
+    others = [f"{platform.python_version()} {platform.machine()} {platform.libc_ver()}"]
+    # Names of packages' folders have the versions.
+    others += sorted(each.name for each in Path(np.__file__).parent.parent.iterdir())
+    others += sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(_SETTINGS))
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        yield from sorted(
-            {line for line in lines if line.startswith(("model name", "flags", "Features"))}
-        )
+        others += sorted({line for line in lines if line.startswith(_PROCESSOR_LINES)})
+    for other in others:
+        digest.update(other.encode("utf-8", "surrogateescape") + b"\0")
+    return digest.hexdigest()

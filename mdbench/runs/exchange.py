@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Split, Task
     from mdbench.runs.spec import JobSpec
-    from mdbench.runtimes.base import JobFolder, Worker
+    from mdbench.runtimes.base import JobFolder
     from mdbench.runtimes.protocol import Describe, JobOrder, Message, Predict, Refit
+    from mdbench.runtimes.worker import Worker
 
 _M = TypeVar("_M", Fitted, Described, Predicted)
 
@@ -114,10 +115,10 @@ class PausedJob:
         try:
             over = False
             while not over:
-                stood = self._worker.pause()
+                stopped = self._worker.pause()
                 since = time.monotonic()
                 over = self._over.wait(_CHECK_SECONDS)
-                if stood and self._worker.is_paused():
+                if stopped and self._worker.is_paused():
                     self.seconds += time.monotonic() - since
         finally:
             self._worker.resume()

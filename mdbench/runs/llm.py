@@ -11,12 +11,11 @@ from mdbench import __version__
 from mdbench.datatypes.base import NO_OPTIONS
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UnavailableError, UsageError
-from mdbench.language_models.contamination import Probes, Subject, closest, probe
+from mdbench.language_models.contamination import ProbeReport, ProbeTarget, closest, probe
 from mdbench.language_models.conversation import Conversation, RefusedError
 from mdbench.language_models.endpoint import PAUSES, Endpoint, LiveResponder
-from mdbench.language_models.exchanges import SUFFIX, ExchangeLog, ExchangeReplay
+from mdbench.language_models.exchanges import SUFFIX, ExchangeLog, ExchangeReplay, read_key
 from mdbench.language_models.proxy import Proxy
-from mdbench.language_models.secrets import read_key
 from mdbench.runs.plan import select_names
 from mdbench.workspace import write_whole
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType, Source
-    from mdbench.language_models.contamination import Probed
+    from mdbench.language_models.contamination import ProbeResult
     from mdbench.language_models.conversation import Responder
     from mdbench.language_models.exchanges import LlmSettings
     from mdbench.runs.catalog import Catalog
@@ -151,10 +150,10 @@ _TABLE = "table"
 def run_probes(
     options: ProbeOptions,
     catalog: Catalog,
-    report: Callable[[Probed], None],
+    report: Callable[[ProbeResult], None],
     *,
     pauses: tuple[float, ...] = PAUSES,
-) -> tuple[Probes, Path]:
+) -> tuple[ProbeReport, Path]:
     """Ask about all problems that are named, and write the results into files.
 
     Parameters
@@ -193,7 +192,7 @@ def run_probes(
         else ExchangeReplay(_recording(access.replay, stem))
     )
     log = ExchangeLog(options.result_dir / FOLDER / f"{stem}{SUFFIX}")
-    found: list[Probed] = []
+    found: list[ProbeResult] = []
     with closing(access), closing(Conversation(responder, talk, log)) as conversation:
         subjects = [_subject(data_type, source, name, seed) for name in chosen]
         for subject in subjects:
@@ -211,7 +210,7 @@ def run_probes(
             found.append(one)
             report(one)
         asked = conversation.asked()
-    probes = Probes(
+    probes = ProbeReport(
         mdbench=__version__,
         model=talk.model,
         answered_by=asked.models,
@@ -231,9 +230,11 @@ def run_probes(
     return probes, file
 
 
-def _subject(data_type: DataType, source: Source, name: str, seed: int) -> Subject:  # type: ignore[type-arg]
+def _subject(data_type: DataType, source: Source, name: str, seed: int) -> ProbeTarget:  # type: ignore[type-arg]
     loaded = source.load(name, snr_db=None, seed=seed, protocol=Protocol.STRICT, options=NO_OPTIONS)
-    return Subject(name, data_type.task(loaded, _TABLE, Protocol.STRICT), source.background(name))
+    return ProbeTarget(
+        name, data_type.task(loaded, _TABLE, Protocol.STRICT), source.background(name)
+    )
 
 
 def _stem(options: ProbeOptions, talk: LlmSettings, chosen: list[str]) -> str:

@@ -321,7 +321,7 @@ def constant_score(
 
 @dataclass(frozen=True, eq=False)
 class ResolvedJob:
-    """A job with all that its names stand for; made once, and passed on.
+    """A job with all that its names refer to; made once, and passed on.
 
     Attributes
     ----------
@@ -422,7 +422,7 @@ def resolve_jobs(plan: Plan, runtime: Runtime) -> list[ResolvedJob]:
 
 
 def _all_of(errors: list[DataError]) -> DataError:
-    """Return one error with the messages of all, so that they can be mended in one go."""
+    """Return one error with the messages of all, so that they can be corrected at once."""
     if len(errors) == 1:
         return errors[0]
     lines = "".join(f"\n  {error.message}" for error in errors[:MOST_SHOWN])

@@ -240,7 +240,7 @@ _OLD_SCORER = "scoring"
 
 
 @dataclass(frozen=True)
-class Rescored:
+class RescoredRecord:
     """A record before and after.
 
     Attributes
@@ -266,7 +266,7 @@ class Rescored:
         return {name: pair for name, pair in pairs.items() if not _same(*pair)}
 
 
-def rescored(record: Record, catalog: Catalog) -> Rescored:
+def rescored(record: Record, catalog: Catalog) -> RescoredRecord:
     """Score a record's answer by the scorer of today; where it does not suffice, return why.
 
     A job without an answer keeps its status, and gets the names of an answer's metrics.
@@ -274,21 +274,21 @@ def rescored(record: Record, catalog: Catalog) -> Rescored:
     try:
         after = _rescored(record, catalog)
     except _LeftError as left:
-        return Rescored(record, record, str(left))
+        return RescoredRecord(record, record, str(left))
     except MdbenchError as error:
-        return Rescored(record, record, error.message)
-    return Rescored(record, after)
+        return RescoredRecord(record, record, error.message)
+    return RescoredRecord(record, after)
 
 
-def all_rescored(
+def rescore_all(
     records: Iterable[Record], workspace: Workspace, n_jobs: int
-) -> Iterator[Rescored]:
+) -> Iterator[RescoredRecord]:
     """Judge the answers of many records, in their order, in processes of their own.
 
     Parameters
     ----------
     records
-        Neighbours of one dataset are judged by one process, which makes the data once.
+        Neighbours of one dataset are scored by one process, which makes the data once.
     workspace
         Where the datasets are.
     n_jobs
@@ -306,7 +306,7 @@ def all_rescored(
     return chain.from_iterable(done)
 
 
-def _piece_rescored(records: tuple[Record, ...], workspace: Workspace) -> list[Rescored]:
+def _piece_rescored(records: tuple[Record, ...], workspace: Workspace) -> list[RescoredRecord]:
     catalog = _catalog(workspace)
     return [rescored(record, catalog) for record in records]
 
@@ -338,7 +338,7 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
     parts = {name: part for name, part in record.key_parts.items() if name != _OLD_SCORER}
     parts |= scorer_key(data_type, dataset)
     known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}
-    changes = score_fields(data_type, task, _judge(record, data_type, task)) | {
+    changes = score_fields(data_type, task, _score_again(record, data_type, task)) | {
         "key": key_of(parts),
         "key_parts": parts,
         "system": job.system(data_type.options),
@@ -349,7 +349,7 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
     return type(record).model_validate(record.model_dump(by_alias=True) | changes)
 
 
-def _judge(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> ScoredResult:
+def _score_again(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> ScoredResult:
     raw = None
     if record.equations is not None:
         texts = OwnNames(task.dataset.names).all_internal(record.equations)

@@ -276,16 +276,16 @@ _CALLS = "calls"
 """The hyperparameter in which a candidate has the number of calls after which it was found."""
 
 
-def llm_curve(offers: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ...] | None:
+def llm_curve(scored: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ...] | None:
     """Return after how many calls of a language model the best loss was better than before.
 
     None where no candidate has that number.
     """
     known = []
-    for offer in offers:
-        calls = offer.candidate.hyperparameters.get(_CALLS)
-        if isinstance(calls, int) and calls >= 0 and offer.candidate.target is None:
-            known.append((calls, offer.loss))
+    for one in scored:
+        calls = one.candidate.hyperparameters.get(_CALLS)
+        if isinstance(calls, int) and calls >= 0 and one.candidate.target is None:
+            known.append((calls, one.loss))
     found: list[tuple[int, float]] = []
     for calls, loss in sorted(known):
         if not found or loss < found[-1][1]:
@@ -323,7 +323,7 @@ def anytime_curve(
         return ()
     final = scores.metrics.get(data_type.metrics[0].name)
     answered = timeout_s if outcome.answered_s is None else outcome.answered_s
-    offers = sorted(outcome.candidates, key=lambda offer: offer.candidate.arrived_s)
+    scored = sorted(outcome.candidates, key=lambda one: one.candidate.arrived_s)
     found = []
     last, known = 0, False
     score: Value = None
@@ -332,20 +332,20 @@ def anytime_curve(
         if answered <= limit or share == SHARES[-1]:
             found.append(ScoreSoFar(share=share, score=final))
             continue
-        there = sum(offer.candidate.arrived_s <= limit for offer in offers)
+        there = sum(one.candidate.arrived_s <= limit for one in scored)
         if there > last:
             last = there
-            known, score = _best(data_type, task, offers[:there])
+            known, score = _best(data_type, task, scored[:there])
         if known:
             found.append(ScoreSoFar(share=share, score=score))
     return tuple(found)
 
 
 def _best(
-    data_type: DataType[Any, Any], task: Task[Any], offers: Sequence[ScoredCandidate]
+    data_type: DataType[Any, Any], task: Task[Any], scored: Sequence[ScoredCandidate]
 ) -> tuple[bool, Value]:
     """Return whether a candidate can be scored, and the score of the one selected."""
-    choice = data_type.select(task, sorted(offers, key=lambda offer: offer.candidate.index))
+    choice = data_type.select(task, sorted(scored, key=lambda one: one.candidate.index))
     if choice is None or not task.has_equations:
         return False, None
     try:

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import Selection, Split, Task
     from mdbench.language_models.views import PromptView
     from mdbench.runs.plan import ResolvedJob
-    from mdbench.runtimes.base import JobFolder, Worker
+    from mdbench.runtimes.base import JobFolder
     from mdbench.runtimes.protocol import CandidateItem, Candidates
+    from mdbench.runtimes.worker import Worker
 
 _EVALUATION_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""

@@ -438,7 +438,7 @@ def study_text(values: Mapping[str, Any]) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise UsageError("A name that is no Unicode cannot stand in a study.") from error
+        raise UsageError("A name that is no Unicode cannot be in a study.") from error
     return text
 
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.scoring import JobResult
-    from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
+    from mdbench.runtimes.base import Limits, Prepared, Runtime
+    from mdbench.runtimes.worker import Worker
 
 FIRST_WAIT_S: Final = 1.0
 FACTOR: Final = 5.0

@@ -9,20 +9,16 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from mdbench.errors import UnavailableError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
-
-    from pydantic import BaseModel
 
     from mdbench.methods import Method
-    from mdbench.runtimes.protocol import Hello, Message
-    from mdbench.runtimes.usage import ResourceUsage
+    from mdbench.runtimes.worker import Worker
 
 ENFORCED = ("network", "files", "memory", "processes")
 """What a runtime can keep a method from: the net, files that are not its own, and using too much
@@ -142,116 +138,6 @@ class Prepared:
     python: str
     packages: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Worker(ABC):
-    """A running worker: a process inside a method's environment that serves jobs.
-
-    Use it from one thread; `interrupt` may be called from any.
-
-    Attributes
-    ----------
-    hello
-        Its message after the import of the adapter.
-    """
-
-    hello: Hello | None = None
-
-    @property
-    @abstractmethod
-    def alive(self) -> bool:
-        """Whether the worker can serve another job."""
-
-    @abstractmethod
-    def make_folder(self) -> JobFolder:
-        """Return a folder that both sides can write, empty but for a folder ``scratch``."""
-
-    @abstractmethod
-    def remove_folder(self, folder: JobFolder) -> None:
-        """Clear away a job's files, whatever the job did to them, or serve no other job."""
-
-    @abstractmethod
-    def begin_log(self, path: Path, job: str) -> None:
-        """Write what the job prints to `path` from now on, up to a cap."""
-
-    @abstractmethod
-    def end_log(self) -> None:
-        """Close the job's log once all that the job printed is in it."""
-
-    @abstractmethod
-    def send(self, message: BaseModel) -> None:
-        """Send a message.
-
-        Raises
-        ------
-        WorkerGoneError
-            If the worker has ended.
-        """
-
-    @abstractmethod
-    def receive(self, timeout: float | None) -> Message:
-        """Wait at most `timeout` seconds for a message.
-
-        Raises
-        ------
-        WorkerTimeoutError
-            If none arrived in time.
-        WorkerGoneError
-            If the worker has ended.
-        ProtocolError
-            If what arrived is no message.
-        """
-
-    @abstractmethod
-    def ask_to_finish(self) -> None:
-        """Signal to the job that its time is up: it should send what it has found."""
-
-    @abstractmethod
-    def pause(self) -> bool:
-        """Stop the job's processes where they are; return whether all of them are stopped."""
-
-    @abstractmethod
-    def is_paused(self) -> bool:
-        """Whether none of the job's processes runs."""
-
-    @abstractmethod
-    def resume(self) -> None:
-        """Continue the job's processes."""
-
-    @abstractmethod
-    def kill_job(self) -> None:
-        """Kill the job's process and all that it started, at once; the worker goes on."""
-
-    @abstractmethod
-    def breach(self) -> Breach | None:
-        """Return the limit that the current or last job was ended for, if there is one."""
-
-    @abstractmethod
-    def usage(self) -> ResourceUsage:
-        """Return what the job has used up to now, measured from outside."""
-
-    @abstractmethod
-    def isolation(self) -> Mapping[str, Any]:
-        """Return what isolates the job from the jobs before and after it, seen from outside."""
-
-    @abstractmethod
-    def interrupt(self) -> None:
-        """Kill the worker with its job; whoever waits for it gets WorkerGoneError."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End the worker; no process and no file of it is left afterwards."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Runtime(ABC):

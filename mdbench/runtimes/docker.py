@@ -48,7 +48,7 @@ from mdbench.runtimes.worker import (
     JOB,
     NOBODY_UID,
     WORKER_COMMAND,
-    JsonLinesWorker,
+    Worker,
     await_hello,
     inside_paths,
     path_options,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mdbench.methods import Method
-    from mdbench.runtimes.base import Limits, Worker
+    from mdbench.runtimes.base import Limits
     from mdbench.runtimes.usage import Group
 
 
@@ -163,7 +163,7 @@ class DockerRuntime(Runtime):
         return worker
 
 
-class DockerWorker(JsonLinesWorker):
+class DockerWorker(Worker):
     """A worker in a container.
 
     Parameters

@@ -169,7 +169,7 @@ class JobDirectory:
 def remove_left_over(report: Callable[[str], None] | None = None) -> list[Path]:
     """Remove the folders of this user's runs that were killed; return those that were.
 
-    Whatever is there: no error comes of it, and it takes a limited time.
+    It raises no error, whatever is there, and takes a limited time.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class LogSink:
 
     Parameters
     ----------
-    veil
+    redact
         Takes out of a whole log what nobody else need know.
 
     Attributes
@@ -272,9 +272,9 @@ class LogSink:
         The last bytes that were printed outside of any job.
     """
 
-    def __init__(self, veil: Callable[[bytes], bytes] = bytes) -> None:
+    def __init__(self, redact: Callable[[bytes], bytes] = bytes) -> None:
         self.stray = b""
-        self._veil = veil
+        self._redact = redact
         self._path: Path | None = None
         self._file: BinaryIO | None = None
         self._pending = b""
@@ -305,8 +305,9 @@ class LogSink:
 
     def pump(self, descriptor: int) -> None:
         """Read `descriptor` to its end and close it; run in a thread of its own."""
-        while block := _read(descriptor):
-            self.feed(block)
+        with suppress(OSError):
+            while block := os.read(descriptor, 65536):
+                self.feed(block)
         os.close(descriptor)
         self.close()
 
@@ -364,23 +365,16 @@ class LogSink:
                 file.write(f"\n[{self._dropped} more bytes were printed and dropped]\n".encode())
             file.seek(0)
             whole = file.read()
-            if (veiled := self._veil(whole)) != whole:
+            if (redacted := self._redact(whole)) != whole:
                 file.seek(0)
                 file.truncate()
-                file.write(veiled)
+                file.write(redacted)
         self._file = None
 
 
 def _open(path: Path) -> BinaryIO:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.open("w+b")
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:
-        return b""
 
 
 def _overlap(data: bytes, mark: bytes) -> int:
@@ -410,7 +404,7 @@ class PathRedactor:
         for folder, name in {Path.home(): "~", **names}.items():
             for path in {str(folder.absolute()), os.path.realpath(folder)} - {"/"}:
                 pairs[path] = name
-        # The longest first, lest a folder above it is put in its place.
+        # The longest first, so that no folder above it is replaced first.
         self._pairs = sorted(pairs.items(), key=lambda pair: -len(pair[0]))
 
     def redact(self, text: str) -> str:

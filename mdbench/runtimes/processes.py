@@ -162,7 +162,7 @@ def pause_job(root: int) -> tuple[set[int], bool]:
     Returns
     -------
     tuple of set of int and bool
-        The processes that were stopped now, and whether all stand: not so where one may not be
+        The processes stopped now, and whether all are stopped: not so where one may not be
         signalled, or goes on for half a second.
     """
     end = time.monotonic() + _STOP_SECONDS
@@ -170,7 +170,7 @@ def pause_job(root: int) -> tuple[set[int], bool]:
     before: set[int] | None = None
     while True:
         found = set(job_processes(root))
-        running = {pid for pid in found if not _stands(pid)}
+        running = {pid for pid in found if not _is_stopped(pid)}
         if not running and found == before:
             return stopped, True
         if time.monotonic() > end:
@@ -186,7 +186,7 @@ def pause_job(root: int) -> tuple[set[int], bool]:
 
 def is_job_paused(root: int) -> bool:
     """Whether none of the processes of a worker's job runs."""
-    return all(map(_stands, job_processes(root)))
+    return all(map(_is_stopped, job_processes(root)))
 
 
 def resume_all(pids: set[int]) -> None:
@@ -211,7 +211,7 @@ def _runs(pid: int) -> bool:
     return text.rpartition(")")[2].split()[0] not in "ZX"
 
 
-def _stands(pid: int) -> bool:
+def _is_stopped(pid: int) -> bool:
     """Whether no thread of a process runs; its first one may have ended before the others."""
     try:
         tasks = os.listdir(f"/proc/{pid}/task")

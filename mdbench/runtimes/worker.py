@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import stat
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import processes
-from mdbench.runtimes.base import JobFolder, Worker, WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.base import JobFolder, WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.job_folder import JobDirectory, LogSink, PathRedactor
 from mdbench.runtimes.processes import worker_cores
 from mdbench.runtimes.protocol import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from mdbench.methods import Method
+    from mdbench.runtimes.base import Breach
     from mdbench.runtimes.job_folder import Scratch
     from mdbench.runtimes.protocol import Message
     from mdbench.runtimes.usage import Group, ResourceUsage
@@ -46,8 +47,10 @@ _CHECK_SECONDS = 1.0
 """Seconds between two checks of a silent worker."""
 
 
-class JsonLinesWorker(Worker):
-    """The common part of the workers of all runtimes: lines, logs and folders.
+class Worker(ABC):
+    """A running worker: a process inside a method's environment that serves jobs.
+
+    Messages are JSON lines.  Use it from one thread; `interrupt` may be called from any.
 
     Parameters
     ----------
@@ -64,7 +67,11 @@ class JsonLinesWorker(Worker):
         Where what the method prints goes.
     meter
         Measures its jobs.
+    hello
+        Its message after the import of the adapter.
     """
+
+    hello: Hello | None = None
 
     def __init__(
         self, scratch: Scratch, inside: str, places: Mapping[Path, str] | None = None
@@ -82,13 +89,38 @@ class JsonLinesWorker(Worker):
         self._buffer = bytearray()
         self._searched = 0
 
-    def _grant(self, folder: int) -> None:
+    def _grant(self, folder: int) -> None:  # noqa: B027 - where it is another user's process
         """Make an open folder writable for the worker."""
 
     def _remove_files(self) -> None:
         """Remove all that was made for the worker."""
         self._jobs.close()
         self._scratch.remove()
+
+    @property
+    @abstractmethod
+    def alive(self) -> bool:
+        """Whether the worker can serve another job."""
+
+    @abstractmethod
+    def ask_to_finish(self) -> None:
+        """Signal to the job that its time is up: it should send what it has found."""
+
+    @abstractmethod
+    def kill_job(self) -> None:
+        """Kill the job's process and all that it started, at once; the worker goes on."""
+
+    @abstractmethod
+    def breach(self) -> Breach | None:
+        """Return the limit that the current or last job was ended for, if there is one."""
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Kill the worker with its job; whoever waits for it gets WorkerGoneError."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the worker; no process and no file of it is left afterwards."""
 
     @abstractmethod
     def _root(self) -> int | None:
@@ -121,11 +153,13 @@ class JsonLinesWorker(Worker):
         """Return how the worker ended, after waiting a little for the news."""
 
     def make_folder(self) -> JobFolder:
+        """Return a folder that both sides can write, empty but for a folder ``scratch``."""
         self._job_pids = set()
         self.meter.begin()
         return JobFolder(self._jobs.descriptor, self._inside)
 
     def remove_folder(self, folder: JobFolder) -> None:  # noqa: ARG002 - there is one
+        """Clear away a job's files, whatever the job did to them, or serve no other job."""
         self._is_unusable = self._is_unusable or not (self._job_has_gone() and self._jobs.reset())
 
     def _job_has_gone(self) -> bool:
@@ -140,28 +174,40 @@ class JsonLinesWorker(Worker):
         return bool(self._job_pids) and self._job_pids.isdisjoint(processes.children(root))
 
     def pause(self) -> bool:
+        """Stop the job's processes where they are; return whether all of them are stopped."""
         root = self._root()
         if root is None:
             return False
-        stopped, all_stand = processes.pause_job(root)
+        stopped, all_stopped = processes.pause_job(root)
         self._paused |= stopped
-        return all_stand
+        return all_stopped
 
     def is_paused(self) -> bool:
+        """Whether none of the job's processes runs."""
         root = self._root()
         return root is not None and processes.is_job_paused(root)
 
     def resume(self) -> None:
+        """Continue the job's processes."""
         processes.resume_all(self._paused)
         self._paused = set()
 
     def begin_log(self, path: Path, job: str) -> None:
+        """Write what the job prints to `path` from now on, up to a cap."""
         self.log.begin(path, job)
 
     def end_log(self) -> None:
+        """Close the job's log once all that the job printed is in it."""
         self.log.end()
 
     def send(self, message: BaseModel) -> None:
+        """Send a message.
+
+        Raises
+        ------
+        WorkerGoneError
+            If the worker has ended.
+        """
         view = memoryview(message.model_dump_json().encode() + b"\n")
         try:
             while view:
@@ -170,11 +216,26 @@ class JsonLinesWorker(Worker):
             raise self._exit_error() from None
 
     def receive(self, timeout: float | None) -> Message:
+        """Wait at most `timeout` seconds for a message.
+
+        Raises
+        ------
+        WorkerTimeoutError
+            If none arrived in time.
+        WorkerGoneError
+            If the worker has ended.
+        ProtocolError
+            If what arrived is no message.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            line = self._next_line()
-            if line is not None:
+            end = self._buffer.find(b"\n", self._searched)
+            if end >= 0:
+                line = bytes(self._buffer[:end])
+                del self._buffer[: end + 1]
+                self._searched = 0
                 return self._process_message(parse_message(line))
+            self._searched = len(self._buffer)
             if len(self._buffer) > MAX_LINE:
                 raise ProtocolError(f"a message of more than {MAX_LINE} bytes")
             left = None if deadline is None else deadline - time.monotonic()
@@ -205,24 +266,22 @@ class JsonLinesWorker(Worker):
         return message
 
     def usage(self) -> ResourceUsage:
+        """Return what the job has used up to now, measured from outside."""
         return self.meter.end()
 
     def isolation(self) -> dict[str, Any]:
+        """Return what isolates the job from the jobs before and after it, seen from outside."""
         if self.hello is None:
             return {}
         reason = self.hello.left or "fork_safe is false"
         process = "forked from one import" if self.hello.forks else f"imports again: {reason}"
         return {"process": process, **self._isolation}
 
-    def _next_line(self) -> bytes | None:
-        end = self._buffer.find(b"\n", self._searched)
-        if end < 0:
-            self._searched = len(self._buffer)
-            return None
-        line = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
-        self._searched = 0
-        return line
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 WORKER_COMMAND = ("-s", "-B", "-m", "mdbench.worker")
@@ -318,7 +377,7 @@ def path_options(places: Mapping[str, str]) -> list[str]:
     return [f"--path={name}={place}" for name, place in places.items()]
 
 
-def await_hello(worker: JsonLinesWorker, method: Method) -> None:
+def await_hello(worker: Worker, method: Method) -> None:
     """Wait until a new worker has imported its adapter; it is closed where it does not.
 
     Raises
@@ -360,13 +419,13 @@ def await_hello(worker: JsonLinesWorker, method: Method) -> None:
 
 
 def run_in_launcher_thread(call: Callable[[], _T]) -> _T:
-    """Call from a thread that lives as long as this process, and give the result.
+    """Call from a thread that lives as long as this process, and return the result.
 
     The kernel ends a process that asked to die with its parent when the *thread* that started
     it ends.  What is started is pinned to the cores that are meant for it, if there are any.
     """
     cores = worker_cores()
-    return _launcher().submit(lambda: _called(call, cores)).result()
+    return _launcher().submit(_called, call, cores).result()
 
 
 def _called(call: Callable[[], _T], cores: tuple[int, ...] | None) -> _T:

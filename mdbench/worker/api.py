@@ -75,7 +75,7 @@ class Problem:
         Seconds that are left for the fit, or None.  Advice: mdbench enforces it itself.
     truth
         The true right-hand sides, for a reference whose ``method.toml`` has
-        ``given = ["truth"]``; None for all others, and where nobody knows them.
+        ``given = ["truth"]``; None for all others, and where they are unknown.
     units
         Of each variable and target, by name: the exponents of m, kg, s, A, K, mol and cd, for a
         method whose ``method.toml`` has ``given = ["units"]``; None for all others, and where

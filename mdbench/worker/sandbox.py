@@ -1,7 +1,7 @@
 """A job's sandbox: namespaces of its own, and a filter of system calls (seccomp).
 
 Where the kernel lets everybody make namespaces, a job sees no process but its own, and nothing that
-it writes outside of its folder is there for the next one.  Two processes stand between worker and
+it writes outside of its folder is there for the next one.  Two processes are between worker and
 job: one waits outside, the other is the first of the new namespace; when that goes, all go.
 
 System calls that no method needs are refused by the kernel: to a process and to all that it starts,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from house import ROOT, HereRuntime, Quiet, execute, known, number
 
-from mdbench.authoring.methods import check_method
+from mdbench.authoring.check import check_method
 from mdbench.expressions import parse
 from mdbench.expressions.tree import FUNCTIONS
 from mdbench.records import Status

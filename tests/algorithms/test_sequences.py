@@ -14,7 +14,7 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, execute, imported
 
 from mdbench import datatypes
-from mdbench.authoring.methods import check_method
+from mdbench.authoring.check import check_method
 from mdbench.datatypes.base import Answer, Split
 from mdbench.datatypes.derivation.calculus import calculation
 from mdbench.datatypes.derivation.datasets import (

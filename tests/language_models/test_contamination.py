@@ -14,7 +14,7 @@ from mdbench.datatypes import find
 from mdbench.datatypes.base import Background
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import RecordsError, UsageError
-from mdbench.language_models.contamination import PROBES, Probes, Subject, closest
+from mdbench.language_models.contamination import PROBES, ProbeReport, ProbeTarget, closest
 from mdbench.language_models.stub import Stub
 from mdbench.language_models.views import prompt_view, symmetries
 from mdbench.reports.language_models import probe_rows, read_probes
@@ -40,7 +40,7 @@ def task_of(kind: str, name: str) -> tuple[Any, Background]:
 
 def ask(
     place: Workspace, folder: Path, write: Callable[[str], str], **changes: Any
-) -> tuple[Probes, Stub]:
+) -> tuple[ProbeReport, Stub]:
     def said(request: dict[str, Any], _: str) -> str:
         return write(request["messages"][-1]["content"])
 
@@ -236,7 +236,7 @@ def test_names_are_made_fit_for_python_and_for_equations() -> None:
 
 def test_the_rows_of_a_problem_of_the_same_size_are_taken() -> None:
     tasks = [task_of("srsd", name) for name in (FRICTION, POTENTIAL, "feynman-i.12.2")]
-    subjects = [Subject(str(i), task, known) for i, (task, known) in enumerate(tasks)]
+    subjects = [ProbeTarget(str(i), task, known) for i, (task, known) in enumerate(tasks)]
     assert closest(subjects[0], subjects) is subjects[1]
     assert closest(subjects[1], subjects) is subjects[0]
     assert closest(subjects[2], subjects) is None

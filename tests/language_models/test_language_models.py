@@ -27,16 +27,18 @@ from mdbench.language_models.conversation import (
 )
 from mdbench.language_models.endpoint import CERTIFICATES, Endpoint, EndpointError, LiveResponder
 from mdbench.language_models.exchanges import (
+    NO_KEY,
     BudgetAccount,
     Exchange,
     ExchangeLog,
     ExchangeReplay,
+    Key,
     LlmLimits,
     LlmSettings,
     TokenUse,
+    read_key,
 )
 from mdbench.language_models.proxy import NAME, Proxy
-from mdbench.language_models.secrets import NO_KEY, Key, read_key
 from mdbench.language_models.stub import MODES, Stub
 from mdbench.worker import BudgetSpent, LanguageModel, LanguageModelError, Unavailable
 from mdbench.worker.api import SOCKET_VARIABLE, language_model

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from reporting import boards, compare, data, many, texts, write
 
 from mdbench.cli import main
+from mdbench.reports.comparison import Mark, Published
 from mdbench.reports.export import (
     cost_table,
     found_table,
@@ -14,7 +15,6 @@ from mdbench.reports.export import (
     published_table,
     systems_table,
 )
-from mdbench.reports.published import Mark, Published
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,14 +15,14 @@ from mdbench.reports.entries import Aggregated, entry, specs_of
 from mdbench.reports.terminal import leaderboards
 
 if TYPE_CHECKING:
-    from mdbench.reports.leaderboard import Board, Row
+    from mdbench.reports.leaderboard import Leaderboard, Row
 
 
-def row(found: Board, method: str) -> Row:
+def row(found: Leaderboard, method: str) -> Row:
     return next(each for each in found.rows if each.method == method)
 
 
-def value(found: Board, method: str, name: str = "nmse") -> float | None:
+def value(found: Leaderboard, method: str, name: str = "nmse") -> float | None:
     return row(found, method).values[name].value
 
 

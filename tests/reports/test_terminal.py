@@ -270,7 +270,7 @@ def test_a_floor_so_high_that_scores_say_little_is_marked() -> None:
     lost = [record("quiet", nmse=0.1, floor=1e-9), record("lost", nmse=0.2, floor=0.4)]
     told = "\n".join(shown(run_table(lost)))
     assert "4.0e-1⚠" in told
-    assert "⚠ so high that scores mean little" in told
+    assert "⚠ high: scores mean little" in told
     assert "⚠" not in "\n".join(shown(run_table(lost[:1])))
 
 

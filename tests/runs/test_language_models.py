@@ -461,7 +461,7 @@ def test_the_stub_is_a_command(
     def stop(*_: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mdbench.cli.llm.wait", stop)
+    monkeypatch.setattr("mdbench.cli.score.wait", stop)
     assert main(["llm-stub", "--port", "0", "--mode", "prose"]) == 0
     said = capsys.readouterr().out
     assert "/v1 answers with prose" in said

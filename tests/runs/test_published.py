@@ -16,7 +16,7 @@ import pytest
 from house import ROOT, HereRuntime, Quiet, execute, number
 
 from mdbench.datatypes.facts import Protocol
-from mdbench.reports.published import read_published
+from mdbench.reports.comparison import read_published
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 from mdbench.workspace import Workspace

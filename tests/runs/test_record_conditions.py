@@ -130,10 +130,10 @@ def entry(speed: float | None) -> Entry:
 def test_a_report_says_when_it_pools_times_of_unlike_machines(
     speeds: tuple[float | None, ...], said: bool
 ) -> None:
-    class Board:
+    class Leaderboard:
         entries = tuple(map(entry, speeds))
 
-    text = pooled(Board())  # type: ignore[arg-type]
+    text = pooled(Leaderboard())  # type: ignore[arg-type]
     assert bool(text) == said
     assert ("2.1 times as fast" in text) == said
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
-    from mdbench.runtimes.base import Worker
+    from mdbench.runtimes.worker import Worker
     from mdbench.workspace import Workspace
 
 pytestmark = pytest.mark.slow

@@ -224,7 +224,7 @@ def with_package_count(
 
 
 _SECTIONS = ("global", "install", ":env:")
-"""The sections that ``pip install`` heeds, a later one going before an earlier one."""
+"""Sections that ``pip install`` reads; a later one overrides an earlier one."""
 _PIP_SECONDS = 60.0
 
 

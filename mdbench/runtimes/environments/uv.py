@@ -236,8 +236,8 @@ def compile_bytecode(prefix: Path) -> None:
     """
     processes = min(8, len(os.sched_getaffinity(0)))
     options = ["-q", "-j", str(processes), "-x", "/site-packages/.*/tests?/"]
-    # Isolated, lest PYTHONPYCACHEPREFIX put it elsewhere.  A package may ship a file that is
-    # no valid Python, so the exit status means nothing.
+    # Isolated, so that PYTHONPYCACHEPREFIX does not put it elsewhere.  A package may ship a file
+    # that is no valid Python, so the exit status means nothing.
     with running(
         [str(prefix / "bin" / "python"), "-I", "-m", "compileall", *options, str(prefix / "lib")],
         stdin=subprocess.DEVNULL,

@@ -8,7 +8,7 @@ import pytest
 from house import HereRuntime, add_method, children
 
 from mdbench import methods
-from mdbench.authoring.methods import Finding, check_method, make_method
+from mdbench.authoring.check import Finding, check_method, make_method
 from mdbench.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from reporting import SPECS, result
 from scipy import stats
 
 from mdbench.errors import UsageError
-from mdbench.reports.diff import changes
+from mdbench.reports.comparison import changes
 
 if TYPE_CHECKING:
     from mdbench.records import Record
-    from mdbench.reports.diff import Changes
+    from mdbench.reports.comparison import Changes
 
 SYSTEMS = [f"system-{number}" for number in range(12)]
 
@@ -50,7 +50,7 @@ def test_better_is_counted_and_tested_as_scipy_does() -> None:
     assert one.worse == int((new > old).sum())
     p = stats.wilcoxon(np.log10(old) - np.log10(new)).pvalue
     assert one.corrected == pytest.approx(p, rel=1e-6)
-    assert one.verdict == ("better" if p < 0.05 else "no difference")
+    assert one.verdict == ("better" if p < 0.05 else "not significant")
     back = held(ones(new.tolist()), ones(old.tolist())).methods[0]
     assert (back.better, back.worse) == (one.worse, one.better)
     assert back.verdict == {"better": "worse"}.get(one.verdict, one.verdict)
@@ -65,7 +65,7 @@ def test_several_methods_are_corrected_together() -> None:
     by_name = {one.method: one for one in both}
     assert by_name["sindy"].corrected == pytest.approx(2 * alone)
     assert by_name["sindy"].verdict == "better"
-    assert by_name["operon"].verdict == "no difference"
+    assert by_name["operon"].verdict == "not significant"
 
 
 @pytest.mark.parametrize(
