@@ -22,7 +22,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from house import imported  # noqa: E402 - a method is imported as in the tests
+from harness import imported  # noqa: E402 - a method is imported as in the tests
 
 from mdbench import datatypes  # noqa: E402
 from mdbench.datatypes.base import Candidate  # noqa: E402

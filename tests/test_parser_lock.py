@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.data.trajectory import read_npz
 from mdbench.datatypes.equations import files as reading

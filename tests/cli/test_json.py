@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from house import ROOT, add_method
+from harness import ROOT, add_method
 
 from mdbench.cli import main
 

@@ -210,7 +210,7 @@ def test_truncated_files_are_refused(tmp_path: Path) -> None:
             read_field_file(path)
 
 
-def test_without_h5py_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_h5py_it_states_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "new.nc"
     with h5py.File(path, "w") as file:
         file["x"] = X

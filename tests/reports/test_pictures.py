@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from house import ROOT
+from harness import ROOT
 from pngs import pictures
 from reporting import TEXTS, data
 

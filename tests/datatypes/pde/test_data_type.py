@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import known
+from harness import known
 
 import mdbench
 from mdbench.data.field import Field, FieldColumns
@@ -180,7 +180,7 @@ def test_an_interrupted_generation_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_takes_long_says_how_far_it_is(
+def test_what_takes_long_states_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pde, "_QUIET_SECONDS", 0.0)
@@ -336,7 +336,7 @@ def test_samples_next_to_an_end_are_not_scored(view: str, kind: Pde) -> None:
     assert kind.task(data, view, PUBLISHED).scored is None
 
 
-def test_an_axis_of_three_nodes_loses_single_features_and_says_so(tmp_path: Path) -> None:
+def test_an_axis_of_three_nodes_loses_single_features_and_reports_it(tmp_path: Path) -> None:
     data = dataset(7, 7, 3, 20)
     path = tmp_path / "thin.npz"
     arrays: dict[str, Any] = {"t": data.given.t, **data.given.grid, "u": data.given.u}
@@ -474,7 +474,7 @@ def test_rows_are_drawn_by_the_seed_and_for_training_only(protocol: Protocol, ki
     np.testing.assert_array_equal(all_of_them.train.inputs["X"], whole.train.inputs["X"])
 
 
-def test_a_field_keeps_its_grid_and_says_which_samples_may_be_used(kind: Pde) -> None:
+def test_a_field_keeps_its_grid_and_states_which_samples_may_be_used(kind: Pde) -> None:
     data = replace(dataset(10, 8, 20), rows=Rows(50, 7))
     field, table = (kind.task(data, view, STRICT) for view in ("field", "table"))
     rows = field.refit.inputs["rows"].astype(int)

@@ -58,7 +58,7 @@ def test_the_papers_tables() -> None:
             assert 0 < row["normalized_edit_distance"] < 1
 
 
-def test_the_papers_numbers_stand_beside_ours() -> None:
+def test_the_papers_numbers_are_shown_next_to_ours() -> None:
     def result(dataset: str, method: str = "gplearn", **changes: Any) -> Record:
         metrics = {"r2_accuracy": 1.0, "normalized_edit_distance": 0.2, "solution": None}
         given = {
