@@ -176,7 +176,7 @@ class _Makers:
         self.count = count
         self._closing = False
         self._integrals: list[tuple[LimitedProcess, list[str | None]]] = []
-        self._told: Counter[LimitedProcess] = Counter()
+        self._sent: Counter[LimitedProcess] = Counter()
         self._free: SimpleQueue[LimitedProcess] = SimpleQueue()
         self._all = [
             LimitedProcess(__name__, _CHUNK_SECONDS, _MAX_BYTES, _ENVIRONMENT) for _ in range(count)
@@ -236,12 +236,12 @@ class _Makers:
     ) -> dict[str, Any]:
         """Put a question, with what others have worked out since the last one."""
         known = len(self._integrals)
-        untold = self._integrals[self._told[child] : known]
-        others = [each for who, each in untold if who is not child]
+        unsent = self._integrals[self._sent[child] : known]
+        others = [each for who, each in unsent if who is not child]
         found = child.ask({**question, "integrals": others}, seconds)
         # A process that was ended has lost what it was sent.
         ended = "error" in found or child.process is None
-        self._told[child] = 0 if ended else known
+        self._sent[child] = 0 if ended else known
         self._integrals += [(child, each) for each in found.get("integrals", ())]
         return found
 

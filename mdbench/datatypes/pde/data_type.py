@@ -436,12 +436,12 @@ class _ShortAxes:
 
     def __init__(self, kind: Pde) -> None:
         self._kind = kind
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def report(self, name: str, clean: Field) -> None:
-        if name in self._told:
+        if name in self._reported:
             return
-        self._told.add(name)
+        self._reported.add(name)
         for order, reason in unsupported(clean).items():
             self._kind.on_progress(f"{name}: no feature {order}: {reason}")
 

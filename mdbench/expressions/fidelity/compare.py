@@ -29,7 +29,6 @@ from mdbench.expressions.fidelity.verdict import (
     match,
 )
 from mdbench.expressions.grammar import read
-from mdbench.expressions.tree_edit_distance import edit_distance, tree_of_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -200,10 +199,14 @@ class TermComparison:
         """
         if not all(pair.decided for pair in self._pairs):
             return None
-        true = tree_of_sums([pair.truth for pair in self._pairs])
         # What is the same in another form is so in that of the truth.
-        sums = [pair.prediction if pair.faults else pair.truth for pair in self._pairs]
-        tree = tree_of_sums(sums)
+        if not any(pair.faults for pair in self._pairs):
+            return 0.0
+        # Imported here, as answers without faults do not need it.
+        from mdbench.expressions.tree_edit_distance import edit_distance, tree_of_sums  # noqa: PLC0415
+
+        true = tree_of_sums([pair.truth for pair in self._pairs])
+        tree = tree_of_sums([p.prediction if p.faults else p.truth for p in self._pairs])
         if true == tree:
             return 0.0
         if len(tree) >= 2 * len(true):
