@@ -354,7 +354,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _holder_of_lock(file: int) -> int | None:
-    """Look up in Linux's table of locks which process holds the one on a file."""
+    """Return the process that holds the lock of a file, by Linux's table of locks."""
     found = os.fstat(file)
     place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     try:
