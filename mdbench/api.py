@@ -164,12 +164,12 @@ _SPREAD: dict[str, type[BaseModel]] = {
 }
 """Objects whose keys become columns, after their own name."""
 _BY_NAME = ("metrics", "options")
-"""Those whose keys become columns without it: what scores and options are called is unique."""
+"""Objects whose keys become columns by themselves: names of scores and options are unique."""
 _LEFT_OUT = {"schema_number", "key_parts", "provenance", "runtime"}
 
 
 def table(records: Iterable[Record]) -> pd.DataFrame:
-    """Put records into a table, whose columns have the same types whatever is in them."""
+    """Return records as a table, whose columns have the same types whatever is in them."""
     rows = [_row(record) for record in records]
     known = _columns(Record) | {"runtime": "string"}
     names = dict.fromkeys([*known, *(name for row in rows for name in row)])

@@ -86,7 +86,7 @@ class LimitedProcess:
         os.register_at_fork(after_in_child=self.forget)
 
     def ask(self, question: dict[str, Any], seconds: int | None = None) -> dict[str, Any]:
-        """Put a question; where it has no answer, the key ``error`` has the reason.
+        """Return the answer to a question; without an answer the key ``error`` has the reason.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class LimitedProcess:
             return {"error": reason, "cpu_s": float(seconds or self.seconds)}
 
     def _put(self, line: str) -> tuple[dict[str, Any] | None, int]:
-        """Put a question once; return the answer, or how the process ended instead."""
+        """Ask once; return the answer, or how the process ended instead."""
         if self.process is None or self.process.poll() is not None:
             self.end()
             self.process = _start(self.module, self.memory, self.environment)

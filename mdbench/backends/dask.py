@@ -83,7 +83,7 @@ class DaskBackend(Backend):
         self._connect_seconds = connect_seconds
 
     def run(self, work: Work) -> bool:
-        """Hand over the jobs, and take their records as they come.
+        """Submit the jobs, and collect their records as they arrive.
 
         Raises
         ------

@@ -206,7 +206,7 @@ class CollectedRecords:
 
 
 class ShardCollector:
-    """Takes the records of a round from its files, each once, as they come."""
+    """Collector of the records of a round: each once, from its files, as they arrive."""
 
     def __init__(self, files: ShardFiles) -> None:
         self._files = files

@@ -323,7 +323,7 @@ class _Round:
         self.tasks: Sequence[Any] = ()
 
     def follow(self) -> None:
-        """Take records as they come, until there are all, or no task is left."""
+        """Collect records as they arrive, until all are there or no task is left."""
         _, ids = self._files.tasks()
         while self.gathering.missing:
             running = active(self._kind, ids)

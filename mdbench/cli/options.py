@@ -136,11 +136,6 @@ class PassthroughCommand(TyperCommand):
                     formatter.write_dl(rows)
 
 
-def repeatable_options() -> set[str]:
-    """Name the options of a run that may be given several times."""
-    return {option.name for option, _ in typed_fields(RunOptions).values() if option.several}
-
-
 def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | None]:
     """Add all options of a run to a verb, before its own; it is called with a `Study`.
 
@@ -266,7 +261,8 @@ def _parameter(name: str, option: FieldOption) -> inspect.Parameter:
     )
 
 
-_REPEATABLE = repeatable_options()
+_REPEATABLE = {option.name for option, _ in typed_fields(RunOptions).values() if option.several}
+"""Options of a run that may be given several times."""
 
 
 def spread(arguments: Sequence[str]) -> list[str]:

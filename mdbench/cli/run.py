@@ -263,7 +263,7 @@ def _show_table(
 
 
 def _light(record: Record) -> Record:
-    """Keep of a record what the summary of many shows, and share what is the same in most."""
+    """Return a record with what the summary of many shows; equal values are shared."""
     same = {
         name: _SHARED.setdefault(value, value)
         for name in _SAME_IN_MANY

@@ -271,7 +271,7 @@ def _rescaled(
 
 
 def _renamed(equations: Sequence[str], subject: ProbeTarget, other: ProbeTarget) -> list[str]:
-    """Put the names of another problem of the same size into equations."""
+    """Return equations in the names of another problem of the same size."""
     names = dict(zip(subject.task.variables, other.task.variables, strict=True))
     words = re.compile(rf"(?<![A-Za-z0-9_.])({'|'.join(map(re.escape, names))})\b")
     return [words.sub(lambda word: names[word[0]], text) for text in equations]

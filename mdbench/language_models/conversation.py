@@ -223,7 +223,7 @@ _NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
 class Responder(Protocol):
-    """Who answers the requests of one job: an endpoint, or a recording, which asks nobody."""
+    """Source of answers for one job: an endpoint, or a log, which needs no endpoint."""
 
     @property
     def trouble(self) -> str:
@@ -361,7 +361,7 @@ class Conversation:
         return begun, wanted
 
     def _complete(self, begun: Exchange, wanted: TokenUse) -> Exchange:
-        """Have a request answered, write it down, and put down what it used."""
+        """Return a request with its answer; log it, and charge the account."""
         with self._quiet:
             self._under_way += 1
         try:

@@ -492,7 +492,7 @@ def _explanation(body: bytes) -> str:
 
 
 def _read_completion(begun: Exchange, answer: dict[str, Any]) -> Exchange:
-    """Take what is known of a chat completion; raises all that a wrong shape may."""
+    """Read a chat completion; raises whatever a wrong shape causes."""
     choice = answer["choices"][0]
     content = choice["message"].get("content")
     text = "" if content is None else _text(content)

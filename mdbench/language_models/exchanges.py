@@ -316,7 +316,7 @@ class TokenUse:
 
 
 class BudgetAccount:
-    """Keeps a job within its allowance, whatever it asks for at a time.
+    """The account that keeps a job within its limits, also with several requests at a time.
 
     The most that a call can take is set aside before it is made, and what it has taken is put
     down afterwards: so no limit but that of the seconds is ever passed.
@@ -354,7 +354,7 @@ class BudgetAccount:
             return None
 
     def settle(self, reserved: TokenUse, used: TokenUse) -> None:
-        """Put down what a call has used, in place of what was set aside for it."""
+        """Charge what a call has used, in place of what was set aside for it."""
         with self._changed:
             self._pending -= reserved
             self.spent += used

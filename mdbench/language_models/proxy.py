@@ -85,7 +85,7 @@ class Proxy:
         self._begin()
 
     def _begin(self) -> None:
-        """Have one more thread wait for connections; more than one only where they are busy."""
+        """Start one more thread that waits for connections, where the others are busy."""
         with self._lock:
             if self._idle or self._closed or len(self._threads) >= _AT_A_TIME:
                 return

@@ -108,7 +108,7 @@ class Stub:
 
     @property
     def url(self) -> str:
-        """Where it is asked."""
+        """The address of its endpoint."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> Self:

@@ -47,7 +47,7 @@ _TABLE = "X"
 _WORD = re.compile(r"(?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = {*FUNCTIONS, *CONSTANTS, "np", "params", "e", "i", "equation", "Piecewise"}
 _UNKNOWN = "unknown_"
-"""Put before a name of the problem that is not shown: no answer may use it."""
+"""Prefix of a name of the problem that is not shown: no answer may use it."""
 _ROWS = 8
 """Rows of the data that a prior shows."""
 _CHECKED = 200
@@ -87,7 +87,7 @@ class PromptView:
     plain: bool = False
 
     def reordered(self, part: Split) -> Split:
-        """Put the columns of a part into the order in which they are shown."""
+        """Return a part with its columns in the order in which they are shown."""
         inputs = dict(part.inputs)
         if _TABLE in inputs and self.order != tuple(range(len(self.order))):
             inputs[_TABLE] = np.ascontiguousarray(inputs[_TABLE][:, list(self.order)])

@@ -231,18 +231,7 @@ class RecordWriter:
         ValueError
             If the writer is closed.
         """
-        line = record.to_line().encode() + b"\n"
-        with self._mutex:
-            if self._file < 0:
-                raise ValueError(f"the writer of {self._path} is closed")
-            try:
-                self._roll_back()
-                self._refuse_changes_by_others()
-                place = self._length
-                self._write(line)
-                self._places[record.key] = place
-            except OSError as error:
-                raise _explain(self._path, "could not take a record", error) from error
+        self.append_lines([(record.key, record.to_line().encode() + b"\n")])
 
     def append_lines(self, lines: Sequence[tuple[str, bytes]]) -> None:
         """Add records that were written before, all of them or none, and return as `append`.
@@ -365,7 +354,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _holder_of_lock(file: int) -> int | None:
-    """Look up in Linux's table of locks which process holds the one on a file."""
+    """Return the process that holds the lock of a file, by Linux's table of locks."""
     found = os.fstat(file)
     place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     try:

@@ -141,13 +141,13 @@ UPGRADES: Mapping[int, Step] = {
     3: _whole_questions,
     4: _scorer_versions,
 }
-"""By schema number, what makes the next number's record of it; ``schema`` itself is seen to."""
+"""By schema number, the function that makes the next one's record; ``schema`` is set after."""
 
 
 def upgrade(
     data: dict[str, Any], *, steps: Mapping[int, Step] = UPGRADES, current: int = SCHEMA
 ) -> dict[str, Any]:
-    """Bring a record's data to the current schema.
+    """Return a record's data in the current schema.
 
     Parameters
     ----------

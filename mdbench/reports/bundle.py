@@ -43,7 +43,7 @@ LISTING: Final = "bundle.json"
 RECORDS: Final = "records"
 _LARGEST_LISTING = 2**26
 _MOST_BYTES = 2**36
-"""Of all that is taken out of one bundle: 64 GiB."""
+"""Largest size of all that is taken out of one bundle: 64 GiB."""
 _PIECE = 2**20
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The date of every entry: the same results give the same bytes."""

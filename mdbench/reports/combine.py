@@ -1,4 +1,4 @@
-"""All records of a folder as one table, for whoever wants to look for themselves; and back."""
+"""All records of a folder as one table; and back."""
 
 from __future__ import annotations
 

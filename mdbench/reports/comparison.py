@@ -128,7 +128,7 @@ def changes(
     *,
     across: bool = False,
 ) -> Changes:
-    """Hold results against later ones.
+    """Compare results with later ones.
 
     Parameters
     ----------

@@ -194,7 +194,7 @@ def _live(html: str, version: str) -> str:
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Serves a live page; to be entered, and left when it is to end.
+    """Server of a live page, which is a context: it ends when that is left.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(body=False)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
-        """Keep the terminal, and the token, to ourselves."""
+        """Print nothing: neither requests nor the token."""
 
     def _answer(self, *, body: bool) -> None:
         hosts = self.headers.get_all("Host") or []

@@ -247,7 +247,7 @@ class DatasetInfoCache:
         return self._known.get(_short(asked)) if self._known or self._new else None
 
     def remember(self, asked: Hashable, info: DatasetInfo) -> None:
-        """Keep what is known of a dataset that was made."""
+        """Store the facts of a dataset that was made."""
         name = _short(asked)
         if self._file is not None and self._known.get(name) != info:
             with self._lock:

@@ -363,7 +363,7 @@ def _death(code: int | None) -> str:
 LONGEST_TEXT = 200
 """Characters of a predicted text, such as a label."""
 _ORDER = b"test rows"
-"""Keeps the order of test rows apart from what else a seed draws."""
+"""Part of the seed of the order of test rows, so that it differs from other draws."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags to make a file where the method may have put something in its place."""
 _MOST_HEADER = 4096

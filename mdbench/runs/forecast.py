@@ -375,7 +375,7 @@ def expect(past: Mapping[str, Sequence[RecordSummary]]) -> Callable[[ResolvedJob
 
 
 class _Means:
-    """Of the records of a method on a data type, the mean time and the largest memory."""
+    """Mean time and largest memory of the records of a method on a data type."""
 
     def __init__(self, past: Sequence[RecordSummary]) -> None:
         known = _History(past)

@@ -272,7 +272,7 @@ def _details(runtime: Runtime, prepared: Prepared | None, outcome: JobResult) ->
 
 
 def _front(scored: list[ScoredCandidate], names: OwnNames) -> Iterable[FrontEntry]:
-    """Keep the best at each complexity that no simpler one beats, target by target."""
+    """Yield the best at each complexity that no simpler one beats, target by target."""
     for target in dict.fromkeys(one.candidate.target for one in scored):
         group = [one for one in scored if one.candidate.target == target]
         lowest = float("inf")

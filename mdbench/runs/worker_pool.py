@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FIRST_WAIT_S: Final = 1.0
 FACTOR: Final = 5.0
-"""By which each wait is longer than the one before."""
+"""Factor by which each wait is longer than the one before."""
 LONGEST_WAIT_S: Final = 60.0
 
 
@@ -214,7 +214,7 @@ class _NextWorker:
 
 
 class WorkerSlot:
-    """Holds a worker for the jobs that `mdbench.runs.job` does, one at a time.
+    """A slot with a worker for the jobs that `mdbench.runs.job` does, one at a time.
 
     Parameters
     ----------

@@ -285,7 +285,7 @@ class LogSink:
         self._changed = threading.Condition()
 
     def begin(self, path: Path, job: str) -> None:
-        """Keep what comes from now on in the file at `path`, up to the job's end mark.
+        """Write the output from now on to the file at `path`, up to the job's end mark.
 
         A job that prints nothing has no file.
         """
@@ -312,7 +312,7 @@ class LogSink:
         self.close()
 
     def feed(self, block: bytes) -> None:
-        """Take what was printed next."""
+        """Add what was printed next."""
         with self._changed:
             self._pending = self._take(self._pending + block)
 

@@ -251,7 +251,7 @@ _own = threading.local()
 
 @contextmanager
 def pin_workers_to(numbers: tuple[int, ...]) -> Iterator[None]:
-    """Have the workers that this thread starts meanwhile pinned to cores; to none if empty."""
+    """Pin the workers that this thread starts meanwhile to cores; to none if empty."""
     _own.numbers = numbers
     try:
         yield

@@ -106,7 +106,12 @@ class Group:
         """Remove it, when the last of its processes has ended."""
         end = time.monotonic() + _REMOVAL_SECONDS
         for folder in self.folders:
-            while not _removed(folder) and time.monotonic() < end:
+            while folder.exists():
+                with suppress(OSError):
+                    folder.rmdir()
+                    break
+                if time.monotonic() > end:
+                    break
                 time.sleep(0.005)
 
 
@@ -186,16 +191,6 @@ def _mounts() -> dict[str, tuple[str, str]]:
 def _below(mount: tuple[str, str], path: str) -> Path:
     target, root = mount
     return Path(target, os.path.relpath(path, root))
-
-
-def _removed(folder: Path) -> bool:
-    try:
-        folder.rmdir()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
 
 
 def _number(file: Path) -> int | None:

@@ -43,7 +43,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Sandbox:
-    """Gives jobs namespaces of their own, where that is possible.
+    """Namespaces of their own for jobs, where that is possible.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Sandbox:
         os._exit(0)
 
     def _run_init(self, job: Callable[[], None], status_fd: int) -> None:
-        """Be the first process of the namespace: look after all others until the job's ends."""
+        """Act as the first process of the namespace: reap all others until the job's ends."""
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         self._mount_all()
         pid = os.fork()
@@ -150,7 +150,7 @@ class Sandbox:
 
 
 def run_container_init() -> None:
-    """Be the first process of a container where this is it; comes back in a second one.
+    """Act as the first process of a container where this is it; return in a second one.
 
     The engine has one to offer, but its memory is open to all jobs.
     """
@@ -184,7 +184,7 @@ def drop_capabilities(keep: int = 0) -> None:
 
 
 def drop_privileges(user: int, *, own_mounts: bool) -> None:
-    """Go on as a user without rights.
+    """Continue as a user without rights.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def drop_most_capabilities() -> None:
 
 
 def _forward_signals(pid: int, *signals: int) -> None:
-    """Be no way in or out for a process, to which the signals are passed on."""
+    """Forward signals to a process, and be no way in or out for it."""
 
     def pass_on(number: int, _frame: object) -> None:
         with suppress(ProcessLookupError):
@@ -390,7 +390,7 @@ def _assembled(program: _Steps) -> bytes:
 
 
 def _load(tests: _Steps) -> bool:
-    """Have the kernel go through a program at each call, of which the number is loaded."""
+    """Make the kernel run a program at each call, of which the number is loaded."""
     number, *_, seccomp = _MACHINES[platform.machine()]
     code = _assembled(
         [

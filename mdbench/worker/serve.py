@@ -184,7 +184,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 def _restart_without_fork(
     arguments: list[str], environment: dict[str, str], channel: Channel, left: str
 ) -> NoReturn:
-    """Be another worker, which forks before the import: what was left goes with this one."""
+    """Become another worker, which forks before the import: what was left goes with this one."""
     channel.hand_over()
     done = ("--pipes", "--user")
     kept = [each for each in arguments if not each.startswith(done)]
@@ -259,7 +259,7 @@ def _limit_output(megabytes: int | None) -> None:
 
 
 def _prefer_for_oom_kill() -> None:
-    """Have the kernel end this process, and neither worker nor host, where memory runs out."""
+    """Make the kernel end this process, and neither worker nor host, where memory runs out."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
         file.write("1000")
 

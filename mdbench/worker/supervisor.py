@@ -61,7 +61,7 @@ class _JobProcess:
         return self._start_read, self._name_write, self._status_write
 
     def keep_parent_ends(self, pid: int) -> None:
-        """Keep the parent's ends."""
+        """Close all but the parent's ends."""
         self.pid = pid
         for each in (self._start_read, self._name_write, self._status_write):
             os.close(each)
@@ -283,7 +283,7 @@ class Supervisor:
 
 
 def set_pdeathsig(number: int = signal.SIGKILL) -> None:
-    """Have the kernel (Linux) send a signal to this process when the thread that started it ends.
+    """Make the kernel (Linux) send a signal to this process when the thread that started it ends.
 
     Exits at once if that has happened already.
     """

@@ -330,7 +330,7 @@ def _ignore(_line: str) -> None:
 
 
 def seal(prefix: Path, *, but: str) -> None:
-    """Take the right to write from all in an environment, and list it.
+    """Make all in an environment read-only, and list it.
 
     Parameters
     ----------
