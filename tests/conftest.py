@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -17,6 +16,7 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
     from mdbench.workspace import Workspace
 
@@ -29,7 +29,6 @@ for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-TESTS = Path(__file__).parent
 ALLOWED_SKIPS = ("no image registry", "no Julia", "no model hub", "no GPU")
 """How the reason of a skip may begin: what a CI machine cannot be expected to have."""
 
@@ -60,12 +59,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items
         if (item.get_closest_marker("nightly") is None) == nightly
         or lanes[not any(map(item.get_closest_marker, NOT_FAST))]
-        or not _says_something(item)
+        or not _has_something_to_try(item)
     ]
     config.hook.pytest_deselected(items=left_out)
     gone = set(map(id, left_out))
     items[:] = [item for item in items if id(item) not in gone]
-    if lanes[False]:
+    if config.getoption("--slow"):
         for item in items:
             item.add_marker(pytest.mark.xdist_group(_group(item)))
 
@@ -76,13 +75,13 @@ def _group(item: pytest.Item) -> str:
     A file, which makes its environment once; or all that uses sandboxes and an engine, which look
     for what others have left on the machine.
     """
-    file = item.path.relative_to(TESTS).as_posix()
-    sandboxed = file.startswith("runtimes/") or item.get_closest_marker("engine") is not None
+    file = item.nodeid.partition("::")[0]
+    sandboxed = file.startswith("tests/runtimes/") or item.get_closest_marker("engine") is not None
     return "sandboxes" if sandboxed else file
 
 
-def _says_something(item: pytest.Item) -> bool:
-    """Tell whether a test has something to try with its parameters: see the marker ``where``."""
+def _has_something_to_try(item: pytest.Item) -> bool:
+    """Whether a test has something to try with its parameters: see the marker ``where``."""
     marker = item.get_closest_marker("where")
     callspec = getattr(item, "callspec", None)
     return marker is None or callspec is None or bool(marker.kwargs["says"](callspec.params))

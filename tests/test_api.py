@@ -65,7 +65,7 @@ def test_importing_costs_next_to_nothing() -> None:
 
 
 def imported(*line: str, before: str = "") -> set[str]:
-    """Give all that a command imports, in a process of its own."""
+    """Return all that a command imports, in a process of its own."""
     code = (
         f"import sys\n{before}\nfrom mdbench.cli import main\n"
         f"assert main({list(line)!r}) == 0\nprint('imported:', *sys.modules)\n"
@@ -81,10 +81,10 @@ def imported(*line: str, before: str = "") -> set[str]:
     return set(done.stdout.rpartition("imported:")[2].split())
 
 
-def rooms(names: set[str], *which: str) -> set[str]:
-    """Give the modules of some rooms, but for those that all need."""
-    places = tuple(f"mdbench.{room}" for room in which)
-    return {name for name in names if name.startswith(places)} - SAID_OF_ALL
+def modules_of(names: set[str], *packages: str) -> set[str]:
+    """Return the modules of some packages, but for those that all need."""
+    starts = tuple(f"mdbench.{package}" for package in packages)
+    return {name for name in names if name.startswith(starts)} - SAID_OF_ALL
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_help_and_a_list_import_nothing_heavy(line: list[str]) -> None:
     found = imported(*line)
     assert not found & (NEVER_AT_ONCE | {"numpy", "flint"})
     facts = {f"mdbench.datatypes.{name}" for name in datatypes.names()}
-    assert not rooms(found - facts, *FOR_FEW, "expressions", "reports", "runtimes.docker")
+    assert not modules_of(found - facts, *FOR_FEW, "expressions", "reports", "runtimes.docker")
     types = {f"mdbench.datatypes.{name}.data_type" for name in datatypes.names()}
     assert types
     assert not found & {*types, "mdbench.datatypes.base"}
@@ -112,7 +112,7 @@ def test_a_run_with_nothing_to_do_imports_only_its_data_type() -> None:
     assert "mdbench.datatypes.ode.data_type" in found
     others = {f"mdbench.datatypes.{name}.data_type" for name in datatypes.names() if name != "ode"}
     assert not found & (NEVER_AT_ONCE | others)
-    assert rooms(found, *FOR_FEW) <= {"mdbench.language_models.views"}
+    assert modules_of(found, *FOR_FEW) <= {"mdbench.language_models.views"}
 
 
 def test_names_are_found_on_first_use() -> None:

@@ -89,7 +89,7 @@ class Adapter:
         self.value = float((PLACE / "w").read_text())
         print("it lies at", PLACE)
     def fit(self, problem):
-        if str(PLACE).startswith("/mdbench/"):  # in a room
+        if str(PLACE).startswith("/mdbench/"):  # in a sandbox
             try:
                 (PLACE / "new").write_text("x")
             except OSError:
@@ -102,7 +102,7 @@ class Adapter:
 """
 
 
-@pytest.mark.parametrize("flavour", ["plain", "room"])
+@pytest.mark.parametrize("flavour", ["plain", "bubblewrap"])
 def test_a_method_reads_it_and_no_record_shows_where_it_is(
     settings: Path, tmp_path: Path, flavour: str
 ) -> None:

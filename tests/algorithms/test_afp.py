@@ -26,7 +26,7 @@ def load(name: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def method(load: Any, name: str) -> Any:
-    """Give the adapter with the method's own hyperparameters and a small budget."""
+    """Return the adapter with the method's own hyperparameters and a small budget."""
     small = {"population_size": 200, "generations": 40}
     given = specification(name)["hyperparameters"] | small
 

@@ -26,14 +26,14 @@ def load() -> Iterator[Any]:
 
 
 def draw(seed: int, number: int) -> tuple[list[float], list[int]]:
-    """Give errors and births with many ties."""
+    """Return errors and births with many ties."""
     random = Random(seed)
     errors = [random.choice([random.random(), 0.5, float("inf")]) for _ in range(number)]
     return errors, [random.randrange(8) for _ in range(number)]
 
 
 def beats(errors: list[float], births: list[int], one: int, other: int) -> bool:
-    """Say whether one is no worse in both and better in one."""
+    """Whether one is no worse in both and better in one."""
     return (
         errors[one] <= errors[other]
         and births[one] >= births[other]
@@ -165,7 +165,7 @@ def evolution(load: Any, X: Array, y: Array, **options: Any) -> Any:
 
 
 def test_a_child_is_as_old_as_its_oldest_ancestor(load: Any) -> None:
-    """Founder i is made of variable i alone, so that a child's tree tells its parents."""
+    """Founder i is made of variable i alone, so that a child's tree shows its parents."""
     trees, module = load("trees"), load("evolution")
     X = np.random.default_rng(3).uniform(1, 2, (20, 12))
     population = evolution(load, X, X[:, 0])

@@ -88,7 +88,7 @@ def answer(process: Inside, code: str, **given: Any) -> Any:
 
 @pytest.fixture
 def ask(process: Inside, name: str) -> Callable[..., Any]:
-    """Give what runs code with the method's own hyperparameters and a small budget."""
+    """Return a function that runs code with the method's own hyperparameters and a small budget."""
     own = specification(name)["hyperparameters"] | SMALL[name]
 
     def run(code: str, **given: Any) -> Any:

@@ -90,7 +90,7 @@ def python() -> Path:
 def start(
     python: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
-    """Give what runs code in the environment; the code finds its arguments in `given`.
+    """Yield a function that runs code in the environment; the code finds its arguments in `given`.
 
     One process imports PyTorch and forks a child for each run, as the bench's worker does.
     """
@@ -103,13 +103,13 @@ def start(
     ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        told, answer = server.stdin, server.stdout
+        to_server, answer = server.stdin, server.stdout
 
         def run(code: str, **given: Any) -> subprocess.CompletedProcess[str]:
             places = {name: str(file) for name, file in files.items()}
             job = {"code": code, "given": {"hyperparameters": {}, **given}, **places}
-            told.write(json.dumps(job) + "\n")
-            told.flush()
+            to_server.write(json.dumps(job) + "\n")
+            to_server.flush()
             status = int(answer.readline())
             read = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
             return subprocess.CompletedProcess([], status, **read)
@@ -119,7 +119,7 @@ def start(
 
 @pytest.fixture(scope="module")
 def inside(start: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., Any]:
-    """Give what runs code in the environment and reads the last line that it prints."""
+    """Return a function that runs code in the environment and reads its last line."""
 
     def run(code: str, **given: Any) -> Any:
         done = start(code, **given)
@@ -129,7 +129,7 @@ def inside(start: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[.
     return run
 
 
-def told(problem: Problem) -> dict[str, Any]:
+def sent(problem: Problem) -> dict[str, Any]:
     """Write a problem as JSON."""
     arrays = {name: array.tolist() for name, array in problem.arrays.items()}
     return {"variables": problem.variables, "targets": problem.targets, "arrays": arrays}
@@ -256,7 +256,7 @@ for text, column in zip([*terms.texts(), "u0_t", "u1_t"], ours.T):
     worst[text] = float(np.abs(column - expected).max() / np.abs(expected).max())
 print(json.dumps(worst))
 """,
-        problem=told(problem),
+        problem=sent(problem),
     )
     assert {"u0", "u0*u1", "u1**2*u0_xxxx", "u0*u1*u1_yyy", "u1_t"} <= found.keys()
     assert len(found) == 6 * (1 + 16) - 1 + 2
@@ -333,7 +333,7 @@ print(json.dumps([
     [loss / n, (slope / n).tolist(), (curvature / n).tolist()],
 ]))
 """,
-        problem=told(two),
+        problem=sent(two),
         terms=[["u0_xx", "u0_yy", "u0*u1"], ["u1_x", "u1**2", "u0_xx"]],
     )
 
@@ -400,7 +400,7 @@ print(json.dumps([len(features), normalised_fit(features[:, [0, 2, 5]], targets[
 
 
 def regression() -> tuple[Array, Array]:
-    """Give correlated features of very different sizes, one that vanishes, and a target."""
+    """Return correlated features of very different sizes, one that vanishes, and a target."""
     rng = np.random.default_rng(4)
     features = rng.normal(size=(60, 6)) @ (np.eye(6) + 0.3 * rng.normal(size=(6, 6)))
     target = features @ [2.0, 0.0, -0.7, 0.05, 0.0, 0.4] + 0.1 * rng.normal(size=60)
@@ -460,8 +460,8 @@ one.fit(problem("problem"))
 predictions = one.predict(problem("inputs")).tolist()
 print(json.dumps([one.equations(), predictions, one.stopped_early]))
 """,
-        problem=told(problem),
-        inputs=told(without_targets(problem)),
+        problem=sent(problem),
+        inputs=sent(without_targets(problem)),
         hyperparameters=SMALL,
     )
 
@@ -493,8 +493,8 @@ one = adapter(derivative_order=2, order=2, threshold=1e-3)
 one.fit(problem("problem"))
 print(json.dumps([one.equations(), one.predict(problem("inputs")).tolist()]))
 """,
-        problem=told(two),
-        inputs=told(without_targets(two)),
+        problem=sent(two),
+        inputs=sent(without_targets(two)),
         hyperparameters=TINY,
     )
     assert len(equations) == 2
@@ -510,7 +510,7 @@ def test_uses_only_the_rows_that_it_is_given(inside: Callable[..., Any]) -> None
     wild.reshape(-1)[np.setdiff1d(np.arange(40 * 30), rows)] = 1e6
     given = {}
     for name, u in {"tame": problem.u, "wild": wild}.items():
-        given[name] = told(problem)
+        given[name] = sent(problem)
         given[name]["arrays"] |= {"u": u.tolist(), "rows": rows.astype(float).tolist()}
     equations = inside(
         """
@@ -540,8 +540,8 @@ def sweep(seed):
     return [[one.equations, one.predictions.tolist(), one.hyperparameters] for one in sent]
 print(json.dumps([sweep(0), sweep(0), sweep(1)]))
 """,
-        problem=told(problem),
-        inputs=told(without_targets(problem)),
+        problem=sent(problem),
+        inputs=sent(without_targets(problem)),
         grid=grid,
         hyperparameters=TINY,
     )
@@ -567,12 +567,12 @@ options = {"seed": 0, "threads": 1, **given["hyperparameters"]}
 sent = list(Adapter.sweep(problem("problem", 10.0), problem("inputs"), grid, **options))
 print(json.dumps([fit, [Adapter.cut_short, len(sent)]]))
 """,
-        problem=told(problem),
-        inputs=told(without_targets(problem)),
+        problem=sent(problem),
+        inputs=sent(without_targets(problem)),
         hyperparameters={**TINY, "data_steps": 10**9},
     )
     for early, answer in (fit, sweep):
-        assert early  # of training that would take for ever
+        assert early  # of training that would never end
         assert answer
 
 
@@ -600,10 +600,10 @@ def test_data_that_it_cannot_learn_are_refused(
 ) -> None:
     hole = spread((8,), 6)
     hole.u[3, 2] = np.nan
-    few = told(spread((8,), 6))
+    few = sent(spread((8,), 6))
     few["arrays"]["rows"] = [0.0, 3.0]
     code = 'adapter().fit(problem("problem"))'
-    assert "the data are not finite" in start(code, problem=told(hole)).stderr
+    assert "the data are not finite" in start(code, problem=sent(hole)).stderr
     assert "cannot be trained on 2 samples; 10 are the fewest" in start(code, problem=few).stderr
 
 
@@ -616,7 +616,7 @@ one = adapter(threads=2)
 one.fit(problem("problem"))
 print(json.dumps([one.equations(), torch.get_num_threads()]))
 """,
-        problem=told(still),
+        problem=sent(still),
         hyperparameters=TINY,
     )
     assert threads == 2

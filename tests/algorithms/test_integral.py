@@ -271,7 +271,7 @@ def test_fractions_with_two_constants_under_the_bar_are_found(integral: Any, nam
 
 @pytest.fixture(scope="module")
 def saturating(integral: Any) -> tuple[Any, Array]:
-    """Give the integrals of a motion with ``u0*u1/(1.3 + u0 + 0.6*u1)``, and its states."""
+    """Return the integrals of a motion with ``u0*u1/(1.3 + u0 + 0.6*u1)``, and its states."""
     del integral
     samples = sys.modules["samples"]
     truth = ["0.9 - 1.7*u0*u1/(1.3 + u0 + 0.6*u1)", "0.8*u0 - 0.5*u1"]

@@ -372,7 +372,7 @@ def test_bingo_that_is_stopped_has_its_hall_of_fame() -> None:
 
 @contextmanager
 def aifeynman(program: str, tmp_path: Path, patch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Give the adapter with a program in the place of the package."""
+    """Yield the adapter with a program in the place of the package."""
     patch.chdir(tmp_path)
     run = tmp_path / "run.py"
     run.write_text(textwrap.dedent(program), encoding="utf-8")

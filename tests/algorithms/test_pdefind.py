@@ -35,7 +35,7 @@ def pdefind() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shared(pdefind: Any) -> dict[str, Any]:
-    """Give the shared modules behind the adapter."""
+    """Return the shared modules behind the adapter."""
     import sys  # noqa: PLC0415
 
     assert pdefind

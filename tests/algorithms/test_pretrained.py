@@ -65,7 +65,7 @@ def model(**params: int) -> Any:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give a folder whose modules are forgotten afterwards, with a file of weights in it."""
+    """Yield a folder whose modules are forgotten afterwards, with a file of weights in it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "weights").write_bytes(b"weights")
     folder = tmp_path / "checkout"

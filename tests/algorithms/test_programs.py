@@ -21,7 +21,7 @@ X = np.random.default_rng(1).uniform(0.2, 0.9, (40, 2))
 
 @pytest.fixture(scope="module")
 def programs() -> Iterator[Any]:
-    """Give what the shared modules have, by name."""
+    """Yield what the shared modules have, by name."""
     shared = ALGORITHMS / "shared"
     with modules(shared / "programs", shared / "language_loops") as imported:
         found: dict[str, Any] = {}
@@ -142,7 +142,7 @@ def test_what_is_not_a_formula_is_refused(programs: Any, name: str) -> None:
 
 
 def test_a_tower_of_powers_is_no_number(programs: Any) -> None:
-    """Python would work for ever on its whole numbers; here they are double precision."""
+    """Python would never end with its whole numbers; here they are double precision."""
     (root,) = read(programs, function("return 9 ** 9 ** 9 ** 9 * x0")).roots
     with pytest.raises(programs.ProgramError, match="not finite"):
         programs.settled(root, {})

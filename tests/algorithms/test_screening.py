@@ -45,7 +45,7 @@ def rows(n: int = 900, d: int = 2, low: float = -5, high: float = 5, seed: int =
 
 
 def away(n: int = 900, d: int = 2, seed: int = 3) -> Array:
-    """Give values of both signs that are not near zero."""
+    """Return values of both signs that are not near zero."""
     generator = np.random.default_rng(seed)
     signs: Array = generator.choice([-1.0, 1.0], (n, d))
     return generator.uniform(0.5, 5, (n, d)) * signs
@@ -148,7 +148,7 @@ def test_products_of_three_factors_are_screened(modules: dict[str, Any]) -> None
 
 
 def explained(columns: list[Array], rest: Array) -> float:
-    """Give the share of a residual's variance that columns and a constant explain."""
+    """Return the share of a residual's variance that columns and a constant explain."""
     every = np.column_stack([np.ones(len(rest)), *(one / np.abs(one).max() for one in columns)])
     left = rest - every @ np.linalg.lstsq(every, rest, rcond=None)[0]
     return float(1 - left @ left / np.square(rest - rest.mean()).sum())

@@ -58,7 +58,7 @@ def sindy() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def problems() -> dict[str, Problem]:
-    """Give all systems with derivatives from finite differences."""
+    """Return all systems with derivatives from finite differences."""
     return {name: simulate(*system) for name, system in SYSTEMS.items()}
 
 
@@ -86,7 +86,7 @@ def halves(problem: Problem) -> tuple[Problem, Problem]:
 
 
 def find(sindy: Any, problem: Problem, settings: list[dict[str, Any]]) -> tuple[Any, Any]:
-    """Give the terms and the models of settings."""
+    """Return the terms and the models of settings."""
     read = [sindy.Adapter.setting(**setting) for setting in settings]
     terms = sindy.Adapter.terms(read, problem)
     return terms, sindy.Adapter.find(problem, terms, read, seed=0)
@@ -103,7 +103,7 @@ def grid(thresholds: list[float]) -> list[dict[str, Any]]:
 
 
 def reference_features(u: Array, library: str, basis: str, order: int) -> Array:
-    """Build the feature matrix anew, in the order of upstream's and of pysindy's libraries."""
+    """Build the feature matrix again, in the order of upstream's and of pysindy's libraries."""
     states = range(u.shape[1])
     columns = [np.ones(len(u))]
     for degree in range(1, order + 1):

@@ -1,4 +1,4 @@
-"""On every dataset the truth wins, and where it does not that is told."""
+"""On every dataset the truth wins, and where it does not, that is reported."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_wrong_answers_are_read_from_tables_and_records(tmp_path: Path) -> None:
 
 
 def test_every_landed_answer_that_beats_a_truth_is_named_in_the_docs() -> None:
-    """By the scores that stand there, so that it is quick; the command works them out anew."""
+    """By the scores of the records, which is quick; the command scores them again."""
     lawful = {kind.name: kind.metrics[0] for kind in datatypes.classes() if kind.has_exact_truth}
     truths: dict[tuple[str, ...], float] = {}
     wrong: list[tuple[tuple[str, ...], str, float]] = []

@@ -114,7 +114,7 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dask]:
 
 
 def nodes_of(worker: subprocess.Popen[bytes]) -> list[int]:
-    """Give the processes that do jobs beside a worker of Dask."""
+    """Return the processes that run jobs next to a worker of Dask."""
     found = []
     for task in Path(f"/proc/{worker.pid}/task").iterdir():
         with suppress(OSError):

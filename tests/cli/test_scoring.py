@@ -17,7 +17,7 @@ Output = pytest.CaptureFixture[str]
 
 
 def scored(capsys: Output, *arguments: str) -> dict[str, str]:
-    """Give the rows that are printed, by their names."""
+    """Return the rows that are printed, by their names."""
     assert main(["score", *arguments]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""

@@ -171,7 +171,7 @@ def goes_on(
 def is_reported(
     workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, str, str, str]:
-    """Give the page, the leaderboard in text, the LaTeX and the table of all records."""
+    """Return the page, the leaderboard in text, the LaTeX and the table of all records."""
     monkeypatch.setenv("MDBENCH_ROOT", str(workspace.root))
     results, page, table = (workspace.root / name for name in ("results", "page.html", "all.csv"))
     assert main(["report", str(results), "--out", str(page)]) == 0
@@ -185,7 +185,7 @@ def is_reported(
     return page.read_text(encoding="utf-8"), text, latex, table.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("runtime", each_run("room"), indirect=True)
+@pytest.mark.parametrize("runtime", each_run("bubblewrap"), indirect=True)
 def test_labels_that_are_no_equations(
     tmp_path: Path,
     runtime: Runtime,

@@ -21,7 +21,7 @@ PROTOCOL = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
 
 
 def rows(text: str) -> dict[str, str]:
-    """Give the tables' rows: the names in the first cell, and the rest."""
+    """Return the tables' rows: the names in the first cell, and the rest."""
     found = {}
     for line in text.splitlines():
         if line.startswith("| `"):

@@ -65,7 +65,7 @@ def steps(page: str) -> list[Step]:
 
 
 def shown_as(printed: str, shown: str) -> bool:
-    """Tell whether a page shows what was printed: ``...`` is anything, times are any times."""
+    """Whether a page shows what was printed: ``...`` is anything, times are any times."""
 
     def plain(text: str) -> list[str]:
         lines = (" ".join(TIME.sub("TIME", line).split()) for line in text.splitlines())

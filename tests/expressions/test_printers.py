@@ -114,7 +114,7 @@ EXAMPLES = (
 
 @cache
 def landed() -> tuple[str, ...]:
-    """Give all right-hand sides in docs/results: answers and truths."""
+    """Return all right-hand sides in docs/results: answers and truths."""
     csv.field_size_limit(10_000_000)
     found: dict[str, None] = {}
     for path in sorted((ROOT / "docs" / "results").glob("*.csv")):
@@ -126,7 +126,7 @@ def landed() -> tuple[str, ...]:
 
 
 def texts(source: str) -> Sequence[str]:
-    """Give equations by name: the part of something, or the whole."""
+    """Return equations by name: the part of something, or the whole."""
     if source == "examples":
         return EXAMPLES
     if source.endswith("random trees"):
@@ -155,7 +155,7 @@ def cases(source: str, number: Callable[[str], Any] | None = None) -> tuple[Case
 def refused(
     reader: Callable[[str, Columns], Any], printed: Iterable[tuple[Case, str]]
 ) -> list[tuple[str, str]]:
-    """Give what is not read back, and how it is printed."""
+    """Return what is not read back, and how it is printed."""
     return [(case.text, text) for case, text in printed if not case.is_read_from(reader, text)]
 
 
@@ -411,7 +411,7 @@ def test_the_page_shows_what_was_answered(tmp_path: Path, source: str) -> None:
 
 
 def operons() -> list[str]:
-    """Give the landed answers of Operon, of which the page is to show each."""
+    """Return the landed answers of Operon, of which the page is to show each."""
     with (ROOT / "docs" / "results" / "surface.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["algorithm"] == "operon"]
     found = dict.fromkeys(text for row in rows for text in json.loads(row["equations"] or "[]"))

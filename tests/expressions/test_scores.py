@@ -1,4 +1,4 @@
-"""An equation beside the true one: one answer, whatever way it is written."""
+"""An equation compared with the true one: one verdict, whatever way it is written."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def any_sign(*names: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[LimitedProcess]:
-    """Give a child that has been asked nothing, and forget what others were asked."""
+    """Yield a child that has been asked nothing, and forget what others were asked."""
     fresh = LimitedProcess(equation.SYMPY_WORKER, 60, equation.MAX_BYTES)
     monkeypatch.setattr(srbench, "_children", (fresh, fresh))
     srbench._answer.cache_clear()
@@ -331,7 +331,7 @@ def test_srbenchs_rule_with_its_slips() -> None:
     assert srbench_solution("x0 + x1", "x0 + x1 + 2", NAMES).how == "difference"
     assert srbench_solution("x0*x1", "2.5*x0*x1", NAMES).how == "ratio"
     assert not srbench_solution("x0 + x1", "x0*x1", NAMES).solved
-    # Near misses are solutions, and so is a term that is small in the units at hand.
+    # Near misses are solutions, and so is a term that is small in these units.
     assert srbench_solution("1.0*x0", "1.0002*x0 + 0.00005*x1", NAMES).solved
     assert srbench_solution("x0 + 1e-30*x1", "x0", NAMES).solved
     # A law of small constants is zero, and nothing known to be positive.

@@ -35,7 +35,7 @@ def drawn(generator: random.Random, depth: int) -> str:
 
 
 def sympys(text: str, names: Any) -> Any:
-    """Give an equation as the canonical form has it before it is simplified."""
+    """Return an equation as the canonical form has it before it is simplified."""
     expression = to_sympy(read(text, names), plain_symbols(names))
     return expression.subs(sympy.pi, sympy.pi.evalf()).evalf().factor()
 

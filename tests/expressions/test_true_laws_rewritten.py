@@ -44,7 +44,7 @@ IDENTITIES = {
 }
 """Writings that SymPy does not find, and in which more cancels, or less."""
 ROUNDING = 1e-24
-"""What an NMSE may change by where ordinary equations are written anew."""
+"""What an NMSE may change by where ordinary equations are rewritten."""
 AT_REST = {"autocatalysis": 1e-19, "photons-in-a-laser": 1e-18}
 """The same where the test window is at rest, so that nearly all of each right-hand side cancels."""
 TOO_LARGE = {"heat_laser"}
@@ -70,7 +70,7 @@ def names(data_type: str) -> Sequence[str]:
 
 
 def writings(law: str, variables: Sequence[str], *, by_sympy: bool = True) -> list[str]:
-    """Give two other writings of a law, by SymPy, and by thirds where SymPy has none."""
+    """Return two other writings of a law, by SymPy, and by thirds where SymPy has none."""
     constants: list[str] = []
 
     def symbol(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a model knows of a law before it has seen data: told from reading the data."""
+"""What a model knows of a law before it has seen data, distinguished from reading the data."""
 
 from __future__ import annotations
 

@@ -415,7 +415,7 @@ def test_a_log_that_breaks_off_is_read_up_to_there(tmp_path: Path) -> None:
         ExchangeReplay(tmp_path / "none")
 
 
-# What comes from a room is untrusted.
+# What comes from a sandbox is untrusted.
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_a_writer_that_is_killed_leaves_whole_records(store: RecordStore) -> Non
         reported = kill(program).split()
         told = int(reported[-1]) if reported else 5
         records = store.read()
-        # What was told to be written is there; one more may be.
+        # What was reported as written is there; one more may be.
         assert len(records) - kept in (told, told + 1)
         assert [one.seed for one in records[kept:]] == list(range(1, len(records) - kept + 1))
         assert all(one.reason == "x" * min(one.seed, 500) for one in records)
@@ -286,9 +286,9 @@ def test_a_newer_schema_is_refused_and_the_file_left_alone(filled: RecordStore) 
 # A disk that takes no more
 
 
-def write_until_full(room: int) -> Callable[[int, bytes], int]:
-    """Make an `os.write` that writes a few bytes at a time, and fails when `room` are used up."""
-    left = room
+def write_until_full(space: int) -> Callable[[int, bytes], int]:
+    """Make an `os.write` that writes a few bytes at a time, and fails when `space` are used up."""
+    left = space
 
     def write(file: int, data: bytes) -> int:
         nonlocal left
@@ -306,10 +306,10 @@ def test_a_record_that_does_not_fit_leaves_nothing(
     filled: RecordStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = filled.path.read_bytes()
-    for room in (0, 1, 7, 100, len(record(9).to_line())):
+    for space in (0, 1, 7, 100, len(record(9).to_line())):
         with filled.open_for_writing() as writer:
             with monkeypatch.context() as patch:
-                patch.setattr(os, "write", write_until_full(room))
+                patch.setattr(os, "write", write_until_full(space))
                 with pytest.raises(RecordsError, match="no space left") as caught:
                     writer.append(record(9))
             assert "Free some space" in caught.value.hint

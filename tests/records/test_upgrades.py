@@ -103,7 +103,7 @@ def second(**changes: Any) -> dict[str, Any]:
 
 
 def motion(r2: float | None, unseen: float | None, ended: str) -> dict[str, Any]:
-    """Give the metrics of simulations that schema 2 told of."""
+    """Return the metrics of simulations that schema 2 had."""
     told = {"r2": r2, "r2_unseen": unseen, "ended": ended}
     found = second(fidelity={"verdict": "different", "simulation": told})["metrics"]
     names = ("r2_test", "follows", "r2_unseen", "follows_unseen", "simulation_ended")

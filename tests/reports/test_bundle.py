@@ -54,7 +54,7 @@ def results(tmp_path: Path, zero: Method) -> Path:
 
 
 def rewritten(path: Path, change: Callable[[dict[str, bytes]], Any]) -> Path:
-    """Write an archive anew after its entries were changed, with its listing as it is left."""
+    """Rewrite an archive with changed entries, and its listing as it was."""
     with zipfile.ZipFile(path) as archive:
         entries = {info.filename: archive.read(info) for info in archive.infolist()}
     change(entries)

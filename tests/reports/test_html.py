@@ -45,7 +45,7 @@ TABLE = table("ode")
 
 
 def expected(kept: list[dict[str, Any]], data_type: str = "ode") -> list[list[list[str]]]:
-    """Give the leaderboard's cells, in the columns of the whole page, with their warnings."""
+    """Return the leaderboard's cells, in the columns of the whole page, with their warnings."""
     shown = [column.key for column in leaderboard_table(compare(EVERYTHING, data_type)).columns]
     found = [one for one in kept if one["data_type"] == data_type]
     table = leaderboard_table(compare(found, data_type))
@@ -195,7 +195,7 @@ def test_who_is_given_the_truth_is_not_counted_and_baselines_by_themselves(
     found: dict[str, int], says: str
 ) -> None:
     kinds = {
-        "oracle": MethodFacts("linear", reference=True),  # by what it is told, not by its name
+        "oracle": MethodFacts("linear", reference=True),  # by what it is given, not by its name
         "linear": MethodFacts("baseline"),
         "zero": MethodFacts("baseline"),
         "truth": MethodFacts("linear"),
@@ -385,7 +385,7 @@ def test_nothing_overflows_and_it_is_readable_without_scripts(tmp_path: Path, wi
         assert min(shrunk) > 0.8  # of letters of 12 pixels
         scales = "[...document.querySelectorAll('.scale img')].map(i => i.naturalWidth)"
         assert one.run(scales) == [64] * 3
-        # On a telephone equations stand below what is said of them, else beside it.
+        # On a telephone equations are below their description, else next to it.
         beside = (
             "(() => { const row = document.querySelector('table.answers tbody tr');"
             "const [all, last] = [row, row.lastElementChild].map(e => e.getBoundingClientRect());"
@@ -476,7 +476,7 @@ def test_the_best_answer_of_a_system_stands_there_as_code() -> None:
 
 
 def visible(page: Browser, type_of: str = "ode") -> dict[str, list[str]]:
-    """Give of each figure by noise the methods that are seen, and where."""
+    """Return of each figure by noise the methods that are seen, and where."""
     every = f"[...document.querySelectorAll('#{type_of} svg[data-figure]')]"
     found: dict[str, list[str]] = page.run(
         f"Object.fromEntries({every}.map(s => [s.dataset.figure, "

@@ -1,4 +1,4 @@
-"""What was asked of language models, beside the scores."""
+"""What was asked of language models, next to the scores."""
 
 from __future__ import annotations
 

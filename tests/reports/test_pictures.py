@@ -62,7 +62,7 @@ def test_the_best_on_clean_data_are_drawn_both_ways(tmp_path: Path) -> None:
         circuit("c", nmse=0.1),
         circuit("d", nmse=0.7),
         circuit("e", nmse=0.6),
-        circuit("f", "(0.7 - u0/1.2)/2.31", nmse=0.0),  # was told the truth
+        circuit("f", "(0.7 - u0/1.2)/2.31", nmse=0.0),  # was given the truth
         circuit("g", nmse=0.0, snr_db=20.0),
         circuit("h", status="timeout"),
     )
@@ -142,7 +142,7 @@ def test_simulations_stop_when_all_have_had_their_share(tmp_path: Path) -> None:
 
 
 class Asked(Ode):
-    """Remembers which answers it is asked to draw, of a dataset that is always at hand."""
+    """Remembers which answers it is asked to draw, of a dataset that is always there."""
 
     name = "asked"
     metrics: ClassVar[Any] = TEXTS

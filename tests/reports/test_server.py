@@ -41,7 +41,7 @@ class Clock:
 
 
 class Making:
-    """Makes pages that take a while by a clock, or fails with what it is told."""
+    """Makes pages that take a while by a clock, or fails with the given error."""
 
     def __init__(self, clock: Clock, seconds: float = 0.0) -> None:
         self.count = 0

@@ -57,7 +57,7 @@ def shown(renderable: RenderableType, width: int = 80) -> list[str]:
 
 
 def rows(renderable: RenderableType, width: int = 80) -> list[str]:
-    """Give the rows of a table without its head and its caption."""
+    """Return the rows of a table without its head and its caption."""
     lines = shown(renderable, width)
     (head,) = (number for number, line in enumerate(lines) if "status" in line)
     end = next(number for number, line in enumerate(lines) if line.startswith("size: "))

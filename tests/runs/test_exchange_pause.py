@@ -29,7 +29,7 @@ class Held:
 
 
 def during(worker: Held, asked: int) -> float:
-    """Give for how long a job stood, once it was asked to so often."""
+    """Return for how long a job stood, once it was asked to so often."""
     with PausedJob(worker) as standstill:  # type: ignore[arg-type]
         assert wait_until(lambda: worker.asked >= asked)
     return standstill.seconds

@@ -1,4 +1,4 @@
-"""What a run tells at its end: a command of the user's, and programs that read its JSON."""
+"""The notification at the end of a run: the user's command, and programs that read its JSON."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ LINE = "run --algorithm zero --data-type ode --dataset rc-circuit glider"
 
 TELLER = """\
 import json, os, sys
-told = {name: value for name, value in os.environ.items() if name.startswith("MDBENCH_")}
-with open("told.jsonl", "a") as file:
-    file.write(json.dumps([json.load(sys.stdin), told]) + "\\n")
+variables = {name: value for name, value in os.environ.items() if name.startswith("MDBENCH_")}
+with open("notifications.jsonl", "a") as file:
+    file.write(json.dumps([json.load(sys.stdin), variables]) + "\\n")
 print("nothing for standard output")
 sys.exit(3)
 """
@@ -52,10 +52,12 @@ def tell(*more: str) -> list[str]:
     return [*LINE.split(), "--notify", f"'{sys.executable}' tell.py", *more]
 
 
-def told() -> list[tuple[dict[str, Any], dict[str, str]]]:
-    if not Path("told.jsonl").exists():
+def notifications() -> list[tuple[dict[str, Any], dict[str, str]]]:
+    if not Path("notifications.jsonl").exists():
         return []
-    return [json.loads(line) for line in Path("told.jsonl").read_text("utf-8").splitlines()]
+    return [
+        json.loads(line) for line in Path("notifications.jsonl").read_text("utf-8").splitlines()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_a_finished_run_is_notified(capfd: Output) -> None:
     assert "nothing for standard output" in captured.err
     # It failed, which is said, and changes nothing.
     assert "tell.py: it ended with exit status 3" in captured.out
-    ((stdin, variables),) = told()
+    ((stdin, variables),) = notifications()
     assert stdin["schema"] == 1
     assert stdin["event"] == variables["MDBENCH_EVENT"] == "finished"
     assert stdin["folder"] == variables["MDBENCH_FOLDER"] == str(Path("results").absolute())
@@ -105,14 +107,14 @@ def test_failures_are_counted(workspace: Workspace) -> None:
         encoding="utf-8",
     )
     assert main(tell()) == 0
-    ((stdin, _),) = told()
+    ((stdin, _),) = notifications()
     assert (stdin["event"], stdin["answered"], stdin["failed"]) == ("finished", 0, 2)
 
 
 @pytest.mark.usefixtures("workspace")
 def test_a_run_that_cannot_be_done_is_notified(capfd: Output) -> None:
     assert main([*tell(), "--dataset-path", "nowhere.csv"]) == 2
-    ((stdin, variables),) = told()
+    ((stdin, variables),) = notifications()
     assert stdin["event"] == "failed"
     assert "nowhere.csv" in stdin["reason"]
     assert stdin["jobs"] is None
@@ -141,7 +143,7 @@ def test_an_interrupted_run_is_notified(
         assert main(tell("--n-jobs", "1")) == 130
     finally:
         signal.signal(signal.SIGTERM, before)
-    ((stdin, _),) = told()
+    ((stdin, _),) = notifications()
     assert (stdin["event"], stdin["left"]) == ("interrupted", 2)
     assert "2 of 2 jobs left" in capfd.readouterr().out
 
@@ -157,16 +159,16 @@ def test_a_missing_program_is_refused_before_anything_is_run(capsys: Output) -> 
 def test_a_study_notifies_for_the_whole_run() -> None:
     study = ["study", "--init", "study.toml", *tell()[1:]]
     assert main(study) == 0
-    assert told() == []
+    assert notifications() == []
     assert main(["run", "--study", "study.toml"]) == 0
-    assert [stdin["event"] for stdin, _ in told()] == ["finished"]
+    assert [stdin["event"] for stdin, _ in notifications()] == ["finished"]
 
 
 @pytest.mark.usefixtures("workspace")
 def test_python_notifies_too() -> None:
     lines: list[str] = []
     mdbench.run("zero", "ode", dataset="glider", say=lines.append, notify=tell()[-1])
-    assert [stdin["ran"] for stdin, _ in told()] == [1]
+    assert [stdin["ran"] for stdin, _ in notifications()] == [1]
     assert any("exit status 3" in line for line in lines)
 
 
@@ -189,7 +191,7 @@ def test_whatever_happens_the_run_s_own_error_comes_through(tmp_path: Path) -> N
     ):
         raise DataError("ours")
     assert lines == ["--notify sh -c 'kill -9 $$': it was ended by signal 9"]
-    # One that does not read what it is told is no failure, however much that is.
+    # One that does not read its input is no failure, however long that is.
     lines.clear()
     with pytest.raises(DataError), notify_at_end(["true"], tmp_path, lines.append):
         raise DataError("long " * 100_000)

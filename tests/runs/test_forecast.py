@@ -40,7 +40,7 @@ def run(workspace: Workspace, asked: RunOptions) -> list[Record]:
 
 
 def took(seconds: list[float], **changes: Any) -> None:
-    """Say of the records, in their order, that they took so long."""
+    """Return the records with these times, in their order."""
     times = iter(seconds)
 
     def change(record: Record) -> Record:
@@ -51,12 +51,14 @@ def took(seconds: list[float], **changes: Any) -> None:
     RecordStore(FILE).rewrite(partial(map, change))
 
 
-def told(workspace: Workspace, asked: RunOptions) -> Forecast:
+def forecast_of(workspace: Workspace, asked: RunOptions) -> Forecast:
     return forecast(make_plan(asked, workspace), HereRuntime())
 
 
 def test_without_records_the_budget_counts(workspace: Workspace) -> None:
-    found = told(workspace, replace(ONE, seeds=(0, 1, 2), threads=2, memory_mb=512, n_jobs=2))
+    found = forecast_of(
+        workspace, replace(ONE, seeds=(0, 1, 2), threads=2, memory_mb=512, n_jobs=2)
+    )
     (cost,) = found.costs
     assert (cost.jobs, cost.done, cost.to_run, cost.basis) == (3, 0, 3, {"budget": 3})
     assert (found.wall_s.low, found.wall_s.value, found.wall_s.high) == (0.0, 150.0, 150.0)
@@ -66,7 +68,7 @@ def test_without_records_the_budget_counts(workspace: Workspace) -> None:
     assert found.memory_mb.high == 2 * 512
     assert found.disk_mb is None
     assert found.reasons == {"it has no record": 3}
-    assert told(workspace, ONE).memory_mb is None  # there is no limit
+    assert forecast_of(workspace, ONE).memory_mb is None  # there is no limit
     assert not Path("results").exists()
 
 
@@ -74,7 +76,7 @@ def test_records_of_the_dataset_then_of_its_size_then_of_the_method(workspace: W
     run(workspace, replace(ONE, seeds=(0, 1, 2)))
     took([1.0, 2.0, 3.0])
     names = ("rc-circuit", "autocatalysis", "lorenz-equations-chaotic")  # 1, 1 and 3 equations
-    found = told(workspace, replace(ONE, datasets=names, seeds=(3,), n_jobs=2))
+    found = forecast_of(workspace, replace(ONE, datasets=names, seeds=(3,), n_jobs=2))
     assert {one.job.dataset: one.basis for one in found.due} == dict(
         zip(names, ("dataset", "size", "method"), strict=True)
     )
@@ -95,24 +97,28 @@ def test_records_of_the_dataset_then_of_its_size_then_of_the_method(workspace: W
 
 def test_two_records_are_too_few(workspace: Workspace) -> None:
     run(workspace, replace(ONE, seeds=(0, 1)))
-    assert told(workspace, replace(ONE, seeds=(2,))).due[0].basis == "budget"
+    assert forecast_of(workspace, replace(ONE, seeds=(2,))).due[0].basis == "budget"
 
 
 def test_a_time_limit_states_nothing_about_longer_ones(workspace: Workspace) -> None:
     run(workspace, replace(ONE, seeds=(0, 1, 2)))
     took([100.0, 100.0, 100.0], status=Status.TIMEOUT, equations=None)
     seeds = replace(ONE, seeds=(3,))
-    assert told(workspace, replace(seeds, timeout_s=1000.0)).wall_s.value == 1000.0
-    assert told(workspace, replace(seeds, timeout_s=100.0)).wall_s.value == pytest.approx(100.0)
-    assert told(workspace, replace(seeds, timeout_s=10.0)).wall_s.value == pytest.approx(10.0)
+    assert forecast_of(workspace, replace(seeds, timeout_s=1000.0)).wall_s.value == 1000.0
+    assert forecast_of(workspace, replace(seeds, timeout_s=100.0)).wall_s.value == pytest.approx(
+        100.0
+    )
+    assert forecast_of(workspace, replace(seeds, timeout_s=10.0)).wall_s.value == pytest.approx(
+        10.0
+    )
 
 
 def test_what_is_done_costs_nothing_and_why_states_the_same(workspace: Workspace) -> None:
     run(workspace, ONE)
-    done = told(workspace, ONE)
+    done = forecast_of(workspace, ONE)
     assert (done.jobs, len(done.due), done.wall_s.value, done.memory_mb) == (1, 0, 0.0, None)
     asked = replace(ONE, seeds=(0, 1), timeout_s=7.0)
-    found = told(workspace, asked)
+    found = forecast_of(workspace, asked)
     assert found.reasons == {"timeout_s changed": 1, "it has no record": 1}
     plan = make_plan(asked, workspace)
     whys = [(job, why) for job, why in explain(plan, HereRuntime()) if why]
@@ -134,7 +140,9 @@ def test_the_interval_holds_as_often_as_it_states() -> None:
 def test_the_same_plan_states_the_same(workspace: Workspace) -> None:
     run(workspace, replace(ONE, seeds=(0, 1, 2)))
     asked = replace(ONE, seeds=tuple(range(9)))
-    assert plan_json(told(workspace, asked), None) == plan_json(told(workspace, asked), None)
+    assert plan_json(forecast_of(workspace, asked), None) == plan_json(
+        forecast_of(workspace, asked), None
+    )
 
 
 def test_damaged_and_old_records(workspace: Workspace) -> None:

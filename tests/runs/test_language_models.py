@@ -45,7 +45,7 @@ from mdbench.worker import BudgetSpent, Candidate, LanguageModelError, language_
 
 
 class Adapter:
-    """Asks until it may not, and keeps the best of what it was told."""
+    """Asks until it may not, and keeps the best of the replies."""
 
     def __init__(self, *, seed, threads, n=4):
         self.seed, self.n = seed, n

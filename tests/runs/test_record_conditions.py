@@ -105,7 +105,7 @@ def test_energy_is_that_of_all_packages(tmp_path: Path) -> None:
     count("intel-rapl:0:0", 5.0)  # a part of the first package
     energy = Energy(tmp_path)
     count("intel-rapl:0", 12.5)
-    count("intel-rapl:1", 1.0)  # it began anew at 100 J
+    count("intel-rapl:1", 1.0)  # it began again at 100 J
     count("intel-rapl:0:0", 500.0)
     assert energy.joules() == pytest.approx(2.5 + 2.0)
 

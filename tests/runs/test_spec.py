@@ -248,12 +248,12 @@ def test_a_new_option_of_a_data_type_is_declared_once(capsys: pytest.CaptureFixt
     assert "--shade is 'pink'." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("room", ["runs", "records/store.py", "cli/main.py", "cli/run.py"])
-def test_nothing_names_a_metric_or_a_data_type(room: str) -> None:
+@pytest.mark.parametrize("module", ["runs", "records/store.py", "cli/main.py", "cli/run.py"])
+def test_nothing_names_a_metric_or_a_data_type(module: str) -> None:
     kinds = datatypes.classes()
     names = {kind.name for kind in kinds} | {spec.name for kind in kinds for spec in kind.metrics}
-    place = ROOT / "mdbench" / room
-    for path in place.rglob("*.py") if place.is_dir() else [place]:
+    where = ROOT / "mdbench" / module
+    for path in where.rglob("*.py") if where.is_dir() else [where]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             named = node.value if isinstance(node, ast.Constant) else None
             assert named not in names, f"{path}: {named}"

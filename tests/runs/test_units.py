@@ -1,4 +1,4 @@
-"""Units: told to methods that ask for them, and to no other; a change of them is another job."""
+"""Units: given to methods that ask for them, and to no other; a change of them is another job."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Failing(HereRuntime):
-    """Fails so many times, by this error, where it is told to."""
+    """Fails so many times, by this error, in the given step."""
 
     def __init__(self, times: int, error: Exception, at: str = "prepare") -> None:
         super().__init__()
@@ -104,7 +104,7 @@ def test_patience_has_an_end(tmp_path: Path, at: str) -> None:
     record, other = run(tmp_path, runtime, retries=2, datasets=2)
     assert record.status is other.status is Status.UNAVAILABLE
     assert record.measured.retries == other.measured.retries == 2
-    # An environment is not tried anew for each job; a worker is.
+    # An environment is not tried again for each job; a worker is.
     assert runtime.calls == (3 if at == "prepare" else 6)
 
 

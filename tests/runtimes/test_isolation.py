@@ -63,7 +63,7 @@ DEEDS = deeds()
 OF_THE_JOBS_OWN = pytest.mark.where(
     says=lambda given: given["namespaces"] or given["bench"] == "plain"
 )
-"""What a room or a container holds needs no namespaces of the job's own."""
+"""What runs in bubblewrap or a container needs no namespaces of the job's own."""
 
 
 @pytest.fixture(params=FLAVOURS)
@@ -83,6 +83,13 @@ class Bench(isolated.Bench):
     def run(self, *names: str, **changes: Any) -> Summary:
         return self.run_seeds(*(DEEDS.index(name) for name in names), **changes)
 
+    def each(self, *names: str, **changes: Any) -> dict[str, tuple[Record, Record]]:
+        """Run what is named in one worker, an honest job after each; return both records."""
+        order = [DEEDS.index(deed) for name in names for deed in (name, "nothing")]
+        self.add(self.text.replace("DEEDS[seed]", f"DEEDS[{order}[seed]]"))
+        records = self.run_seeds(*range(len(order)), **changes).records
+        return dict(zip(names, zip(records[::2], records[1::2], strict=True), strict=True))
+
     def one(self, name: str, **changes: Any) -> Record:
         (record,) = self.run(name, **changes).records
         return record
@@ -101,11 +108,10 @@ def test_a_native_loop_that_ignores_signals_is_killed(bench: Bench) -> None:
     assert record.reason == "ran longer than 1 s"  # how soon: benchmarks/bench_isolation.py
 
 
-@pytest.mark.parametrize("deed", ["daemon", "straggler"])
-def test_what_a_job_leaves_running_is_ended(bench: Bench, deed: str) -> None:
-    first, second = bench.run(deed, "nothing").records
-    assert first.status is Status.OK, first.reason
-    assert second.status is Status.OK, second.reason
+def test_what_a_job_leaves_running_is_ended(bench: Bench) -> None:
+    for deed, (first, second) in bench.each("daemon", "straggler").items():
+        assert first.status is Status.OK, (deed, first.reason)
+        assert second.status is Status.OK, (deed, second.reason)
 
 
 @pytest.mark.parametrize("deed", ["fork_bomb", "fork_bomb_of_a_user"])
@@ -139,26 +145,23 @@ def test_a_spike_of_memory_is_seen(bench: Bench) -> None:
     assert bench.one("spike").status is Status.OK
 
 
-@pytest.mark.parametrize("deed", ["hungry", "hungry_grandchild"])
-def test_out_of_memory_is_distinguished_from_all_else(bench: Bench, deed: str) -> None:
-    hungry, after = bench.run(deed, "nothing", memory_mb=300).records
-    assert hungry.status is Status.OUT_OF_MEMORY, hungry.reason
-    assert after.status is Status.OK, after.reason
+def test_out_of_memory_is_distinguished_from_all_else(bench: Bench) -> None:
+    ended = bench.each("hungry", "hungry_grandchild", memory_mb=300)
+    for deed, (hungry, after) in ended.items():
+        assert hungry.status is Status.OUT_OF_MEMORY, (deed, hungry.reason)
+        assert after.status is Status.OK, (deed, after.reason)
 
 
-@pytest.mark.parametrize(
-    ("deed", "reason"),
-    [
-        ("exit_137", "ended with exit status 137 before its answer"),
-        ("kill_9", "killed by signal 9 (SIGKILL)"),
-        ("segfault", "killed by signal 11 (SIGSEGV)"),
-        ("abort", "killed by signal 6 (SIGABRT)"),
-    ],
-)
-def test_each_death_has_its_own_reason(bench: Bench, deed: str, reason: str) -> None:
-    record, after = bench.run(deed, "nothing", memory_mb=1000).records
-    assert (record.status, record.reason) == (Status.CRASHED, reason)
-    assert after.status is Status.OK
+def test_each_death_has_its_own_reason(bench: Bench) -> None:
+    reasons = {
+        "exit_137": "ended with exit status 137 before its answer",
+        "kill_9": "killed by signal 9 (SIGKILL)",
+        "segfault": "killed by signal 11 (SIGSEGV)",
+        "abort": "killed by signal 6 (SIGABRT)",
+    }
+    for deed, (record, after) in bench.each(*reasons, memory_mb=1000).items():
+        assert (record.status, record.reason) == (Status.CRASHED, reasons[deed])
+        assert after.status is Status.OK, deed
 
 
 def test_printed_messages_are_not_believed(bench: Bench) -> None:
@@ -168,20 +171,12 @@ def test_printed_messages_are_not_believed(bench: Bench) -> None:
     assert b"forged" in bench.log(record)
 
 
-@pytest.mark.parametrize(
-    ("deed", "words"),
-    [
-        ("says_nan", "not finite"),
-        ("five_megabytes", "characters"),
-        ("no_utf8", ""),
-        ("nested", ""),
-    ],
-)
-def test_answers_that_cannot_be_used(bench: Bench, deed: str, words: str) -> None:
-    record, after = bench.run(deed, "nothing").records
-    assert record.status is Status.INVALID_OUTPUT, record.reason
-    assert words in record.reason
-    assert after.status is Status.OK
+def test_answers_that_cannot_be_used(bench: Bench) -> None:
+    words = {"says_nan": "not finite", "five_megabytes": "characters", "no_utf8": "", "nested": ""}
+    for deed, (record, after) in bench.each(*words).items():
+        assert record.status is Status.INVALID_OUTPUT, (deed, record.reason)
+        assert words[deed] in record.reason
+        assert after.status is Status.OK, deed
 
 
 def test_jobs_share_no_random_state_and_can_be_repeated(bench: Bench) -> None:
@@ -230,7 +225,7 @@ def test_nothing_is_left_for_the_next_job(bench: Bench) -> None:
 
 
 def held_within(bench: Bench, namespaces: bool, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Tell whether a job can write nothing but its folder; plain ones as on another kernel, too."""
+    """Whether a job can write nothing but its folder; plain ones as on another kernel, too."""
     if bench.flavour != "plain":
         return True
     if not namespaces:
@@ -684,7 +679,7 @@ def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
 
 
 def first_of_containers(owner: int) -> list[int]:
-    """Give the first processes of the containers that a process runs."""
+    """Return the first processes of the containers that a process runs."""
     form = '{{.ID}} {{.Label "mdbench.owner"}}'
     listed = subprocess.run(
         ["docker", "ps", "--format", form], capture_output=True, text=True, check=True
@@ -769,7 +764,7 @@ def test_a_job_whose_time_is_up_is_asked_for_its_candidates(
     bench.make_front()
     out_of_time(monkeypatch, lambda attempt: has_written(attempt, "ready"))
     (stuck,) = bench.run("nothing", seeds=(1,)).records
-    # How long it may talk is for jobs that might do so for ever.
+    # The limit is for jobs that might never end.
     monkeypatch.setattr(exchange, "_LAST_WORDS_SECONDS", 100.0)
     (listens,) = bench.run("nothing", seeds=(0,)).records
     assert listens.status is Status.PARTIAL, listens.reason
@@ -782,7 +777,7 @@ def test_every_record_states_what_was_enforced(bench: Bench) -> None:
     memory = "hard" if "memory" in can_make() else "soft"
     levels = {
         "plain": {"network": "none", "files": "none", "memory": memory, "processes": "soft"},
-        "room": {"network": "hard", "files": "hard", "memory": memory, "processes": "soft"},
+        "bubblewrap": {"network": "hard", "files": "hard", "memory": memory, "processes": "soft"},
         "docker": dict.fromkeys(("network", "files", "memory", "processes"), "hard"),
     }
     assert record.runtime.details["enforces"] == levels[bench.flavour]

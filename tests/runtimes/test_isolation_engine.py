@@ -1,4 +1,4 @@
-"""An engine that is killed in the middle of a run: one of the test's own, beside the machine's."""
+"""An engine that is killed in the middle of a run: the test's own, not the machine's."""
 
 from __future__ import annotations
 

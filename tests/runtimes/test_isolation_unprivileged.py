@@ -32,7 +32,7 @@ SYSTEM_PYTHON = Path("/usr/bin/python3")
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Give a folder that everybody may pass; pytest's own are root's alone."""
+    """Yield a folder that everybody may pass; pytest's own are root's alone."""
     made = Path(tempfile.mkdtemp(prefix="mdbench-open-"))
     made.chmod(0o755)
     yield made

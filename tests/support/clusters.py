@@ -65,7 +65,7 @@ def plan_of(workspace: Workspace, **changes: Any) -> Plan:
 
 
 def outcome(records: Iterable[Record]) -> dict[str, dict[str, Any]]:
-    """Give what has to be equal wherever jobs are done, by key; each key may be there once."""
+    """Return what has to be equal wherever jobs are done, by key; each key may be there once."""
     found: dict[str, dict[str, Any]] = {}
     for record in records:
         assert record.key not in found
@@ -76,7 +76,7 @@ def outcome(records: Iterable[Record]) -> dict[str, dict[str, Any]]:
 def differences(
     found: dict[str, dict[str, Any]], wanted: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
-    """Give what differs, and nothing else: by key and name, what was found and what was wanted."""
+    """Return what differs, by key and name: what was found and what was wanted."""
     every = {
         (key, name): (found.get(key, {}).get(name), wanted.get(key, {}).get(name))
         for key in found.keys() | wanted.keys()

@@ -165,7 +165,7 @@ def clean_field(system: Grown) -> Field:
 
 
 def dataset(name: str, clean: Field, snr_db: float | None, seed: int = 0) -> PdeDataset:
-    """Give a field with noise as the bench would."""
+    """Return a field with noise as the bench would."""
     u = clean.u if snr_db is None else add_noise(clean.u, name=name, snr_db=snr_db, seed=seed)
     return PdeDataset(
         name=name,

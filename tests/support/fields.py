@@ -30,13 +30,13 @@ def field_problem(t: Array, grid: list[Array], u: Array, du: Array | None) -> Pr
 
 
 def without_targets(problem: Problem) -> Problem:
-    """Give what a method is to predict from."""
+    """Return what a method is to predict from."""
     arrays = {name: array for name, array in problem.arrays.items() if name != "du"}
     return Problem("field", problem.variables, problem.targets, arrays)
 
 
 def cut(problem: Problem, times: slice) -> Problem:
-    """Give some of the times."""
+    """Return some of the times."""
     arrays = {
         name: array[times] if name == "t" else array[..., times, :] if name[-1] == "u" else array
         for name, array in problem.arrays.items()

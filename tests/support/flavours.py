@@ -20,7 +20,7 @@ from mdbench.runtimes.job_folder import LOCK_FILE, PREFIX
 if TYPE_CHECKING:
     from mdbench.runtimes.base import Runtime
 
-FLAVOURS = ("plain", "room", pytest.param("docker", marks=pytest.mark.engine))
+FLAVOURS = ("plain", "bubblewrap", pytest.param("docker", marks=pytest.mark.engine))
 """Plain processes, bubblewrap's sandboxes, and containers."""
 
 
@@ -32,16 +32,16 @@ def each_run(flavour: str) -> list[Any]:
 
 
 def numpy_lock() -> str:
-    """Give a lock with NumPy alone."""
+    """Return a lock with NumPy alone."""
     whole = (ROOT / "algorithms" / "sindy" / "requirements.lock").read_text(encoding="utf-8")
     return split_requirements(whole)["numpy"]
 
 
 def open_flavour(name: str, home: Path) -> Runtime:
-    """Give a runtime of this flavour; the test is skipped where the machine has it not."""
+    """Return a runtime of this flavour; the test is skipped where the machine has it not."""
     if name == "plain":
         return HereRuntime(wrapped=False)
-    if name == "room":
+    if name == "bubblewrap":
         if trouble := bubblewrap.why_unavailable():
             pytest.skip(f"no bubblewrap: {trouble}")
         return HereRuntime(wrapped=True)
@@ -52,7 +52,7 @@ def open_flavour(name: str, home: Path) -> Runtime:
 
 @cache
 def why_no_engine() -> str | None:
-    """Say why containers cannot be used here."""
+    """Return why containers cannot be used here."""
     images = Images(Path(tempfile.gettempdir()))
     trouble = images.why_unavailable()
     if trouble is None and not images.has_local_base():
@@ -61,7 +61,7 @@ def why_no_engine() -> str | None:
 
 
 def traces() -> list[str]:
-    """Give what this process should not have left: processes, folders, containers, claims."""
+    """Return what this process should not have left: processes, folders, containers, claims."""
     found = [f"process {pid}" for pid in children()]
     found += [
         str(path) for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _is_ours(path)
@@ -80,7 +80,7 @@ def traces() -> list[str]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Tell whether this process holds the folder's claim; others' come and go meanwhile."""
+    """Whether this process holds the folder's claim; others' come and go meanwhile."""
     try:
         inode = (path / LOCK_FILE).stat().st_ino
     except OSError:

@@ -70,7 +70,7 @@ def specification(name: str) -> dict[str, Any]:
 
 
 def law(name: str, rows: int = 200) -> tuple[Array, Array]:
-    """Give inputs (n, d) and targets (n, 1) of a law."""
+    """Return inputs (n, d) and targets (n, 1) of a law."""
     ranges, formula = LAWS[name]
     low, high = np.array(ranges).T
     X = np.random.default_rng(7).uniform(low, high, (rows, len(ranges)))
@@ -91,7 +91,7 @@ def evaluate_text(text: str, X: Array) -> Array:
 
 
 def nmse(predictions: Sequence[float] | Array, y: Array) -> float:
-    """Give the normalised error, whatever the unit."""
+    """Return the normalised error, whatever the unit."""
     largest = np.abs(y).max()
     residual = (np.asarray(predictions) - y) / largest
     return float(np.square(residual).sum() / np.square(y / largest).sum())

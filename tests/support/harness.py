@@ -197,19 +197,19 @@ def one_worker(workspace: Workspace, texts: Sequence[str], **changes: Any) -> li
 
 
 def known(value: _Known | None) -> _Known:
-    """Give what has to be there."""
+    """Return a value that must not be None."""
     assert value is not None
     return value
 
 
 def number(score: float | str | None) -> float:
-    """Give a score that has to be a number."""
+    """Return a score that must be a number."""
     assert isinstance(score, float | int)
     return score
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether a process is alive (a zombie is not)."""
+    """Whether a process is alive (a zombie is not)."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
     except OSError:
@@ -261,7 +261,7 @@ def out_of_time(monkeypatch: pytest.MonkeyPatch, so_far: Callable[[JobSession], 
 
 
 def has_written(attempt: JobSession, name: str) -> bool:
-    """Tell whether a file is in a job's folder."""
+    """Whether a file is in a job's folder."""
     return name in os.listdir(attempt._folder.descriptor)  # noqa: PTH208 - it is open
 
 
@@ -269,7 +269,7 @@ _SERVES = re.compile(rb"mdbench\.limited_process|multiprocessing\.resource_track
 
 
 def children() -> set[int]:
-    """Give the processes that this one has started and that still run.
+    """Return the processes that this one has started and that still run.
 
     Not those that serve until this one ends: those in which SymPy works, and the one by which
     multiprocessing keeps count of what is shared.

@@ -1,6 +1,6 @@
 """What each way of isolation holds, and the tests that show it: docs/isolation.md has the table.
 
-.venv-dev/bin/python tests/support/held.py        # writes it anew
+.venv-dev/bin/python tests/support/held.py        # writes it again
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ HELD = (
 
 
 def with_table(text: str) -> str:
-    """Give the document with the table as it is now."""
+    """Return the document with the table as it is now."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     head = (

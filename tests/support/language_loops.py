@@ -63,7 +63,7 @@ def law_class(body: str, parameters: int, names: str = "x0, x1, x2") -> str:
 
 
 def good(name: str) -> str:
-    """Give the reply that holds the law, as the loop wants it."""
+    """Return the reply that holds the law, in the form of the loop."""
     kind = kind_of(name)
     if kind == "code":
         return code(put_in(_PARTS[kind], lambda place: f"params[{place}]"))
@@ -73,7 +73,7 @@ def good(name: str) -> str:
 
 
 def other(name: str, draw: float) -> str:
-    """Give a reply that can be used, and is not the law."""
+    """Return a reply that can be used, and is not the law."""
     power, function = 1 + int(draw * 1e6) % 4, ("sin", "cos", "exp")[int(draw * 1e9) % 3]
     kind = kind_of(name)
     if kind == "code":
@@ -112,7 +112,7 @@ class KnowingModel:
 
 @contextmanager
 def loop(name: str, model: Any = None, **changes: Any) -> Iterator[Any]:
-    """Give a method's adapter, which asks this model."""
+    """Yield a method's adapter, which asks this model."""
     with modules(*folders(name)) as imported:
         adapter = imported("adapter")
         for module in ("program_loops", "library_evolution"):
@@ -123,7 +123,7 @@ def loop(name: str, model: Any = None, **changes: Any) -> Iterator[Any]:
 
 
 def table(rows: int = 50, **more: Any) -> Problem:
-    """Give rows of the law."""
+    """Return rows of the law."""
     X = np.random.default_rng(5).uniform(0.5, 3, (rows, 3))
     a, b, c = X.T
     y = 1.7 * np.sin(1.2 * a * b) / (0.6 + c**2) + 0.8 * a * np.exp(-c * b)
@@ -131,7 +131,7 @@ def table(rows: int = 50, **more: Any) -> Problem:
 
 
 def error(adapter: Any, problem: Problem) -> float:
-    """Give the least error of a candidate for the target that is explained worst."""
+    """Return the least error of a candidate for the target that is explained worst."""
     least = []
     for target in range(len(problem.targets)):
         y = problem.Y[:, target]

@@ -68,7 +68,7 @@ def _find(name: str) -> str | None:
 
 
 def missing() -> str:
-    """Say what keeps a SLURM from being brought up here; empty for nothing."""
+    """Return why no SLURM can be started here; empty where it can."""
     if os.geteuid() != 0:
         return "SLURM is brought up by root"
     gone = [name for name in PROGRAMS if _find(name) is None]
@@ -95,7 +95,7 @@ class SlurmNode:
         return done.stdout + done.stderr
 
     def logs(self) -> str:
-        """Give the ends of the daemons' logs."""
+        """Return the ends of the daemons' logs."""
         return "\n".join(
             f"{path.name}:\n{path.read_text(errors='replace')[-3000:]}"
             for path in sorted(self.folder.glob("*.log"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def decode(data: bytes) -> tuple[NDArray[np.uint8], list[tuple[int, ...]]]:
-    """Give the numbers of the pixels' colours, and the palette."""
+    """Return the numbers of the pixels' colours, and the palette."""
     assert data[:8] == bytes([137, 80, 78, 71, 13, 10, 26, 10])
     chunks, at = [], 8
     while at < len(data):

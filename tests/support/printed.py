@@ -112,7 +112,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def doubles(columns: Columns) -> dict[str, NDArray[np.float64]]:
-    """Give columns in double precision."""
+    """Return columns in double precision."""
     return {name: np.asarray(column, np.float64) for name, column in columns.items()}
 
 

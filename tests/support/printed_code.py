@@ -35,7 +35,7 @@ def of_sympy_syntax(text: str, columns: Columns) -> Any:
 
 
 def _of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a function that has no whole numbers of 64 bits: SymPy has none."""
+    """Return a function that has no whole numbers of 64 bits: SymPy has none."""
     return lambda *arguments: function(*(np.asarray(each, np.float64) for each in arguments))
 
 

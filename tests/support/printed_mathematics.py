@@ -99,7 +99,7 @@ class Row:
             base = left.parts[0]
             if len(base) == 1 and base[0].kind == "name" and not base[0].upright:
                 raise Misread(f"a power of {base[0].text} before a bracket is that of a function")
-        # A function behind one letter or one number is told by its upright letters.
+        # A function behind one letter or one number is recognised by its upright letters.
         if begins.kind in {"name", "function"} and left.kind in {"name", "power"}:
             end = left if left.kind == "name" else _begins(left)
             if end.word or (begins.word and not _is_fraction(right)):
@@ -187,7 +187,7 @@ class Row:
 
 
 def _begins(token: Token) -> Token:
-    """Give what is seen first: that of a power is its base, that of a fraction what is above."""
+    """Return what is seen first: that of a power is its base, that of a fraction what is above."""
     while token.kind in {"power", "fraction"} and token.parts[0]:
         token = token.parts[0][0]
     return token

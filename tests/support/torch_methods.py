@@ -31,14 +31,14 @@ def specification(name: str) -> dict[str, Any]:
 
 
 def folders(name: str) -> list[Path]:
-    """Give a method's folder and those of the modules that it shares."""
+    """Return a method's folder and those of the modules that it shares."""
     shared = specification(name).get("uses", ())
     return [ALGORITHMS / name, *(ALGORITHMS / "shared" / folder for folder in shared)]
 
 
 @contextmanager
 def modules(*places: Path) -> Iterator[Any]:
-    """Give what imports modules of these folders; leave nothing of them behind."""
+    """Yield a function that imports modules of these folders, and forget them afterwards."""
     paths = [str(place) for place in places]
     before = set(sys.modules)
     sys.path[:0] = paths

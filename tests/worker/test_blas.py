@@ -1,4 +1,4 @@
-"""The kernel that a worker says is the one that it was told to use."""
+"""The kernel that a worker reports is the one that it should use."""
 
 from __future__ import annotations
 

@@ -137,12 +137,12 @@ def test_data_are_made_once_and_are_the_same_anywhere(
     assert again.fingerprint == dataset.fingerprint
     assert said == [f"{TINY}: sequences are made, once"]
     rows = next(tmp_path.glob("*/rows.npz"))
-    rows.write_bytes(rows.read_bytes()[:100])  # damaged, and made anew
+    rows.write_bytes(rows.read_bytes()[:100])  # damaged, and made again
     assert load(other, TINY).fingerprint == dataset.fingerprint  # type: ignore[arg-type]
 
 
 def by_set(rows: SequenceRows, right: dict[str, Any]) -> NDArray[np.float64]:
-    """Give scores that are right in some sets: True, False, or for one label alone."""
+    """Return scores that are right in some sets: True, False, or for one label alone."""
     scores = np.empty(len(rows.labels))
     for place, (name, label) in enumerate(zip(rows.sets, rows.labels, strict=True)):
         wanted = right.get(str(name), True)

@@ -217,7 +217,7 @@ def test_what_was_worked_out_elsewhere_is_not_worked_out_again(
     news()
     found = [antiderivative(each, x) for each in asked]
     assert found[0] is not None
-    told = json.loads(json.dumps(news()))  # as one process tells another
+    told = json.loads(json.dumps(news()))  # as one process sends it to another
     assert [answer is None for _, _, answer in told] == [False, True]
     assert news() == []
     monkeypatch.setattr(operators, "_known", {})
@@ -226,7 +226,7 @@ def test_what_was_worked_out_elsewhere_is_not_worked_out_again(
     t = Symbol("t")
     assert [antiderivative(each, x) for each in asked] == found
     assert antiderivative(asked[0].subs(x, t), t) == found[0].subs(x, t)
-    assert news() == []  # who was told does not tell it on
+    assert news() == []  # the receiver does not send it on
     with pytest.raises(DataError):
         learn([["__import__('os')", "x0", None]])
 

@@ -21,7 +21,7 @@ DEV = [read_system(path) for path in sorted((FOLDER / "dev").glob("*.toml"))]
 
 
 def _terms(system: OdeSystem, order: tuple[int, ...]) -> tuple[frozenset[str], ...]:
-    """Give the terms of each equation without constants, states renamed and put in an order."""
+    """Return the terms of each equation without constants, states renamed and put in an order."""
     states = sympy.symbols([f"u{i}" for i in range(system.dim)])
     names = {f"u{i}": states[order[i]] for i in range(system.dim)}
     names["cot"] = sympy.cot

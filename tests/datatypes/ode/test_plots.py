@@ -18,7 +18,7 @@ def circle(start: float = 0.0) -> Trajectory:
 
 
 def lines(svg: str) -> list[list[tuple[float, float]]]:
-    """Give the points of the simulated lines; each starts where a pen is set down."""
+    """Return the points of the simulated lines; each starts where a pen is set down."""
     paths = re.findall(r'class="line thin"[^>]* d="([^"]*)"', svg)
     return [
         [tuple(map(float, point.split())) for point in re.split("[ML]", path)[1:]]  # type: ignore[misc]
@@ -88,7 +88,7 @@ def test_states_differ_by_their_dashes_and_axes_have_their_names() -> None:
     assert ">prey (1/m²), &lt;b&gt;<" in svg
     assert ">time (h)<" in svg
     signs = [len(re.findall(r"<path d=", part)) for part in svg.split('data-m="')[1:]]
-    assert min(signs) >= 4  # methods are told apart by their signs along the lines
+    assert min(signs) >= 4  # methods are distinguished by their signs along the lines
 
 
 def test_a_line_that_leaves_the_picture_is_cut_there() -> None:

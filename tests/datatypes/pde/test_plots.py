@@ -43,7 +43,7 @@ def level(value: Array | float, low: float, high: float) -> Array:
 
 
 def ends(html: str) -> list[str]:
-    """Give what is written at the ends of scales."""
+    """Return what is written at the ends of scales."""
     return re.findall(r"<span>(.*?)</span>", html)
 
 

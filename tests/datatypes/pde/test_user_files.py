@@ -1,4 +1,4 @@
-"""Fields of people's own whose truth is known: typed, or in a TOML file beside the field."""
+"""Fields of people's own whose truth is known: typed, or in a TOML file next to the field."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_windows_are_wider_under_noise() -> None:
 
 
 def test_each_state_has_windows_of_its_own() -> None:
-    """A smooth state beside a rough one is not looked at through windows as narrow."""
+    """A smooth state next to a rough one is not looked at through windows as narrow."""
     x, t = np.arange(96) * 2 * np.pi / 96, np.linspace(0, 2, 40)
     rough = np.sin(9 * x[:, None] - t) + np.cos(x[:, None])
     u = np.stack([rough, np.sin(x[:, None] + t)], axis=-1)

@@ -1,4 +1,4 @@
-"""The SRSD paper: what its edit distance gives (tables S13, S14), and its numbers beside ours."""
+"""The SRSD paper: its edit distances (tables S13, S14), and its numbers compared with ours."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_what_vanishes_is_no_surface(text: str) -> None:
 def test_poles_and_jumps_are_counted() -> None:
     assert zeros("log(abs(x - 0.1)) + 100").poles == 0
     assert zeros("sign(x - 0.1) + 0.5").poles > 1_000
-    # A pole that no fraction shows: it is told by its values.
+    # A pole that no fraction shows: its values show it.
     assert zeros("sign(x - 0.1)*exp(-log(abs(x - 0.1)))").poles > 1_000
 
 

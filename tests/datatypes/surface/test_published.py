@@ -1,4 +1,4 @@
-"""What the paper on surfaces reports, beside what was measured."""
+"""What the paper on surfaces reports, compared with what was measured."""
 
 from __future__ import annotations
 

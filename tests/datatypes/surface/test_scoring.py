@@ -1,4 +1,4 @@
-"""Shapes of answers beside true ones, why answers fail, and how their values are scored."""
+"""Shapes of answers compared with true ones, why answers fail, and how their values are scored."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def make_wheel(folder: Path, name: str, version: str, tag: str, body: str = "") 
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the folder of wheels, which is the only place that pip looks at."""
+    """Return the folder of wheels, which is the only place that pip looks at."""
     for name in os.environ:
         if name.startswith("PIP_"):
             monkeypatch.delenv(name)
@@ -276,8 +276,8 @@ def test_proxies_reach_a_build_by_its_environment_alone(
 
 
 def base(**others: object) -> Base:
-    told = {"reference": "b", "id": "sha256:1", "content": "c", "target": X86, "layers": ()}
-    return Base(**(told | others))  # type: ignore[arg-type]
+    shown = {"reference": "b", "id": "sha256:1", "content": "c", "target": X86, "layers": ()}
+    return Base(**(shown | others))  # type: ignore[arg-type]
 
 
 def identity(
@@ -308,9 +308,9 @@ def test_what_is_built_from_its_source_is_refused_before_anything_is_fetched(
     text = (method / "method.toml").read_text(encoding="utf-8")
     (method / "method.toml").write_text(f"build = true\n{text}", encoding="utf-8")
     images = fake_docker("echo nothing may be asked >&2; exit 1")
-    with pytest.raises(UnavailableError, match="built from its source") as told:
+    with pytest.raises(UnavailableError, match="built from its source") as caught:
         images.build(methods.find("compiled", method.parent))
-    assert "--runtime venv" in str(told.value)
+    assert "--runtime venv" in str(caught.value)
 
 
 def test_what_a_killed_build_leaves_is_removed_at_the_next_start(tmp_path: Path) -> None:
@@ -390,7 +390,7 @@ ADAPTER = "class Adapter:\n    version = {}\n"
 
 @pytest.fixture
 def workspace(tmp_path: Path, shelf: Path) -> Workspace:
-    """Give a workspace with the method; its environment is the same in all tests."""
+    """Return a workspace with the method; its environment is the same in all tests."""
     found = make_workspace(tmp_path)
     add_method(found, TINY, ADAPTER.format(1))
     stock(found, shelf, "where = 'here'\n")
@@ -528,10 +528,10 @@ def test_folders_that_a_method_uses_are_next_to_it(workspace: Workspace) -> None
 def test_no_setting_of_pip_is_in_an_image(workspace: Workspace) -> None:
     made, _ = build(workspace)
     for tag in (made.tag, f"mdbench-env-{TINY}:{made.identity[:12]}"):
-        told = docker_cli.docker(["history", "--no-trunc", tag], "") + json.dumps(_inspect(tag))
-        assert "mirror.invalid" not in told
-        assert "proxy.invalid" not in told
-        assert SECRET not in told
+        shown = docker_cli.docker(["history", "--no-trunc", tag], "") + json.dumps(_inspect(tag))
+        assert "mirror.invalid" not in shown
+        assert "proxy.invalid" not in shown
+        assert SECRET not in shown
     files = "import subprocess as s; print(s.run(['grep', '-rlE', 'mirror.invalid|hunter2h', "
     roots = "'/etc', '/opt', '/root', '/home', '/tmp', '/mdbench'], capture_output=True).stdout)"
     assert run_in(made, files + roots) == "b''"
@@ -612,8 +612,8 @@ def test_the_other_builder_makes_the_same(
     assert any(line.startswith("#") for line in lines), lines
     assert run_in(made, "import numpy; print(numpy.where)") == "by BuildKit"
     assert _inspect(made.id)["Config"]["Labels"]["mdbench.identity"] == made.identity
-    told = docker_cli.docker(["history", "--no-trunc", made.tag], "")
-    assert SECRET not in told
+    shown = docker_cli.docker(["history", "--no-trunc", made.tag], "")
+    assert SECRET not in shown
 
 
 @pytest.fixture
@@ -666,10 +666,10 @@ def test_system_packages_are_installed_and_the_authority_is_not_left(
     assert "Package: tinysystem\nStatus: install ok installed" in status
     left = "from pathlib import Path as P; print(*P('/apt').glob('*'), *P('/debs').glob('*'), "
     assert run_in(made, f"{left}*P('/etc/apt/apt.conf.d').glob('*mdbench'))") == ""
-    told = docker_cli.docker(["history", "--no-trunc", made.tag], "") + json.dumps(
+    shown = docker_cli.docker(["history", "--no-trunc", made.tag], "") + json.dumps(
         _inspect(made.tag)
     )
-    assert SECRET not in told
+    assert SECRET not in shown
 
 
 @pytest.mark.usefixtures("engine")
@@ -695,8 +695,8 @@ def test_what_no_index_has_is_fetched_into_the_image(workspace: Workspace, tmp_p
     assert made.identity != without.identity
     left = "from pathlib import Path as P; print(*P('/').glob('fetch*'), P('/tmp/left').exists())"
     assert run_in(made, left) == "False"
-    told = docker_cli.docker(["history", "--no-trunc", made.tag], "")
-    assert SECRET not in told + json.dumps(_inspect(made.tag))
+    shown = docker_cli.docker(["history", "--no-trunc", made.tag], "")
+    assert SECRET not in shown + json.dumps(_inspect(made.tag))
     (toml.parent / "fetch_it.py").write_text("import sys; sys.exit('no server')", encoding="utf-8")
     with pytest.raises(UnavailableError, match="no server"):
         build(workspace)
@@ -744,7 +744,7 @@ def _clients() -> list[str]:
 
 
 def _takes_buildkit(client: str) -> bool:
-    """Tell whether a client can build by BuildKit: old ones by themselves, new ones by buildx."""
+    """Whether a client can build by BuildKit: old ones by themselves, new ones by buildx."""
     done = subprocess.run(
         [client, "build", "--help"],
         env=os.environ | {"DOCKER_BUILDKIT": "1"},

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SLEEPER = """\
 #!/bin/sh
-# Works for ever, with a child.
+# Never ends, and has a child.
 sleep 600 &
 echo "$$ $!" > "{pids}.part"
 mv "{pids}.part" "{pids}"

@@ -265,7 +265,7 @@ version = "1.0"
 
 
 def make_source(shop: Shop, places: list[str], *, hungry: bool = False, imports: str = "") -> str:
-    """Make a source distribution whose build tells which of some places it can see."""
+    """Make a source distribution whose build reports which of some folders it can see."""
     wheels = shop.root / "wheels"
     path = wheels / "found-1.0.tar.gz"
     with tarfile.open(path, "w:gz") as archive:

@@ -168,7 +168,7 @@ def test_what_enters_passes_every_cross_section(coarse: tuple[Array, ...]) -> No
     flow, _, _, y = coarse
     through = np.trapezoid(flow[0], y, axis=1)
     np.testing.assert_allclose(through[:, 10:], 1.5 * 0.41 * 2 / 3, rtol=0.01)
-    # Slow behind the cylinder, fast beside it.
+    # Slow behind the cylinder, fast at its sides.
     behind, beside = (flow[0, 1, y > 0.19][:10], flow[0, 1, y > 0.3][:10])
     assert (behind[:, -1] < 0.5 * beside[:, -1]).all()
     # The last correction of a step disturbs the velocity at the walls a little.
