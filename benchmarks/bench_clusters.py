@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 
 from clusters import open_here, outcome, place_with, plan_of  # noqa: E402
-from house import HereRuntime, Quiet  # noqa: E402
+from harness import HereRuntime, Quiet  # noqa: E402
 
 from mdbench.backends.dask import DaskBackend  # noqa: E402
 from mdbench.backends.local import LocalBackend  # noqa: E402
@@ -47,10 +47,10 @@ WORKERS = 0.5
 """The share of kills that hit a worker, and not the command."""
 
 
-def plan(place: Workspace, results: Path, jobs: int) -> Plan:
+def plan(workspace: Workspace, results: Path, jobs: int) -> Plan:
     """Plan so many jobs, 2 at a time."""
     seeds = tuple(range(-(-jobs // SYSTEMS)))
-    made = plan_of(place, datasets=(), seeds=seeds, result_dir=results, retries=100)
+    made = plan_of(workspace, datasets=(), seeds=seeds, result_dir=results, retries=100)
     return type(made)(**{**vars(made), "jobs": made.jobs[:jobs]})
 
 
@@ -140,8 +140,8 @@ def _words(pid: int) -> bytes:
 def run(words: list[str]) -> None:
     """Be the run that is killed."""
     root, home, results, jobs = words
-    place = Workspace(Path(root), Path(home))
-    asked = plan(place, Path(results), int(jobs))
+    workspace = Workspace(Path(root), Path(home))
+    asked = plan(workspace, Path(results), int(jobs))
     execute(asked, HereRuntime(), Quiet(), DaskBackend(opens=open_here))
 
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from development_fields import SYSTEMS, clean_field, dataset  # noqa: E402
-from house import imported  # noqa: E402 - a method is imported as in the tests
+from harness import imported  # noqa: E402 - a method is imported as in the tests
 
 from mdbench import datatypes  # noqa: E402
 from mdbench.datatypes.base import Candidate  # noqa: E402

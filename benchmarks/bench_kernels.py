@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.array_files import read_npz
+from mdbench.data.trajectory import read_npz
 from mdbench.records import RecordStore
 from mdbench.runs.reproduce import largest_difference
 from mdbench.workspace import Workspace

@@ -43,20 +43,20 @@ def main() -> None:
         root = Path(folder)
         (root / "algorithms").mkdir()
         (root / "datasets").symlink_to(own.datasets)
-        place = Workspace(root, own.home)
-        method = make_method("sleeps", place.algorithms)
+        workspace = Workspace(root, own.home)
+        method = make_method("sleeps", workspace.algorithms)
         (method / "adapter.py").write_text(ADAPTER.format(fit="time.sleep(0.1)"), encoding="utf-8")
         toml = (method / "method.toml").read_text(encoding="utf-8")
         toml = toml.replace('tuning = "grid"', 'tuning = "none"').partition("\n[grid]")[0]
         (method / "method.toml").write_text(toml, encoding="utf-8")
-        run(place, runtime, root / "undisturbed")
+        run(workspace, runtime, root / "undisturbed")
         wanted = records(root / "undisturbed")
-        print(f"{len(wanted)} jobs; {_killed(place, runtime, kills, wanted)}")
+        print(f"{len(wanted)} jobs; {_killed(workspace, runtime, kills, wanted)}")
 
 
-def _killed(place: Workspace, runtime: str, kills: int, wanted: dict[str, Any]) -> str:
+def _killed(workspace: Workspace, runtime: str, kills: int, wanted: dict[str, Any]) -> str:
     rng = random.Random(0)
-    results = place.root / "killed"
+    results = workspace.root / "killed"
     hits = ends = 0
     begin = time.monotonic()
     while hits < kills:
@@ -65,8 +65,8 @@ def _killed(place: Workspace, runtime: str, kills: int, wanted: dict[str, Any]) 
             __file__,
             runtime,
             "0",
-            place.root,
-            place.home,
+            workspace.root,
+            workspace.home,
             results,
         ]
         running = subprocess.Popen(command)
@@ -81,7 +81,7 @@ def _killed(place: Workspace, runtime: str, kills: int, wanted: dict[str, Any]) 
             _compare(records(results), wanted)
             ends += 1
             shutil.rmtree(results)
-    run(place, runtime, results)
+    run(workspace, runtime, results)
     _compare(records(results), wanted)
     return f"{hits} kills, {ends + 1} whole runs, all equal, in {time.monotonic() - begin:.0f} s"
 
@@ -107,11 +107,11 @@ def _differences(place: str, one: Any, other: Any) -> list[str]:
     return [] if one == other else [f"{place} is {one!r}, and was {other!r}"]
 
 
-def run(place: Workspace, runtime: str, results: Path) -> None:
+def run(workspace: Workspace, runtime: str, results: Path) -> None:
     """Run the method on all clean systems, two at a time."""
-    opened = open_runtime(runtime, place.home)
+    opened = open_runtime(runtime, workspace.home)
     options = RunOptions(("sleeps",), "ode", n_jobs=2, result_dir=results)
-    execute(make_plan(options, place), opened, Silent(), LocalBackend())
+    execute(make_plan(options, workspace), opened, Silent(), LocalBackend())
     opened.close()
 
 

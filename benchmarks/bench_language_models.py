@@ -23,7 +23,7 @@ from statistics import median
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 
-from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
+from harness import HereRuntime, Quiet, add_method, make_workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
 from mdbench.language_models.conversation import Conversation  # noqa: E402
@@ -129,8 +129,8 @@ def overhead(folder: Path, calls: int) -> None:
 
 def budget(folder: Path, runs: int) -> None:
     """Run a method that asks four at a time, and a child of which is killed in mid-call."""
-    place = workspace(folder)
-    add_method(place, "asker", ASKER, more="[access]\nllm = true")
+    workspace = make_workspace(folder)
+    add_method(workspace, "asker", ASKER, more="[access]\nllm = true")
     exact = 0
     for number in range(runs):
         with Stub(mode="slow", delay=0.005, keeps=False) as stub:
@@ -145,7 +145,7 @@ def budget(folder: Path, runs: int) -> None:
                 llm_calls=ALLOWED,
             )
             (record,) = execute(
-                make_plan(options, place), HereRuntime(), Quiet(), LocalBackend()
+                make_plan(options, workspace), HereRuntime(), Quiet(), LocalBackend()
             ).records
             assert record.llm is not None
             assert record.exchanges is not None

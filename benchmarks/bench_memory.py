@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 
 from clusters import place_with, plan_of  # noqa: E402
-from house import HereRuntime, Quiet  # noqa: E402
+from harness import HereRuntime, Quiet  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402

@@ -22,7 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 
-from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
+from harness import HereRuntime, Quiet, add_method, make_workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
 from mdbench.backends.node import NodeRequest  # noqa: E402
@@ -36,11 +36,11 @@ from mdbench.runs.study import RunOptions  # noqa: E402
 def main(pieces: int = 100, records: int = 1000) -> None:
     """Make the pieces, then merge them."""
     with tempfile.TemporaryDirectory() as folder:
-        place = workspace(Path(folder))
-        add_method(place, "zero")
+        workspace = make_workspace(Path(folder))
+        add_method(workspace, "zero")
         results = Path(folder, "results")
         few = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=Path(folder, "one"))
-        plan = make_plan(few, place)
+        plan = make_plan(few, workspace)
         (record,) = execute(plan, HereRuntime(), Quiet(), LocalBackend()).records
         template = json.loads(record.to_line())
         shards = []

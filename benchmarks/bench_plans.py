@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 
-from house import HereRuntime, Quiet, add_method, workspace  # noqa: E402
+from harness import HereRuntime, Quiet, add_method, make_workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
@@ -38,17 +38,19 @@ def main(methods: int = 10, seeds: int = 16) -> None:
     """Make the records, then measure commands that find them all."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        place = workspace(Path(folder))
+        workspace = make_workspace(Path(folder))
         names = tuple(f"zero{number}" for number in range(methods))
         for name in names:
-            add_method(place, name)
+            add_method(workspace, name)
         few = RunOptions(names[:1], "ode", ("rc-circuit",), result_dir=Path("one"))
-        (record,) = execute(make_plan(few, place), HereRuntime(), Quiet(), LocalBackend()).records
+        (record,) = execute(
+            make_plan(few, workspace), HereRuntime(), Quiet(), LocalBackend()
+        ).records
         template = json.loads(record.to_line())
         asked = RunOptions(names, "ode", with_noise=True, seeds=tuple(range(seeds)))
-        plan = make_plan(asked, place)
+        plan = make_plan(asked, workspace)
         start = time.perf_counter()
-        runtime = open_runtime("venv", place.home)
+        runtime = open_runtime("venv", workspace.home)
         ready = resolve_jobs(plan, runtime)
         print(f"keys, every dataset made: {time.perf_counter() - start:.1f} s")
         Path("results").mkdir()
@@ -60,7 +62,7 @@ def main(methods: int = 10, seeds: int = 16) -> None:
                         out.write(json.dumps(template | own, separators=(",", ":")) + "\n")
         size = sum(file.stat().st_size for file in plan.files.values()) / 1e6
         print(f"{len(ready)} records, {size:.0f} MB")
-        place_of = {"MDBENCH_ROOT": str(place.root), "MDBENCH_HOME": str(place.home)}
+        place_of = {"MDBENCH_ROOT": str(workspace.root), "MDBENCH_HOME": str(workspace.home)}
         environment = {**os.environ, **place_of, "PYTHONPATH": str(HERE.parent)}
         line = ["--algorithm", *names, "--data-type", "ode", "--with-noise", "--seeds"]
         line += [f"0-{seeds - 1}", "--runtime", "venv"]

@@ -23,7 +23,7 @@ from labelled import Pair, answers, ends, laws, pairs
 
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.skeleton import same_skeleton
-from mdbench.expressions.srbench.compare import srbench_solution, symbolic_solution
+from mdbench.expressions.srbench import srbench_solution, symbolic_solution
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from house import imported  # noqa: E402 - a method is imported as in the tests
+from harness import imported  # noqa: E402 - a method is imported as in the tests
 
 from mdbench import datatypes  # noqa: E402
 from mdbench.datatypes.base import Candidate  # noqa: E402
@@ -32,7 +32,7 @@ from mdbench.expressions import parse  # noqa: E402
 from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench.methods import find as find_method  # noqa: E402
 from mdbench.metrics.regression import nmse  # noqa: E402
-from mdbench.metrics.selection import best_by_complexity, fitness  # noqa: E402
+from mdbench.metrics.spec import best_by_complexity, fitness  # noqa: E402
 from mdbench.worker import Problem  # noqa: E402
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import random
 import re
 import sys
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import known_value
-from mdbench.expressions.srbench.compare import POSITIVE
+from mdbench.expressions.srbench import POSITIVE
 from mdbench.expressions.tree import (
     CONSTANTS,
     FUNCTIONS,
@@ -106,14 +107,14 @@ def laws() -> list[Law]:
 def answers(number: int = 60) -> list[Law]:
     """Draw answers of methods from ``docs/results``, the same ones each time, a third of a file."""
     csv.field_size_limit(sys.maxsize)
-    found = []
+    found: list[Law] = []
     for name in ("ode", "pde", "srsd"):
         with (ROOT / "docs" / "results" / f"{name}.csv").open(encoding="utf-8") as file:
             texts = {text for row in csv.DictReader(file) for text in _equations(row["equations"])}
         drawn = sorted(texts)
         random.Random("answers").shuffle(drawn)
-        kept = [law for i, text in enumerate(drawn) if (law := _answer(f"{name} {i}", text))]
-        found += kept[: number // 3]
+        kept = (law for i, text in enumerate(drawn) if (law := _answer(f"{name} {i}", text)))
+        found += islice(kept, number // 3)
     return found
 
 

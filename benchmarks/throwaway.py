@@ -52,10 +52,10 @@ class Silent:
 class Bench:
     """One method and one runtime; all that is made on first use is made, by jobs of seed 0."""
 
-    def __init__(self, place: Workspace, name: str, runtime_name: str) -> None:
-        self._place = place
+    def __init__(self, workspace: Workspace, name: str, runtime_name: str) -> None:
+        self._place = workspace
         self._name = name
-        self.runtime = open_runtime(runtime_name, place.home)
+        self.runtime = open_runtime(runtime_name, workspace.home)
         self.run()
 
     def run(self, **changes: Any) -> Summary:
@@ -79,13 +79,13 @@ def bench(name: str, fit: str, runtime_name: str) -> Iterator[Bench]:
         root = Path(folder)
         (root / "algorithms").mkdir()
         (root / "datasets").symlink_to(own.datasets)
-        place = Workspace(root, own.home)
-        method = make_method(name, place.algorithms)
+        workspace = Workspace(root, own.home)
+        method = make_method(name, workspace.algorithms)
         (method / "adapter.py").write_text(ADAPTER.format(fit=fit), encoding="utf-8")
         toml = (method / "method.toml").read_text(encoding="utf-8")
         toml = toml.replace('tuning = "grid"', 'tuning = "none"').partition("\n[grid]")[0]
         (method / "method.toml").write_text(toml, encoding="utf-8")
-        made = Bench(place, name, runtime_name)
+        made = Bench(workspace, name, runtime_name)
         try:
             yield made
         finally:

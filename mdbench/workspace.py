@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from mdbench.errors import MethodError, UsageError, did_you_mean
+from mdbench.errors import DataError, MethodError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,30 @@ class Workspace:
             f"No folder with algorithms/ and datasets/ at {places[0]}.",
             "Set MDBENCH_ROOT to the folder of the mdbench repository.",
         )
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file under another name, and rename it when it is complete.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be made or written to.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("xb") as file:
+            write(file)
+        unfinished.replace(path)
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be written: {error.strerror or error}",
+            "Name a folder that can be written to, with space on its disk.",
+        ) from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
 
 
 FOLDER_VARIABLE = "MDBENCH_SETTINGS"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -16,7 +17,6 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
     from mdbench.workspace import Workspace
 
@@ -29,14 +29,15 @@ for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+TESTS = Path(__file__).parent
 ALLOWED_SKIPS = ("no image registry", "no Julia", "no model hub", "no GPU")
 """How the reason of a skip may begin: what a CI machine cannot be expected to have."""
 
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 
 
-settings.register_profile("house", deadline=None, derandomize=True)
-settings.load_profile("house")  # the same examples each time, however busy the machine is
+settings.register_profile("mdbench", deadline=None, derandomize=True)
+settings.load_profile("mdbench")  # the same examples each time, however busy the machine is
 
 NOT_FAST = ("slow", "engine", "browser", "build")
 """The marks of what the fast lane leaves out."""
@@ -50,6 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     lane.addoption("--nightly", action="store_true", help="only what is marked nightly")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     lanes = {True: config.getoption("--slow"), False: config.getoption("--fast")}
     nightly = config.getoption("--nightly")
@@ -63,6 +65,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
     gone = set(map(id, left_out))
     items[:] = [item for item in items if id(item) not in gone]
+    if lanes[False]:
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    """Return what the process that runs a slow test runs, too: at most one test of it at a time.
+
+    A file, which makes its environment once; or all that uses sandboxes and an engine, which look
+    for what others have left on the machine.
+    """
+    file = item.path.relative_to(TESTS).as_posix()
+    sandboxed = file.startswith("runtimes/") or item.get_closest_marker("engine") is not None
+    return "sandboxes" if sandboxed else file
 
 
 def _says_something(item: pytest.Item) -> bool:
@@ -97,18 +113,18 @@ def _refuse_unstated_skip(report: _Report) -> _Report:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     """Return a workspace with the project's systems and no methods."""
-    from house import workspace  # noqa: PLC0415 - after the number of threads is set
+    from harness import make_workspace  # noqa: PLC0415 - after the number of threads is set
 
-    return workspace(tmp_path)
+    return make_workspace(tmp_path)
 
 
 @pytest.fixture
 def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """Return a workspace that the command line finds, and whose methods run without a sandbox."""
-    from house import at_work_in, workspace  # noqa: PLC0415 - likewise
+    from harness import make_workspace, use_on_command_line  # noqa: PLC0415 - likewise
 
-    made = workspace(tmp_path)
-    at_work_in(made, tmp_path, monkeypatch)
+    made = make_workspace(tmp_path)
+    use_on_command_line(made, tmp_path, monkeypatch)
     return made

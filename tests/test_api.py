@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pytest
-from house import ROOT, HereRuntime, add_method
+from harness import ROOT, HereRuntime, add_method
 
 import mdbench
 from mdbench import datatypes
@@ -48,7 +48,7 @@ SAID_OF_ALL = {"mdbench.language_models"}
 
 
 @pytest.fixture
-def place(command_line: Workspace) -> Workspace:
+def workspace(command_line: Workspace) -> Workspace:
     add_method(command_line, "zero")
     add_method(command_line, "broken", "raise RuntimeError('no')")
     return command_line
@@ -93,18 +93,18 @@ def rooms(names: set[str], *which: str) -> set[str]:
 def test_a_help_and_a_list_import_nothing_heavy(line: list[str]) -> None:
     found = imported(*line)
     assert not found & (NEVER_AT_ONCE | {"numpy", "flint"})
-    facts = {f"mdbench.datatypes.{name}.facts" for name in datatypes.names()}
+    facts = {f"mdbench.datatypes.{name}" for name in datatypes.names()}
     assert not rooms(found - facts, *FOR_FEW, "expressions", "reports", "runtimes.docker")
     types = {f"mdbench.datatypes.{name}.data_type" for name in datatypes.names()}
     assert types
     assert not found & {*types, "mdbench.datatypes.base"}
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_a_run_with_nothing_to_do_imports_only_its_data_type() -> None:
     mdbench.run("zero", "ode", dataset="rc-circuit", n_jobs=1)
     here = (
-        "from house import HereRuntime\nfrom mdbench.runtimes import venv\n"
+        "from harness import HereRuntime\nfrom mdbench.runtimes import venv\n"
         "venv.VenvRuntime = lambda *_, **__: HereRuntime()"
     )
     line = ["--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit", "--n-jobs=1"]
@@ -121,7 +121,7 @@ def test_names_are_found_on_first_use() -> None:
         _ = mdbench.sing
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_run_and_load_give_the_same_typed_table() -> None:
     said: list[str] = []
     table = mdbench.run(
@@ -171,7 +171,7 @@ def test_run_and_load_give_the_same_typed_table() -> None:
     assert pd.isna(medians["broken"])
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_options_are_those_of_the_command_line() -> None:
     table = mdbench.run("zero", "ode", dataset="rc-circuit", seeds="0-1", timeout=9, threads=2)
     assert table["seed"].tolist() == [0, 1]
@@ -205,7 +205,7 @@ def test_equations_are_compared() -> None:
         mdbench.compare("x0 +", "x0")
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_a_dataset_is_shown_as_methods_see_it() -> None:
     clean = mdbench.dataset("harmonic-oscillator", "ode")
     noisy = mdbench.dataset("harmonic-oscillator", "ode", snr=20, seed=3)
@@ -230,7 +230,7 @@ def test_a_dataset_is_shown_as_methods_see_it() -> None:
         mdbench.dataset("rc-circuit", "ode", variant="released")
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_options_of_a_data_type_make_another_dataset() -> None:
     data = mdbench.dataset("feynman-i.12.1", "srsd", dummy_columns=True)
     assert data.name == "feynman-i.12.1+dummy"

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PACKAGE = ROOT / "mdbench"
 TEMPLATE = PACKAGE / "authoring" / "template"
 
-FLOORS = (
+LAYERS = (
     {"errors", "worker"},
     {"limited_process", "workspace"},
     {"metrics", "data", "expressions"},
@@ -30,15 +30,15 @@ FLOORS = (
     {"authoring", "api", "derivations"},
     {"cli"},
 )
-"""The packages, from the lowest; those of one layer do not know each other."""
+"""The packages, from the lowest; those of one layer do not import each other."""
 
-DOORS = {
-    "__init__": "the package's own names are those of its interface, got on first use",
+ENTRY_POINTS = {
+    "__init__": "the names of the public interface, imported on first use",
     "__main__": "python -m mdbench is the command",
 }
-"""Modules in no room, and why they may import what they do."""
+"""Modules in no layer, and why they may import what they do."""
 
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 
 
 @cache
@@ -51,7 +51,7 @@ def trees(folder: Path) -> dict[Path, ast.Module]:
 
 
 def imported(path: Path, tree: ast.Module) -> Iterator[str]:
-    """Give all that a module imports, by its full name."""
+    """Yield the full name of all that a module imports."""
     package = path.relative_to(ROOT).parent.parts
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -62,12 +62,12 @@ def imported(path: Path, tree: ast.Module) -> Iterator[str]:
             yield from (f"{module}.{each.name}" for each in node.names)
 
 
-def room(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
 def own_imports() -> Iterator[tuple[Path, str]]:
-    """Give each module, and what it imports of mdbench's rooms, without ``mdbench.``."""
+    """Yield each module and the names that it imports from mdbench, without ``mdbench.``."""
     for path, tree in trees(PACKAGE).items():
         for name in imported(path, tree):
             package, _, rest = name.partition(".")
@@ -84,30 +84,32 @@ def test_nothing_private_is_imported_by_another_module() -> None:
             assert not private, f"{path.relative_to(ROOT)} imports {name}"
 
 
-def test_every_room_has_its_floor() -> None:
-    assert {room(path) for path in trees(PACKAGE)} == set(FLOOR) | set(DOORS)
-    for lower, upper in pairwise(FLOORS):
+def test_every_package_is_in_one_layer() -> None:
+    assert {package_of(path) for path in trees(PACKAGE)} == set(LAYER) | set(ENTRY_POINTS)
+    for lower, upper in pairwise(LAYERS):
         assert not lower & upper
 
 
-def test_no_room_imports_a_higher_one() -> None:
+def test_no_package_imports_from_its_own_layer_or_a_higher_one() -> None:
     found = [
         f"{path.relative_to(ROOT)} imports mdbench.{name}"
         for path, name in own_imports()
-        if room(path) not in DOORS
-        and room(path) != (other := name.partition(".")[0])
-        and FLOOR.get(other, len(FLOORS)) >= FLOOR[room(path)]
+        if package_of(path) not in ENTRY_POINTS
+        and package_of(path) != (other := name.partition(".")[0])
+        and LAYER.get(other, len(LAYERS)) >= LAYER[package_of(path)]
     ]
     assert found == []
 
 
-def test_the_worker_needs_nothing_of_the_house() -> None:
-    needed = {name.partition(".")[0] for path, name in own_imports() if room(path) == "worker"}
+def test_the_worker_imports_nothing_else_of_mdbench() -> None:
+    needed = {
+        name.partition(".")[0] for path, name in own_imports() if package_of(path) == "worker"
+    }
     assert needed <= {"worker"}
 
 
 @pytest.mark.parametrize(
-    ("place", "text", "names"),
+    ("module", "text", "names"),
     [
         (
             "runs/a.py",
@@ -120,5 +122,5 @@ def test_the_worker_needs_nothing_of_the_house() -> None:
         ("datatypes/ode/a.py", "from ..base import _x", ["mdbench.datatypes.base._x"]),
     ],
 )
-def test_all_ways_to_import_are_seen(place: str, text: str, names: list[str]) -> None:
-    assert list(imported(PACKAGE / place, ast.parse(text))) == names
+def test_all_ways_to_import_are_seen(module: str, text: str, names: list[str]) -> None:
+    assert list(imported(PACKAGE / module, ast.parse(text))) == names

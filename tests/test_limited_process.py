@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import known
+from harness import known
+from sweeps import paired
 
 from mdbench import limited_process
 from mdbench.datatypes.ode import simulation
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.errors import EquationError, ScorerError
-from mdbench.expressions import equation, parse, sympy_worker
-from mdbench.expressions.srbench import compare as comparison
-from mdbench.expressions.srbench.compare import POSITIVE, symbolic_solution
+from mdbench.expressions import equation, parse, srbench, sympy_worker
+from mdbench.expressions.srbench import POSITIVE, symbolic_solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -181,8 +181,8 @@ SCORED: dict[str, tuple[object, int, int, Callable[[], object], object]] = {
         pytest.approx(1.0),
     ),
     "solution": (
-        comparison,
-        comparison.MAX_SECONDS,
+        srbench,
+        srbench.MAX_SECONDS,
         equation.MAX_BYTES,
         lambda: symbolic_solution("x0 + 1", "2*x0 + 2", {"x0": dict(POSITIVE)}).how,
         "ratio",
@@ -195,11 +195,11 @@ SCORED: dict[str, tuple[object, int, int, Callable[[], object], object]] = {
 def nobody_asked(module: object, seconds: int, memory: int) -> Iterator[None]:
     """Let a module ask a process that is started for it, and remember no answer."""
     with pytest.MonkeyPatch.context() as patch:
-        if module is comparison:
-            name = comparison._children[0].module
+        if module is srbench:
+            name = srbench._children[0].module
             fresh = limited_process.LimitedProcess(name, seconds, memory)
-            patch.setattr(comparison, "_children", (fresh, fresh))
-            comparison._answer.cache_clear()
+            patch.setattr(srbench, "_children", (fresh, fresh))
+            srbench._answer.cache_clear()
         else:
             fresh = limited_process.LimitedProcess(module._child.module, seconds, memory)  # type: ignore[attr-defined]
             patch.setattr(module, "_child", fresh)
@@ -207,27 +207,29 @@ def nobody_asked(module: object, seconds: int, memory: int) -> Iterator[None]:
         fresh.end()
 
 
-@pytest.mark.parametrize("score", SCORED)
 @pytest.mark.parametrize(
-    ("limits", "refused"),
-    [
-        ((), ""),
-        (("-Sv 500000", "-Sd 400000", "-Ss 1024"), ""),  # which a process may raise
-        (("-v 8000000", "-t 1000"), ""),
-        (("-v 1000000",), r"MiB of address space, and may have 976 MiB \(ulimit -Hv\)"),
-        (("-v 100000",), "Nothing can be scored here"),  # it does not even load its modules
-        (("-d 1000000",), r"ulimit -Hd"),
-        (("-s 1024",), r"8 MiB of stack, and may have 1 MiB \(ulimit -Hs\)"),
-        (("-t 1",), r"s of CPU time, and may have 1 s \(ulimit -Ht\)|could be asked"),
-    ],
+    ("score", "limit"),
+    paired(
+        SCORED,
+        [
+            ((), ""),
+            (("-Sv 500000", "-Sd 400000", "-Ss 1024"), ""),  # which a process may raise
+            (("-v 8000000", "-t 1000"), ""),
+            (("-v 1000000",), r"MiB of address space, and may have 976 MiB \(ulimit -Hv\)"),
+            (("-v 100000",), "Nothing can be scored here"),  # it does not even load its modules
+            (("-d 1000000",), r"ulimit -Hd"),
+            (("-s 1024",), r"8 MiB of stack, and may have 1 MiB \(ulimit -Hs\)"),
+            (("-t 1",), r"s of CPU time, and may have 1 s \(ulimit -Ht\)|could be asked"),
+        ],
+    ),
 )
 def test_below_any_limits_scores_are_the_same_or_refused(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     score: str,
-    limits: tuple[str, ...],
-    refused: str,
+    limit: tuple[tuple[str, ...], str],
 ) -> None:
+    limits, refused = limit
     module, seconds, memory, scored, truth = SCORED[score]
     limited(*limits, into=tmp_path, monkeypatch=monkeypatch)
     with nobody_asked(module, seconds, memory):
@@ -238,8 +240,9 @@ def test_below_any_limits_scores_are_the_same_or_refused(
                 scored()
 
 
-@pytest.mark.parametrize("score", SCORED)
-@pytest.mark.parametrize("memory", [1 << 28, 1 << 34, 1 << 62, 1 << 63, 1 << 70])
+@pytest.mark.parametrize(
+    ("score", "memory"), paired(SCORED, [1 << 28, 1 << 34, 1 << 62, 1 << 63, 1 << 70])
+)
 def test_with_more_or_less_memory_scores_are_the_same_or_refused(score: str, memory: int) -> None:
     module, seconds, _, scored, truth = SCORED[score]
     with nobody_asked(module, seconds, memory):
@@ -296,7 +299,7 @@ def test_memory_is_that_of_the_question_whatever_is_loaded(
     assert child.ask({"take": 200})["took"] == 200
 
 
-def test_what_a_question_leaves_behind_is_no_room_of_the_next(
+def test_memory_that_a_question_keeps_is_not_taken_from_the_next(
     taker: Callable[[int, int], limited_process.LimitedProcess],
 ) -> None:
     child = taker(0, 256)
@@ -316,17 +319,17 @@ def test_a_process_that_may_not_work_on_gives_way_to_a_fresh_one(
     monkeypatch: pytest.MonkeyPatch,
     taker: Callable[[int, int], limited_process.LimitedProcess],
 ) -> None:
-    limited("-t 4", into=tmp_path, monkeypatch=monkeypatch)
+    limited("-t 2", into=tmp_path, monkeypatch=monkeypatch)
     child = taker(0, 256)
     pids = set()
-    for _ in range(5):  # each takes most of a second, and one process may take four in all
+    for _ in range(3):  # each takes most of a second, and one process may take two in all
         assert child.ask({"work": 0.8})["took"] == 0
         assert child.process is not None
         pids.add(child.process.pid)
     assert len(pids) > 1
 
 
-def test_a_process_that_cannot_be_asked_says_why() -> None:
+def test_a_process_that_cannot_be_asked_shows_why() -> None:
     child = limited_process.LimitedProcess("mdbench.no_such_module", 1, 1 << 30)
     for _ in range(2):
         with pytest.raises(ScorerError, match=r"No module named 'mdbench\.no_such_module'"):
@@ -350,7 +353,7 @@ def test_what_is_loaded_beforehand_is_no_time_of_a_question(tmp_path: Path) -> N
         import time
 
         def prepare():
-            while time.process_time() < 2.5:
+            while time.process_time() < 1.3:
                 pass
 
         def answer(question):

@@ -5,7 +5,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, add_method, workspace
+from harness import ROOT, add_method, make_workspace
 
 from mdbench import methods
 from mdbench.errors import MethodError, UsageError
@@ -21,13 +21,13 @@ def test_finds_the_projects_own_methods() -> None:
 
 
 def test_unknown_method_shows_near_names(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "sindy")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "sindy")
     with pytest.raises(UsageError, match="Did you mean sindy"):
-        methods.find("sindi", place.algorithms)
+        methods.find("sindi", workspace.algorithms)
 
 
-def test_every_method_of_the_project_says_who_wrote_it_and_chose_its_settings() -> None:
+def test_every_method_of_the_project_states_who_wrote_it_and_chose_its_settings() -> None:
     for method in methods.discover(ROOT / "algorithms").values():
         assert isinstance(method, methods.Method)
         assert method.spec.implementation, method.name
@@ -36,44 +36,46 @@ def test_every_method_of_the_project_says_who_wrote_it_and_chose_its_settings() 
 
 
 def test_methods_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, other, third = (workspace(tmp_path / name) for name in ("here", "there", "third"))
-    for where, name in ((place, "own"), (other, "guest"), (third, "another")):
+    workspace, other, third = (
+        make_workspace(tmp_path / name) for name in ("here", "there", "third")
+    )
+    for where, name in ((workspace, "own"), (other, "guest"), (third, "another")):
         add_method(where, name)
     monkeypatch.setenv("MDBENCH_METHODS", f"{other.algorithms}{os.pathsep}{third.algorithms}")
-    assert list(methods.discover(place.algorithms)) == ["own", "guest", "another"]
-    found = methods.find("guest", place.algorithms)
+    assert list(methods.discover(workspace.algorithms)) == ["own", "guest", "another"]
+    found = methods.find("guest", workspace.algorithms)
     assert found.folder == other.algorithms / "guest"
-    assert methods.folders(place.algorithms)[found.folder.parent] == str(other.algorithms)
+    assert methods.folders(workspace.algorithms)[found.folder.parent] == str(other.algorithms)
     with pytest.raises(UsageError, match="Did you mean guest"):
-        methods.find("gest", place.algorithms)
+        methods.find("gest", workspace.algorithms)
 
 
 def test_two_methods_of_one_name_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, other = workspace(tmp_path / "here"), workspace(tmp_path / "there")
-    folders = [add_method(where, "same") for where in (place, other)]
+    workspace, other = make_workspace(tmp_path / "here"), make_workspace(tmp_path / "there")
+    folders = [add_method(where, "same") for where in (workspace, other)]
     monkeypatch.setenv("MDBENCH_METHODS", str(other.algorithms))
     with pytest.raises(MethodError, match="2 methods 'same'") as caught:
-        methods.find("same", place.algorithms)
+        methods.find("same", workspace.algorithms)
     assert all(str(folder) in str(caught.value) for folder in folders)
-    assert isinstance(methods.discover(place.algorithms)["same"], MethodError)
+    assert isinstance(methods.discover(workspace.algorithms)["same"], MethodError)
 
 
 def test_a_folder_of_methods_that_is_none_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = workspace(tmp_path)
+    workspace = make_workspace(tmp_path)
     monkeypatch.setenv("MDBENCH_METHODS", "/nowhere/methods")
     with pytest.raises(UsageError, match="MDBENCH_METHODS names /nowhere/methods"):
-        methods.discover(place.algorithms)
+        methods.discover(workspace.algorithms)
 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_installed_packages_bring_methods_and_are_not_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, there: bool
 ) -> None:
-    place = workspace(tmp_path / "here")
+    workspace = make_workspace(tmp_path / "here")
     site = tmp_path / "site"
     facts = site / "acme_methods-1.0.dist-info"
     facts.mkdir(parents=True)
@@ -82,16 +84,16 @@ def test_installed_packages_bring_methods_and_are_not_imported(
     (site / "acme_methods").mkdir()
     (site / "acme_methods" / "__init__.py").write_text("raise RuntimeError('imported')\n")
     if there:
-        other = workspace(tmp_path / "other")
+        other = make_workspace(tmp_path / "other")
         add_method(other, "acme")
         shutil.copytree(other.algorithms, site / "acme_methods" / "inside")
     monkeypatch.syspath_prepend(site)
     if not there:
         with pytest.raises(UsageError, match="acme-methods declares methods in"):
-            methods.discover(place.algorithms)
+            methods.discover(workspace.algorithms)
         return
-    assert list(methods.discover(place.algorithms)) == ["acme"]
-    assert list(methods.folders(place.algorithms).values()) == ["", "package acme-methods"]
+    assert list(methods.discover(workspace.algorithms)) == ["acme"]
+    assert list(methods.folders(workspace.algorithms).values()) == ["", "package acme-methods"]
 
 
 @pytest.mark.parametrize(
@@ -116,30 +118,30 @@ def test_installed_packages_bring_methods_and_are_not_imported(
 def test_wrong_key_names_file_key_and_value(
     change: tuple[str, str], words: list[str], tmp_path: Path
 ) -> None:
-    place = workspace(tmp_path)
-    file = add_method(place, "broken") / "method.toml"
+    workspace = make_workspace(tmp_path)
+    file = add_method(workspace, "broken") / "method.toml"
     text = file.read_text(encoding="utf-8")
     assert change[0] in text
     file.write_text(text.replace(*change), encoding="utf-8")
     with pytest.raises(MethodError) as caught:
-        methods.find("broken", place.algorithms)
+        methods.find("broken", workspace.algorithms)
     for word in [str(file), *words]:
         assert word in str(caught.value)
 
 
 def test_a_broken_method_does_not_hide_the_others(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "good")
-    (add_method(place, "bad") / "method.toml").write_text("schema = ", encoding="utf-8")
-    (add_method(place, "bare") / "adapter.py").unlink()
-    found = methods.discover(place.algorithms)
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "good")
+    (add_method(workspace, "bad") / "method.toml").write_text("schema = ", encoding="utf-8")
+    (add_method(workspace, "bare") / "adapter.py").unlink()
+    found = methods.discover(workspace.algorithms)
     assert isinstance(found["good"], methods.Method)
     assert isinstance(found["bad"], MethodError)
     assert "adapter.py is missing" in str(found["bare"])
 
 
 def test_settings_are_in_order_and_the_last_key_is_fastest(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
+    workspace = make_workspace(tmp_path)
     more = """
         [hyperparameters]
         kind = "new"
@@ -151,8 +153,8 @@ def test_settings_are_in_order_and_the_last_key_is_fastest(tmp_path: Path) -> No
         [protocols.published.grid]
         z = [3]
     """
-    add_method(place, "m", tuning="grid", more=more)
-    spec = methods.find("m", place.algorithms).spec
+    add_method(workspace, "m", tuning="grid", more=more)
+    spec = methods.find("m", workspace.algorithms).spec
     assert [(s["z"], s["a"]) for s in spec.combinations("strict")] == [
         (1, "x"),
         (1, "y"),
@@ -165,12 +167,12 @@ def test_settings_are_in_order_and_the_last_key_is_fastest(tmp_path: Path) -> No
 
 
 def test_fingerprint_covers_every_file_but_the_lock(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    folder = add_method(place, "m")
-    prints = [methods.find("m", place.algorithms).fingerprint()]
+    workspace = make_workspace(tmp_path)
+    folder = add_method(workspace, "m")
+    prints = [methods.find("m", workspace.algorithms).fingerprint()]
 
     def now() -> str:
-        return methods.find("m", place.algorithms).fingerprint()
+        return methods.find("m", workspace.algorithms).fingerprint()
 
     (folder / "requirements.lock").write_text("# other\n", encoding="utf-8")
     (folder / "__pycache__").mkdir()
@@ -188,32 +190,32 @@ def test_fingerprint_covers_every_file_but_the_lock(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../secret", "/", "gone/../../x", "notes"])
 def test_a_link_that_leaves_the_folder_is_refused(tmp_path: Path, target: str) -> None:
-    place = workspace(tmp_path)
-    folder = add_method(place, "m")
-    (place.algorithms.parent / "secret").write_text("x", encoding="ascii")
+    workspace = make_workspace(tmp_path)
+    folder = add_method(workspace, "m")
+    (workspace.algorithms.parent / "secret").write_text("x", encoding="ascii")
     (folder / "notes").symlink_to(target)  # the last one is a loop
     with pytest.raises(MethodError, match=r"m/notes is a link to .* not in"):
-        methods.find("m", place.algorithms).fingerprint()
+        methods.find("m", workspace.algorithms).fingerprint()
 
 
 def test_a_lock_that_is_a_link_elsewhere_is_refused(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    folder = add_method(place, "m")
+    workspace = make_workspace(tmp_path)
+    folder = add_method(workspace, "m")
     (folder / "requirements.lock").unlink()
     (folder / "requirements.lock").symlink_to("/etc/passwd")
     with pytest.raises(MethodError, match="is a link to"):
-        methods.find("m", place.algorithms).fingerprint()
+        methods.find("m", workspace.algorithms).fingerprint()
 
 
 def test_links_within_the_folder_and_to_the_folder_are_files(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    folder = add_method(place, "m")
+    workspace = make_workspace(tmp_path)
+    folder = add_method(workspace, "m")
     (folder / "inside").symlink_to("adapter.py")
     folder.rename(tmp_path / "m")
     folder.symlink_to(tmp_path / "m")
     names = [path.name for path in methods.files_of(folder)]
     assert names == ["adapter.py", "inside", "method.toml", "requirements.in", "requirements.lock"]
-    assert methods.find("m", place.algorithms).fingerprint()
+    assert methods.find("m", workspace.algorithms).fingerprint()
 
 
 def test_limit_needs_all_its_keys_to_match() -> None:
@@ -224,17 +226,17 @@ def test_limit_needs_all_its_keys_to_match() -> None:
     assert methods.Limit(reason="never").covers("pde", "kdv", 1)
 
 
-def test_missing_lock_says_what_to_type(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    (add_method(place, "m") / "requirements.lock").unlink()
+def test_missing_lock_states_what_to_type(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    (add_method(workspace, "m") / "requirements.lock").unlink()
     with pytest.raises(MethodError, match="scripts/lock m"):
-        methods.find("m", place.algorithms).lock_sha256()
+        methods.find("m", workspace.algorithms).lock_sha256()
 
 
 def test_a_lock_older_than_what_is_asked_for_is_noticed(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "m")
-    method = methods.find("m", place.algorithms)
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "m")
+    method = methods.find("m", workspace.algorithms)
     method.lock.write_text("NumPy==2.4.6 \\\n    --hash=sha256:0\nscikit-learn==1.8.0 ; x\n")
     asked = method.lock.with_suffix(".in")
     for line in (

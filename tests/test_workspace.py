@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from house import HereRuntime, Quiet, add_method, execute, workspace
+from flavours import open_flavour
+from harness import Quiet, add_method, execute, make_workspace
 
 from mdbench.errors import MethodError
 from mdbench.records import Record, Status
@@ -101,13 +102,14 @@ class Adapter:
 """
 
 
-@pytest.mark.parametrize("wrapped", [True, False])
-def test_a_method_reads_it_and_no_record_tells_where_it_lies(
-    settings: Path, tmp_path: Path, *, wrapped: bool
+@pytest.mark.parametrize("flavour", ["plain", "room"])
+def test_a_method_reads_it_and_no_record_shows_where_it_is(
+    settings: Path, tmp_path: Path, flavour: str
 ) -> None:
+    runtime = open_flavour(flavour, tmp_path / "home")  # skips where there is no bubblewrap
     (tmp_path / "place").mkdir()
-    place = workspace(tmp_path / "place")
-    add_method(place, "m", READS, more='paths = ["weights"]')
+    workspace = make_workspace(tmp_path / "place")
+    add_method(workspace, "m", READS, more='paths = ["weights"]')
     weights = tmp_path / "somewhere"
     weights.mkdir()
     (weights / "w").write_text("0.25", encoding="utf-8")
@@ -122,8 +124,8 @@ def test_a_method_reads_it_and_no_record_tells_where_it_lies(
             n_jobs=1,
             timeout_s=20.0,
         )
-        plan = make_plan(options, place)
-        (record,) = execute(plan, HereRuntime(wrapped=wrapped), Quiet()).records
+        plan = make_plan(options, workspace)
+        (record,) = execute(plan, runtime, Quiet()).records
         return record
 
     assert run().status is Status.UNAVAILABLE

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mdbench.backends.local import LocalBackend
-from mdbench.data.cache import write_whole
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, RecordsError
 from mdbench.records import RecordStore, Status
@@ -29,6 +28,7 @@ from mdbench.runs.catalog import Catalog
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import Plan
 from mdbench.runs.worker_pool import GRACE_S
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -459,7 +459,8 @@ def _score_text(result: Record, primary: MetricSpec) -> str:
 def changes_json(found: Changes) -> dict[str, Any]:
     """Return all of it as strict JSON."""
     return {
-        "format": FORMAT,
+        "schema": FORMAT,
+        "format": FORMAT,  # as it was called first
         "methods": [
             {
                 "data_type": one.data_type,

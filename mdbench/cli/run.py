@@ -357,14 +357,14 @@ def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
         "cpu_s": _plain(found.cpu_s),
         "memory_mb": _plain(found.memory_mb),
         "disk_mb": _plain(found.disk_mb),
-        "methods": [{**asdict(cost), "to_run": cost.to_run} for cost in found.costs],
+        "methods": [_cost_json(cost) for cost in found.costs],
         "due": [
             {
                 **{n: getattr(one.job, n) for n in ("algorithm", "data_type", "dataset")},
                 "snr_db": one.job.snr_db,
                 "seed": one.job.seed,
                 "options": dict(one.job.options),
-                "show_reasons": one.why,
+                "why": one.why,
                 "told_by": one.basis,
                 "records": one.records,
                 "wall_s": asdict(one.wall_s),
@@ -372,6 +372,12 @@ def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
             for one in found.due
         ],
     }
+
+
+def _cost_json(cost: CostEstimate) -> dict[str, Any]:
+    values = asdict(cost)
+    values["told_by"] = values.pop("basis")
+    return {**values, "to_run": cost.to_run}
 
 
 def _plain(one: Interval | None) -> dict[str, float] | None:

@@ -16,7 +16,7 @@ from mdbench.expressions import parse
 from mdbench.expressions.grammar import NO_NUMBERS
 from mdbench.expressions.printers import names_in
 from mdbench.expressions.scores import UNREADABLE, compare, unreadable
-from mdbench.expressions.srbench.compare import MAX_SECONDS
+from mdbench.expressions.srbench import MAX_SECONDS
 
 if TYPE_CHECKING:
     from rich.console import Console

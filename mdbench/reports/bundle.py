@@ -23,13 +23,13 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mdbench import __version__
-from mdbench.data.cache import write_whole
 from mdbench.drawing.numbers import counted
 from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.methods import files_of
 from mdbench.records import latest_by_case, parse_records, read_content, results_files
 from mdbench.reports.entries import studies
 from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

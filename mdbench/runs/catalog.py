@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 
 from mdbench import datatypes, methods
-from mdbench.data.cache import write_whole
 from mdbench.errors import DataError
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mdbench import __version__
-from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import NO_OPTIONS
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UnavailableError, UsageError
@@ -18,6 +17,7 @@ from mdbench.language_models.endpoint import PAUSES, Endpoint, LiveResponder
 from mdbench.language_models.exchanges import SUFFIX, ExchangeLog, ExchangeReplay, read_key
 from mdbench.language_models.proxy import Proxy
 from mdbench.runs.plan import select_names
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

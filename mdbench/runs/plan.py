@@ -12,7 +12,6 @@ import numpy as np
 
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.datatypes.base import Answer
-from mdbench.datatypes.equations.data_checks import Advising
 from mdbench.errors import MOST_SHOWN, AnswerError, DataError, MethodError, UsageError, did_you_mean
 from mdbench.language_models.views import described
 from mdbench.records import key_of
@@ -23,7 +22,7 @@ from mdbench.runs.study import RETRIES, RunOptions, Study
 from mdbench.workspace import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.datatypes.base import Dataset, DataType, Source
@@ -272,7 +271,7 @@ def describe_own_data(plan: Plan) -> Iterator[str]:
     jobs = list(reversed(first.values()))
     for job in jobs[:MOST_DESCRIBED]:
         kind = plan.catalog.data_type(job.data_type)
-        if not isinstance(kind, Advising):
+        if not hasattr(kind, "advice"):
             continue
         dataset = plan.catalog.load(job)
         view = plan.catalog.method(job.algorithm).spec.view
@@ -285,11 +284,12 @@ def describe_dataset(
     kind: DataType[Any, Any], dataset: Dataset, view: str, protocol: Protocol
 ) -> Iterator[str]:
     """Describe one dataset in lines; none where its data type has no checks."""
-    if not isinstance(kind, Advising):
+    advice: Callable[[Dataset], Sequence[str]] | None = getattr(kind, "advice", None)
+    if advice is None:
         return
     try:
         with np.errstate(all="ignore"):  # of values too large to be squared
-            first, *lines = kind.advice(dataset)
+            first, *lines = advice(dataset)
     except (ArithmeticError, ValueError, MemoryError, np.linalg.LinAlgError) as error:
         # A description that fails is no reason not to run.
         first, lines = f"nothing is known of it beforehand: {error}", []

@@ -17,7 +17,7 @@ import numpy as np
 from mdbench import __version__
 from mdbench.data.columns import OwnNames
 from mdbench.errors import UnavailableError
-from mdbench.metrics.selection import best_by_complexity
+from mdbench.metrics.spec import best_by_complexity
 from mdbench.records import (
     ANSWERED,
     FrontEntry,

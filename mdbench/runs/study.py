@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from mdbench.data.cache import write_whole
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import (
     SMALLEST_MEMORY_MB,
@@ -41,6 +40,7 @@ from mdbench.runs.options import (
     typed_fields,
 )
 from mdbench.runs.spec import CommonOptions, LlmOptions
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from fields import burgers, cut, spread, without_targets
-from house import ROOT, imported
+from harness import ROOT, imported
 from scipy.special import expit, gammaln
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def test_a_prior_of_the_rows(bayesian: Any) -> None:
     assert posterior.inclusion[0] < expit(-np.sqrt(100) / 2)
 
 
-def test_identifies_burgers_and_says_how_sure_it_is(
+def test_identifies_burgers_and_states_how_sure_it_is(
     bayesian: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     adapter = bayesian.Adapter(seed=0, threads=1, threshold=0.02, order=1)

@@ -255,7 +255,7 @@ print(json.dumps([first.tolist(), again.tolist(), expected, search.evaluations])
 
 
 @pytest.mark.parametrize("name", ["eql"], indirect=True, scope="module")
-def test_a_formula_says_what_its_network_gives(process: Inside) -> None:
+def test_a_formula_states_what_its_network_gives(process: Inside) -> None:
     for division in (False, True):
         network, formula, pruned = answer(
             process,

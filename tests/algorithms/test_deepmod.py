@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 from fields import field_problem, rotation, spread, without_targets
-from house import ROOT
+from harness import ROOT
 
 from mdbench.data.field import Field, FieldColumns
 from mdbench.expressions import parse
@@ -168,8 +168,8 @@ def numerical_derivative(
 ) -> float:
     """Differentiate a tanh network along an axis by mpmath, in 50 digits."""
 
-    def network(place: Any) -> Any:
-        values = [place if i == axis else mpmath.mpf(each) for i, each in enumerate(point)]
+    def network(workspace: Any) -> Any:
+        values = [workspace if i == axis else mpmath.mpf(each) for i, each in enumerate(point)]
         for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
             values = [mpmath.fdot(values, column) for column in zip(*weight, strict=True)]
             values = [value + each for value, each in zip(values, bias, strict=True)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, imported
+from harness import ROOT, imported
 from scipy.integrate import solve_ivp
 
 from mdbench.worker import Problem

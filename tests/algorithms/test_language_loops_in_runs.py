@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, execute, known, workspace
+from harness import ROOT, HereRuntime, Quiet, execute, known, make_workspace
 from language_loops import LOOPS
 
 from mdbench.language_models.stub import Stub
@@ -26,42 +26,42 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def workspace(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("MDBENCH_METHODS", str(ROOT / "algorithms"))
-    return workspace(tmp_path, home)
+    return make_workspace(tmp_path, home)
 
 
-def run(place: Any, results: Path, **more: Any) -> list[Record]:
+def run(workspace: Any, results: Path, **more: Any) -> list[Record]:
     options = RunOptions(
         LOOPS, "ode", datasets=("rc-circuit",), result_dir=results, n_jobs=1, **more
     )
-    plan = make_plan(options, place)
+    plan = make_plan(options, workspace)
     with closing(known(plan.model)):
         return list(execute(plan, HereRuntime(), Quiet()).records)
 
 
 @pytest.mark.slow
-def test_a_replay_gives_the_same_records(place: Any, tmp_path: Path) -> None:
+def test_a_replay_gives_the_same_records(workspace: Any, tmp_path: Path) -> None:
     given: dict[str, Any] = {"llm_model": "stub", "llm_calls": 30}
     with Stub(answer="1.5*x0", knows=0.1) as stub:
-        live = run(place, tmp_path / "live", llm_url=stub.url, **given)
+        live = run(workspace, tmp_path / "live", llm_url=stub.url, **given)
     assert [record.status for record in live] == ["ok"] * len(LOOPS)
     for record in live:
         log = tmp_path / "live" / known(record.exchanges)
         lines = log.read_text(encoding="utf-8").splitlines()
         assert len(lines) == known(known(record.llm).calls)
         assert len(lines) <= 30
-    replay = run(place, tmp_path / "replay", llm_replay=tmp_path / "live", **given)
+    replay = run(workspace, tmp_path / "replay", llm_replay=tmp_path / "live", **given)
     assert [comparable(record) for record in replay] == [comparable(record) for record in live]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["prose", "bad-json"])
 def test_replies_that_are_none_end_in_the_right_status(
-    place: Any, tmp_path: Path, mode: str
+    workspace: Any, tmp_path: Path, mode: str
 ) -> None:
     with Stub(mode=mode) as stub:
-        records = run(place, tmp_path / mode, llm_model="stub", llm_url=stub.url, llm_calls=20)
+        records = run(workspace, tmp_path / mode, llm_model="stub", llm_url=stub.url, llm_calls=20)
     statuses = {record.algorithm: str(record.status) for record in records}
     reasons = {record.algorithm: record.reason for record in records}
     if mode == "prose":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 from inside import Inside, inside
 from numpy.typing import NDArray
 

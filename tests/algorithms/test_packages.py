@@ -61,7 +61,7 @@ _TEXTS = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(text=_TEXTS)
-def test_an_equation_means_what_its_text_says(written: Any, text: str) -> None:
+def test_an_equation_means_what_its_text_states(written: Any, text: str) -> None:
     equation = written.in_names(text, {"x0": "v0", "x1": "v1"})
     row = {"x0": 0.7, "x1": -1.3, "pi": math.pi, "sin": math.sin}
     known = {**row, "Abs": abs, "pow2": lambda value: value**2, "__builtins__": {}}
@@ -150,7 +150,7 @@ def physo(
     }
 
 
-def test_physo_is_told_the_units_and_may_use_a_constant_of_each() -> None:
+def test_physo_is_given_the_units_and_may_use_a_constant_of_each() -> None:
     a = np.array([0.4, 0.7, 1.0, 1.5])
     question = problem(
         a[:, None], 365.0 * a**1.5, units={"v0": LENGTH, "y0": TIME}, time_limit=1000.0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from fields import burgers, cut, field_problem, rotation, spread, without_targets
-from house import ROOT, imported
+from harness import ROOT, imported
 
 from mdbench.data.derivatives import accurate_derivative, fewest_nodes, space_derivative
 from mdbench.data.field import Field, FieldColumns

@@ -313,7 +313,7 @@ def test_constraints_hold_for_all_that_grows(
     assert max(lengths) <= most
 
 
-def test_what_may_not_be_is_told_from_what_may(load: Any) -> None:
+def test_what_may_not_be_is_distinguished_from_what_may(load: Any) -> None:
     """Both ways, on expressions that were drawn without constraints."""
     tokens = load("tokens").Tokens(FUNCTIONS, 2, polynomial=True)
     rules = load("growth").Rules(min_length=2, max_length=20, max_constants=2)

@@ -129,7 +129,7 @@ def test_without_paths_the_method_is_unavailable(name: str, given_paths: dict[st
 
 
 @pytest.mark.parametrize("name", ["e2e", "nesymres", "tpsr"])
-def test_a_folder_that_is_no_checkout_is_told(
+def test_a_folder_that_is_no_checkout_is_reported(
     name: str, checkout: Path, given_paths: dict[str, Path]
 ) -> None:
     given_paths.update(checkout=checkout, weights=checkout.parent / "weights", settings=checkout)

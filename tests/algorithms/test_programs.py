@@ -288,7 +288,7 @@ def test_starts_are_ones_first_and_always_the_same(programs: Any) -> None:
     np.testing.assert_array_equal(starts, programs.fixed_starts(5, 3, 0))
 
 
-def test_adam_lowers_the_loss_and_tells_its_course(programs: Any) -> None:
+def test_adam_lowers_the_loss_and_reports_its_course(programs: Any) -> None:
     roots = read(programs, function("return params[0] * x0 + params[1], params[0] * x1"), 2).roots
     Y = np.stack([1.5 * X[:, 0] + 0.2, 1.5 * X[:, 1]], axis=1)
     adam = programs.Adam(steps=1000, rate=3e-2, clip=1.0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.expressions import parse
 from mdbench.worker import Problem, Unavailable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import imported
+from harness import imported
 from scipy.integrate import solve_ivp
 
 from mdbench.expressions.fidelity.compare import compare

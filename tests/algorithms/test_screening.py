@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from genetic_methods import evaluate_text, nmse, specification, table
-from house import imported
+from harness import imported
 from sweeps import sampled
 
 from mdbench.expressions.fidelity.compare import compare
@@ -98,7 +98,7 @@ BORDERED: dict[str, tuple[Callable[[Array], Array], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BORDERED)
-def test_a_domain_in_two_parts_is_told(screening: Any, name: str) -> None:
+def test_a_domain_in_two_parts_is_reported(screening: Any, name: str) -> None:
     law, border = BORDERED[name]
     X = rows(1500)
     adapter = fitted(screening, X, law(X))
@@ -180,7 +180,7 @@ def test_a_factor_is_raised_as_it_is_written(modules: dict[str, Any], power: flo
         np.testing.assert_allclose(told, values, rtol=1e-9, err_msg=repr(one))
 
 
-def test_functions_beside_powers_are_least_squares_of_each(modules: dict[str, Any]) -> None:
+def test_functions_and_powers_are_least_squares_of_each(modules: dict[str, Any]) -> None:
     X = away(80, 3)
     y = np.random.default_rng(1).normal(size=len(X))
     logarithms = modules["logarithms"].Logarithms(X, y)

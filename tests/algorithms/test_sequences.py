@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, execute, imported
+from harness import ROOT, HereRuntime, Quiet, execute, imported
 
 from mdbench import datatypes
 from mdbench.authoring.check import check_method
@@ -49,7 +49,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Cut some 2-step derivations, in both views."""
     folder = tmp_path_factory.mktemp("derivations")
     (folder / "mine.toml").write_text(
-        "title = 'two steps'\nsteps = 2\ntrain = 1200\nvalidation = 100\ntest = 300\n"
+        "title = 'two steps'\nsteps = 2\ntrain = 500\nvalidation = 60\ntest = 200\n"
     )
     kind = datatypes.find("derivation", folder, folder / "cache")
     dataset = kind.source().load("mine", snr_db=None, seed=0, protocol=Protocol.STRICT)
@@ -209,18 +209,18 @@ def test_replay_is_no_rival() -> None:
 
 @pytest.mark.slow
 def test_the_contract_is_kept(tmp_path: Path) -> None:
-    place = Workspace(ROOT, tmp_path / "home")
+    workspace = Workspace(ROOT, tmp_path / "home")
     for name in ("majority", "replay"):
-        findings = list(check_method(name, place, HereRuntime()))
+        findings = list(check_method(name, workspace, HereRuntime()))
         assert all(each.passed for each in findings), [f for f in findings if not f.passed]
         assert len(findings) > 6
 
 
 @pytest.mark.slow
 def test_a_run_of_all_light_methods(tmp_path: Path) -> None:
-    place = Workspace(ROOT, tmp_path / "home")
+    workspace = Workspace(ROOT, tmp_path / "home")
     asked = RunOptions(LIGHT, "derivation", ("structured-2-tiny",), result_dir=tmp_path / "results")
-    done = execute(make_plan(asked, place), HereRuntime(), Quiet()).records
+    done = execute(make_plan(asked, workspace), HereRuntime(), Quiet()).records
     found = {record.algorithm: record for record in done}
     assert {str(record.status) for record in done} == {"ok"}, {r.reason for r in done}
     assert found["replay"].metrics["static_accuracy"] == 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import sympy
-from house import ROOT, imported
+from harness import ROOT, imported
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import imported
+from harness import imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from development_fields import SYSTEMS, clean_field, dataset
 from fields import burgers, field_problem, spread, without_targets
-from house import ROOT, imported
+from harness import ROOT, imported
 from sweeps import sampled
 
 from mdbench import datatypes
@@ -242,7 +242,7 @@ def test_an_answer_is_there_when_time_is_up(weakform: Any) -> None:
     assert len(adapter.equations()) == 1
 
 
-def test_candidates_tell_how_sure_they_are(weakform: Any) -> None:
+def test_candidates_show_how_sure_they_are(weakform: Any) -> None:
     offered = list(fitted(weakform, burgers(60, 40)).candidates())
     assert offered[0].equations == ("0",)
     for one in offered[1:]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from fields import burgers, cut, field_problem, rotation, spread, without_targets
-from house import ROOT, imported
+from harness import ROOT, imported
 from scipy.integrate import quad
 
 from mdbench.worker import Unsupported
@@ -218,7 +218,7 @@ def test_triangles_that_are_nearly_singular_are_not_solved(wsindy: dict[str, Any
     np.testing.assert_allclose(triangles[6] @ solutions[6], right[6], atol=1e-10)
 
 
-def test_triangles_whose_solutions_overflow_are_told_apart(wsindy: dict[str, Any]) -> None:
+def test_triangles_whose_solutions_overflow_are_distinguished(wsindy: dict[str, Any]) -> None:
     """No entry of the diagonal is small, and the inverse is beyond all numbers."""
     triangle = np.eye(60) + np.triu(np.full((60, 60), -1e9), 1)
     right = np.ones((2, 60, 1))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench import datatypes
 from mdbench.authoring.check import (
@@ -43,7 +43,7 @@ TABLE = (
 
 
 @pytest.fixture
-def place(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def workspace(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("COLUMNS", "160")
     return command_line
 
@@ -151,8 +151,8 @@ def test_every_landed_answer_that_beats_a_truth_is_named_in_the_docs() -> None:
         assert method != "zero" or not beats(score, truths[case], lawful[kind])
 
 
-def test_the_command_counts_and_says_what_is_wrong(place: Workspace, capsys: Output) -> None:
-    assert place.root.is_dir()
+def test_the_command_counts_and_reports_what_is_wrong(workspace: Workspace, capsys: Output) -> None:
+    assert workspace.root.is_dir()
     Path("ode.csv").write_text(TABLE, encoding="utf-8")
     line = "check --truths --data-type ode --dataset rc-circuit population-growth-naive"
     assert main([*line.split(), "--snr", "clean", "20", "--results", "ode.csv"]) == 0
@@ -173,8 +173,8 @@ def test_the_command_counts_and_says_what_is_wrong(place: Workspace, capsys: Out
     assert "| ode `photons-in-a-laser` | clean | follows is 0 |" in capsys.readouterr().out
 
 
-def test_data_without_a_truth_are_no_fault(place: Workspace, capsys: Output) -> None:
-    assert place.root.is_dir()
+def test_data_without_a_truth_are_no_fault(workspace: Workspace, capsys: Output) -> None:
+    assert workspace.root.is_dir()
     rows = "\n".join(f"{i / 10},{2.0 ** (-i / 10)}" for i in range(60))
     Path("mine.csv").write_text(f"t,u0\n{rows}\n", encoding="utf-8")
     line = "check --truths --data-type ode --dataset-path mine.csv --snr clean"
@@ -200,7 +200,7 @@ def test_data_without_a_truth_are_no_fault(place: Workspace, capsys: Output) -> 
         ("check --truths --data-type derivation", "Those of ode and pde"),
     ],
 )
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_what_makes_no_sense_is_refused(line: str, words: str, capsys: Output) -> None:
     assert main(line.split()) == 2
     assert words in capsys.readouterr().err

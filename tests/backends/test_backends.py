@@ -67,7 +67,7 @@ def test_what_is_not_installed_is_named(
         open_backend(asked(backend=backend))
 
 
-def test_a_study_says_it_once_and_it_may_be_typed_beside(tmp_path: Path) -> None:
+def test_a_study_has_it_once_and_it_may_be_typed_too(tmp_path: Path) -> None:
     file = tmp_path / "study.toml"
     file.write_text(
         'schema = 1\nalgorithm = "zero"\ndata_type = "ode"\nbackend = "slurm"\n'

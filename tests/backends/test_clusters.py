@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from clusters import differences, no_engine, open_here, outcome, place_with, plan_of
-from house import ROOT, HereRuntime, Quiet, children, execute, wait_until
+from harness import ROOT, HereRuntime, Quiet, children, execute, wait_until
 from one_node_slurm import missing, one_node_slurm
 
 from mdbench.backends.dask import DaskBackend
@@ -154,7 +154,7 @@ def test_dask_loses_workers_and_no_record(
     assert execute(plan, HereRuntime(), again).ran == 0  # here or there: the same keys
 
 
-def test_a_node_without_docker_says_so_before_any_job(
+def test_a_node_without_docker_reports_it_before_any_job(
     plan: Plan, dask: Dask, tmp_path: Path
 ) -> None:
     observer = Quiet()
@@ -231,7 +231,7 @@ def test_slurm_requeues_and_loses_tasks_and_no_record(
 
 
 @pytest.mark.usefixtures("slurm")
-def test_slurm_refuses_and_says_why(plan: Plan, tmp_path: Path) -> None:
+def test_slurm_refuses_and_shows_why(plan: Plan, tmp_path: Path) -> None:
     plan = replace(plan, result_dir=tmp_path / "results", n_jobs=9)
     backend = SlurmBackend(options={"partition": "nope"}, opens=open_here)
     with pytest.raises(UsageError, match="nvalid partition"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, execute, workspace
+from harness import HereRuntime, Quiet, add_method, execute, make_workspace
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -161,8 +161,8 @@ def test_pieces_have_every_job_once_and_take_about_as_long(
 
 
 def test_expectations_come_from_records_else_from_budgets(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "zero")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "zero")
     names = ("rc-circuit", "velocity-falling-object")
     options = RunOptions(
         ("zero",),
@@ -190,7 +190,7 @@ def test_expectations_come_from_records_else_from_budgets(tmp_path: Path) -> Non
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mdbench.runs.execute.expect", keep)
-        execute(make_plan(options, place), HereRuntime(), Looks())
+        execute(make_plan(options, workspace), HereRuntime(), Looks())
         assert set(seen) == {50.0}
         seen.clear()
         more = RunOptions(
@@ -202,7 +202,7 @@ def test_expectations_come_from_records_else_from_budgets(tmp_path: Path) -> Non
             timeout_s=50.0,
             result_dir=tmp_path / "results",
         )
-        execute(make_plan(more, place), HereRuntime(), Looks())
+        execute(make_plan(more, workspace), HereRuntime(), Looks())
     assert seen
     assert all(0 < each < 50.0 for each in seen)
 

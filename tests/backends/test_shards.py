@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clusters import open_here, outcome, place_with, plan_of
-from house import HereRuntime, Quiet, execute
+from harness import HereRuntime, Quiet, execute
 
 from mdbench.backends.node import NodeRequest
 from mdbench.backends.shards import (
@@ -115,7 +115,7 @@ def test_interrupted_and_torn_records_are_missing(
     assert gathering.missing == {one.key for one in done[2:]}
 
 
-def test_what_is_no_record_is_told(files: ShardFiles) -> None:
+def test_what_is_no_record_is_reported(files: ShardFiles) -> None:
     left_by(files, 0, "hello\n")
     with pytest.raises(RecordsError, match="no record"):
         merge(files, home(files).path.parent)
@@ -146,7 +146,7 @@ def no_docker(*_: object, **__: object) -> HereRuntime:
     raise UnavailableError("No Docker engine answers.", "Start it.")
 
 
-def test_a_node_that_can_do_nothing_says_so(files: ShardFiles, tmp_path: Path) -> None:
+def test_a_node_that_can_do_nothing_reports_it(files: ShardFiles, tmp_path: Path) -> None:
     order = replace(files.order, opens=no_docker)
     other = ShardFiles.make(tmp_path, order, files.shards)
     with pytest.MonkeyPatch.context() as patch:
@@ -182,7 +182,7 @@ def says(folder: Path, name: str, out: str = "", err: str = "", code: int = 0) -
     (folder / f"{name}.says").write_text(repr((out, err, code)), encoding="utf-8")
 
 
-def test_the_queue_says_which_tasks_are_left(slurm_says: Path) -> None:
+def test_the_queue_states_which_tasks_are_left(slurm_says: Path) -> None:
     says(slurm_says, "squeue", out="12_3\n12_4\n")
     assert active("slurm", ["12_3", "12_4", "12_5"]) == {"12_3", "12_4"}
     says(slurm_says, "squeue", err="slurm_load_jobs error: Invalid job id specified\n", code=1)
@@ -197,7 +197,7 @@ REFUSED = (
 )
 
 
-def test_what_slurm_refuses_is_told(plan: Plan, slurm_says: Path, tmp_path: Path) -> None:
+def test_what_slurm_refuses_is_reported(plan: Plan, slurm_says: Path, tmp_path: Path) -> None:
     says(slurm_says, "sbatch", err=REFUSED, code=1)
     says(slurm_says, "scontrol", out="MaxArraySize            = 3\n")
     elsewhere = replace(plan, result_dir=tmp_path / "elsewhere", n_jobs=9)

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from sweeps import paired
 
 from mdbench.cli import main
 from mdbench.expressions import parse
@@ -52,7 +53,7 @@ def test_columns_may_be_more_than_the_truth_has(capsys: Output) -> None:
     assert rows["complexity"].startswith("3")
 
 
-def test_columns_are_positive_unless_told_otherwise(capsys: Output) -> None:
+def test_columns_are_positive_unless_declared_otherwise(capsys: Output) -> None:
     assert scored(capsys, "abs(a)", "a")["symbolic solution"].startswith("yes")
     rows = scored(capsys, "abs(a)", "a", "--any-sign", "a")
     assert rows["symbolic solution"].startswith("no")
@@ -70,7 +71,7 @@ def test_r2_is_for_srbenchs_rule(capsys: Output) -> None:
 
 
 @pytest.mark.slow
-def test_what_takes_too_long_is_undecided_and_says_so(capsys: Output) -> None:
+def test_what_takes_too_long_is_undecided_and_reports_it(capsys: Output) -> None:
     prediction = "(x0-x0+9)**((x0-x0+9)**((x0-x0+9)**(x0-x0+9)))"
     rows = scored(capsys, "x0", prediction, "--timeout", "1")
     for name in ("normalized edit distance", "symbolic solution", "SRBench's solution"):
@@ -101,11 +102,11 @@ UNREADABLE = [
 """What cannot be read, and what is said of it."""
 
 
-@pytest.mark.parametrize("where", ["truth", "answer", "both"])
-@pytest.mark.parametrize(("text", "reason"), UNREADABLE)
+@pytest.mark.parametrize(("where", "unreadable"), paired(["truth", "answer", "both"], UNREADABLE))
 def test_what_cannot_be_read_has_no_metrics(
-    capsys: Output, where: str, text: str, reason: str
+    capsys: Output, where: str, unreadable: tuple[str, str]
 ) -> None:
+    text, reason = unreadable
     pair = {"truth": (text, "x0"), "answer": ("x0", text), "both": (text, text)}[where]
     given = ["score", *pair, "--columns", "x0"]
     assert main([*given, "--json"]) == 2
@@ -168,7 +169,7 @@ def test_a_bad_question_is_an_error(capsys: Output, arguments: list[str], words:
     assert "Traceback" not in captured.err
 
 
-def test_the_verdict_stands_first(capsys: Output) -> None:
+def test_the_verdict_is_first(capsys: Output) -> None:
     rows = scored(capsys, "2*x*y - x", "2.3*x*y - 1.01*x")
     assert rows["verdict"].startswith("different")
     assert rows["verdict"].endswith("all terms are right; constants are off by up to 15 %")

@@ -64,7 +64,7 @@ def test_a_bundle_is_read_by_all_that_read_results(
     assert "system-0 · clean  better" in capsys.readouterr().out
 
 
-def test_what_changed_is_told_as_json(
+def test_what_changed_is_printed_as_json(
     results: Path, better: Path, capsys: CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(results), str(better), "--json"]) == Exit.DONE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import sympy
-from house import add_method
+from harness import add_method
 
 from mdbench.cli import main
 
@@ -40,17 +40,17 @@ def spring(k: float, *, driven: bool = False) -> str:
 
 
 @pytest.fixture
-def place(command_line: Workspace) -> Workspace:
+def workspace(command_line: Workspace) -> Workspace:
     return command_line
 
 
 @pytest.fixture
-def results(place: Workspace, capsys: Output) -> None:
+def results(workspace: Workspace, capsys: Output) -> None:
     rows = ["t,place [cm],speed"]
     rows += [f"{t!r},{float(np.cos(t))!r},{float(-np.sin(t))!r}" for t in T.tolist()]
     Path("weight.csv").write_text("\n".join(rows) + "\n")
-    add_method(place, "near", spring(1.0000001234567))
-    add_method(place, "far", spring(1.5))
+    add_method(workspace, "near", spring(1.0000001234567))
+    add_method(workspace, "far", spring(1.5))
     line = ["--data-type", "ode", "--dataset-path", "weight.csv", "--algorithm", "near", "far"]
     assert main(["run", *line]) == 0
     capsys.readouterr()
@@ -129,11 +129,11 @@ def test_what_is_missing_is_said(capsys: Output) -> None:
         assert message in capsys.readouterr().err
 
 
-def test_inputs_are_given_for_a_prediction(place: Workspace, capsys: Output) -> None:
+def test_inputs_are_given_for_a_prediction(workspace: Workspace, capsys: Output) -> None:
     rows = ["t,wind,place,speed"]
     rows += [f"{t!r},1.0,{float(1 - np.cos(t))!r},{float(np.sin(t))!r}" for t in T.tolist()]
     Path("sail.csv").write_text("\n".join(rows) + "\n")
-    add_method(place, "sail", spring(1.0, driven=True))
+    add_method(workspace, "sail", spring(1.0, driven=True))
     line = ["--data-type", "ode", "--dataset-path", "sail.csv", "--algorithm", "sail"]
     assert main(["run", *line, "--inputs", "wind"]) == 0
     assert main(["predict", "--start", "place=0,speed=0", "--until", "2"]) == 2
@@ -144,9 +144,9 @@ def test_inputs_are_given_for_a_prediction(place: Workspace, capsys: Output) -> 
     assert float(last[1]) == pytest.approx(2 * (1 - np.cos(2.0)), abs=1e-3)
 
 
-def test_a_state_that_grows_without_end_is_told(place: Workspace, capsys: Output) -> None:
+def test_a_state_that_grows_without_end_is_reported(workspace: Workspace, capsys: Output) -> None:
     Path("grow.csv").write_text("t,x\n" + "".join(f"{t!r},{1 / (10 - t)!r}\n" for t in T.tolist()))
-    add_method(place, "square", SQUARE)
+    add_method(workspace, "square", SQUARE)
     line = ["--data-type", "ode", "--dataset-path", "grow.csv", "--algorithm", "square"]
     assert main(["run", *line]) == 0
     assert main(["predict", "--start", "x=1", "--until", "3", "--points", "31"]) == 0

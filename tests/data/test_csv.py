@@ -78,7 +78,7 @@ def test_gaps_are_left_out_or_filled_if_that_is_asked_for(tmp_path: Path) -> Non
         read_csv(write(tmp_path / "b.csv", ["t,x,y", *rows]), Reading("interpolate"))
 
 
-def test_trajectories_are_told_apart_by_a_column(tmp_path: Path) -> None:
+def test_trajectories_are_distinguished_by_a_column(tmp_path: Path) -> None:
     rows = [f"{run},{i},{i * i},{-i}" for run in ("one", "two") for i in range(20)]
     path = write(tmp_path / "a.csv", ["run,t,x,push", *rows])
     found = read_csv(path, Reading(inputs=("push",), trajectory="run"))

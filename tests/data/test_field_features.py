@@ -46,7 +46,7 @@ def test_a_short_axis_loses_its_high_orders_only() -> None:
     assert not unsupported(field(7, 4))
 
 
-def test_each_feature_is_the_derivative_that_its_name_says() -> None:
+def test_each_feature_is_the_derivative_that_its_name_states() -> None:
     given = field(61, 41, 9, 4)
     columns = FieldColumns(given, ("y", "t"))
     x, y, z, t = np.meshgrid(*given.grid.values(), given.t, indexing="ij")

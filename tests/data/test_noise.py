@@ -60,7 +60,7 @@ def test_name_ratio_and_seed_all_make_a_difference() -> None:
     assert len(drawn) == len(keys)
 
 
-def test_the_seed_s_meaning_is_fixed_for_ever() -> None:
+def test_the_seed_s_meaning_never_changes() -> None:
     noisy = add_noise(np.ones((2, 2)), name="rössler-fixed-point", snr_db=20, seed=7)
     np.testing.assert_allclose(noisy, GOLDEN, rtol=1e-15)
 

@@ -113,7 +113,7 @@ def test_a_curve_that_swings_between_the_samples_is_contradicted(spacing: str) -
     assert contradicted_values(t, u, between).all()
 
 
-def test_an_oscillation_is_told_from_white_noise() -> None:
+def test_an_oscillation_is_distinguished_from_white_noise() -> None:
     generator = np.random.default_rng(0)
     noise = generator.standard_normal((200, 500))
     shares, _ = strongest_wave(noise)

@@ -8,7 +8,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench import datatypes
 from mdbench.datatypes.facts import TypeFacts, names_in
@@ -79,7 +79,7 @@ def test_files_that_do_not_say_it_are_left_to_the_data_type(content: bytes, tmp_
     assert names_in(tmp_path, BY_NUMBER) is None
 
 
-def test_the_data_type_says_what_is_wrong(tmp_path: Path) -> None:
+def test_the_data_type_states_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no systems"):
         datatypes.own_names("ode", tmp_path, tmp_path)
     (tmp_path / "odd.toml").write_text("id = ", encoding="utf-8")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flavours import FLAVOURS, numpy_lock, open_flavour
-from house import ROOT, HereRuntime, Quiet, add_method, execute, out_of_time, workspace
+from flavours import each_run, numpy_lock, open_flavour
+from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace, out_of_time
 
 from mdbench import datatypes
 from mdbench.cli.main import main
@@ -111,9 +111,9 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datatypes, "__path__", [*datatypes.__path__, str(KINDS)])
 
 
-def add(place: Workspace, name: str, adapter: str, kind: str, *, tuning: str = "none") -> None:
+def add(workspace: Workspace, name: str, adapter: str, kind: str, *, tuning: str = "none") -> None:
     grid = '[grid]\nrule = ["length", "first"]' if tuning == "grid" else ""
-    folder = add_method(place, name, adapter, tuning=tuning, more=grid)
+    folder = add_method(workspace, name, adapter, tuning=tuning, more=grid)
     toml = folder / "method.toml"
     text = toml.read_text().replace('["ode"]', f'["{kind}"]')
     if kind == "labels":
@@ -122,12 +122,14 @@ def add(place: Workspace, name: str, adapter: str, kind: str, *, tuning: str = "
     (folder / "requirements.lock").write_text(numpy_lock(), encoding="utf-8")
 
 
-def options(place: Workspace, kind: str, *names: str, **more: Any) -> RunOptions:
-    asked = RunOptions(names, kind, result_dir=place.root / "results", n_jobs=2, timeout_s=100.0)
+def options(workspace: Workspace, kind: str, *names: str, **more: Any) -> RunOptions:
+    asked = RunOptions(
+        names, kind, result_dir=workspace.root / "results", n_jobs=2, timeout_s=100.0
+    )
     return replace(asked, **more)
 
 
-@pytest.fixture(params=FLAVOURS)
+@pytest.fixture
 def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runtime]:
     opened = open_flavour(request.param, tmp_path / "home")
     yield opened
@@ -139,22 +141,25 @@ def by_name(records: Sequence[Record]) -> dict[tuple[str, str], Record]:
 
 
 def goes_on(
-    place: Workspace, runtime: Runtime, asked: RunOptions, records: dict[tuple[str, str], Record]
+    workspace: Workspace,
+    runtime: Runtime,
+    asked: RunOptions,
+    records: dict[tuple[str, str], Record],
 ) -> None:
     """The same command does nothing; `why` says so; `reproduce` gives the same."""
-    plan = make_plan(asked, place)
+    plan = make_plan(asked, workspace)
     again = execute(plan, runtime, Quiet())
     assert (again.ran, again.skipped) == (0, len(plan.jobs))
     assert {reason for _, reason in explain(plan, runtime)} == {""}
     (reason,) = {
-        reason for _, reason in explain(make_plan(replace(asked, seed=(1,)), place), runtime)
+        reason for _, reason in explain(make_plan(replace(asked, seed=(1,)), workspace), runtime)
     }
     assert "it has no record" in reason
     for _, other in plans_of(
         [record for record in records.values() if record.status is not Status.TIMEOUT],
         (),
-        place,
-        result_dir=place.root / "again",
+        workspace,
+        result_dir=workspace.root / "again",
         n_jobs=2,
     ):
         for record in execute(other, runtime, Quiet()).records:
@@ -164,11 +169,11 @@ def goes_on(
 
 
 def is_reported(
-    place: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, str, str, str]:
     """Give the page, the leaderboard in text, the LaTeX and the table of all records."""
-    monkeypatch.setenv("MDBENCH_ROOT", str(place.root))
-    results, page, table = (place.root / name for name in ("results", "page.html", "all.csv"))
+    monkeypatch.setenv("MDBENCH_ROOT", str(workspace.root))
+    results, page, table = (workspace.root / name for name in ("results", "page.html", "all.csv"))
     assert main(["report", str(results), "--out", str(page)]) == 0
     capsys.readouterr()
     assert main(["report", str(results), "--text"]) == 0
@@ -180,23 +185,24 @@ def is_reported(
     return page.read_text(encoding="utf-8"), text, latex, table.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("runtime", each_run("room"), indirect=True)
 def test_labels_that_are_no_equations(
     tmp_path: Path,
     runtime: Runtime,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = workspace(tmp_path)
-    add(place, "ruler", RULER, "labels", tuning="grid")
+    workspace = make_workspace(tmp_path)
+    add(workspace, "ruler", RULER, "labels", tuning="grid")
     for name, adapter in (
         ("crash", CRASH), ("sleep", SLEEP), ("early", EARLY), ("stranger", STRANGER),
     ):  # fmt: skip
-        add(place, name, adapter, "labels")
+        add(workspace, name, adapter, "labels")
     names = ("ruler", "crash", "early", "stranger")
-    asked = options(place, "labels", *names, special=("--words", "200"))
-    records = by_name(execute(make_plan(asked, place), runtime, Quiet()).records)
-    late = options(place, "labels", "sleep", datasets=("vowels",), timeout_s=1.0)
-    records |= by_name(execute(make_plan(late, place), runtime, Quiet()).records)
+    asked = options(workspace, "labels", *names, special=("--words", "200"))
+    records = by_name(execute(make_plan(asked, workspace), runtime, Quiet()).records)
+    late = options(workspace, "labels", "sleep", datasets=("vowels",), timeout_s=1.0)
+    records |= by_name(execute(make_plan(late, workspace), runtime, Quiet()).records)
     found = {place_: record.status for place_, record in records.items()}
     assert found == {
         **{("ruler", f"{rule} (words=200)"): Status.OK for rule in ("vowels", "lengths", "coins")},
@@ -215,8 +221,8 @@ def test_labels_that_are_no_equations(
     assert best.judged_by == ("accuracy", "macro_f1")
     assert records["crash", "vowels (words=200)"].judged_by == ("accuracy", "macro_f1")
     assert "'a stranger' is no label" in records["stranger", "vowels (words=200)"].reason
-    goes_on(place, runtime, asked, {k: v for k, v in records.items() if k[0] != "sleep"})
-    page, text, latex, table = is_reported(place, capsys, monkeypatch)
+    goes_on(workspace, runtime, asked, {k: v for k, v in records.items() if k[0] != "sleep"})
+    page, text, latex, table = is_reported(workspace, capsys, monkeypatch)
     for shown in (page, text, latex):
         assert "accuracy" in shown
         assert "NMSE" not in shown
@@ -225,26 +231,27 @@ def test_labels_that_are_no_equations(
     assert "coins (words=200)" in page[page.index("labels-unfit") :]
 
 
+@pytest.mark.parametrize("runtime", each_run("plain"), indirect=True)
 def test_clouds_with_a_loss_and_a_choice_of_their_own(
     tmp_path: Path,
     runtime: Runtime,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = workspace(tmp_path)
-    add(place, "right", RIGHT.format(wait="pass"), "clouds", tuning="front")
+    workspace = make_workspace(tmp_path)
+    add(workspace, "right", RIGHT.format(wait="pass"), "clouds", tuning="front")
     slow = "import time; time.sleep(0.0 if texts[2] == SURFACES[0][2] else 1000.0)"
-    add(place, "slow", RIGHT.format(wait=slow), "clouds", tuning="front")
-    add(place, "never", SLEEP, "clouds")
-    add(place, "crash", CRASH, "clouds")
-    asked = options(place, "clouds", "right", "crash")
-    records = by_name(execute(make_plan(asked, place), runtime, Quiet()).records)
-    late = options(place, "clouds", "never", datasets=("saddle",), timeout_s=1.0)
-    records |= by_name(execute(make_plan(late, place), runtime, Quiet()).records)
+    add(workspace, "slow", RIGHT.format(wait=slow), "clouds", tuning="front")
+    add(workspace, "never", SLEEP, "clouds")
+    add(workspace, "crash", CRASH, "clouds")
+    asked = options(workspace, "clouds", "right", "crash")
+    records = by_name(execute(make_plan(asked, workspace), runtime, Quiet()).records)
+    late = options(workspace, "clouds", "never", datasets=("saddle",), timeout_s=1.0)
+    records |= by_name(execute(make_plan(late, workspace), runtime, Quiet()).records)
     with monkeypatch.context() as patch:
         out_of_time(patch, lambda attempt: attempt._pool.count == 2)
-        late = options(place, "clouds", "slow", datasets=("saddle",))
-        records |= by_name(execute(make_plan(late, place), runtime, Quiet()).records)
+        late = options(workspace, "clouds", "slow", datasets=("saddle",))
+        records |= by_name(execute(make_plan(late, workspace), runtime, Quiet()).records)
     found = {place_: record.status for place_, record in records.items()}
     assert found == {
         **{("right", name): Status.OK for name in ("plane", "saddle", "tube")},
@@ -259,13 +266,15 @@ def test_clouds_with_a_loss_and_a_choice_of_their_own(
     assert saddle.metrics["agreement"] == pytest.approx(0.0, abs=1e-20)
     assert records["right", "tube"].metrics["identified"] == 0.0
     assert records["slow", "saddle"].equations == ("u", "v", "u*v")
-    goes_on(place, runtime, asked, {k: v for k, v in records.items() if k[0] in {"right", "crash"}})
-    page, text, latex, table = is_reported(place, capsys, monkeypatch)
+    goes_on(
+        workspace, runtime, asked, {k: v for k, v in records.items() if k[0] in {"right", "crash"}}
+    )
+    page, text, latex, table = is_reported(workspace, capsys, monkeypatch)
     for shown in (page, text, latex):
         assert "Chamfer" in shown
         assert "NMSE" not in shown
     assert "metrics.chamfer" in table.splitlines()[0]
-    stored = RecordStore(place.root / "results" / "right-clouds.jsonl").read()
+    stored = RecordStore(workspace.root / "results" / "right-clouds.jsonl").read()
     assert [record.floor for record in stored] == [0.0, 0.0, 0.0]
 
 
@@ -277,15 +286,15 @@ def test_the_data_type_of_the_page_for_authors_works_as_it_stands(
     (tmp_path / "kinds" / "pendulums").mkdir(parents=True)
     (tmp_path / "kinds" / "pendulums" / "data_type.py").write_text(code, encoding="utf-8")
     monkeypatch.setattr(datatypes, "__path__", [*datatypes.__path__, str(tmp_path / "kinds")])
-    place = workspace(tmp_path)
+    workspace = make_workspace(tmp_path)
     known = RIGHT.format(wait="pass").replace("u, v = problem.X.T", "u = v = q = problem.X[:, 0]")
     known = known.replace('"u": u', '"q": q, "u": u')
     known = re.sub(
         r"SURFACES = \[.*?\]", 'SURFACES = [("0",), ("-39.24*sin(q)",)]', known, flags=re.DOTALL
     )
-    add(place, "right", known, "pendulums", tuning="front")
-    asked = options(place, "pendulums", "right")
-    records = execute(make_plan(asked, place), HereRuntime(), Quiet()).records
+    add(workspace, "right", known, "pendulums", tuning="front")
+    asked = options(workspace, "pendulums", "right")
+    records = execute(make_plan(asked, workspace), HereRuntime(), Quiet()).records
     monkeypatch.delitem(sys.modules, "mdbench.datatypes.pendulums.data_type")
     monkeypatch.delitem(sys.modules, "mdbench.datatypes.pendulums")
     assert [record.status for record in records] == [Status.OK] * 2

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, add_method, workspace
+from harness import ROOT, HereRuntime, add_method, make_workspace
 
 from mdbench import worker
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
@@ -65,13 +65,13 @@ def code_of(page: str) -> list[str]:
 
 
 def test_a_runtime_of_one_s_own(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "zero")
-    plan = make_plan(RunOptions(("zero",), "ode", ("rc-circuit",)), place)
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "zero")
+    plan = make_plan(RunOptions(("zero",), "ode", ("rc-circuit",)), workspace)
     scope: dict[str, Any] = {
         "spec": plan.jobs[0],
-        "home": place.home,
-        "workspace": place,
+        "home": workspace.home,
+        "workspace": workspace,
         "results": tmp_path / "results",
     }
     for code in code_of("adding-a-runtime.md"):
@@ -83,8 +83,8 @@ def test_a_runtime_of_one_s_own(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_backend_of_one_s_own(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "zero")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "zero")
     (code,) = code_of("adding-a-backend.md")
     # The tests' own interpreter has what the method needs; nothing is built here.
     runtime = 'open_runtime("venv", workspace.home)'
@@ -93,11 +93,11 @@ def test_a_backend_of_one_s_own(tmp_path: Path) -> None:
     call = f'run_everywhere("zero", "ode", ("lorenz*", "rc-circuit"), {str(file)!r})'
     (tmp_path / "backend.py").write_text(
         code.replace(runtime, "HereRuntime()")
-        + f"\nfrom house import HereRuntime\nif __name__ == '__main__':\n    {call}\n",
+        + f"\nfrom harness import HereRuntime\nif __name__ == '__main__':\n    {call}\n",
         encoding="utf-8",
     )
     # In a process of its own, as what multiprocessing starts stays until its parent ends.
-    told = {"MDBENCH_ROOT": str(place.root), "MDBENCH_HOME": str(place.home)}
+    told = {"MDBENCH_ROOT": str(workspace.root), "MDBENCH_HOME": str(workspace.home)}
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])
     subprocess.run(
         [sys.executable, tmp_path / "backend.py"],

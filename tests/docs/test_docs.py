@@ -8,7 +8,7 @@ import re
 import tomllib
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 import mdbench
 from mdbench.cli import main
@@ -52,7 +52,7 @@ def test_links_lead_somewhere(file: str) -> None:
         assert (path.parent / target).exists(), target
 
 
-def test_nobody_is_told_to_install_a_package_that_is_not_ours() -> None:
+def test_no_page_says_to_install_a_package_that_is_not_ours() -> None:
     # `mdbench` on the package index belongs to another project.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] != "mdbench"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browser import PROGRAM, Browser
-from house import ROOT
+from harness import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

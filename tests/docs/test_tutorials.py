@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from house import ROOT, copy_of_clone
+from harness import ROOT, copy_of_clone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +88,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", TUTORIALS)
-def test_a_tutorial_says_what_is_printed(page: str, clone: Path) -> None:
+def test_a_tutorial_states_what_is_printed(page: str, clone: Path) -> None:
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mpmath
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes.srsd.laws import draw, read_problem
 from mdbench.expressions import parse

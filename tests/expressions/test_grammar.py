@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import mpmath
 import numpy as np
 import pytest
-from house import calls
+from harness import calls
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -181,7 +181,7 @@ def test_refusing_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not ran
 
 
-def test_says_which_name_was_meant() -> None:
+def test_states_which_name_was_meant() -> None:
     with pytest.raises(EquationError, match="u3") as caught:
         parse("u3 + 1", NAMES)
     assert "u0" in caught.value.hint
@@ -245,7 +245,7 @@ def test_another_variable_is_not_suggested() -> None:
     assert caught.value.hint == "Did you mean prey?"
 
 
-def test_says_where_it_stopped() -> None:
+def test_states_where_it_stopped() -> None:
     with pytest.raises(EquationError, match="found '\\$ u1' at position 6"):
         parse("u0 + $ u1", NAMES)
     with pytest.raises(EquationError, match="found the end"):
@@ -268,7 +268,7 @@ def test_reads_up_to_the_limits(text: str) -> None:
     assert parse(text, NAMES).evaluate({"u0": np.ones(2), "u1": np.ones(2)}).shape == (2,)
 
 
-def test_reading_leaves_the_stack_room() -> None:
+def test_reading_leaves_space_on_the_stack() -> None:
     # The deepest legal text must be readable from deep inside other code.
     text = "-sin(" * 31 + "u0*2+1" + ")" * 31
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import sympy
 from browser import PROGRAM, Browser
-from house import ROOT
+from harness import ROOT
 from printed import Case, Misread, agree, meant, points, random_trees, rounded
 from printed_code import COMPILER, Compiled, of_julia, of_plain, of_python, of_sympy_syntax
 from printed_mathematics import of_latex, of_mathml
@@ -476,7 +476,7 @@ def test_what_a_derivative_is_of_is_seen(side: str, shown: str) -> None:
     assert "".join(shown_sides(sympy.sympify(side)).itertext()) == shown
 
 
-def test_what_cannot_be_read_says_why() -> None:
+def test_what_cannot_be_read_shows_why() -> None:
     with pytest.raises(Misread, match="call of a function"):
         of_latex(r"x \, \left(y\right)", points("xy"))
     assert names_in("x*y") == ("x", "y")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import sympy
-from house import ROOT
+from harness import ROOT
 from sweeps import sampled
 
 from mdbench.datatypes.srsd.laws import read_problem

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import sympy
-from house import ROOT
+from harness import ROOT
 from sweeps import sampled
 
 from mdbench.datatypes.base import Answer

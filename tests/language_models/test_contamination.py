@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.cli import main
 from mdbench.datatypes import find
@@ -39,7 +39,7 @@ def task_of(kind: str, name: str) -> tuple[Any, Background]:
 
 
 def ask(
-    place: Workspace, folder: Path, write: Callable[[str], str], **changes: Any
+    workspace: Workspace, folder: Path, write: Callable[[str], str], **changes: Any
 ) -> tuple[ProbeReport, Stub]:
     def said(request: dict[str, Any], _: str) -> str:
         return write(request["messages"][-1]["content"])
@@ -54,7 +54,7 @@ def ask(
             llm_url=stub.url,
             **changes,
         )
-        probes, file = run_probes(options, Catalog(place), lambda _: None, pauses=(0.001,))
+        probes, file = run_probes(options, Catalog(workspace), lambda _: None, pauses=(0.001,))
     assert file.is_file()
     return probes, stub
 
@@ -65,7 +65,7 @@ def outputs(prompt: str) -> str:
     return found[1]
 
 
-def test_who_knows_the_names_is_found_out(place: Workspace, tmp_path: Path) -> None:
+def test_who_knows_the_names_is_found_out(workspace: Workspace, tmp_path: Path) -> None:
     """It answers what it has learned, whatever the rows say, and nothing without names."""
 
     def write(prompt: str) -> str:
@@ -75,7 +75,7 @@ def test_who_knows_the_names_is_found_out(place: Workspace, tmp_path: Path) -> N
             return "y = 9.80665*m*z"
         return "I do not know."
 
-    probes, stub = ask(place, tmp_path / "r", write)
+    probes, stub = ask(workspace, tmp_path / "r", write)
     for one, with_constant in zip(probes.problems, (False, True), strict=True):
         # Both are products: what is recalled, where it has a constant, is also the other's law.
         swapped = 2 * with_constant
@@ -100,7 +100,9 @@ def test_who_knows_the_names_is_found_out(place: Workspace, tmp_path: Path) -> N
     }
 
 
-def test_who_reads_the_rows_is_told_from_who_recalls(place: Workspace, tmp_path: Path) -> None:
+def test_reading_the_rows_is_distinguished_from_recalling(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     def write(prompt: str) -> str:
         """Answer the law of the rows: a product with a constant, by the first of them."""
         if "Data" not in prompt:
@@ -116,7 +118,7 @@ def test_who_reads_the_rows_is_told_from_who_recalls(place: Workspace, tmp_path:
             product *= each
         return f"{output} = {y / product!r} * {' * '.join(inputs)}"
 
-    probes, _ = ask(place, tmp_path / "r", write)
+    probes, _ = ask(workspace, tmp_path / "r", write)
     for one in probes.problems:
         assert one.right == {"closed": 0, "anon": 2, "named": 2, "swapped": 2, "rescaled": 2}
         assert one.exact["rescaled"] == one.exact["swapped"] == 2
@@ -125,11 +127,11 @@ def test_who_reads_the_rows_is_told_from_who_recalls(place: Workspace, tmp_path:
     assert row == ["srsd", "m", "2", "0%", "100%", "100%", "100%", "100%", "100%", "0"]
 
 
-def test_probes_are_written_down_read_and_replayed(place: Workspace, tmp_path: Path) -> None:
+def test_probes_are_written_down_read_and_replayed(workspace: Workspace, tmp_path: Path) -> None:
     write = lambda prompt: f"{outputs(prompt)} = 2"  # noqa: E731
-    first, _ = ask(place, tmp_path / "r", write)
+    first, _ = ask(workspace, tmp_path / "r", write)
     assert read_probes(tmp_path / "r") == [first]
-    second, stub = ask(place, tmp_path / "s", write, llm_replay=tmp_path / "r")
+    second, stub = ask(workspace, tmp_path / "s", write, llm_replay=tmp_path / "r")
     assert second == first
     assert stub.count == 0
     assert read_probes(tmp_path / "none") == []
@@ -151,22 +153,22 @@ def test_probes_are_written_down_read_and_replayed(place: Workspace, tmp_path: P
     ],
 )
 def test_what_is_missing_is_said(
-    place: Workspace, tmp_path: Path, changes: dict[str, Any], words: str
+    workspace: Workspace, tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     with Stub() as stub:
         given = {"llm_model": "m", "llm_url": stub.url, "data_type": "srsd", **changes}
         options = ProbeOptions(datasets=(FRICTION,), result_dir=tmp_path, **given)
         with pytest.raises(UsageError, match=words):
-            run_probes(options, Catalog(place), lambda _: None)
+            run_probes(options, Catalog(workspace), lambda _: None)
 
 
 def test_the_command_prints_what_came_of_it(
-    place: Workspace,
+    workspace: Workspace,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("mdbench.workspace.Workspace.find", lambda: place)
+    monkeypatch.setattr("mdbench.workspace.Workspace.find", lambda: workspace)
     out = str(tmp_path / "r")
     with Stub() as stub:
         words = ["--data-type", "srsd", "--dataset", FRICTION, "--llm-model", "m"]
@@ -190,7 +192,7 @@ def test_symmetries_are_those_of_the_law() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_wrong_prior_says_nothing_that_is_true(seed: int) -> None:
+def test_a_wrong_prior_states_nothing_that_is_true(seed: int) -> None:
     for kind, name in (("srsd", POTENTIAL), ("ode", "harmonic-oscillator")):
         task, background = task_of(kind, name)
         prior = prompt_view("prior", task, background, seed).description
@@ -209,7 +211,9 @@ def test_a_wrong_prior_says_nothing_that_is_true(seed: int) -> None:
     ("kind", "name"),
     [("srsd", POTENTIAL), ("ode", "harmonic-oscillator"), ("surface", "EBS4"), ("real", "kepler")],
 )
-def test_the_truth_in_told_names_is_the_truth_in_its_own(kind: str, name: str, prompt: str) -> None:
+def test_the_truth_in_the_prompts_names_is_the_truth_in_its_own(
+    kind: str, name: str, prompt: str
+) -> None:
     task, background = task_of(kind, name)
     view = prompt_view(prompt, task, background, 5)
     own_to_told = {own: told for told, own in view.own.items()}

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT
+from harness import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,7 +136,7 @@ def test_each_completion_is_one_line_and_no_line_has_the_key(tmp_path: Path) -> 
         ("huge", "an answer of more than", 4),
     ],
 )
-def test_what_an_endpoint_does_wrong_is_told_and_counted(
+def test_what_an_endpoint_does_wrong_is_reported_and_counted(
     tmp_path: Path, mode: str, status: str, calls: int
 ) -> None:
     with Stub(mode=mode) as stub, talking(tmp_path, stub) as (llm, conversation):
@@ -349,7 +349,7 @@ def test_what_was_set_aside_and_not_used_is_waited_for() -> None:
 # The replay.
 
 
-def test_a_replay_says_the_same_and_asks_nobody(tmp_path: Path) -> None:
+def test_a_replay_states_the_same_and_asks_nobody(tmp_path: Path) -> None:
     with Stub() as stub, talking(tmp_path / "live", stub, calls=12) as (llm, conversation):
         said = [each.text for _ in range(3) for each in llm.chat(HELLO, n=3)]
         said += [llm.chat(HELLO, seed=5)[0].text]
@@ -546,7 +546,7 @@ def test_a_prompt_has_no_more_tokens_than_are_set_aside(text: str, seed: int) ->
     assert question.single(0)["seed"] == seed
 
 
-def test_many_that_say_nothing_keep_nobody_else_waiting_for_ever(tmp_path: Path) -> None:
+def test_many_silent_clients_do_not_keep_others_waiting(tmp_path: Path) -> None:
     with Stub() as stub, talking(tmp_path, stub) as (llm, _):
         idle = []
         for _ in range(60):
@@ -723,7 +723,7 @@ def test_an_endpoint_behind_the_users_own_certificate_is_asked(
             endpoint.ask(body)
 
 
-def test_a_method_without_a_socket_is_told_what_to_type(
+def test_a_method_without_a_socket_is_shown_what_to_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(SOCKET_VARIABLE, raising=False)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes import find
 from mdbench.datatypes.facts import Protocol

@@ -181,7 +181,7 @@ def test_the_golden_keys_are_the_hashes_of_their_parts() -> None:
         assert key_of(data["key_parts"]) == data["key"]
 
 
-def test_only_what_says_nothing_about_the_method_is_run_again_unasked() -> None:
+def test_only_what_is_not_the_methods_fault_is_run_again_unasked() -> None:
     assert {"interrupted", "unavailable"} == RERUN_ALWAYS
     assert not RERUN_ALWAYS & ANSWERED
 
@@ -222,20 +222,20 @@ def keys_and_types(schema: dict[str, Any], models: dict[str, Any], prefix: str =
     return rows
 
 
-def test_the_document_tells_every_key_with_its_type_in_order() -> None:
+def test_the_document_lists_every_key_with_its_type_in_order() -> None:
     schema = Record.model_json_schema(mode="serialization", by_alias=True)
     documented = [[row[0].strip("`"), row[1]] for row in documented_rows("Keys")]
     assert documented == keys_and_types(schema, schema["$defs"])
     assert all(row[3] for row in documented_rows("Keys"))
 
 
-def test_the_document_tells_every_status() -> None:
+def test_the_document_lists_every_status() -> None:
     assert [row[0].strip("`") for row in documented_rows("Statuses")] == list(Status)
     again = {row[0].strip("`") for row in documented_rows("Statuses") if row[3] == "always"}
     assert again == RERUN_ALWAYS
 
 
-def test_the_document_tells_every_metric() -> None:
+def test_the_document_lists_every_metric() -> None:
     found: dict[str, list[str]] = {}
     for kind in classes():
         for spec in kind.metrics:

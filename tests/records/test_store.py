@@ -380,7 +380,7 @@ def test_the_limit_of_the_file_size_stops_the_run_and_not_the_records(store: Rec
 # One writer at a time
 
 
-def test_a_second_process_is_refused_and_told_who_writes(filled: RecordStore) -> None:
+def test_a_second_process_is_refused_and_the_writer_is_named(filled: RecordStore) -> None:
     program = start_program(filled.path, "hold")
     try:
         with pytest.raises(RecordsError) as caught, filled.open_for_writing():

@@ -56,7 +56,7 @@ def test_each_schema_is_brought_up_step_by_step(data: dict[str, Any]) -> None:
     assert data == before
 
 
-def test_a_newer_schema_says_what_was_found_and_what_is_known() -> None:
+def test_a_newer_schema_states_what_was_found_and_what_is_known() -> None:
     with pytest.raises(RecordsError) as caught:
         upgrade({"schema": 4, "mdbench": "9.9"}, steps=STEPS, current=3)
     assert "schema 4 (mdbench 9.9)" in caught.value.message

@@ -247,7 +247,7 @@ def test_a_cut_archive_is_no_bundle_or_refused(results: Path, tmp_path: Path) ->
         (['The "A: b" group'], [{"name": 'The "A: b" group'}]),
     ],
 )
-def test_a_citation_says_who_and_what(authors: list[str], found: list[dict[str, str]]) -> None:
+def test_a_citation_states_who_and_what(authors: list[str], found: list[dict[str, str]]) -> None:
     lines = citation(TOLD, authors).splitlines()
     top = dict(line.split(": ", 1) for line in lines if line[0] not in " -" and ": " in line)
     assert top["cff-version"] == "1.2.0"

@@ -89,7 +89,7 @@ def test_an_answer_is_better_than_none_and_luck_is_no_gain(
     assert [one.way for one in found.each] == ([] if way == "same" else [way])
 
 
-def test_verdicts_are_told_where_scores_stay() -> None:
+def test_verdicts_are_reported_where_scores_stay() -> None:
     found = held([result(nmse=1e-9)], [result(nmse=1e-9, verdict="identified")])
     (one,) = found.each
     assert one.way == "same"
@@ -98,7 +98,7 @@ def test_verdicts_are_told_where_scores_stay() -> None:
     assert found.methods[0].lost == {}
 
 
-def test_what_one_side_has_alone_and_what_was_made_otherwise_are_told() -> None:
+def test_what_one_side_has_alone_and_what_was_made_otherwise_are_reported() -> None:
     first = [result(dataset="a"), result(dataset="b"), result("operon", "a")]
     second = [result(dataset="a", key_parts={"scorer": "new"}), result(dataset="c")]
     found = held(first, second)

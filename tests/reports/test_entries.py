@@ -54,7 +54,7 @@ def test_records_of_every_age_are_read(tmp_path: Path) -> None:
     assert next(one for one in found if one.system == "lorenz").metrics["ended"] == "stiff"
 
 
-def test_what_says_nothing_about_a_method_is_told_apart() -> None:
+def test_what_is_not_the_methods_fault_is_separated() -> None:
     assert not result(status="unavailable").attempted
     assert result(status="timeout").attempted
     assert not result(status="timeout").answered

@@ -43,7 +43,7 @@ def rows(table: str) -> dict[str, list[str]]:
     return {line[0].strip(): [cell.strip() for cell in line[1:]] for line in lines}
 
 
-def test_cells_stand_beside_the_papers() -> None:
+def test_cells_are_shown_next_to_the_papers() -> None:
     made = compare(
         [
             data("sindy", "a", verdict="identified", floor=2e-5),

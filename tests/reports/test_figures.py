@@ -33,7 +33,7 @@ def test_all_figures_are_drawn_with_every_method() -> None:
             assert set(NUMBERS) <= set(inside)
 
 
-def test_a_point_lies_where_its_number_says() -> None:
+def test_a_point_lies_where_its_number_states() -> None:
     axis = Axis([1e-4, 1e2], log=True)
     plot = Plot("t", ["a", "b"], axis, ("x", "y"), "none")
     top, bottom = plot.at_y(1e2), plot.at_y(1e-4)

@@ -164,7 +164,7 @@ def test_sections_of_systems_show_truth_answers_and_failures() -> None:
     assert "identified by 1 method" in section
 
 
-def test_a_score_that_no_equation_would_beat_says_why() -> None:
+def test_a_score_that_no_equation_would_beat_shows_why() -> None:
     still = {"rest": ["the rates of the test are 6e-06 of those before it"]}
     for given, title, sign in (
         ({"notes": still, "verdict": "identified", "floor": 280.0}, "at rest in the test", "‡"),
@@ -191,7 +191,7 @@ def test_a_score_that_no_equation_would_beat_says_why() -> None:
         ({"linear": 0, "zero": 0, "sindy": 0}, "identified by 0 methods"),
     ],
 )
-def test_who_is_told_the_truth_is_not_counted_and_baselines_by_themselves(
+def test_who_is_given_the_truth_is_not_counted_and_baselines_by_themselves(
     found: dict[str, int], says: str
 ) -> None:
     kinds = {
@@ -257,7 +257,7 @@ def test_report_writes_a_page_and_text(tmp_path: Path, capsys: pytest.CaptureFix
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_an_empty_folder_is_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_folder_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "sindy-ode.jsonl").write_text("", encoding="utf-8")
     assert main(["report", str(tmp_path)]) == 2
     assert "no records" in capsys.readouterr().err
@@ -401,7 +401,7 @@ def test_nothing_overflows_and_it_is_readable_without_scripts(tmp_path: Path, wi
         assert one.problems == []
 
 
-def test_the_head_tells_the_circumstances_and_several_values_of_them() -> None:
+def test_the_head_shows_the_conditions_and_several_values_of_them() -> None:
     text = html([data("a"), data("b"), data("c", budget={**data()["budget"], "timeout_s": 75.0})])
     head = text[text.index('<dl class="facts">') : text.index("<nav>")]
     facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", head))
@@ -416,7 +416,7 @@ def test_the_head_tells_the_circumstances_and_several_values_of_them() -> None:
     assert f"{'ab' * 32} (1 result); none (1 result)" in text
 
 
-def test_the_head_tells_which_derivatives_methods_were_given() -> None:
+def test_the_head_shows_which_derivatives_methods_were_given() -> None:
     def told(*records: dict[str, Any]) -> Sequence[tuple[str, str]]:
         results = [Record.model_validate(one) for one in records]
         return given_options(results, {"ode": ["derivatives", "inputs"], "srsd": ["variant"]})

@@ -62,7 +62,7 @@ def test_another_model_or_prompt_is_another_method() -> None:
     assert {one.algorithm for one in results()} == {"loop", "sindy"}
 
 
-def test_calls_tokens_and_money_stand_beside_the_score() -> None:
+def test_calls_tokens_and_money_are_shown_next_to_the_score() -> None:
     rows = {one.method: one for one in model_usage(results(), boards(RECORDS))}
     assert set(rows) == {"loop (m, anon)", "loop (m, named)", "loop (other, anon)"}
     one = rows["loop (m, anon)"]

@@ -84,7 +84,7 @@ def test_an_error_below_the_floor_counts_as_the_floor() -> None:
     assert found.pairs[0].test.zeros == 1
 
 
-def test_where_the_truth_says_nothing_nobody_is_ranked_and_the_data_alone_decide() -> None:
+def test_where_the_truth_states_nothing_nobody_is_ranked_and_the_data_alone_decide() -> None:
     records = [
         data("a", "noisy", nmse=1e-3, floor=1.2),
         data("b", "noisy", nmse=5.0, floor=1.2, verdict="identified"),
@@ -101,7 +101,7 @@ def test_where_the_truth_says_nothing_nobody_is_ranked_and_the_data_alone_decide
     assert row(found, "b").values["identified"] == Aggregated(2 / 3, 3, 0, {})
 
 
-def test_a_method_that_is_told_the_truth_is_not_ranked_and_gives_no_floor() -> None:
+def test_a_method_that_is_given_the_truth_is_not_ranked_and_gives_no_floor() -> None:
     found = compare([data("truth", nmse=0.2), data("sindy", nmse=0.1), data("zero", nmse=1.0)])
     assert row(found, "truth").rank is None
     assert row(found, "truth").reference
@@ -109,7 +109,7 @@ def test_a_method_that_is_told_the_truth_is_not_ranked_and_gives_no_floor() -> N
     assert found.ranked == ("sindy", "zero")
 
 
-def test_what_says_nothing_about_a_method_is_not_counted() -> None:
+def test_what_is_not_the_methods_fault_is_not_counted() -> None:
     records = [
         data("a", status="interrupted"),
         data("a", "s2", nmse=0.5),

@@ -5,12 +5,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from house import ROOT
+from harness import ROOT
 from pngs import pictures
 from reporting import TEXTS, data
 
 from mdbench import datatypes
-from mdbench.data.array_files import write_field, write_npz
+from mdbench.data.field_files import write_field
+from mdbench.data.trajectory import write_npz
 from mdbench.datatypes.base import Plots, PlottedAnswer
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench import datatypes
 

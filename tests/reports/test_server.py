@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from browser import PROGRAM, Browser
-from house import ROOT, wait_until
+from harness import ROOT, wait_until
 from report_pages import html
 from reporting import many
 
@@ -112,7 +112,7 @@ def test_a_page_that_nobody_looks_at_is_not_made(tmp_path: Path, clock: Clock) -
     assert live.look()
 
 
-def test_it_says_why_there_is_no_page_and_keeps_the_last_one(tmp_path: Path, clock: Clock) -> None:
+def test_it_shows_why_there_is_no_page_and_keeps_the_last_one(tmp_path: Path, clock: Clock) -> None:
     making = Making(clock)
     live = LivePage(tmp_path / "none", making, title="<t>", clock=clock)
     making.error = UsageError("There are <no> records.", "Run.")
@@ -331,7 +331,7 @@ def test_tokens_are_not_repeated(page: LivePage) -> None:
     assert len(found) == 3
 
 
-def test_silent_clients_take_no_more_than_their_room(server: LiveServer) -> None:
+def test_silent_clients_take_no_more_than_their_share(server: LiveServer) -> None:
     idle = [
         socket.create_connection(("127.0.0.1", server.server_port), timeout=60)
         for _ in range(MOST_CLIENTS)
@@ -381,7 +381,7 @@ def test_the_verb_ends_with_ctrl_c(tmp_path: Path) -> None:
         assert process.stderr.read() == ""
 
 
-def test_the_verb_tells_of_a_bad_address(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verb_reports_a_bad_address(capsys: pytest.CaptureFixture[str]) -> None:
     nice = os.nice(0)
     assert main(["watch", "--host", "203.0.113.1"]) == 2
     assert os.nice(0) == nice  # else all that is started from here would be slow

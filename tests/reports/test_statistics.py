@@ -72,7 +72,7 @@ def test_wilcoxon_with_ties_and_failures_is_what_brute_force_counts(d: list[floa
     assert -1 <= ours.effect <= 1
 
 
-def test_effect_says_who_is_better() -> None:
+def test_effect_shows_which_is_better() -> None:
     assert wilcoxon([-1.0, -2.0, -math.inf]).effect == -1
     assert wilcoxon([1.0, -2.0, 3.0]).effect == pytest.approx(1 / 3)
     nothing = wilcoxon([0.0, 0.0])
@@ -111,7 +111,7 @@ def test_friedman_is_that_of_scipy(digits: int) -> None:
     assert ours.mean_ranks == pytest.approx(tuple(ranks.mean(axis=0)))
 
 
-def test_friedman_of_two_is_the_sign_test_and_of_equals_says_nothing() -> None:
+def test_friedman_of_two_is_the_sign_test_and_of_equals_states_nothing() -> None:
     scores = np.array([[1.0, 2.0]] * 8 + [[2.0, 1.0]] + [[1.0, 1.0]])
     assert friedman(scores).p == pytest.approx(2 * (1 + 9) / 2**9)
     assert friedman(scores).mean_ranks == pytest.approx((1.15, 1.85))
@@ -171,7 +171,7 @@ def test_bootstrap_of_a_mean_is_what_drawing_systems_one_by_one_gives() -> None:
     assert bootstrap([*values[:-1], -math.inf], systems, counts, mean=True)[0] == -math.inf
 
 
-def test_bootstrap_interval_covers_a_median_as_often_as_it_says() -> None:
+def test_bootstrap_interval_covers_a_median_as_often_as_it_states() -> None:
     generator = np.random.default_rng(11)
     counts = draws(1000, 40)
     inside = 0

@@ -177,7 +177,7 @@ def test_numbers_in_equations_are_shown_with_three_digits(equation: str, expecte
     assert shown_row.endswith(f" {expected}; {expected}")
 
 
-def test_what_a_method_says_can_neither_style_nor_steer_the_terminal() -> None:
+def test_what_a_method_states_can_neither_style_nor_steer_the_terminal() -> None:
     attack = "[bold]no[/] [/] \x1b[2J\x07 \u202edlrow :warning:"
     records = [
         failure(attack, "failed", attack, log=attack),
@@ -190,7 +190,7 @@ def test_what_a_method_says_can_neither_style_nor_steer_the_terminal() -> None:
     assert "[bold]no[/] [/] �[2J� �dlrow :warning:" in shown(failures(records), width=300)[0]
 
 
-def test_failures_show_their_reason_even_beside_equations() -> None:
+def test_failures_show_their_reason_even_next_to_equations() -> None:
     line = rows(run_table([record(status="failed", reason="the reason")]))[0]
     assert line.endswith("the reason")
 
@@ -209,7 +209,7 @@ def test_the_summary_counts_a_job_without_an_answer_as_the_worst() -> None:
     assert shown(summary(answers + lost + more))[2].split()[3:6] == ["-", "14%", "0%"]
 
 
-def test_the_summary_leaves_out_what_says_nothing_about_the_method() -> None:
+def test_the_summary_leaves_out_what_is_not_the_methods_fault() -> None:
     records = [
         record("a", nmse=1e-7, verdict="identified"),
         record("b", nmse=1e-3, status="partial"),
@@ -239,7 +239,7 @@ def test_the_summary_has_a_row_for_each_method_and_noise() -> None:
     ]
 
 
-def test_failures_of_a_kind_are_told_of_together() -> None:
+def test_failures_of_a_kind_are_reported_together() -> None:
     records = [failure(f"d{n}", "unavailable", "no uv here", log=None) for n in range(5)]
     records += [failure("d0", "unavailable", "no uv here", log=None, seed=1)]
     records += [failure("d9", "failed", "ValueError: x", algorithm="operon"), record("fine")]

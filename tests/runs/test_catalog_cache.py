@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench import datatypes
 from mdbench.datatypes.facts import Protocol
@@ -47,7 +47,7 @@ def test_what_is_small_is_loaded_once(arrays: Any, calls: int) -> None:
     assert len(loaded) == calls
 
 
-def test_there_is_room_for_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "_ALL_TOGETHER", 2500)
     remembers = SizedCache[Any]()
     loaded: list[str] = []

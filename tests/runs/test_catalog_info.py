@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, execute
+from harness import ROOT, HereRuntime, Quiet, add_method, execute
 
 from mdbench.datatypes import classes, find
 from mdbench.runs.catalog import Catalog, DatasetInfo, DatasetInfoCache, context_of
@@ -25,13 +25,13 @@ ASKED = RunOptions(("zero",), "ode", ("rc-circuit",), snr=(None, 20.0), seed=(0,
 
 
 @pytest.fixture
-def place(place: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    (place.root / "datasets").unlink()
-    (place.root / "datasets").mkdir()
-    shutil.copytree(ROOT / "datasets" / "ode", place.root / "datasets" / "ode")
-    add_method(place, "zero")
+def workspace(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    (workspace.root / "datasets").unlink()
+    (workspace.root / "datasets").mkdir()
+    shutil.copytree(ROOT / "datasets" / "ode", workspace.root / "datasets" / "ode")
+    add_method(workspace, "zero")
     monkeypatch.chdir(tmp_path)
-    return place
+    return workspace
 
 
 @pytest.fixture
@@ -48,40 +48,40 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def keys(place: Workspace, asked: RunOptions = ASKED) -> list[tuple[str, int | None]]:
-    ready: list[ResolvedJob] = resolve_jobs(make_plan(asked, place), HereRuntime())
+def keys(workspace: Workspace, asked: RunOptions = ASKED) -> list[tuple[str, int | None]]:
+    ready: list[ResolvedJob] = resolve_jobs(make_plan(asked, workspace), HereRuntime())
     return [(one.key, one.dim) for one in ready]
 
 
 def test_a_second_plan_makes_no_dataset_and_has_the_same_keys(
-    place: Workspace, loads: list[str]
+    workspace: Workspace, loads: list[str]
 ) -> None:
-    first = keys(place)
+    first = keys(workspace)
     assert len(loads) == 4
-    assert keys(place) == first
+    assert keys(workspace) == first
     assert len(loads) == 4
-    keys(place, replace(ASKED, seed=(2,)))
+    keys(workspace, replace(ASKED, seed=(2,)))
     assert len(loads) == 6  # what was not asked before
-    assert keys(place) == first
+    assert keys(workspace) == first
     assert len(loads) == 6
 
 
-def test_what_data_follow_from_is_seen(place: Workspace, loads: list[str]) -> None:
-    before = keys(place)
-    (file,) = (place.root / "datasets" / "ode").glob("*rc-circuit.toml")
+def test_what_data_follow_from_is_seen(workspace: Workspace, loads: list[str]) -> None:
+    before = keys(workspace)
+    (file,) = (workspace.root / "datasets" / "ode").glob("*rc-circuit.toml")
     text = file.read_text("utf-8")
     file.write_text(text.replace("0.7", "0.8"), "utf-8")
     assert text != file.read_text("utf-8")
-    after = keys(place)
+    after = keys(workspace)
     assert {key for key, _ in before}.isdisjoint(key for key, _ in after)
     file.write_text(text, "utf-8")
     loads.clear()
-    assert keys(place) == before
+    assert keys(workspace) == before
     assert not loads
 
 
 def test_the_users_files_are_seen_whatever_their_times_say(
-    place: Workspace, tmp_path: Path
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     file = tmp_path / "data" / "mine.csv"
     file.parent.mkdir()
@@ -95,39 +95,39 @@ def test_the_users_files_are_seen_whatever_their_times_say(
 
     write(1.0)
     is_ = file.stat()
-    before = keys(place, asked)
-    assert keys(place, asked) == before
+    before = keys(workspace, asked)
+    assert keys(workspace, asked) == before
     write(2.0)
     os.utime(file, ns=(is_.st_atime_ns, is_.st_mtime_ns))
     assert file.stat().st_size == is_.st_size
-    assert keys(place, asked) != before
+    assert keys(workspace, asked) != before
 
 
-def test_a_wrong_memory_cannot_make_a_wrong_record(place: Workspace) -> None:
-    right = keys(place)
-    (kept,) = (place.home / "fingerprints").iterdir()
+def test_a_wrong_memory_cannot_make_a_wrong_record(workspace: Workspace) -> None:
+    right = keys(workspace)
+    (kept,) = (workspace.home / "fingerprints").iterdir()
     good = kept.read_text("utf-8")
-    (system,) = {fact.fingerprint[:8] for fact in [facts(place)]}
+    (system,) = {fact.fingerprint[:8] for fact in [facts(workspace)]}
     kept.write_text(good.replace(system, "00000000"), "utf-8")
-    assert keys(place) != right
-    summary = execute(make_plan(ASKED, place), HereRuntime(), Quiet())
+    assert keys(workspace) != right
+    summary = execute(make_plan(ASKED, workspace), HereRuntime(), Quiet())
     assert summary.ran == 4
     assert kept.read_text("utf-8") == good  # mended by the jobs
-    assert not any(why for _, why in explain(make_plan(ASKED, place), HereRuntime()))
-    assert execute(make_plan(ASKED, place), HereRuntime(), Quiet()).ran == 0
+    assert not any(why for _, why in explain(make_plan(ASKED, workspace), HereRuntime()))
+    assert execute(make_plan(ASKED, workspace), HereRuntime(), Quiet()).ran == 0
 
 
-def facts(place: Workspace) -> DatasetInfo:
-    plan = make_plan(ASKED, place)
+def facts(workspace: Workspace) -> DatasetInfo:
+    plan = make_plan(ASKED, workspace)
     return DatasetInfo.from_dataset(plan.catalog.load(plan.jobs[0]))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"a": 1}', b'{"a": [1, 2, 3]}', b"\xff"])
-def test_a_damaged_memory_is_none(content: bytes, place: Workspace) -> None:
-    right = keys(place)
-    (kept,) = (place.home / "fingerprints").iterdir()
+def test_a_damaged_memory_is_none(content: bytes, workspace: Workspace) -> None:
+    right = keys(workspace)
+    (kept,) = (workspace.home / "fingerprints").iterdir()
     kept.write_bytes(content)
-    assert keys(place) == right
+    assert keys(workspace) == right
 
 
 def test_two_writers_keep_what_both_know(tmp_path: Path) -> None:

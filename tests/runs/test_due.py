@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, execute
+from harness import HereRuntime, Quiet, add_method, execute
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
@@ -21,77 +21,79 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def place(place: Workspace) -> Workspace:
-    add_method(place, "zero")
-    return place
+def workspace(workspace: Workspace) -> Workspace:
+    add_method(workspace, "zero")
+    return workspace
 
 
-def plan(place: Workspace, **changes: Any) -> Plan:
-    options = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=place.root / "results")
-    return make_plan(replace(options, **changes), place)
+def plan(workspace: Workspace, **changes: Any) -> Plan:
+    options = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=workspace.root / "results")
+    return make_plan(replace(options, **changes), workspace)
 
 
-def why(place: Workspace, **changes: Any) -> str:
-    ((_, reason),) = explain(plan(place, **changes), HereRuntime())
+def why(workspace: Workspace, **changes: Any) -> str:
+    ((_, reason),) = explain(plan(workspace, **changes), HereRuntime())
     return reason
 
 
-def test_a_job_without_record_and_one_with(place: Workspace) -> None:
-    assert why(place) == "it has no record"
-    execute(plan(place), HereRuntime(), Quiet())
-    assert why(place) == ""
-    assert why(place, datasets=("autocatalysis",)) == "it has no record"
-    assert why(place, snr=(20.0,)) == "it has no record"
-    assert why(place, protocol=Protocol.PUBLISHED) == "it has no record"
+def test_a_job_without_record_and_one_with(workspace: Workspace) -> None:
+    assert why(workspace) == "it has no record"
+    execute(plan(workspace), HereRuntime(), Quiet())
+    assert why(workspace) == ""
+    assert why(workspace, datasets=("autocatalysis",)) == "it has no record"
+    assert why(workspace, snr=(20.0,)) == "it has no record"
+    assert why(workspace, protocol=Protocol.PUBLISHED) == "it has no record"
 
 
-def test_what_changed_is_named(place: Workspace) -> None:
-    execute(plan(place), HereRuntime(), Quiet())
-    assert why(place, timeout_s=7.0).startswith(
+def test_what_changed_is_named(workspace: Workspace) -> None:
+    execute(plan(workspace), HereRuntime(), Quiet())
+    assert why(workspace, timeout_s=7.0).startswith(
         "timeout_s changed (43200 -> 7) since its record of "
     )
-    adapter = place.algorithms / "zero" / "adapter.py"
+    adapter = workspace.algorithms / "zero" / "adapter.py"
     adapter.write_text(adapter.read_text(encoding="utf-8") + "\n# a word\n", encoding="utf-8")
-    assert why(place).startswith("adapter changed (")
-    (place.algorithms / "zero" / "requirements.lock").write_text("# new\n", encoding="utf-8")
-    reason = why(place)
+    assert why(workspace).startswith("adapter changed (")
+    (workspace.algorithms / "zero" / "requirements.lock").write_text("# new\n", encoding="utf-8")
+    reason = why(workspace)
     assert "adapter changed" in reason
     assert "environment changed" in reason
 
 
-def test_the_scorer_versions_are_named(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_scorer_versions_are_named(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Ode, "scorer_version", 1)
-    execute(plan(place), HereRuntime(), Quiet())
-    assert why(place) == ""
+    execute(plan(workspace), HereRuntime(), Quiet())
+    assert why(workspace) == ""
     monkeypatch.setattr(Ode, "scorer_version", 2)
-    assert why(place).startswith("scored by scorer version 1; now it is 2 since its record of ")
+    assert why(workspace).startswith("scored by scorer version 1; now it is 2 since its record of ")
 
 
 @pytest.mark.parametrize(("version", "reason"), [(1, ""), (2, "scored by scorer version 1")])
 def test_a_record_with_a_hash_is_of_version_1(
-    place: Workspace, monkeypatch: pytest.MonkeyPatch, version: int, reason: str
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, version: int, reason: str
 ) -> None:
     monkeypatch.setattr(Ode, "scorer_version", version)
-    execute(plan(place), HereRuntime(), Quiet())
-    [file] = (place.root / "results").glob("*.jsonl")
+    execute(plan(workspace), HereRuntime(), Quiet())
+    [file] = (workspace.root / "results").glob("*.jsonl")
     data = json.loads(file.read_text(encoding="utf-8"))
     assert data["key_parts"]["scorer"] == str(version)
     parts = {**data["key_parts"], "scorer": "4d" * 32}
     old = {**data, "schema": 4, "key_parts": parts, "key": key_of(parts)}
     file.write_text(json.dumps(old) + "\n", encoding="utf-8")
-    assert why(place).startswith(reason)
-    assert bool(why(place)) == bool(reason)
+    assert why(workspace).startswith(reason)
+    assert bool(why(workspace)) == bool(reason)
 
 
-def test_rerun_and_front(place: Workspace) -> None:
-    folder = place.algorithms / "zero" / "adapter.py"
+def test_rerun_and_front(workspace: Workspace) -> None:
+    folder = workspace.algorithms / "zero" / "adapter.py"
     folder.write_text("raise RuntimeError('no')", encoding="utf-8")
-    execute(plan(place), HereRuntime(), Quiet())
-    assert why(place) == ""
-    assert why(place, rerun=frozenset({Status.TIMEOUT})) == ""
-    assert "--rerun asks for" in why(place, rerun=frozenset({Status.FAILED}))
+    execute(plan(workspace), HereRuntime(), Quiet())
+    assert why(workspace) == ""
+    assert why(workspace, rerun=frozenset({Status.TIMEOUT})) == ""
+    assert "--rerun asks for" in why(workspace, rerun=frozenset({Status.FAILED}))
 
 
-def test_explaining_writes_no_results(place: Workspace) -> None:
-    why(place)
-    assert not (place.root / "results").exists()
+def test_explaining_writes_no_results(workspace: Workspace) -> None:
+    why(workspace)
+    assert not (workspace.root / "results").exists()

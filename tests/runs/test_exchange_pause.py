@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from house import wait_until
+from harness import wait_until
 
 from mdbench.runs.exchange import PausedJob
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ZERO, add_method, is_running, wait_until
+from harness import ZERO, add_method, is_running, wait_until
 from rich.console import Console
 from rich.progress import TaskID
 
@@ -42,7 +42,7 @@ sys.exit(3)
 
 
 @pytest.fixture
-def place(command_line: Workspace) -> Workspace:
+def workspace(command_line: Workspace) -> Workspace:
     add_method(command_line, "zero")
     Path("tell.py").write_text(TELLER, encoding="utf-8")
     return command_line
@@ -77,8 +77,8 @@ def test_what_takes_a_shell_is_refused(text: str) -> None:
         read_command("--notify", text)
 
 
-@pytest.mark.usefixtures("place")
-def test_a_finished_run_is_told(capfd: Output) -> None:
+@pytest.mark.usefixtures("workspace")
+def test_a_finished_run_is_notified(capfd: Output) -> None:
     assert main(tell()) == 0
     captured = capfd.readouterr()
     assert "nothing for standard output" not in captured.out
@@ -99,8 +99,8 @@ def test_a_finished_run_is_told(capfd: Output) -> None:
     assert "notify" not in Path("results/zero-ode.jsonl").read_text(encoding="utf-8")
 
 
-def test_failures_are_counted(place: Workspace) -> None:
-    (place.algorithms / "zero" / "adapter.py").write_text(
+def test_failures_are_counted(workspace: Workspace) -> None:
+    (workspace.algorithms / "zero" / "adapter.py").write_text(
         "class Adapter:\n    def __init__(self, *, seed, threads): raise ValueError('no')\n",
         encoding="utf-8",
     )
@@ -109,8 +109,8 @@ def test_failures_are_counted(place: Workspace) -> None:
     assert (stdin["event"], stdin["answered"], stdin["failed"]) == ("finished", 0, 2)
 
 
-@pytest.mark.usefixtures("place")
-def test_a_run_that_cannot_be_done_is_told(capfd: Output) -> None:
+@pytest.mark.usefixtures("workspace")
+def test_a_run_that_cannot_be_done_is_notified(capfd: Output) -> None:
     assert main([*tell(), "--dataset-path", "nowhere.csv"]) == 2
     ((stdin, variables),) = told()
     assert stdin["event"] == "failed"
@@ -120,10 +120,10 @@ def test_a_run_that_cannot_be_done_is_told(capfd: Output) -> None:
     assert "nowhere.csv" in capfd.readouterr().err
 
 
-def test_an_interrupted_run_is_told(
-    place: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: Output
+def test_an_interrupted_run_is_notified(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: Output
 ) -> None:
-    (place.algorithms / "zero" / "adapter.py").write_text(
+    (workspace.algorithms / "zero" / "adapter.py").write_text(
         ZERO.replace(
             "def fit(self, problem):", "def fit(self, problem):\n        time.sleep(600)\n"
         ).replace("import numpy as np", "import time\nimport numpy as np"),
@@ -146,15 +146,15 @@ def test_an_interrupted_run_is_told(
     assert "2 of 2 jobs left" in capfd.readouterr().out
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_a_missing_program_is_refused_before_anything_is_run(capsys: Output) -> None:
     assert main([*LINE.split(), "--notify", "no-such-program x"]) == 2
     assert "there is no program 'no-such-program'" in capsys.readouterr().err
     assert not Path("results").exists()
 
 
-@pytest.mark.usefixtures("place")
-def test_a_study_says_it_for_the_whole_run() -> None:
+@pytest.mark.usefixtures("workspace")
+def test_a_study_notifies_for_the_whole_run() -> None:
     study = ["study", "--init", "study.toml", *tell()[1:]]
     assert main(study) == 0
     assert told() == []
@@ -162,8 +162,8 @@ def test_a_study_says_it_for_the_whole_run() -> None:
     assert [stdin["event"] for stdin, _ in told()] == ["finished"]
 
 
-@pytest.mark.usefixtures("place")
-def test_python_says_it_too() -> None:
+@pytest.mark.usefixtures("workspace")
+def test_python_notifies_too() -> None:
     lines: list[str] = []
     mdbench.run("zero", "ode", dataset="glider", say=lines.append, notify=tell()[-1])
     assert [stdin["ran"] for stdin, _ in told()] == [1]
@@ -201,7 +201,7 @@ def test_whatever_happens_the_run_s_own_error_comes_through(tmp_path: Path) -> N
     assert "it cannot be run" in lines[-1]
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_json_of_a_run_is_alone_on_standard_output(capfd: Output) -> None:
     assert main([*LINE.split(), "--json"]) == 0
     captured = capfd.readouterr()
@@ -221,7 +221,7 @@ def test_json_of_a_run_is_alone_on_standard_output(capfd: Output) -> None:
     assert [one["key"] for one in again["records"]] == [one["key"] for one in found["records"]]
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_json_of_a_dry_run_is_that_of_plan(capfd: Output) -> None:
     assert main([*LINE.split(), "--json", "--dry-run"]) == 0
     dry = json.loads(capfd.readouterr().out)
@@ -230,7 +230,7 @@ def test_json_of_a_dry_run_is_that_of_plan(capfd: Output) -> None:
     assert not Path("results").exists()
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_json_of_an_error_is_nothing(capfd: Output) -> None:
     for more in (["--dataset", "no-such"], ["--runtime", "podman"]):
         words = [word for word in LINE.split() if word not in {"rc-circuit", "glider", "--dataset"}]

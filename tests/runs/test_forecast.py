@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import HereRuntime, Quiet, add_method, execute
+from harness import HereRuntime, Quiet, add_method, execute
 
 from mdbench.cli import main
 from mdbench.cli.run import plan_json
@@ -30,13 +30,13 @@ ONE = RunOptions(("zero",), "ode", ("rc-circuit",), timeout_s=100.0, n_jobs=1)
 
 
 @pytest.fixture
-def place(command_line: Workspace) -> Workspace:
+def workspace(command_line: Workspace) -> Workspace:
     add_method(command_line, "zero")
     return command_line
 
 
-def run(place: Workspace, asked: RunOptions) -> list[Record]:
-    return list(execute(make_plan(asked, place), HereRuntime(), Quiet()).records)
+def run(workspace: Workspace, asked: RunOptions) -> list[Record]:
+    return list(execute(make_plan(asked, workspace), HereRuntime(), Quiet()).records)
 
 
 def took(seconds: list[float], **changes: Any) -> None:
@@ -51,12 +51,12 @@ def took(seconds: list[float], **changes: Any) -> None:
     RecordStore(FILE).rewrite(partial(map, change))
 
 
-def told(place: Workspace, asked: RunOptions) -> Forecast:
-    return forecast(make_plan(asked, place), HereRuntime())
+def told(workspace: Workspace, asked: RunOptions) -> Forecast:
+    return forecast(make_plan(asked, workspace), HereRuntime())
 
 
-def test_without_records_the_budget_counts(place: Workspace) -> None:
-    found = told(place, replace(ONE, seeds=(0, 1, 2), threads=2, memory_mb=512, n_jobs=2))
+def test_without_records_the_budget_counts(workspace: Workspace) -> None:
+    found = told(workspace, replace(ONE, seeds=(0, 1, 2), threads=2, memory_mb=512, n_jobs=2))
     (cost,) = found.costs
     assert (cost.jobs, cost.done, cost.to_run, cost.basis) == (3, 0, 3, {"budget": 3})
     assert (found.wall_s.low, found.wall_s.value, found.wall_s.high) == (0.0, 150.0, 150.0)
@@ -66,15 +66,15 @@ def test_without_records_the_budget_counts(place: Workspace) -> None:
     assert found.memory_mb.high == 2 * 512
     assert found.disk_mb is None
     assert found.reasons == {"it has no record": 3}
-    assert told(place, ONE).memory_mb is None  # there is no limit
+    assert told(workspace, ONE).memory_mb is None  # there is no limit
     assert not Path("results").exists()
 
 
-def test_records_of_the_dataset_then_of_its_size_then_of_the_method(place: Workspace) -> None:
-    run(place, replace(ONE, seeds=(0, 1, 2)))
+def test_records_of_the_dataset_then_of_its_size_then_of_the_method(workspace: Workspace) -> None:
+    run(workspace, replace(ONE, seeds=(0, 1, 2)))
     took([1.0, 2.0, 3.0])
     names = ("rc-circuit", "autocatalysis", "lorenz-equations-chaotic")  # 1, 1 and 3 equations
-    found = told(place, replace(ONE, datasets=names, seeds=(3,), n_jobs=2))
+    found = told(workspace, replace(ONE, datasets=names, seeds=(3,), n_jobs=2))
     assert {one.job.dataset: one.basis for one in found.due} == dict(
         zip(names, ("dataset", "size", "method"), strict=True)
     )
@@ -93,33 +93,33 @@ def test_records_of_the_dataset_then_of_its_size_then_of_the_method(place: Works
     assert found.disk_mb.value >= 3 * line * 0.99
 
 
-def test_two_records_are_too_few(place: Workspace) -> None:
-    run(place, replace(ONE, seeds=(0, 1)))
-    assert told(place, replace(ONE, seeds=(2,))).due[0].basis == "budget"
+def test_two_records_are_too_few(workspace: Workspace) -> None:
+    run(workspace, replace(ONE, seeds=(0, 1)))
+    assert told(workspace, replace(ONE, seeds=(2,))).due[0].basis == "budget"
 
 
-def test_a_time_limit_says_nothing_about_longer_ones(place: Workspace) -> None:
-    run(place, replace(ONE, seeds=(0, 1, 2)))
+def test_a_time_limit_states_nothing_about_longer_ones(workspace: Workspace) -> None:
+    run(workspace, replace(ONE, seeds=(0, 1, 2)))
     took([100.0, 100.0, 100.0], status=Status.TIMEOUT, equations=None)
     seeds = replace(ONE, seeds=(3,))
-    assert told(place, replace(seeds, timeout_s=1000.0)).wall_s.value == 1000.0
-    assert told(place, replace(seeds, timeout_s=100.0)).wall_s.value == pytest.approx(100.0)
-    assert told(place, replace(seeds, timeout_s=10.0)).wall_s.value == pytest.approx(10.0)
+    assert told(workspace, replace(seeds, timeout_s=1000.0)).wall_s.value == 1000.0
+    assert told(workspace, replace(seeds, timeout_s=100.0)).wall_s.value == pytest.approx(100.0)
+    assert told(workspace, replace(seeds, timeout_s=10.0)).wall_s.value == pytest.approx(10.0)
 
 
-def test_what_is_done_costs_nothing_and_why_says_the_same(place: Workspace) -> None:
-    run(place, ONE)
-    done = told(place, ONE)
+def test_what_is_done_costs_nothing_and_why_states_the_same(workspace: Workspace) -> None:
+    run(workspace, ONE)
+    done = told(workspace, ONE)
     assert (done.jobs, len(done.due), done.wall_s.value, done.memory_mb) == (1, 0, 0.0, None)
     asked = replace(ONE, seeds=(0, 1), timeout_s=7.0)
-    found = told(place, asked)
+    found = told(workspace, asked)
     assert found.reasons == {"timeout_s changed": 1, "it has no record": 1}
-    plan = make_plan(asked, place)
+    plan = make_plan(asked, workspace)
     whys = [(job, why) for job, why in explain(plan, HereRuntime()) if why]
     assert [(one.job, one.why) for one in found.due] == whys
 
 
-def test_the_interval_holds_as_often_as_it_says() -> None:
+def test_the_interval_holds_as_often_as_it_states() -> None:
     rng = np.random.default_rng(1)
     hits, tries = 0, 300
     for _ in range(tries):
@@ -131,15 +131,15 @@ def test_the_interval_holds_as_often_as_it_says() -> None:
     assert DRAWS >= 100
 
 
-def test_the_same_plan_says_the_same(place: Workspace) -> None:
-    run(place, replace(ONE, seeds=(0, 1, 2)))
+def test_the_same_plan_states_the_same(workspace: Workspace) -> None:
+    run(workspace, replace(ONE, seeds=(0, 1, 2)))
     asked = replace(ONE, seeds=tuple(range(9)))
-    assert plan_json(told(place, asked), None) == plan_json(told(place, asked), None)
+    assert plan_json(told(workspace, asked), None) == plan_json(told(workspace, asked), None)
 
 
-def test_damaged_and_old_records(place: Workspace) -> None:
-    run(place, ONE)
-    plan = make_plan(ONE, place)
+def test_damaged_and_old_records(workspace: Workspace) -> None:
+    run(workspace, ONE)
+    plan = make_plan(ONE, workspace)
     (whole,) = read_summaries(plan.files)["zero-ode"]
     text = FILE.read_text("utf-8")
     FILE.write_text(text + text[:40], "utf-8")  # torn
@@ -151,7 +151,7 @@ def test_damaged_and_old_records(place: Workspace) -> None:
             forecast(plan, HereRuntime())
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_plan_prints_and_gives_json(capsys: pytest.CaptureFixture[str]) -> None:
     line = ["--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]
     line += ["--runtime", "venv", "--timeout", "3600"]

@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, children, execute
+from harness import ROOT, HereRuntime, Quiet, add_method, children, execute
 
 from mdbench.errors import UsageError
 from mdbench.records import Record, Status, comparable
@@ -26,7 +26,7 @@ CHILD = """
 import pickle, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from house import HereRuntime
+from harness import HereRuntime
 from mdbench.runs.job import run_job
 from mdbench.workspace import Workspace
 job, root, home = pickle.load(sys.stdin.buffer)
@@ -36,45 +36,47 @@ print(record.to_line())
 
 
 @pytest.fixture
-def place(place: Workspace) -> Workspace:
-    add_method(place, "zero")
-    add_method(place, "limited", more='[[limits]]\nreason = "never"')
-    return place
+def workspace(workspace: Workspace) -> Workspace:
+    add_method(workspace, "zero")
+    add_method(workspace, "limited", more='[[limits]]\nreason = "never"')
+    return workspace
 
 
-def test_a_record_follows_from_the_specification(place: Workspace) -> None:
+def test_a_record_follows_from_the_specification(workspace: Workspace) -> None:
     names = ("rc-circuit", "autocatalysis")
-    where = place.root / "results"
+    where = workspace.root / "results"
     plan = make_plan(
-        RunOptions(("zero", "limited"), "ode", names, snr=(20.0,), result_dir=where), place
+        RunOptions(("zero", "limited"), "ode", names, snr=(20.0,), result_dir=where), workspace
     )
     together = execute(plan, HereRuntime(), Quiet()).records
-    alone = [run_job(job, HereRuntime(), workspace=place, result_dir=where) for job in plan.jobs]
+    alone = [
+        run_job(job, HereRuntime(), workspace=workspace, result_dir=where) for job in plan.jobs
+    ]
     assert [comparable(record) for record in alone] == [comparable(record) for record in together]
     assert [record.status for record in alone] == [Status.OK] * 2 + [Status.UNSUPPORTED] * 2
     assert not children()
 
 
-def test_a_job_runs_wherever_it_is_sent(place: Workspace) -> None:
-    options = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=place.root / "logs")
-    (job,) = make_plan(options, place).jobs
+def test_a_job_runs_wherever_it_is_sent(workspace: Workspace) -> None:
+    options = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=workspace.root / "logs")
+    (job,) = make_plan(options, workspace).jobs
     done = subprocess.run(
         [sys.executable, "-c", CHILD, str(ROOT / "tests" / "support")],
-        input=pickle.dumps((job, place.root, place.home)),
+        input=pickle.dumps((job, workspace.root, workspace.home)),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         check=True,
     )
-    here = run_job(job, HereRuntime(), workspace=place, result_dir=place.root / "logs")
+    here = run_job(job, HereRuntime(), workspace=workspace, result_dir=workspace.root / "logs")
     assert comparable(Record.model_validate_json(done.stdout)) == comparable(here)
 
 
-def test_what_does_not_exist_is_an_error(place: Workspace) -> None:
+def test_what_does_not_exist_is_an_error(workspace: Workspace) -> None:
     options = RunOptions(("zero",), "ode", ("rc-circuit",))
-    (job,) = make_plan(options, place).jobs
-    (place.algorithms / "zero").rename(place.algorithms / "one")
+    (job,) = make_plan(options, workspace).jobs
+    (workspace.algorithms / "zero").rename(workspace.algorithms / "one")
     with pytest.raises(UsageError, match="There is no method 'zero'"):
-        run_job(job, HereRuntime(), workspace=place)
+        run_job(job, HereRuntime(), workspace=workspace)
 
 
 SHOT = """
@@ -98,18 +100,24 @@ class Paused(RetryPolicy):
 
 
 @pytest.mark.parametrize("sent", ["SIGKILL", "SIGTERM", "SIGSEGV"])
-def test_a_job_that_is_killed_with_all_others_leaves_no_crash(place: Workspace, sent: str) -> None:
+def test_a_job_that_is_killed_with_all_others_leaves_no_crash(
+    workspace: Workspace, sent: str
+) -> None:
     """A cluster kills a task's processes one by one: the job's may be the first."""
-    add_method(place, "shot", SHOT.format(sent=sent))
-    options = RunOptions(("shot",), "ode", ("rc-circuit",), result_dir=place.root / "logs")
-    (job,) = make_plan(options, place).jobs
-    catalog, runtime = Catalog(place), HereRuntime()
+    add_method(workspace, "shot", SHOT.format(sent=sent))
+    options = RunOptions(("shot",), "ode", ("rc-circuit",), result_dir=workspace.root / "logs")
+    (job,) = make_plan(options, workspace).jobs
+    catalog, runtime = Catalog(workspace), HereRuntime()
     one = resolve_job(job, catalog, environment_key(catalog.method(job.algorithm), runtime))
     crash = sent == "SIGSEGV"  # its own doing: nobody waits
     patience = Paused()
     patience.pauses.clear()
     with WorkerSlot(
-        catalog, runtime, EnvironmentCache(runtime, patience), place.root / "logs", grace_s=600.0
+        catalog,
+        runtime,
+        EnvironmentCache(runtime, patience),
+        workspace.root / "logs",
+        grace_s=600.0,
     ) as slot:
 
         def end() -> None:
@@ -125,9 +133,9 @@ def test_a_job_that_is_killed_with_all_others_leaves_no_crash(place: Workspace, 
     assert record.status is (Status.CRASHED if crash else Status.INTERRUPTED), record.reason
 
 
-def test_a_job_that_is_killed_alone_has_crashed(place: Workspace) -> None:
-    add_method(place, "shot", SHOT.format(sent="SIGKILL"))
-    options = RunOptions(("shot",), "ode", ("rc-circuit",), result_dir=place.root / "logs")
-    (job,) = make_plan(options, place).jobs
-    record = run_job(job, HereRuntime(), workspace=place, result_dir=place.root / "logs")
+def test_a_job_that_is_killed_alone_has_crashed(workspace: Workspace) -> None:
+    add_method(workspace, "shot", SHOT.format(sent="SIGKILL"))
+    options = RunOptions(("shot",), "ode", ("rc-circuit",), result_dir=workspace.root / "logs")
+    (job,) = make_plan(options, workspace).jobs
+    record = run_job(job, HereRuntime(), workspace=workspace, result_dir=workspace.root / "logs")
     assert (record.status, "SIGKILL" in record.reason) == (Status.CRASHED, True)

@@ -14,7 +14,7 @@ import isolated
 import numpy as np
 import pytest
 from flavours import FLAVOURS, traces
-from house import Quiet, execute, known, out_of_time, workspace
+from harness import Quiet, execute, known, make_workspace, out_of_time
 from isolated import HOME
 
 from mdbench.cli import main
@@ -202,7 +202,7 @@ class Adapter:
 
 @pytest.fixture(params=FLAVOURS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(request.param, workspace(tmp_path, HOME), ATTACKER)
+    made = Bench(request.param, make_workspace(tmp_path, HOME), ATTACKER)
     yield made
     made.runtime.close()
     assert traces() == []
@@ -210,7 +210,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Bench]:
-    made = Bench("plain", workspace(tmp_path, HOME), ASKER)
+    made = Bench("plain", make_workspace(tmp_path, HOME), ASKER)
     yield made
     made.runtime.close()
 
@@ -224,14 +224,14 @@ class Bench(isolated.Bench):
             algorithms=("nasty",),
             data_type="ode",
             datasets=("harmonic-oscillator",),
-            result_dir=self.place.root / folder,
+            result_dir=self.workspace.root / folder,
             n_jobs=1,
             timeout_s=60.0,
             llm_model="asked",
             llm_url=None if stub is None else stub.url,
             llm_calls=20,
         )
-        plan = make_plan(replace(options, **changes), self.place)
+        plan = make_plan(replace(options, **changes), self.workspace)
         if plan.model is not None:
             plan = replace(plan, model=replace(plan.model, pauses=(0.001,)))
         try:
@@ -242,12 +242,12 @@ class Bench(isolated.Bench):
 
     def found(self, what: bytes) -> list[str]:
         """Name the files below the workspace in which something stands."""
-        files = [path for path in self.place.root.rglob("*") if path.is_file()]
+        files = [path for path in self.workspace.root.rglob("*") if path.is_file()]
         return [str(path) for path in files if what in path.read_bytes()]
 
 
 def exchanges(bench: Bench, record: Record, folder: str = "results") -> list[Exchange]:
-    text = (bench.place.root / folder / known(record.exchanges)).read_text(encoding="utf-8")
+    text = (bench.workspace.root / folder / known(record.exchanges)).read_text(encoding="utf-8")
     return [Exchange.model_validate_json(line) for line in text.splitlines()]
 
 
@@ -298,7 +298,7 @@ def test_the_same_again_without_asking_anybody(bench: Bench) -> None:
         assert stub.count == 20
     for number in (1, 2):
         folder = f"again-{number}"
-        (again,) = bench.ask(None, folder, seeds=(3,), llm_replay=bench.place.root / "results")
+        (again,) = bench.ask(None, folder, seeds=(3,), llm_replay=bench.workspace.root / "results")
         assert comparable(again) == comparable(live)
         assert live.status is Status.OK, live.reason
     curve = known(known(live.llm).curve)
@@ -314,7 +314,7 @@ def test_a_model_has_to_be_named_and_found(here: Bench) -> None:
     with pytest.raises(UsageError, match="no endpoint was named"):
         here.ask(None)
     with pytest.raises(UsageError, match="does not exist"):
-        here.ask(None, llm_replay=here.place.root / "none")
+        here.ask(None, llm_replay=here.workspace.root / "none")
     with pytest.raises(UsageError, match="--llm-price"):
         here.ask(None, llm_money=1.0)
 
@@ -324,7 +324,7 @@ def test_what_is_asked_is_a_part_of_the_key_of_those_that_ask(here: Bench) -> No
     options = RunOptions(("nasty",), "ode", datasets=("rc-circuit",), llm_model="a")
 
     def parts(**changes: Any) -> dict[str, str]:
-        (job,) = make_plan(replace(options, **changes), here.place).jobs
+        (job,) = make_plan(replace(options, **changes), here.workspace).jobs
         return job.key_parts()
 
     usual = parts()
@@ -356,14 +356,14 @@ def test_what_is_asked_is_a_part_of_the_key_of_those_that_ask(here: Bench) -> No
 
 
 def test_access_goes_with_tables_alone(here: Bench) -> None:
-    toml = here.place.algorithms / "nasty" / "method.toml"
+    toml = here.workspace.algorithms / "nasty" / "method.toml"
     toml.write_text(toml.read_text().replace('"table"', '"trajectory"'))
     with pytest.raises(MethodError, match="goes with view = 'table'"):
-        find("nasty", here.place.algorithms)
+        find("nasty", here.workspace.algorithms)
 
 
 @pytest.mark.parametrize("prompt", ["anon", "named", "prior", "wrong-prior"])
-def test_each_view_is_told_and_its_answer_translated(here: Bench, prompt: str) -> None:
+def test_each_view_is_described_and_its_answer_translated(here: Bench, prompt: str) -> None:
     here.make_front()
     truth = {"anon": "x1", "named": "u1"}.get(prompt, "u1")
     with Stub(answer=truth, knows=1.0, write=lambda _, text: f"```\n{text}\n```") as stub:
@@ -379,7 +379,7 @@ def test_each_view_is_told_and_its_answer_translated(here: Bench, prompt: str) -
     assert record.equations == (expected, expected)
 
 
-def test_a_name_that_nobody_was_told_is_no_answer(here: Bench) -> None:
+def test_a_name_that_was_not_given_is_no_answer(here: Bench) -> None:
     here.make_front()
     with Stub(answer="u1", knows=1.0, write=lambda _, text: f"```\n{text}\n```") as stub:
         (record,) = here.ask(stub, llm_calls=1)
@@ -424,15 +424,15 @@ def test_a_job_whose_time_is_up_waits_for_no_answer(
     assert first.error == "the job had ended"
 
 
-def test_a_job_that_is_killed_in_mid_search_begins_anew(here: Bench) -> None:
+def test_a_job_that_is_killed_in_mid_search_begins_again(here: Bench) -> None:
     here.make_front()
     with Stub(mode="slow", delay=0.02) as stub:
         options = RunOptions(
             ("nasty",), "ode", datasets=("rc-circuit",), llm_model="m", llm_url=stub.url
         )
-        plan = make_plan(replace(options, llm_calls=20), here.place)
+        plan = make_plan(replace(options, llm_calls=20), here.workspace)
         (one,) = resolve_jobs(plan, here.runtime)
-        folder = here.place.root / "results"
+        folder = here.workspace.root / "results"
         environments = EnvironmentCache(here.runtime)
         with WorkerSlot(plan.catalog, here.runtime, environments, folder, model=plan.model) as slot:
 
@@ -482,13 +482,13 @@ def test_a_replay_that_lacks_an_answer_is_a_failure_whatever_the_method_does(her
     here.make_front()
     with Stub() as stub:
         (live,) = here.ask(stub)
-    log = here.place.root / "results" / known(live.exchanges)
+    log = here.workspace.root / "results" / known(live.exchanges)
     lines = log.read_text().splitlines(keepends=True)
-    (here.place.root / "torn.llm.ndjson").write_text("".join(lines[:6]))
-    (again,) = here.ask(None, "again", llm_replay=here.place.root / "torn.llm.ndjson")
+    (here.workspace.root / "torn.llm.ndjson").write_text("".join(lines[:6]))
+    (again,) = here.ask(None, "again", llm_replay=here.workspace.root / "torn.llm.ndjson")
     assert again.status is Status.FAILED
     assert "the replay has no answer to request" in again.reason
-    (other,) = here.ask(None, "other", llm_replay=here.place.root / "results", seeds=(9,))
+    (other,) = here.ask(None, "other", llm_replay=here.workspace.root / "results", seeds=(9,))
     assert other.status is Status.UNAVAILABLE
     assert "has no" in other.reason
 
@@ -500,8 +500,8 @@ def test_a_bundle_has_what_was_said_and_is_reproduced_from_it(
     monkeypatch.setenv("SECRET_OF_MINE", KEY)
     with Stub(mode="good") as stub:
         (record,) = here.ask(stub, llm_key_env="SECRET_OF_MINE")
-    results = here.place.root / "results"
-    out = here.place.root / "b.zip"
+    results = here.workspace.root / "results"
+    out = here.workspace.root / "b.zip"
     write_bundle(results, out, methods={})
     with zipfile.ZipFile(out) as archive:
         name = f"records/{record.exchanges}"
@@ -511,7 +511,7 @@ def test_a_bundle_has_what_was_said_and_is_reproduced_from_it(
         assert (place / known(record.exchanges)).is_file()
     assert len(RecordStore(results / "nasty-ode.jsonl").read()) == 1
 
-    monkeypatch.setattr("mdbench.workspace.Workspace.find", lambda: here.place)
+    monkeypatch.setattr("mdbench.workspace.Workspace.find", lambda: here.workspace)
     with closing(here.runtime):
         monkeypatch.setattr("mdbench.cli.results.open_runtime", lambda *_, **__: here.runtime)
         assert main(["reproduce", str(out)]) == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import HereRuntime, add_method, workspace
+from harness import HereRuntime, add_method, make_workspace
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import DataError, MethodError, UsageError
@@ -25,22 +25,22 @@ PLAIN = RunOptions(algorithms=("one",), data_type="ode")
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Callable[..., Plan]:
-    place = workspace(tmp_path)
-    add_method(place, "one")
-    add_method(place, "two", more="threads = 2")
-    add_method(place, "no-ode", more="")
-    toml = place.algorithms / "no-ode" / "method.toml"
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "one")
+    add_method(workspace, "two", more="threads = 2")
+    add_method(workspace, "no-ode", more="")
+    toml = workspace.algorithms / "no-ode" / "method.toml"
     toml.write_text(
         toml.read_text(encoding="utf-8").replace('["ode"]', '["pde"]'), encoding="utf-8"
     )
-    add_method(place, "field")
-    toml = place.algorithms / "field" / "method.toml"
+    add_method(workspace, "field")
+    toml = workspace.algorithms / "field" / "method.toml"
     toml.write_text(
         toml.read_text(encoding="utf-8").replace('"table"', '"field"'), encoding="utf-8"
     )
 
     def make(**changes: Any) -> Plan:
-        return make_plan(replace(PLAIN, **changes), place)
+        return make_plan(replace(PLAIN, **changes), workspace)
 
     return make
 
@@ -170,21 +170,21 @@ def test_names_repeated_are_run_once(plan: Callable[..., Plan]) -> None:
 
 @pytest.fixture
 def pde_plan(tmp_path: Path) -> Callable[..., Plan]:
-    place = workspace(tmp_path)
+    workspace = make_workspace(tmp_path)
     for name, more in (("all-rows", ""), ("few-rows", "max_rows = 500")):
-        add_method(place, name, more=more)
-        toml = place.algorithms / name / "method.toml"
+        add_method(workspace, name, more=more)
+        toml = workspace.algorithms / name / "method.toml"
         text = toml.read_text(encoding="utf-8").replace('["ode"]', '["ode", "pde"]')
         toml.write_text(text, encoding="utf-8")
     options = RunOptions(("all-rows", "few-rows"), "pde", ("advection_diffusion_2d",))
 
     def make(**changes: Any) -> Plan:
-        return make_plan(replace(options, **changes), place)
+        return make_plan(replace(options, **changes), workspace)
 
     return make
 
 
-def test_rows_are_limited_by_the_method_unless_the_user_says_otherwise(
+def test_rows_are_limited_by_the_method_unless_the_user_states_otherwise(
     pde_plan: Callable[..., Plan],
 ) -> None:
     few = {"special": ("--max-rows", "70")}

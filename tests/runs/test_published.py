@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, execute, number
+from harness import ROOT, HereRuntime, Quiet, execute, number
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.reports.comparison import read_published
@@ -33,14 +33,14 @@ TIES = {"autocatalytic-gene-switching"}
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
-    place = Workspace(ROOT, tmp_path_factory.mktemp("home"))
+    workspace = Workspace(ROOT, tmp_path_factory.mktemp("home"))
     options = RunOptions(
         ("sindy",),
         "ode",
         protocol=Protocol.PUBLISHED,
         result_dir=tmp_path_factory.mktemp("results"),
     )
-    summary = execute(make_plan(options, place), HereRuntime(), Quiet())
+    summary = execute(make_plan(options, workspace), HereRuntime(), Quiet())
     return {record.dataset: record for record in summary.records}
 
 
@@ -69,8 +69,8 @@ def test_known_upstream_results(records: dict[str, Record]) -> None:
 
 def test_strict_is_the_default_and_differs(records: dict[str, Record], tmp_path: Path) -> None:
     options = RunOptions(("sindy",), "ode", ("lotka-volterra-simple",), result_dir=tmp_path)
-    place = Workspace(ROOT, tmp_path / "home")
-    plan = make_plan(options, place)
+    workspace = Workspace(ROOT, tmp_path / "home")
+    plan = make_plan(options, workspace)
     strict = execute(plan, HereRuntime(), Quiet()).records[0]
     assert plan.jobs == (replace(plan.jobs[0], protocol=Protocol.STRICT),)
     assert number(strict.metrics["nmse"]) < 1e-3

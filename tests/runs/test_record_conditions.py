@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, execute, known, workspace
+from harness import HereRuntime, Quiet, add_method, execute, known, make_workspace
 
 from mdbench.backends.local import LocalBackend
 from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
@@ -58,16 +58,16 @@ def _own_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", None)
 
 
-def test_a_record_says_where_and_how_its_job_ran(
+def test_a_record_states_where_and_how_its_job_ran(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mdbench.runs.record.CALIBRATION_SECONDS", 0.0)
-    place = workspace(tmp_path)
-    add_method(place, "tells", TELLS, tuning="front")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "tells", TELLS, tuning="front")
     options = RunOptions(
         ("tells",), "ode", ("rc-circuit",), n_jobs=1, result_dir=tmp_path / "results"
     )
-    plan = make_plan(replace(options, timeout_s=1000.0), place)
+    plan = make_plan(replace(options, timeout_s=1000.0), workspace)
     (record,) = execute(plan, HereRuntime(), Quiet(), LocalBackend(calibrated=True)).records
     measured = record.measured
     assert len(measured.cores) == 1
@@ -127,7 +127,7 @@ def entry(speed: float | None) -> Entry:
         ((10.0, 21.0, None), True),
     ],
 )
-def test_a_report_says_when_it_pools_times_of_unlike_machines(
+def test_a_report_states_when_it_pools_times_of_unlike_machines(
     speeds: tuple[float | None, ...], said: bool
 ) -> None:
     class Leaderboard:
@@ -151,9 +151,9 @@ def offer(index: int, text: str, fitness: float, arrived_s: float) -> ScoredCand
 
 
 def test_scores_so_far_follow_what_had_come(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "tells", TELLS, tuning="front")
-    data_type, task = task_of(place, "rc-circuit")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "tells", TELLS, tuning="front")
+    data_type, task = task_of(workspace, "rc-circuit")
     primary = data_type.metrics[0].name
     final = Scores({primary: 0.25})
     offers = [offer(0, "0.5*u0", 0.1, 1.5), offer(1, "0", 0.3, 8.0), offer(2, "2*u0", 0.2, 9.0)]
@@ -173,13 +173,13 @@ def test_scores_so_far_follow_what_had_come(tmp_path: Path) -> None:
 
 
 def test_the_same_score_by_the_short_way(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "tells", TELLS, tuning="front")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "tells", TELLS, tuning="front")
     plan = make_plan(
-        RunOptions(("tells",), "ode", ("rc-circuit",), result_dir=tmp_path / "r"), place
+        RunOptions(("tells",), "ode", ("rc-circuit",), result_dir=tmp_path / "r"), workspace
     )
     (record,) = execute(plan, HereRuntime(), Quiet()).records
-    _same(record, *task_of(place, "rc-circuit"))
+    _same(record, *task_of(workspace, "rc-circuit"))
 
 
 def _same(record: Record, data_type: Any, task: Any) -> None:

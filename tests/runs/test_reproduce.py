@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import add_method
+from harness import add_method
 
 from mdbench.cli import main
 
@@ -42,7 +42,7 @@ class Adapter:
 
 
 @pytest.fixture
-def place(command_line: Workspace) -> Workspace:
+def workspace(command_line: Workspace) -> Workspace:
     return command_line
 
 
@@ -57,16 +57,16 @@ def last_lines(capsys: pytest.CaptureFixture[str], code: int, *more: str) -> str
     return capsys.readouterr().out
 
 
-def test_the_same_again(place: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    add_method(place, "m", CONSTANT.format(value="seed"))
+def test_the_same_again(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    add_method(workspace, "m", CONSTANT.format(value="seed"))
     run("--with-noise", "--seeds", "0,3", "--timeout", "9")
     text = last_lines(capsys, 0)
     assert "20 of 20 records reproduced." in text
     assert "another" not in text
 
 
-def test_another_result_is_shown(place: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = add_method(place, "m", CONSTANT.format(value="0.5"))
+def test_another_result_is_shown(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = add_method(workspace, "m", CONSTANT.format(value="0.5"))
     run()
     (folder / "adapter.py").write_text(CONSTANT.format(value="0.25"), encoding="utf-8")
     text = last_lines(capsys, 1, "--dataset", "rc-circuit")
@@ -77,9 +77,9 @@ def test_another_result_is_shown(place: Workspace, capsys: pytest.CaptureFixture
 
 
 def test_another_environment_with_the_same_result(
-    place: Workspace, capsys: pytest.CaptureFixture[str]
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = add_method(place, "m", CONSTANT.format(value="0.5"))
+    folder = add_method(workspace, "m", CONSTANT.format(value="0.5"))
     run()
     (folder / "requirements.lock").write_text("# newer\n", encoding="utf-8")
     text = last_lines(capsys, 0)
@@ -87,36 +87,31 @@ def test_another_environment_with_the_same_result(
     assert "made with another: key, key_parts, provenance" in text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_nothing_to_reproduce(capsys: pytest.CaptureFixture[str], workspace: Workspace) -> None:
+    add_method(workspace, "m", CONSTANT.format(value="0.5"))
+    run()
+    for arguments, words in (
         (["nowhere.jsonl"], "There is no results file nowhere.jsonl"),
         (["results/m-ode.jsonl", "--dataset", "glider"], "'glider' matches none"),
-    ],
-)
-def test_nothing_to_reproduce(
-    place: Workspace, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
-) -> None:
-    add_method(place, "m", CONSTANT.format(value="0.5"))
-    run()
-    assert main(["reproduce", *arguments]) == 2
-    assert words in capsys.readouterr().err
+    ):
+        assert main(["reproduce", *arguments]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_variant_and_rows_are_those_of_the_record(
-    place: Workspace, capsys: pytest.CaptureFixture[str]
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = add_method(place, "m", MEAN)
+    folder = add_method(workspace, "m", MEAN)
     toml = folder / "method.toml"
     toml.write_text(toml.read_text(encoding="utf-8").replace('["ode"]', '["pde"]'), "utf-8")
     line = ["run", "--algorithm", "m", "--data-type", "pde", "--dataset", "advection_diffusion_2d"]
-    for more in ([], ["--variant", "released"], ["--max-rows", "40"], ["--max-rows", "50"]):
+    for more in ([], ["--variant", "released"], ["--max-rows", "40"]):
         assert main([*line, *more]) == 0
     lines = Path("results/m-pde.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(text) for text in lines]
-    assert len({record["equations"][0] for record in records}) == 4
+    assert len({record["equations"][0] for record in records}) == 3
     capsys.readouterr()
     assert main(["reproduce", "results/m-pde.jsonl"]) == 0
-    assert "4 of 4 records reproduced." in capsys.readouterr().out
+    assert "3 of 3 records reproduced." in capsys.readouterr().out
     assert main([*line, "--max-rows", "none"]) == 2
     assert "--max-rows is 'none'" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import add_method
+from harness import add_method
 
 from mdbench.cli import main
 from mdbench.records import Record
@@ -148,7 +148,7 @@ def test_largest_difference(
 
 
 @pytest.fixture
-def place(command_line: Workspace) -> Workspace:
+def workspace(command_line: Workspace) -> Workspace:
     return command_line
 
 
@@ -169,13 +169,13 @@ def place(command_line: Workspace) -> Workspace:
     ],
 )
 def test_reproduce_names_the_kernels(
-    place: Workspace,
+    workspace: Workspace,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     case: tuple[str, str, list[str]],
 ) -> None:
     second, family, words = case
-    folder = add_method(place, "m", PRODUCT.format(first="2.0*u0", second=second))
+    folder = add_method(workspace, "m", PRODUCT.format(first="2.0*u0", second=second))
     toml = (folder / "method.toml").read_text(encoding="utf-8")
     (folder / "method.toml").write_text(toml.replace("baseline", family), encoding="utf-8")
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")

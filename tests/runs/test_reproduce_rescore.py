@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import add_method
+from harness import add_method
 
 from mdbench.cli import main
 from mdbench.errors import RecordsError
@@ -28,7 +28,7 @@ LINE = ["--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]
 
 
 @pytest.fixture
-def place(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def workspace(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("COLUMNS", "200")
     add_method(command_line, "zero")
     assert main(["run", *LINE]) == 0
@@ -49,10 +49,10 @@ def old(**changes: Any) -> Record:
     return Record.model_validate(data)
 
 
-def test_an_answer_is_scored_again(place: Workspace) -> None:
+def test_an_answer_is_scored_again(workspace: Workspace) -> None:
     right = the_record()
     wrong = old(metrics={"nmse": 9.0, "agreement": 1e-7}, judged_by=("nmse",), floor=None, notes={})
-    done = rescored(wrong, Catalog(place))
+    done = rescored(wrong, Catalog(workspace))
     assert done.left == ""
     assert done.after.metrics == {**right.metrics, "agreement": 1e-7}
     names = ("key", "key_parts", "judged_by", "floor", "notes", "provenance", "measured")
@@ -60,11 +60,11 @@ def test_an_answer_is_scored_again(place: Workspace) -> None:
         assert getattr(done.after, name) == getattr(right, name), name
     assert done.changes["nmse"] == (9.0, pytest.approx(1.0))
     assert "agreement" not in done.changes
-    assert not rescored(done.after, Catalog(place)).changes
+    assert not rescored(done.after, Catalog(workspace)).changes
 
 
-def test_an_answer_that_contradicted_itself_is_no_answer_any_more(place: Workspace) -> None:
-    done = rescored(old(metrics={"nmse": 1.4e-10, "agreement": 0.9}), Catalog(place))
+def test_an_answer_that_contradicted_itself_is_no_answer_any_more(workspace: Workspace) -> None:
+    done = rescored(old(metrics={"nmse": 1.4e-10, "agreement": 0.9}), Catalog(workspace))
     assert done.after.status is Status.INVALID_OUTPUT
     assert "contradict" in done.after.reason
     assert (done.after.equations, done.after.metrics) == (None, {})
@@ -72,32 +72,30 @@ def test_an_answer_that_contradicted_itself_is_no_answer_any_more(place: Workspa
     assert done.changes["status"] == ("ok", "invalid_output")
 
 
-def test_a_failure_stays_one_and_is_judged_by_what_an_answer_would_be(place: Workspace) -> None:
+def test_a_failure_stays_one_and_is_judged_by_what_an_answer_would_be(workspace: Workspace) -> None:
     failed = old(status="timeout", reason="late", equations=None, metrics={}, judged_by=("nmse",))
-    done = rescored(failed, Catalog(place))
+    done = rescored(failed, Catalog(workspace))
     assert (done.after.status, done.after.reason) == (Status.TIMEOUT, "late")
     assert done.after.judged_by == the_record().judged_by
     assert done.after.key == the_record().key
     assert (done.left, done.changes) == ("", {})
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
+def test_what_does_not_suffice_is_left(workspace: Workspace) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"protocol": "published"}, "predictions are scored"),
         ({"status": "invalid_output", "equations": None, "metrics": {}}, "was refused"),
         ({"equations": None}, "no equations"),
         ({"parts": {"dataset": "0" * 64}}, "not the same any more"),
         ({"dataset": "gone"}, "gone"),
         ({"data_type": "gone"}, "no data type 'gone'"),
-    ],
-)
-def test_what_does_not_suffice_is_left(place: Workspace, changes: Any, reason: str) -> None:
-    record = old(**changes)
-    done = rescored(record, Catalog(place))
-    assert reason in done.left
-    assert done.after is record
-    assert not done.changes
+    ]
+    for changes, reason in cases:
+        record = old(**changes)
+        done = rescored(record, Catalog(workspace))
+        assert reason in done.left
+        assert done.after is record
+        assert not done.changes
 
 
 def write(*records: Record) -> bytes:
@@ -105,8 +103,8 @@ def write(*records: Record) -> bytes:
     return FILE.read_bytes()
 
 
-@pytest.mark.usefixtures("place")
-def test_the_command_says_what_changed(capsys: Output) -> None:
+@pytest.mark.usefixtures("workspace")
+def test_the_command_states_what_changed(capsys: Output) -> None:
     right = the_record()
     lines = write(
         old(metrics={"nmse": 9.0}),
@@ -133,7 +131,7 @@ def test_the_command_says_what_changed(capsys: Output) -> None:
 
 
 @pytest.mark.slow  # processes that import what scores
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_several_processes_give_what_one_gives() -> None:
     numbers = range(2 * _PIECE + 3)  # three pieces for two processes
     several = [old(metrics={"nmse": float(n)}, parts={"seed": str(n)}) for n in numbers]
@@ -157,7 +155,7 @@ def test_several_processes_give_what_one_gives() -> None:
     assert [record.key for record in RecordStore(FILE).read()] != [one.key for one in several]
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_records_of_schema_2_are_upgraded(capsys: Output) -> None:
     data = json.loads(FILE.read_text(encoding="utf-8")) | {"schema": 2}
     right = the_record()
@@ -172,7 +170,7 @@ def test_records_of_schema_2_are_upgraded(capsys: Output) -> None:
     assert the_record() == right
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_the_file_is_written_whole_or_not_at_all(capsys: Output) -> None:
     before = write(old(metrics={"nmse": 9.0}), old(metrics={"nmse": 8.0}))
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Answer

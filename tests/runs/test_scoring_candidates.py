@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Candidate, ScoredCandidate, Selection

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, add_method
+from harness import ROOT, add_method
 
 from mdbench import datatypes
 from mdbench.cli import main
@@ -207,7 +207,9 @@ DATA_TYPE = Toy
 
 
 @pytest.fixture
-def place(command_line: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def workspace(
+    command_line: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Workspace:
     monkeypatch.setenv("COLUMNS", "200")
     (command_line.root / "datasets").unlink()
     (command_line.root / "datasets").mkdir()
@@ -224,7 +226,7 @@ def place(command_line: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     return command_line
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_a_new_option_of_a_data_type_is_declared_once(capsys: pytest.CaptureFixture[str]) -> None:
     line = ["--algorithm", "zero", "--data-type", "toy", "--dataset", "rc-circuit"]
     assert main(["run", "--help"]) == 0

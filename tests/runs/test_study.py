@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, execute
+from harness import HereRuntime, Quiet, add_method, execute
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,7 +44,7 @@ seeds = 0
 
 
 @pytest.fixture
-def place(command_line: Workspace) -> Workspace:
+def workspace(command_line: Workspace) -> Workspace:
     add_method(command_line, "zero")
     add_method(command_line, "nil")
     return command_line
@@ -55,10 +55,10 @@ def written(text: str, name: str = "study.toml") -> Path:
     return Path(name)
 
 
-@pytest.mark.usefixtures("place")
-def test_grids_are_command_lines_and_a_job_is_asked_for_once(place: Workspace) -> None:
+@pytest.mark.usefixtures("workspace")
+def test_grids_are_command_lines_and_a_job_is_asked_for_once(workspace: Workspace) -> None:
     study = Study.read(written(TWO))
-    plan = make_plan(study, place)
+    plan = make_plan(study, workspace)
     asked = [(job.algorithm, job.snr_db, job.seed) for job in plan.jobs]
     first = [("zero", snr, seed) for snr in (None, 25.0) for seed in (0, 2, 3)]
     assert asked == [*first, ("nil", None, 0)]  # zero, clean, 0 is in both grids
@@ -67,19 +67,19 @@ def test_grids_are_command_lines_and_a_job_is_asked_for_once(place: Workspace) -
     assert plan.n_jobs == 1
 
 
-@pytest.mark.usefixtures("place")
-def test_several_data_types_have_a_file_each(place: Workspace) -> None:
-    toml = place.algorithms / "zero" / "method.toml"
+@pytest.mark.usefixtures("workspace")
+def test_several_data_types_have_a_file_each(workspace: Workspace) -> None:
+    toml = workspace.algorithms / "zero" / "method.toml"
     toml.write_text(toml.read_text("utf-8").replace('["ode"]', '["ode", "pde"]'), "utf-8")
     grids = '[[grid]]\ndata_type="ode"\ndataset="rc-circuit"\n[[grid]]\ndata_type="pde"\n'
-    plan = make_plan(Study.read(written(f'schema=1\nalgorithm="zero"\n{grids}')), place)
+    plan = make_plan(Study.read(written(f'schema=1\nalgorithm="zero"\n{grids}')), workspace)
     assert list(plan.files) == ["zero-ode", "zero-pde"]
     assert {job.data_type for job in plan.jobs} == {"ode", "pde"}
 
 
-def test_the_hash_is_in_the_records_and_in_the_report(place: Workspace, capsys: Output) -> None:
+def test_the_hash_is_in_the_records_and_in_the_report(workspace: Workspace, capsys: Output) -> None:
     study = Study.read(written(TWO))
-    plan = make_plan(study, place)
+    plan = make_plan(study, workspace)
     records = execute(plan, HereRuntime(), Quiet()).records
     assert {record.study for record in records} == {study.sha256}
     assert [JobSpec.of(record) for record in records] == list(plan.jobs)
@@ -91,18 +91,18 @@ def test_the_hash_is_in_the_records_and_in_the_report(place: Workspace, capsys: 
     assert f"<dd>{study.sha256}</dd>" in Path("report.html").read_text("utf-8")
 
 
-def test_a_study_does_nothing_that_a_command_line_has_done(place: Workspace) -> None:
+def test_a_study_does_nothing_that_a_command_line_has_done(workspace: Workspace) -> None:
     line = RunOptions(("zero",), "ode", ("rc-circuit",))
-    (typed,) = execute(make_plan(line, place), HereRuntime(), Quiet()).records
+    (typed,) = execute(make_plan(line, workspace), HereRuntime(), Quiet()).records
     text = 'schema=1\nalgorithm="zero"\ndata_type="ode"\ndataset="rc-circuit"\nseeds=[0,1]'
-    summary = execute(make_plan(Study.read(written(text)), place), HereRuntime(), Quiet())
+    summary = execute(make_plan(Study.read(written(text)), workspace), HereRuntime(), Quiet())
     assert (summary.ran, summary.skipped) == (1, 1)
     assert [one.study is None for one in summary.records] == [True, False]
     assert comparable(summary.records[0]) == comparable(typed)
     assert len(studies(read_latest(Path("results")))) == 2
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -134,22 +134,22 @@ def test_a_study_does_nothing_that_a_command_line_has_done(place: Workspace) -> 
         ("schema = 1\nalgorithm = 'zero'\ndata_type = 'ode'\ndataset = 'x'", "--dataset 'x'"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_file(text: str, says: str, place: Workspace) -> None:
+def test_what_is_wrong_is_said_with_the_file(text: str, says: str, workspace: Workspace) -> None:
     path = written(text)
     with pytest.raises(MdbenchError) as caught:
-        make_plan(Study.read(path), place)
+        make_plan(Study.read(path), workspace)
     assert caught.value.message.startswith("study.toml")
     assert says in f"{caught.value.message} {caught.value.hint}"
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_the_grid_is_named() -> None:
     text = TWO.replace('"zero,nil"', '"zero"\ntimeout = -1')
     with pytest.raises(UsageError, match=r"^study.toml, grid 2: --timeout is '-1'"):
         Study.read(written(text))
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_files_that_are_none() -> None:
     Path("folder").mkdir()
     Path("bytes.toml").write_bytes(b"\xff\xfe")
@@ -159,8 +159,8 @@ def test_files_that_are_none() -> None:
             Study.read(Path(name))
 
 
-@pytest.mark.usefixtures("place")
-def test_only_options_of_the_whole_run_go_beside(
+@pytest.mark.usefixtures("workspace")
+def test_only_options_of_the_whole_run_may_be_added(
     capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(written(TWO))
@@ -188,7 +188,7 @@ LINES = [
 
 @pytest.mark.parametrize("line", LINES)
 def test_init_writes_what_asks_for_the_same(
-    line: list[str], place: Workspace, capsys: Output, monkeypatch: pytest.MonkeyPatch
+    line: list[str], workspace: Workspace, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Study] = []
     monkeypatch.setattr(run, "run_study", lambda study, **_: seen.append(study))
@@ -197,7 +197,7 @@ def test_init_writes_what_asks_for_the_same(
     assert main(["study", "--init", "made.toml", *words]) == 0
     main(["run", "--study", "made.toml"])
     assert "Wrote made.toml" in capsys.readouterr().out
-    typed, read = (make_plan(one, place) for one in seen)
+    typed, read = (make_plan(one, workspace) for one in seen)
     assert [vars(job) | {"study": None} for job in read.jobs] == [vars(job) for job in typed.jobs]
     assert (read.n_jobs, read.rerun, read.fresh_rooms) == (
         *(typed.n_jobs, typed.rerun, typed.fresh_rooms),
@@ -207,7 +207,7 @@ def test_init_writes_what_asks_for_the_same(
     assert f"{len(typed.jobs)} jobs, study {seen[1].sha256}" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("workspace")
 def test_init_writes_nothing_that_would_not_run() -> None:
     words = ["--algorithm", "zero", "--data-type", "ode"]
     for wrong in (["--dataset", "x"], ["--colour", "red"], ["--timeout", "0"]):
@@ -228,7 +228,7 @@ def test_any_text_comes_back(texts: list[str]) -> None:
     assert str(back["data_type"]) == texts[0]
 
 
-def test_from_python(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_python(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "open_runtime", lambda *_, **__: HereRuntime())
     table: Any = mdbench.run(study=written(TWO), n_jobs=2)
     assert len(table) == 7
@@ -237,4 +237,4 @@ def test_from_python(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
         mdbench.run(study="study.toml", seed=1)
     with pytest.raises(UsageError, match="--algorithm is missing"):
         mdbench.run()
-    assert len(RecordStore(place.root.parent / "results" / "nil-ode.jsonl").read()) == 1
+    assert len(RecordStore(workspace.root.parent / "results" / "nil-ode.jsonl").read()) == 1

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
+from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import Real
@@ -76,7 +76,7 @@ def test_a_table_s_units_are_those_of_all_columns(tmp_path: Path) -> None:
         ("dot", "second", "false"),
     ],
 )
-def test_where_not_all_are_known_none_is_told(
+def test_where_not_all_are_known_none_is_given(
     tmp_path: Path, a: str, P: str, logarithm: str
 ) -> None:
     assert load(tmp_path, a, P, logarithm).units is None
@@ -120,10 +120,12 @@ class Adapter:
         ("", "meter", "0"),
     ],
 )
-def test_a_method_is_told_if_it_asks(tmp_path: Path, asks: str, unit: str, told: str) -> None:
+def test_a_method_is_given_units_if_it_asks(
+    tmp_path: Path, asks: str, unit: str, told: str
+) -> None:
     load(tmp_path, unit, "second")
-    place = workspace(tmp_path)
-    manifest = add_method(place, "m", TELLS, more=asks) / "method.toml"
+    workspace = make_workspace(tmp_path)
+    manifest = add_method(workspace, "m", TELLS, more=asks) / "method.toml"
     manifest.write_text(
         manifest.read_text(encoding="utf-8").replace('["ode"]', '["real"]'), encoding="utf-8"
     )
@@ -136,17 +138,17 @@ def test_a_method_is_told_if_it_asks(tmp_path: Path, asks: str, unit: str, told:
         n_jobs=1,
         timeout_s=20.0,
     )
-    (record,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+    (record,) = execute(make_plan(options, workspace), HereRuntime(), Quiet()).records
     assert (record.status, record.equations) == (Status.OK, (told,)), record.reason
     assert ("told" in record.key_parts) == bool(asks)
-    (again,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+    (again,) = execute(make_plan(options, workspace), HereRuntime(), Quiet()).records
     assert again == record  # it is known, and not run again
     if asks:
         (tmp_path / "mine.toml").write_text(
             (tmp_path / "mine.toml").read_text(encoding="utf-8").replace(unit, "kelvin"),
             encoding="utf-8",
         )
-        (other,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+        (other,) = execute(make_plan(options, workspace), HereRuntime(), Quiet()).records
         assert other.equations == ("11.0",)
         assert other.key_parts["told"] != record.key_parts["told"]
         assert other.key_parts["dataset"] == record.key_parts["dataset"]

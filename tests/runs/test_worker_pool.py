@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from house import HereRuntime, Quiet, add_method, children, execute, workspace
+from harness import HereRuntime, Quiet, add_method, children, execute, make_workspace
 
 from mdbench.errors import DataError
 from mdbench.records import RecordStore, Status
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "zero")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "zero")
     options = RunOptions(
         ("zero",),
         "ode",
         ("rc-circuit", "autocatalysis", "landau-equation"),
         n_jobs=1,
-        result_dir=place.root / "results",
+        result_dir=workspace.root / "results",
     )
-    plan = make_plan(options, place)
+    plan = make_plan(options, workspace)
     observer = Quiet()
 
     def full(*args: object, **arrays: object) -> None:
@@ -62,10 +62,10 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_disk_that_is_full_while_a_job_runs_ends_that_job_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "zero")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "zero")
     names = ("rc-circuit", "autocatalysis")
-    options = RunOptions(("zero",), "ode", names, n_jobs=1, result_dir=place.root / "results")
+    options = RunOptions(("zero",), "ode", names, n_jobs=1, result_dir=workspace.root / "results")
     calls: list[object] = []
 
     def full(*args: object, **arrays: object) -> None:
@@ -76,7 +76,7 @@ def test_a_disk_that_is_full_while_a_job_runs_ends_that_job_alone(
 
     savez = np.savez
     monkeypatch.setattr(np, "savez", full)
-    filled, after = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+    filled, after = execute(make_plan(options, workspace), HereRuntime(), Quiet()).records
     assert filled.status is Status.CRASHED
     assert "no space is left" in filled.reason
     assert after.status is Status.OK

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, add_method, execute, workspace
+from harness import HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench.errors import MethodError, UnavailableError, UsageError
 from mdbench.records import RERUN_ALWAYS, Status
@@ -72,11 +72,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(tmp_path: Path, runtime: HereRuntime, retries: int, datasets: int = 1) -> Sequence[Record]:
-    place = workspace(tmp_path)
-    add_method(place, "zero")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "zero")
     names = ("rc-circuit", "velocity-falling-object")[:datasets]
     options = RunOptions(("zero",), "ode", names, retries=retries, n_jobs=1)
-    plan = make_plan(replace(options, result_dir=tmp_path / "results"), place)
+    plan = make_plan(replace(options, result_dir=tmp_path / "results"), workspace)
     return execute(plan, runtime, Quiet()).records
 
 
@@ -150,9 +150,9 @@ def test_an_end_ends_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_without_patience_tries_once(tmp_path: Path) -> None:
     runtime = Failing(1, PASSING)
-    place = workspace(tmp_path)
-    add_method(place, "zero")
-    plan = make_plan(RunOptions(("zero",), "ode", ("rc-circuit",)), place)
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "zero")
+    plan = make_plan(RunOptions(("zero",), "ode", ("rc-circuit",)), workspace)
     environments = EnvironmentCache(runtime)
     for _ in range(2):
         with pytest.raises(UnavailableError):

@@ -21,7 +21,7 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_engine")
-def test_without_an_engine_auto_is_venv_and_says_why(tmp_path: Path) -> None:
+def test_without_an_engine_auto_is_venv_and_shows_why(tmp_path: Path) -> None:
     said: list[str] = []
     runtime = open_runtime("auto", tmp_path, said.append)
     assert runtime.name == "venv"

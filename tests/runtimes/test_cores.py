@@ -7,7 +7,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.runtimes.processes import Cores
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from flavours import numpy_lock, open_flavour, traces
-from house import ROOT, Quiet, add_method, execute, workspace
+from harness import ROOT, Quiet, add_method, execute, make_workspace
 from isolated import HOME
 
 import docker
@@ -35,8 +35,8 @@ pytestmark = pytest.mark.engine
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workspace:
-    made = workspace(tmp_path, HOME)
+def workspace(tmp_path: Path) -> Workspace:
+    made = make_workspace(tmp_path, HOME)
     folder = add_method(made, "plain")
     (folder / "requirements.lock").write_text(numpy_lock(), encoding="utf-8")
     return made
@@ -51,8 +51,8 @@ def runtime() -> Iterator[Runtime]:
 
 
 @pytest.fixture
-def method(place: Workspace) -> Method:
-    return find("plain", place.algorithms)
+def method(workspace: Workspace) -> Method:
+    return find("plain", workspace.algorithms)
 
 
 def test_a_container_can_do_nothing_but_its_work(runtime: Runtime, method: Method) -> None:
@@ -84,14 +84,14 @@ def test_a_container_can_do_nothing_but_its_work(runtime: Runtime, method: Metho
 
 
 def test_an_image_that_has_gone_is_not_the_methods_fault(
-    runtime: Runtime, place: Workspace, monkeypatch: pytest.MonkeyPatch
+    runtime: Runtime, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = "sha256:" + "0" * 64
     monkeypatch.setattr(
         DockerRuntime, "prepare", lambda *_: Prepared((gone,), gone, "3.11", details={})
     )
-    options = RunOptions(("plain",), "ode", ("rc-circuit",), result_dir=place.root / "r")
-    (record,) = execute(make_plan(options, place), runtime, Quiet()).records
+    options = RunOptions(("plain",), "ode", ("rc-circuit",), result_dir=workspace.root / "r")
+    (record,) = execute(make_plan(options, workspace), runtime, Quiet()).records
     assert record.status is Status.UNAVAILABLE
     assert "is not there any more" in record.reason
     assert "./install.sh --runtime docker" in record.reason
@@ -151,15 +151,15 @@ class Adapter:
 """
 
 
-def test_a_job_cannot_give_orders(runtime: Runtime, place: Workspace) -> None:
-    (place.algorithms / "plain" / "adapter.py").write_text(NOSY, encoding="utf-8")
-    options = RunOptions(("plain",), "ode", ("rc-circuit",), result_dir=place.root / "r")
-    (record,) = execute(make_plan(options, place), runtime, Quiet()).records
+def test_a_job_cannot_give_orders(runtime: Runtime, workspace: Workspace) -> None:
+    (workspace.algorithms / "plain" / "adapter.py").write_text(NOSY, encoding="utf-8")
+    options = RunOptions(("plain",), "ode", ("rc-circuit",), result_dir=workspace.root / "r")
+    (record,) = execute(make_plan(options, workspace), runtime, Quiet()).records
     assert (record.status, record.reason) == (Status.OK, "")
 
 
 def test_where_pipes_do_not_reach_the_engine_carries_all(
-    runtime: Runtime, place: Workspace, monkeypatch: pytest.MonkeyPatch
+    runtime: Runtime, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Elsewhere(Pipes):
         def __init__(self, folder: Path) -> None:
@@ -168,16 +168,16 @@ def test_where_pipes_do_not_reach_the_engine_carries_all(
                 path.unlink()
 
     monkeypatch.setattr(containers, "Pipes", Elsewhere)
-    adapter = place.algorithms / "plain" / "adapter.py"
+    adapter = workspace.algorithms / "plain" / "adapter.py"
     text = adapter.read_text(encoding="utf-8")
     adapter.write_text(text.replace("self.targets =", "print('fitted')\n        self.targets ="))
     names = ("rc-circuit", "autocatalysis")
-    options = RunOptions(("plain",), "ode", names, result_dir=place.root / "r", n_jobs=1)
-    records = execute(make_plan(options, place), runtime, Quiet()).records
+    options = RunOptions(("plain",), "ode", names, result_dir=workspace.root / "r", n_jobs=1)
+    records = execute(make_plan(options, workspace), runtime, Quiet()).records
     assert [record.status for record in records] == [Status.OK, Status.OK]
     for record in records:
         assert record.log is not None
-        assert (place.root / "r" / record.log).read_text(encoding="utf-8") == "fitted\n"
+        assert (workspace.root / "r" / record.log).read_text(encoding="utf-8") == "fitted\n"
 
 
 def test_containers_of_the_dead_are_removed(runtime: Runtime, method: Method) -> None:

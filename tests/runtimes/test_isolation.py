@@ -20,7 +20,7 @@ import isolated
 import numpy as np
 import pytest
 from flavours import FLAVOURS, open_flavour, traces
-from house import ROOT, has_written, is_running, known, out_of_time, wait_until, workspace
+from harness import ROOT, has_written, is_running, known, make_workspace, out_of_time, wait_until
 from isolated import HOME
 
 from mdbench.data.smoothing import smooth
@@ -68,7 +68,7 @@ OF_THE_JOBS_OWN = pytest.mark.where(
 
 @pytest.fixture(params=FLAVOURS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(request.param, workspace(tmp_path, HOME))
+    made = Bench(request.param, make_workspace(tmp_path, HOME))
     yield made
     made.runtime.close()
     assert traces() == []
@@ -77,8 +77,8 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
 class Bench(isolated.Bench):
     """With the nasty method; what it does is named."""
 
-    def __init__(self, flavour: str, place: Workspace) -> None:
-        super().__init__(flavour, place, ADAPTER.read_text(encoding="utf-8"))
+    def __init__(self, flavour: str, workspace: Workspace) -> None:
+        super().__init__(flavour, workspace, ADAPTER.read_text(encoding="utf-8"))
 
     def run(self, *names: str, **changes: Any) -> Summary:
         return self.run_seeds(*(DEEDS.index(name) for name in names), **changes)
@@ -140,7 +140,7 @@ def test_a_spike_of_memory_is_seen(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("deed", ["hungry", "hungry_grandchild"])
-def test_out_of_memory_is_told_from_all_else(bench: Bench, deed: str) -> None:
+def test_out_of_memory_is_distinguished_from_all_else(bench: Bench, deed: str) -> None:
     hungry, after = bench.run(deed, "nothing", memory_mb=300).records
     assert hungry.status is Status.OUT_OF_MEMORY, hungry.reason
     assert after.status is Status.OK, after.reason
@@ -316,7 +316,7 @@ def test_what_is_in_the_way_of_a_job_is_its_record_alone(bench: Bench) -> None:
     assert honest.status is Status.OK, honest.reason
 
 
-def test_a_job_that_only_says_that_it_ended_is_not_there_in_the_next(bench: Bench) -> None:
+def test_a_job_that_only_states_that_it_ended_is_not_there_in_the_next(bench: Bench) -> None:
     forger, after = bench.run("forges_its_end", "nothing").records
     assert forger.status is Status.CRASHED, forger.reason
     assert after.status is Status.OK, after.reason
@@ -324,7 +324,7 @@ def test_a_job_that_only_says_that_it_ended_is_not_there_in_the_next(bench: Benc
 
 @pytest.mark.parametrize("namespaces", [True, False])
 @OF_THE_JOBS_OWN
-def test_nothing_is_written_beside_the_jobs_folder(
+def test_nothing_is_written_next_to_the_jobs_folder(
     bench: Bench, namespaces: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = held_within(bench, namespaces, monkeypatch)
@@ -496,7 +496,7 @@ def test_a_library_that_no_fork_survives(bench: Bench) -> None:
 
 
 def test_the_launching_thread_may_end(bench: Bench) -> None:
-    method = find("nasty", bench.place.algorithms)
+    method = find("nasty", bench.workspace.algorithms)
     prepared = bench.runtime.prepare(method)
     started = []
 
@@ -521,7 +521,7 @@ def test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing(bench: Bench) -> N
         "bench = Bench(sys.argv[2], Workspace(Path(sys.argv[3]), Path(sys.argv[4])))\n"
         "bench.run('nothing', 'daemon_and_wait')\n"
     )
-    place = bench.place
+    workspace = bench.workspace
     running = subprocess.Popen(
         [
             sys.executable,
@@ -529,11 +529,11 @@ def test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing(bench: Bench) -> N
             code,
             str(ROOT / "tests" / "support"),
             bench.flavour,
-            place.root,
-            place.home,
+            workspace.root,
+            workspace.home,
         ],
     )
-    logs = place.root / "results" / "logs" / "nasty-ode"
+    logs = workspace.root / "results" / "logs" / "nasty-ode"
 
     def began() -> bool:
         return any(log.read_bytes().startswith(b"started") for log in logs.glob("*.log"))
@@ -552,11 +552,11 @@ def test_kill_9_of_the_bench_leaves_nothing_and_costs_nothing(bench: Bench) -> N
     assert wait_until(lambda: not any(is_running(pid) for pid in tree))
     if bench.flavour == "docker":
         assert wait_until(lambda: str(running.pid) not in owners())
-    stored = RecordStore(place.root / "results" / "nasty-ode.jsonl").read()
+    stored = RecordStore(workspace.root / "results" / "nasty-ode.jsonl").read()
     assert [record.key for record in stored] == [done.key]
     again = bench.run("nothing", "daemon")
     assert (again.skipped, again.ran) == (1, 1)
-    open_flavour(bench.flavour, place.home).probe()  # clears up what the dead one has left
+    open_flavour(bench.flavour, workspace.home).probe()  # clears up what the dead one has left
     left = [path for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if not is_held(path)]
     assert left == []
 
@@ -583,13 +583,13 @@ def hold_pipes(pid: int) -> list[int]:
 
 
 def test_kill_9_of_the_bench_ends_a_job_where_somebody_holds_its_pipes(tmp_path: Path) -> None:
-    bench = Bench("plain", workspace(tmp_path, HOME))
+    bench = Bench("plain", make_workspace(tmp_path, HOME))
     bench.add(SLEEPS)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
-        "from house import HereRuntime, Quiet\n"
-        "from house import execute\n"
+        "from harness import HereRuntime, Quiet\n"
+        "from harness import execute\n"
         "from mdbench.runs.plan import make_plan\n"
         "from mdbench.runs.study import RunOptions\n"
         "from mdbench.runtimes.venv import VenvWorker\n"
@@ -603,18 +603,18 @@ def test_kill_9_of_the_bench_ends_a_job_where_somebody_holds_its_pipes(tmp_path:
         "options = RunOptions(('nasty',), 'ode', ('rc-circuit',), result_dir=place.root / 'r')\n"
         "execute(make_plan(options, place), HereRuntime(wrapped=False), Quiet())\n"
     )
-    place = bench.place
+    workspace = bench.workspace
     running = subprocess.Popen(
         [
             sys.executable,
             "-c",
             code,
             str(ROOT / "tests" / "support"),
-            str(place.root),
-            str(place.home),
+            str(workspace.root),
+            str(workspace.home),
         ]
     )
-    logs = place.root / "r" / "logs" / "nasty-ode"
+    logs = workspace.root / "r" / "logs" / "nasty-ode"
     try:
         assert wait_until(lambda: any(log.stat().st_size for log in logs.glob("*.log")))
         tree = processes.tree(running.pid)
@@ -641,9 +641,9 @@ def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
         "from flavours import open_flavour\n"
-        "from house import Quiet\n"
+        "from harness import Quiet\n"
         "from mdbench.runs.scoring import CandidatePool\n"
-        "from house import execute\n"
+        "from harness import execute\n"
         "from mdbench.runs.plan import make_plan\n"
         "from mdbench.runs.study import RunOptions\n"
         "from mdbench.workspace import Workspace\n"
@@ -652,7 +652,7 @@ def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
         "options = RunOptions(('nasty',), 'ode', ('rc-circuit',), result_dir=place.root / 'r')\n"
         "execute(make_plan(options, place), open_flavour(sys.argv[2], place.home), Quiet())\n"
     )
-    place = bench.place
+    workspace = bench.workspace
     running = subprocess.Popen(
         [
             sys.executable,
@@ -660,8 +660,8 @@ def test_kill_9_of_the_bench_ends_a_job_that_is_held(bench: Bench) -> None:
             code,
             str(ROOT / "tests" / "support"),
             bench.flavour,
-            place.root,
-            place.home,
+            workspace.root,
+            workspace.home,
         ],
     )
 
@@ -777,7 +777,7 @@ def test_a_job_whose_time_is_up_is_asked_for_its_candidates(
     assert stuck.status is Status.TIMEOUT, stuck.reason
 
 
-def test_every_record_says_what_was_enforced(bench: Bench) -> None:
+def test_every_record_states_what_was_enforced(bench: Bench) -> None:
     record = bench.one("nothing", memory_mb=500)
     memory = "hard" if "memory" in can_make() else "soft"
     levels = {
@@ -796,8 +796,8 @@ def test_every_record_says_what_was_enforced(bench: Bench) -> None:
         assert "image" not in record.key_parts
 
 
-def test_nothing_is_written_beside_the_method(bench: Bench) -> None:
-    folder = bench.place.algorithms / "nasty"
+def test_nothing_is_written_next_to_the_method(bench: Bench) -> None:
+    folder = bench.workspace.algorithms / "nasty"
     folder.chmod(0o555)
     assert bench.one("nothing").status is Status.OK
     assert not (folder / "__pycache__").exists()
@@ -805,7 +805,7 @@ def test_nothing_is_written_beside_the_method(bench: Bench) -> None:
 
 
 def test_shared_code_is_found(bench: Bench) -> None:
-    shared = bench.place.algorithms / "shared" / "words"
+    shared = bench.workspace.algorithms / "shared" / "words"
     shared.mkdir(parents=True)
     (shared / "known_words.py").write_text("WORD = '42'\n", encoding="utf-8")
     text = ADAPTER.read_text(encoding="utf-8")

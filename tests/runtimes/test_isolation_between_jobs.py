@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from flavours import FLAVOURS, traces
-from house import ROOT, known, workspace
+from harness import ROOT, known, make_workspace
 from isolated import HOME, Bench
 
 from mdbench.records import Status
@@ -144,7 +144,7 @@ AT_IMPORT = {"thread", "pipe", "shared_memory", "process", "open_file"}
 
 @pytest.fixture(params=FLAVOURS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(request.param, workspace(tmp_path, HOME), "")
+    made = Bench(request.param, make_workspace(tmp_path, HOME), "")
     yield made
     made.runtime.close()
     assert traces() == []
@@ -155,7 +155,7 @@ def whisperer(way: str) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_job_tells_the_next_one_anything(bench: Bench, way: str) -> None:
+def test_no_job_can_send_anything_to_the_next_one(bench: Bench, way: str) -> None:
     bench.add(whisperer(way))
     told, heard = bench.run_seeds(0, 1).records
     assert told.status is heard.status is Status.OK, (told.reason, heard.reason)
@@ -167,7 +167,7 @@ def test_no_job_tells_the_next_one_anything(bench: Bench, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["files", "pipe"])
-def test_each_job_can_have_a_new_room(bench: Bench, way: str) -> None:
+def test_each_job_can_have_a_new_sandbox(bench: Bench, way: str) -> None:
     bench.add(whisperer(way))
     records = bench.run_seeds(0, 1, 2, fresh_rooms=True).records
     assert [record.status for record in records] == [Status.OK] * 3, records[-1].reason
@@ -263,7 +263,7 @@ def test_records_and_logs_name_no_folder_of_the_user(bench: Bench) -> None:
     said = record.to_line() + bench.log(record).decode()
     for place in (
         ROOT,
-        bench.place.root,
+        bench.workspace.root,
         Path.home(),
         Path(sys.base_prefix),
         tempfile.gettempdir(),
@@ -272,7 +272,7 @@ def test_records_and_logs_name_no_folder_of_the_user(bench: Bench) -> None:
     bench.add("raise ImportError(__file__)")
     (record,) = bench.run_seeds(1).records
     assert record.status is Status.FAILED
-    assert str(bench.place.root) not in record.reason
+    assert str(bench.workspace.root) not in record.reason
 
 
 CALLS = """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from flavours import numpy_lock, traces, why_no_engine
-from house import Quiet, add_method, execute, is_running, wait_until, workspace
+from harness import Quiet, add_method, execute, is_running, make_workspace, wait_until
 from isolated import HOME
 
 from mdbench.records import Status
@@ -143,13 +143,18 @@ class Adapter:
 """
 
 
-def run(place: Workspace) -> Summary:
+def run(workspace: Workspace) -> Summary:
     options = RunOptions(
-        ("slow",), "ode", ("rc-circuit",), seeds=(1, 2, 3), n_jobs=1, result_dir=place.root / "r"
+        ("slow",),
+        "ode",
+        ("rc-circuit",),
+        seeds=(1, 2, 3),
+        n_jobs=1,
+        result_dir=workspace.root / "r",
     )
-    runtime = DockerRuntime(place.home)
+    runtime = DockerRuntime(workspace.home)
     try:
-        return execute(make_plan(options, place), runtime, Quiet())
+        return execute(make_plan(options, workspace), runtime, Quiet())
     finally:
         runtime.close()
 
@@ -160,10 +165,10 @@ def run(place: Workspace) -> Summary:
 def test_an_engine_that_is_killed_costs_a_run_nothing_but_time(
     engine: Engine, tmp_path: Path
 ) -> None:
-    place = workspace(tmp_path, HOME)
-    folder = add_method(place, "slow", SLOW_AT_TWO)
+    workspace = make_workspace(tmp_path, HOME)
+    folder = add_method(workspace, "slow", SLOW_AT_TWO)
     (folder / "requirements.lock").write_text(numpy_lock(), encoding="utf-8")
-    logs = place.root / "r" / "logs" / "slow-ode"
+    logs = workspace.root / "r" / "logs" / "slow-ode"
     workers: list[int] = []
 
     def kill() -> None:
@@ -175,7 +180,7 @@ def test_an_engine_that_is_killed_costs_a_run_nothing_but_time(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    first, second, third = run(place).records
+    first, second, third = run(workspace).records
     killer.join()
     assert workers
     assert first.status is Status.OK, first.reason
@@ -185,7 +190,7 @@ def test_an_engine_that_is_killed_costs_a_run_nothing_but_time(
     # No engine ends the container: it goes with the bench's end of the pipes.
     assert wait_until(lambda: not any(map(is_running, workers)))
     engine.start()
-    again = run(place)
+    again = run(workspace)
     assert (again.skipped, again.ran) == (1, 2)
     assert [record.status for record in again.records] == [Status.OK] * 3
     assert engine.docker("ps", "--all", "--quiet").stdout == ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import HereRuntime, Quiet, execute, workspace
+from harness import HereRuntime, Quiet, execute, make_workspace
 from isolated import HOME, Bench
 from uv import find_uv_bin
 
@@ -60,8 +60,8 @@ def test_jobs_of_root_run_as_nobody(open_folder: Path) -> None:
         pytest.skip("only root can be somebody else")
     if not SYSTEM_PYTHON.exists():
         pytest.skip(f"no {SYSTEM_PYTHON}, which everybody may run")
-    bench = Bench("plain", workspace(open_folder, HOME), TELLS_WHO_IT_IS)
-    lock = bench.place.algorithms / "nasty" / "requirements.lock"
+    bench = Bench("plain", make_workspace(open_folder, HOME), TELLS_WHO_IT_IS)
+    lock = bench.workspace.algorithms / "nasty" / "requirements.lock"
     environment = open_folder / "env"
     python = environment / "bin" / "python"
     for arguments in (
@@ -83,7 +83,7 @@ def test_jobs_of_root_run_as_nobody(open_folder: Path) -> None:
     options = RunOptions(
         ("nasty",), "ode", ("rc-circuit",), seeds=(1, 2), result_dir=open_folder / "r"
     )
-    records = execute(make_plan(options, bench.place), There(wrapped=False), Quiet()).records
+    records = execute(make_plan(options, bench.workspace), There(wrapped=False), Quiet()).records
     for record in records:
         assert record.status is Status.OK, record.reason
         jobs: Any = record.runtime.details["jobs"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, nest, wait_until
+from harness import ROOT, nest, wait_until
 
 from mdbench.runtimes import job_folder
 from mdbench.runtimes.job_folder import (
@@ -94,7 +94,7 @@ def test_sizes_are_those_on_the_disk(tmp_path: Path) -> None:
 def test_no_depth_is_too_deep_to_remove(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    nest(folder, 6000)
+    nest(folder, 2500)  # a path of 5,000 letters, where the longest has 4,096
     assert remove_tree(folder)
     assert not folder.exists()
 
@@ -106,7 +106,7 @@ def test_what_one_run_has_left_stops_no_other(
         left = tmp_path / f"{PREFIX}{name}"
         (left / name).mkdir(parents=True)
         (left / LOCK_FILE).touch()
-    nest(tmp_path / f"{PREFIX}deep" / "deep", 3000)
+    nest(tmp_path / f"{PREFIX}deep" / "deep", 2500)
     honest = os.rmdir
 
     def rmdir(path: str, *, dir_fd: int | None = None) -> None:
@@ -194,6 +194,6 @@ def test_what_is_too_much_to_clear_away_serves_no_other_job(
     assert not place.reset()
 
 
-def test_a_folder_that_cannot_be_made_is_told_where_it_is_needed(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported_where_it_is_needed(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         JobDirectory(tmp_path / "nowhere" / "job", tmp_path / "bin", lambda _: None)

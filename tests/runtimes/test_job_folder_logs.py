@@ -85,7 +85,7 @@ def test_cap_counts_what_is_dropped(tmp_path: Path) -> None:
     )
 
 
-def test_end_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_does_not_wait_indefinitely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = LogSink()
     sink.begin(tmp_path / "log", "one")
     monkeypatch.setattr(job_folder, "_PATIENCE", 0.05)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from house import nest
+from harness import nest
 
 from mdbench.runtimes import processes
 from mdbench.runtimes.processes import DEEPEST, DiskQuota

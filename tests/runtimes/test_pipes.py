@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.runtimes.docker import Pipes
 
@@ -72,7 +72,7 @@ def test_lines_of_any_length_go_both_ways(pipes: Pipes, size: int) -> None:
         assert worker.wait(20) == 0
 
 
-def test_nothing_there_is_nothing_read_and_no_room_is_nothing_sent(pipes: Pipes) -> None:
+def test_an_empty_pipe_reads_nothing_and_a_full_one_sends_nothing(pipes: Pipes) -> None:
     assert pipes.read(pipes.answers) == b""
     full = memoryview(b"x" * 2**20)
     while pipes.send(full, 0):

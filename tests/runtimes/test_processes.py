@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from house import is_running, wait_until
+from harness import is_running, wait_until
 
 from mdbench.runtimes import processes
 

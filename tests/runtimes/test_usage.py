@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from house import known
+from harness import known
 
 from mdbench.runtimes import usage
 from mdbench.runtimes.usage import Group, UsageMeter, can_make, group_of, make_group
@@ -91,7 +91,7 @@ def test_a_group_counts_limits_and_goes() -> None:
     assert not any(folder.exists() for folder in group.folders)
 
 
-def test_without_a_group_what_is_seen_is_told() -> None:
+def test_without_a_group_what_is_seen_is_reported() -> None:
     root = subprocess.Popen(
         [
             sys.executable,
@@ -110,7 +110,7 @@ def test_without_a_group_what_is_seen_is_told() -> None:
     assert 150 < known(costs.peak_memory_mb) < 400
 
 
-def test_where_nothing_is_seen_nothing_is_told() -> None:
+def test_where_nothing_is_seen_nothing_is_reported() -> None:
     meter = UsageMeter(lambda: None, lambda: None)
     meter.begin()
     meter.sample()

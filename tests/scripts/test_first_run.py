@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from house import copy_of_clone
+from harness import copy_of_clone
 
 from mdbench.errors import UnavailableError
 
@@ -282,7 +282,7 @@ def test_uv_is_fetched_in_the_first_way_that_there_is(
     assert "--require-hashes" in ran[-1]
 
 
-def test_a_machine_without_any_way_is_told_what_to_install(
+def test_a_machine_without_any_way_is_shown_what_to_install(
     bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(bootstrap, monkeypatch, {"pip", "ensurepip", "virtualenv", "uv"})

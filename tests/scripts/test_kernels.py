@@ -6,7 +6,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.worker.serve import kernel_and_threads
 

@@ -68,7 +68,7 @@ def test_a_fold_without_an_answer_is_a_failure(status: str) -> None:
     assert not recovered(result(1, 0.1), gone, result(3, 0.1))
 
 
-def test_a_room_that_could_not_be_had_is_not_counted() -> None:
+def test_a_sandbox_that_could_not_be_had_is_not_counted() -> None:
     gone = result(2, 0.0, status=Status.UNAVAILABLE, metrics={})
     assert recovered(result(1, 1.0), gone)
     assert pool([result(1, 1.0), gone], 0.01)["one", "kepler"].folds == 1

@@ -45,7 +45,7 @@ def reference(script: ModuleType, tmp_path: Path) -> Any:
     return script.Reference("ode", board, {}, {"operon": 0, "sindy": 1}, tmp_path / "results")
 
 
-def test_blocks_are_written_anew_and_prose_stays(script: ModuleType, reference: Any) -> None:
+def test_blocks_are_written_again_and_prose_stays(script: ModuleType, reference: Any) -> None:
     page = "# Title\n\n<!-- systems -->\nold | table\n<!-- end -->\n\nProse.\n"
     once = script.fill(page, reference)
     assert "old" not in once
@@ -55,7 +55,7 @@ def test_blocks_are_written_anew_and_prose_stays(script: ModuleType, reference: 
     assert script.fill(once, reference) == once
 
 
-def test_figures_are_files_beside_the_page(script: ModuleType, reference: Any) -> None:
+def test_figures_are_files_next_to_the_page(script: ModuleType, reference: Any) -> None:
     text = script.fill("<!-- figures -->\n<!-- end -->", reference)
     files = sorted(reference.folder.iterdir())
     assert files
@@ -111,11 +111,11 @@ def test_shares_of_labels_stand_with_the_interval_of_what_is_lost(reference: Any
 
 
 def test_what_is_run_exists(script: ModuleType) -> None:
-    place = Workspace.find()
-    methods = discover(place.algorithms)
+    workspace = Workspace.find()
+    methods = discover(workspace.algorithms)
     for key, runs in script.RUNS.items():
         data_type = key.partition("-")[0]
-        find(data_type, place.datasets / data_type, place.arrays / data_type)
+        find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
         for run in runs:
             words = run.split()
             named = words[words.index("--algorithm") + 1 :]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from house import HereRuntime, add_method, workspace
+from harness import HereRuntime, add_method, make_workspace
 
 from mdbench.errors import UnavailableError
 from mdbench.records import comparable
@@ -47,21 +47,21 @@ def no_engine(*_: Any, **__: Any) -> HereRuntime:
 
 def place_with(tmp_path: Path, home: Path, seconds: float = 0.0) -> Workspace:
     """Make a workspace with a method ``waits`` that takes so long."""
-    place = workspace(tmp_path, home)
-    add_method(place, "waits", WAITS.format(seconds=seconds))
-    return place
+    workspace = make_workspace(tmp_path, home)
+    add_method(workspace, "waits", WAITS.format(seconds=seconds))
+    return workspace
 
 
-def plan_of(place: Workspace, **changes: Any) -> Plan:
+def plan_of(workspace: Workspace, **changes: Any) -> Plan:
     """Plan jobs of it on some systems."""
     given: dict[str, Any] = {
         "datasets": ("rc-circuit", "velocity-falling-object", "autocatalysis", "gompertz*"),
-        "result_dir": place.root / "results",
+        "result_dir": workspace.root / "results",
         "n_jobs": 2,
         "timeout_s": 60.0,
         **changes,
     }
-    return make_plan(RunOptions(("waits",), "ode", **given), place)
+    return make_plan(RunOptions(("waits",), "ode", **given), workspace)
 
 
 def outcome(records: Iterable[Record]) -> dict[str, dict[str, Any]]:

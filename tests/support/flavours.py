@@ -6,10 +6,10 @@ import os
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from house import ROOT, HereRuntime, children
+from harness import ROOT, HereRuntime, children
 
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.docker import DockerRuntime
@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Runtime
 
 FLAVOURS = ("plain", "room", pytest.param("docker", marks=pytest.mark.engine))
-"""Plain processes, bubblewrap's rooms, and containers."""
+"""Plain processes, bubblewrap's sandboxes, and containers."""
+
+
+def each_run(flavour: str) -> list[Any]:
+    """Return the ways of isolation, of which one without containers is tried in every run."""
+    nightly = pytest.mark.nightly
+    others = [pytest.param(each, marks=nightly) for each in FLAVOURS[:2] if each != flavour]
+    return [flavour, *others, FLAVOURS[2]]
 
 
 def numpy_lock() -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from house import ROOT
+from harness import ROOT
 from numpy.typing import NDArray
 
 from mdbench.expressions import parse

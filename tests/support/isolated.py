@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flavours import numpy_lock, open_flavour
-from house import METHOD, ROOT, Quiet, execute
+from harness import METHOD, ROOT, Quiet, execute
 
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
@@ -30,15 +30,15 @@ class Bench:
         The method's adapter.
     """
 
-    def __init__(self, flavour: str, place: Workspace, text: str) -> None:
+    def __init__(self, flavour: str, workspace: Workspace, text: str) -> None:
         self.flavour = flavour
-        self.place = place
+        self.workspace = workspace
         self.text = text
-        self.runtime = open_flavour(flavour, place.home)
+        self.runtime = open_flavour(flavour, workspace.home)
         self.add()
 
     def add(self, text: str = "", more: str = "", name: str = "nasty") -> None:
-        folder = self.place.algorithms / name
+        folder = self.workspace.algorithms / name
         folder.mkdir(exist_ok=True)
         toml = METHOD.format(name=name, tuning="none", more=more)
         (folder / "method.toml").write_text(toml, encoding="utf-8")
@@ -47,7 +47,7 @@ class Bench:
         (folder / "requirements.lock").write_text(numpy_lock(), encoding="utf-8")
 
     def make_front(self) -> None:
-        toml = self.place.algorithms / "nasty" / "method.toml"
+        toml = self.workspace.algorithms / "nasty" / "method.toml"
         toml.write_text(toml.read_text().replace('tuning = "none"', 'tuning = "front"'))
 
     def run_seeds(self, *seeds: int, timeout: float = 60.0, **changes: Any) -> Summary:
@@ -55,14 +55,14 @@ class Bench:
             algorithms=("nasty",),
             data_type="ode",
             datasets=("rc-circuit",),
-            result_dir=self.place.root / "results",
+            result_dir=self.workspace.root / "results",
             n_jobs=1,
             timeout_s=timeout,
             seeds=seeds,
         )
-        plan = make_plan(replace(options, **changes), self.place)
+        plan = make_plan(replace(options, **changes), self.workspace)
         return execute(plan, self.runtime, Quiet())
 
     def log(self, record: Record) -> bytes:
         assert record.log is not None
-        return (self.place.root / "results" / record.log).read_bytes()
+        return (self.workspace.root / "results" / record.log).read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,7 +31,26 @@ def sampled(values: Iterable[Any], seed: int = 0, share: float = SHARE) -> list[
     given = list(values)
     count = min(len(given), max(3, math.ceil(share * len(given))))
     chosen = set(random.Random(seed).sample(range(len(given)), count))
-    return [value if place in chosen else _nightly(value) for place, value in enumerate(given)]
+    return [value if index in chosen else _nightly(value) for index, value in enumerate(given)]
+
+
+def paired(*values: Iterable[Any]) -> list[Any]:
+    """Return all combinations of parameters, marked nightly but for some with each value.
+
+    Parameters
+    ----------
+    values
+        Those of each parameter.  Every run has as many combinations as the longest has values:
+        the first of each, the second of each and so on, from the beginning where one is shorter.
+    """
+    axes = [list(each) for each in values]
+    chosen = {tuple(index % len(axis) for axis in axes) for index in range(max(map(len, axes)))}
+    return [
+        values if index in chosen else _nightly(values)
+        for index, values in zip(
+            product(*(range(len(axis)) for axis in axes)), product(*axes), strict=True
+        )
+    ]
 
 
 def _nightly(value: Any) -> Any:

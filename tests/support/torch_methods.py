@@ -8,7 +8,7 @@ import tomllib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from house import ROOT
+from harness import ROOT
 from inside import inside
 
 from mdbench.runtimes.environments.venvs import prepare

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
+from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
@@ -60,8 +60,8 @@ def test_records_say_the_methods_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, forks: bool
 ) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", kernel)
-    place = workspace(tmp_path)
-    add_method(place, "zero", more="" if forks else "fork_safe = false")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "zero", more="" if forks else "fork_safe = false")
     options = RunOptions(
         algorithms=("zero",),
         data_type="ode",
@@ -70,14 +70,14 @@ def test_records_say_the_methods_kernel(
         n_jobs=1,
         threads=2,
     )
-    (record,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+    (record,) = execute(make_plan(options, workspace), HereRuntime(), Quiet()).records
     most = min(2, len(os.sched_getaffinity(0)))  # it takes no more threads than there are cores
     assert (record.measured.blas_kernel, record.measured.blas_threads) == (kernel, most)
 
 
 def test_a_method_that_cannot_be_imported_has_no_kernel(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "broken", "import no_such_package")
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "broken", "import no_such_package")
     options = RunOptions(
         algorithms=("broken",),
         data_type="ode",
@@ -85,5 +85,5 @@ def test_a_method_that_cannot_be_imported_has_no_kernel(tmp_path: Path) -> None:
         result_dir=tmp_path / "results",
         n_jobs=1,
     )
-    (record,) = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+    (record,) = execute(make_plan(options, workspace), HereRuntime(), Quiet()).records
     assert (record.measured.blas_kernel, record.measured.blas_threads) == (None, None)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
+from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench import datatypes
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
@@ -54,9 +55,14 @@ METRICS = ("static_accuracy", "vr_accuracy", "ee_accuracy", "ar_accuracy")
 
 
 @pytest.fixture(scope="module")
-def kind(tmp_path_factory: pytest.TempPathFactory) -> DerivationType:
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def kind(cache: Path) -> DerivationType:
     folder = ROOT / "datasets" / "derivation"
-    return datatypes.find("derivation", folder, tmp_path_factory.mktemp("cache"))  # type: ignore[return-value]
+    return datatypes.find("derivation", folder, cache)  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +174,7 @@ def test_scores_are_those_of_the_definitions(
     assert set(found) == set(kind.metric_names(task))
 
 
-def test_the_leak_is_told_beside_every_score(kind: DerivationType, task: Task[Sequences]) -> None:
+def test_the_leak_is_shown_next_to_every_score(kind: DerivationType, task: Task[Sequences]) -> None:
     found = judged(kind, task, np.ones(160))
     assert found["static_accuracy"] == 0.5
     assert found["static_f1"] == pytest.approx(2 / 3)
@@ -200,7 +206,9 @@ def test_candidates_are_weighed_by_f1(kind: DerivationType, task: Task[Sequences
     assert choice.indices == [0]
 
 
-def test_damaged_records_are_told_of(kind: DerivationType, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("dataset")  # which is in the cache
+def test_damaged_records_are_reported(kind: DerivationType, cache: Path, tmp_path: Path) -> None:
+    shutil.copytree(cache, tmp_path, dirs_exist_ok=True)
     other: Any = datatypes.find("derivation", kind.systems, tmp_path)
     dataset = load(other, TINY)
     dataset.file.write_bytes(b"nonsense")
@@ -317,16 +325,18 @@ def test_the_probe_finds_a_leak_and_no_other() -> None:
     assert probe(right, [1] * 20, ["c [SEP] d [SEP] y"]) == [True]
 
 
-def test_a_run_leaves_a_record_with_all_scores(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
+@pytest.mark.usefixtures("dataset")
+def test_a_run_leaves_a_record_with_all_scores(cache: Path, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    shutil.copytree(cache, workspace.arrays / "derivation")
     for name, adapter in (("echo", ECHO), ("strange", STRANGE)):
-        toml = add_method(place, name, adapter) / "method.toml"
+        toml = add_method(workspace, name, adapter) / "method.toml"
         text = (
             toml.read_text().replace('["ode"]', '["derivation"]').replace('"table"', '"sequence"')
         )
         toml.write_text(text)
     asked = RunOptions(("echo", "strange"), "derivation", (TINY,), result_dir=tmp_path / "results")
-    done = execute(make_plan(asked, place), HereRuntime(), Quiet()).records
+    done = execute(make_plan(asked, workspace), HereRuntime(), Quiet()).records
     records = {record.algorithm: record for record in done}
     assert records["echo"].status is Status.OK
     assert records["echo"].equations is None
@@ -334,14 +344,15 @@ def test_a_run_leaves_a_record_with_all_scores(tmp_path: Path) -> None:
     assert records["strange"].status is Status.INVALID_OUTPUT
 
 
-def test_all_data_are_written_as_files(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    (place.root / "datasets").unlink()
-    folder = place.root / "datasets" / "derivation"
+@pytest.mark.usefixtures("dataset")
+def test_all_data_are_written_as_files(cache: Path, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    (workspace.root / "datasets").unlink()
+    folder = workspace.root / "datasets" / "derivation"
     folder.mkdir(parents=True)
     (folder / f"{TINY}.toml").write_text(
         (ROOT / "datasets/derivation" / f"{TINY}.toml").read_text()
     )
-    kind = datatypes.find("derivation", folder, tmp_path / "cache")
+    kind = datatypes.find("derivation", folder, cache)
     assert kind.write_all(tmp_path / "out") == 6
     assert (tmp_path / "out/documented" / TINY / "test.jsonl").read_text().count("\n") == 20

@@ -7,11 +7,10 @@ import os
 import subprocess
 import sys
 from functools import cache
-from itertools import pairwise
 
 import pytest
 import sympy
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.operators import OPERATORS, PREMISES, apply, is_valid, replay
@@ -124,57 +123,34 @@ def test_the_cut_of_the_authors_leaves_steps_that_nothing_uses() -> None:
 
 WRITES = """
 import json, sys
-from mdbench.datatypes.derivation.generation import generate
-from mdbench.datatypes.derivation.records import record
-from mdbench.datatypes.derivation.settings import GeneratorSettings
-settings = GeneratorSettings(steps=4)
+from mdbench.derivations import GeneratorSettings, calculation, generate, record
 for index in map(int, sys.argv[1:]):
+    settings = GeneratorSettings(steps=4)
     print(json.dumps(record(generate(settings, "main", index), settings)))
+    for task in ("differentiate", "integrate"):
+        settings = GeneratorSettings(task=task, premise_size=3, alternatives=2)
+        print(json.dumps(record(calculation(settings, "main", index), settings)))
 """
 
 
 def test_order_process_and_hash_seed_change_no_byte() -> None:
-    def written(seed: str, *indices: int) -> dict[int, str]:
+    def written(seed: str, *indices: int) -> dict[int, tuple[str, ...]]:
         run = subprocess.run(
             [sys.executable, "-c", WRITES, *map(str, indices)],
             env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        return dict(zip(indices, run.stdout.splitlines(), strict=True))
+        lines = run.stdout.splitlines()
+        return dict(zip(indices, zip(*[iter(lines)] * 3, strict=True), strict=True))
 
-    ahead = written("1", *range(30))
-    back = written("77", *reversed(range(30)))
+    ahead = written("1", *range(6))
+    back = written("77", *reversed(range(6)))
     assert ahead == back
     settings = GeneratorSettings(steps=4)
-    for index in (3, 17):
+    for index in (1, 3):
         own = generate(settings, "main", index)
-        assert json.dumps(record(own, settings)) == ahead[index]
-    assert len(set(ahead.values())) == 30
-    for one, other in pairwise(ahead.values()):
-        assert one != other
-
-
-CALCULATES = """
-import json, sys
-from mdbench.derivations import GeneratorSettings, calculation, record
-for task in ("differentiate", "integrate"):
-    settings = GeneratorSettings(task=task, premise_size=3, alternatives=2)
-    for index in map(int, sys.argv[1:]):
-        print(json.dumps(record(calculation(settings, "main", index), settings)))
-"""
-
-
-def test_order_and_hash_seed_change_no_byte_of_calculus() -> None:
-    ahead, back = (
-        subprocess.run(
-            [sys.executable, "-c", CALCULATES, *map(str, indices)],
-            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
-            capture_output=True, text=True, check=True,
-        ).stdout.splitlines()
-        for seed, indices in (("1", range(8)), ("77", reversed(range(8))))
-    )  # fmt: skip
-    assert len(set(ahead)) == 16
-    assert sorted(ahead) == sorted(back)
+        assert json.dumps(record(own, settings)) == ahead[index][0]
+    assert len({line for lines in ahead.values() for line in lines}) == 18
 
 
 def test_another_seed_or_stream_gives_other_derivations() -> None:

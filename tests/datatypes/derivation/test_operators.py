@@ -231,7 +231,7 @@ def test_what_was_worked_out_elsewhere_is_not_worked_out_again(
         learn([["__import__('os')", "x0", None]])
 
 
-def test_a_derivative_is_worth_what_sympy_s_is() -> None:
+def test_a_derivative_has_the_value_of_sympy_s() -> None:
     rng = Random(5)
     tried = 0
     for _ in range(60):

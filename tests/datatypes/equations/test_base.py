@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, known, number
+from harness import ROOT, known, number
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -213,7 +213,7 @@ def test_the_fittest_wins_and_every_target_must_have_one(ode: DataType[Any, Any]
     assert ode.select(task, []) is None
 
 
-def test_a_pde_answer_is_scored_on_clean_data_and_beside_as_published(tmp_path: Path) -> None:
+def test_a_pde_answer_is_scored_on_clean_data_and_also_as_published(tmp_path: Path) -> None:
     """u = exp(-t) sin(x) solves u_t = u_xx: a coefficient c leaves (1 - c)**2."""
     x, t = np.linspace(0.0, 6.0, 121), np.linspace(0.0, 1.0, 101)
     u = (np.sin(x)[:, None] * np.exp(-t))[..., None]
@@ -239,7 +239,7 @@ def test_a_pde_answer_is_scored_on_clean_data_and_beside_as_published(tmp_path: 
     assert published["nmse"] == pytest.approx(found[1.0]["published_nmse"], rel=1e-6)
 
 
-def test_columns_are_made_once_as_far_as_there_is_room() -> None:
+def test_columns_are_made_once_while_memory_suffices() -> None:
     made = []
 
     class Columns(dict[str, Any]):

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, known
+from harness import ROOT, known
 from scipy.integrate import solve_ivp
 
-from mdbench.data.array_files import write_field
 from mdbench.data.field import Field
+from mdbench.data.field_files import write_field
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.base import STILL, Course, at_rest
 from mdbench.datatypes.facts import Protocol
@@ -112,7 +112,7 @@ def test_own_data_without_a_truth(tmp_path: Path, case: str, rests: bool) -> Non
         assert scores.metrics["nmse"] > 1
 
 
-def test_what_moves_beside_what_rests_is_still_judged(tmp_path: Path) -> None:
+def test_what_moves_next_to_what_rests_is_still_judged(tmp_path: Path) -> None:
     t = np.linspace(0, 20, 300)
     noise = 0.01 * np.random.default_rng(5).standard_normal((len(t), 2))
     u = np.stack([np.exp(-2 * t), np.sin(2 * t)], axis=1) + noise

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import add_method, at_work_in, workspace
+from harness import add_method, make_workspace, use_on_command_line
 
 from mdbench.cli import main
 from mdbench.data.field import Field
@@ -205,9 +205,9 @@ def test_data_types_that_read_files_of_people_s_own_have_advice() -> None:
 
 @pytest.fixture
 def decay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    place = workspace(tmp_path)
-    at_work_in(place, tmp_path, monkeypatch)
-    add_method(place, "zero")
+    workspace = make_workspace(tmp_path)
+    use_on_command_line(workspace, tmp_path, monkeypatch)
+    add_method(workspace, "zero")
     t = np.linspace(0, 3, 80)
     table = np.column_stack([t, np.exp(-t), np.cos(t)])
     np.savetxt("decay.csv", table, delimiter=",", header="time,prey,hunter", comments="")

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import known
+from harness import known
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mdbench
-from mdbench.data.array_files import read_npz
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.smoothing import smooth
-from mdbench.data.trajectory import Trajectory
+from mdbench.data.trajectory import Trajectory, read_npz
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import datasets
@@ -193,7 +192,7 @@ def test_published_noise_is_the_published_recipe_bit_for_bit(source: Source[OdeD
         load(source, snr_db=25.0, protocol=PUBLISHED)
 
 
-def test_fingerprints_tell_datasets_apart_and_clean_ones_have_no_seed(
+def test_fingerprints_distinguish_datasets_and_clean_ones_have_no_seed(
     source: Source[OdeDataset],
 ) -> None:
     prints = [
@@ -262,7 +261,9 @@ def test_parts_have_the_shapes_of_their_view(
 
 
 @VIEWS
-def test_the_strict_task_is_what_it_says(kind: Ode, source: Source[OdeDataset], view: str) -> None:
+def test_the_strict_task_is_what_it_states(
+    kind: Ode, source: Source[OdeDataset], view: str
+) -> None:
     data = load(source, snr_db=20.0)
     t, u = data.given.t, data.given.u
     states = "X" if view == "table" else "u"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import add_method, number
+from harness import add_method, number
 
 from mdbench.cli import main
 from mdbench.data.smoothing import smooth
@@ -132,7 +132,7 @@ def test_inputs_act_while_a_system_is_integrated() -> None:
     assert found.r2 == pytest.approx(1.0)
 
 
-def test_a_truth_that_is_told_is_scored_and_found(kind: Ode, tmp_path: Path) -> None:
+def test_a_truth_that_is_given_is_scored_and_found(kind: Ode, tmp_path: Path) -> None:
     path = driven(tmp_path / "wind.csv")
     data = load(kind, path, **OPTIONS, truth=TRUE)
     assert data.truth == ("-0.7*u0 + v0",)
@@ -216,7 +216,7 @@ speed = "-place"
 """
 
 
-def test_a_file_beside_the_data_says_what_they_are(kind: Ode, tmp_path: Path) -> None:
+def test_a_file_next_to_the_data_describes_them(kind: Ode, tmp_path: Path) -> None:
     t = np.linspace(0, 9, 90)
     u = np.stack([np.sin(t), np.cos(t)], axis=1)
     np.savez(tmp_path / "spring.npz", t=t, u=u, du=np.stack([np.cos(t), -np.sin(t)], axis=1))
@@ -250,7 +250,7 @@ def known_floor(data: OdeDataset) -> float:
         ("schema = 1\nmissing = 'drop'", "has no columns"),
     ],
 )
-def test_a_bad_file_beside_the_data_is_refused(
+def test_a_bad_file_next_to_the_data_is_refused(
     kind: Ode, tmp_path: Path, text: str, message: str
 ) -> None:
     t = np.linspace(0, 9, 30)
@@ -262,7 +262,7 @@ def test_a_bad_file_beside_the_data_is_refused(
 
 
 @pytest.fixture
-def place(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def workspace(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("COLUMNS", "200")
     return command_line
 
@@ -283,12 +283,12 @@ class Adapter:
 
 
 def test_the_record_speaks_of_what_was_measured(
-    place: Workspace, capsys: pytest.CaptureFixture[str]
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = ["day,prey [1000],hunter"]
     rows += [f"{t!r},{float(np.sin(t))!r},{float(np.cos(t))!r}" for t in map(float, TIMES)]
     file = write(Path("mine.csv"), rows)
-    add_method(place, "sum", SUM)
+    add_method(workspace, "sum", SUM)
     told = ["--truth", "prey = hunter; hunter = -prey"]
     line = ["--algorithm", "sum", "--data-type", "ode", "--dataset-path", str(file)]
     assert main(["run", *line, *told]) == 0
@@ -303,7 +303,7 @@ def test_the_record_speaks_of_what_was_measured(
     told_of_it = json.dumps(record.notes)
     assert "u0" not in told_of_it
     assert "prey_t: prey" in told_of_it
-    again = rescored(record, Catalog(place))
+    again = rescored(record, Catalog(workspace))
     assert (again.left, again.changes) == ("", {})
     assert again.after.equations == record.equations
     assert main(["report", "results", "--out", "page.html"]) == 0
@@ -313,12 +313,12 @@ def test_the_record_speaks_of_what_was_measured(
 
 
 def test_what_smoothing_had_to_give_up_is_shown_and_recorded(
-    place: Workspace, capsys: pytest.CaptureFixture[str]
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Five times 1e-12 apart, then a pause: no spline that passes them all is any good between."""
     times = [start / 4 + step * 1e-12 for start in range(20) for step in range(5)]
     rows = ["t,swing,rest", *(f"{t!r},{np.sin(2 * t).item()!r},1.5" for t in times)]
-    add_method(place, "sum", SUM)
+    add_method(workspace, "sum", SUM)
     line = ["--algorithm", "sum", "--data-type", "ode", "--n-jobs", "1"]
     assert main(["run", *line, "--dataset-path", str(write(Path("bursts.csv"), rows))]) == 0
     told = " ".join(capsys.readouterr().out.split())
@@ -331,9 +331,9 @@ def test_what_smoothing_had_to_give_up_is_shown_and_recorded(
 
 
 @pytest.mark.parametrize("derivatives", ["smooth", "fd"])
-def test_no_method_is_run_on_what_is_no_number(place: Workspace, derivatives: str) -> None:
+def test_no_method_is_run_on_what_is_no_number(workspace: Workspace, derivatives: str) -> None:
     rows = ["t,x,y", *(f"{i * 1e-290!r},{1e200 * np.sin(i / 5).item()!r},{i}" for i in range(60))]
-    add_method(place, "sum", SUM)
+    add_method(workspace, "sum", SUM)
     line = ["--algorithm", "sum", "--data-type", "ode", "--derivatives", derivatives]
     main(["run", *line, "--dataset-path", str(write(Path("huge.csv"), rows))])
     [record] = RecordStore(Path("results/sum-ode.jsonl")).read()
@@ -366,7 +366,7 @@ def test_columns_are_those_that_equations_are_evaluated_on() -> None:
     np.testing.assert_array_equal(named_columns(series)["v0"], -TIMES)
 
 
-def test_a_prompt_that_may_tell_names_tells_the_users(kind: Ode, tmp_path: Path) -> None:
+def test_a_prompt_that_may_show_names_shows_the_users(kind: Ode, tmp_path: Path) -> None:
     made = task(kind, load(kind, driven(tmp_path / "wind.csv"), **OPTIONS))
     view = prompt_view("named", made, Background(), 0)
     assert view.variables == ("Grosse", "Wind")

@@ -54,7 +54,7 @@ def test_what_is_no_equation_is_not_simulated(equation: str) -> None:
     assert follow([equation, "u0"], circle(), None, 99) == ([None], 0)
 
 
-def test_both_ways_are_drawn_beside_each_other() -> None:
+def test_both_ways_are_drawn_side_by_side() -> None:
     seen, unseen = circle(), circle(1.0)
     found = [
         Found("<a>", 2, "R² 0.990 and 0.500", [seen.u[120:], unseen.u]),

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import known
+from harness import known
 
 import mdbench
-from mdbench.data.array_files import read_field
 from mdbench.data.field import Field, FieldColumns
+from mdbench.data.field_files import read_field
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.facts import Protocol
@@ -22,7 +22,8 @@ from mdbench.datatypes.pde import data_type as pde
 from mdbench.datatypes.pde import generators as fields
 from mdbench.datatypes.pde.data_type import Pde
 from mdbench.datatypes.pde.systems import read_system
-from mdbench.datatypes.pde.tasks import PdeDataset, Rows, smoothed_field
+from mdbench.datatypes.pde.tasks import PdeDataset, Rows
+from mdbench.datatypes.pde.weak_form import smoothed_field
 from mdbench.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -179,11 +180,11 @@ def test_an_interrupted_generation_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_takes_long_says_how_far_it_is(
+def test_what_takes_long_states_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pde, "_QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(pde, "_SAY_SECONDS", 0.0)
+    monkeypatch.setattr(pde, "_REPORT_SECONDS", 0.0)
     kind = Pde(SYSTEMS, tmp_path)
     said: list[str] = []
     source = kind.source()
@@ -335,7 +336,7 @@ def test_samples_next_to_an_end_are_not_scored(view: str, kind: Pde) -> None:
     assert kind.task(data, view, PUBLISHED).scored is None
 
 
-def test_an_axis_of_three_nodes_loses_single_features_and_says_so(tmp_path: Path) -> None:
+def test_an_axis_of_three_nodes_loses_single_features_and_reports_it(tmp_path: Path) -> None:
     data = dataset(7, 7, 3, 20)
     path = tmp_path / "thin.npz"
     arrays: dict[str, Any] = {"t": data.given.t, **data.given.grid, "u": data.given.u}
@@ -473,7 +474,7 @@ def test_rows_are_drawn_by_the_seed_and_for_training_only(protocol: Protocol, ki
     np.testing.assert_array_equal(all_of_them.train.inputs["X"], whole.train.inputs["X"])
 
 
-def test_a_field_keeps_its_grid_and_says_which_samples_may_be_used(kind: Pde) -> None:
+def test_a_field_keeps_its_grid_and_states_which_samples_may_be_used(kind: Pde) -> None:
     data = replace(dataset(10, 8, 20), rows=Rows(50, 7))
     field, table = (kind.task(data, view, STRICT) for view in ("field", "table"))
     rows = field.refit.inputs["rows"].astype(int)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, add_method, known, number, workspace
+from harness import ROOT, HereRuntime, add_method, known, make_workspace, number
 
 from mdbench.cli import main
 from mdbench.datatypes.base import Answer
@@ -141,7 +141,7 @@ def test_the_left_hand_side_has_several_writings(kind: Pde, tmp_path: Path, text
     assert load(kind, write(tmp_path, "heat"), truth=text).truth == (HEAT,)
 
 
-def test_a_title_beside_the_field_is_shown(kind: Pde, tmp_path: Path) -> None:
+def test_a_title_next_to_the_field_is_shown(kind: Pde, tmp_path: Path) -> None:
     path = write(tmp_path, "heat", toml='schema = 1\ntitle = "A ring"\nsource = "me"\n')
     assert kind.source(path).title("heat") == f"A ring: {path}"
     assert load(kind, path).truth is None
@@ -220,12 +220,12 @@ class Adapter:
 def test_a_run_and_what_is_shown_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = workspace(tmp_path)
-    toml = add_method(place, "right", RIGHT) / "method.toml"
+    workspace = make_workspace(tmp_path)
+    toml = add_method(workspace, "right", RIGHT) / "method.toml"
     text = toml.read_text(encoding="utf-8")
     toml.write_text(re.sub(r"data_types = .*", 'data_types = ["pde"]', text), encoding="utf-8")
-    monkeypatch.setenv("MDBENCH_ROOT", str(place.root))
-    monkeypatch.setenv("MDBENCH_HOME", str(place.home))
+    monkeypatch.setenv("MDBENCH_ROOT", str(workspace.root))
+    monkeypatch.setenv("MDBENCH_HOME", str(workspace.home))
     monkeypatch.setattr(venv, "VenvRuntime", lambda *_, **__: HereRuntime())
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path, "heat", du=False, toml=said({"u0": HEAT}))
@@ -245,7 +245,7 @@ def test_a_run_and_what_is_shown_of_it(
 
 
 @pytest.mark.parametrize("ending", ["npz", "csv"])
-def test_what_is_said_beside_a_noisy_version_is_refused(
+def test_a_description_next_to_a_noisy_version_is_refused(
     tmp_path: Path, kind: Pde, ending: str
 ) -> None:
     for name in ("heat", "heat_snr_40"):

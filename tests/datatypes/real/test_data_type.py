@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT, HereRuntime, Quiet, add_method, execute, workspace
+from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.facts import Protocol
@@ -200,14 +200,14 @@ def test_a_unit_that_is_none_is_refused_before_anything_runs(tmp_path: Path) -> 
 
 
 def test_every_fold_leaves_a_record_and_all_are_merged_in_reports(tmp_path: Path) -> None:
-    place = workspace(tmp_path)
-    method = add_method(place, "power", POWER)
+    workspace = make_workspace(tmp_path)
+    method = add_method(workspace, "power", POWER)
     toml = (method / "method.toml").read_text(encoding="utf-8")
     (method / "method.toml").write_text(toml.replace('"ode"', '"real"'), encoding="utf-8")
     options = RunOptions(
-        ("power",), "real", ("kepler",), n_jobs=1, result_dir=place.root / "results"
+        ("power",), "real", ("kepler",), n_jobs=1, result_dir=workspace.root / "results"
     )
-    plan = make_plan(options, place)
+    plan = make_plan(options, workspace)
     assert execute(plan, HereRuntime(), Quiet()).ran == 6
     records = RecordStore(plan.files["power-real"]).read()
     assert [record.part for record in records] == [f"fold={n}" for n in range(1, 7)]
@@ -218,11 +218,11 @@ def test_every_fold_leaves_a_record_and_all_are_merged_in_reports(tmp_path: Path
     assert len(results) == 6
     [row] = boards(results, {}, {"real": Real.metrics})["real"].rows
     assert (row.jobs, row.cases) == (6, 1)
-    again = execute(make_plan(options, place), HereRuntime(), Quiet())
+    again = execute(make_plan(options, workspace), HereRuntime(), Quiet())
     assert (again.ran, again.skipped) == (0, 6)
 
 
-def test_a_page_without_room_gets_the_rows_alone(real: Real) -> None:
+def test_a_page_without_space_gets_the_rows_alone(real: Real) -> None:
     dataset = task_of(real, "kepler").dataset
     shown = [PlottedAnswer("one", 0, ("366*a**1.5",), {})]
     for evaluations, pictures in ((0, 1), (10**6, 2)):

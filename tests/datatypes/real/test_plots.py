@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes.real.plots import Curve, table_pictures
 from mdbench.datatypes.real.problem import read_measurements

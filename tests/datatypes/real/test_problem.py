@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.datatypes.real.problem import read_measurements
 from mdbench.errors import DataError

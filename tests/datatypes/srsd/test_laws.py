@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from house import ROOT
+from harness import ROOT
 from scipy import stats
 
 from mdbench.datatypes.srsd.laws import FormulaProblem, Spread, draw, read_problem

@@ -9,7 +9,7 @@ import pytest
 from reporting import EXAMPLE
 
 from mdbench.datatypes.srsd.data_type import Srsd
-from mdbench.expressions.srbench.compare import normalized_edit_distance
+from mdbench.expressions.srbench import normalized_edit_distance
 from mdbench.records import Record
 from mdbench.reports.comparison import read_published_sets
 from mdbench.reports.export import sets_table
@@ -58,7 +58,7 @@ def test_the_papers_tables() -> None:
             assert 0 < row["normalized_edit_distance"] < 1
 
 
-def test_the_papers_numbers_stand_beside_ours() -> None:
+def test_the_papers_numbers_are_shown_next_to_ours() -> None:
     def result(dataset: str, method: str = "gplearn", **changes: Any) -> Record:
         metrics = {"r2_accuracy": 1.0, "normalized_edit_distance": 0.2, "solution": None}
         given = {

@@ -145,7 +145,7 @@ def test_denominators_that_are_the_same_count_once() -> None:
     )
 
 
-def test_zeros_beside_poles_are_found() -> None:
+def test_zeros_next_to_poles_are_found() -> None:
     # tan(z) = 1000: within 0.001 of each of its poles, closer than nodes are.
     assert zeros("tan(z) - 1000").area == pytest.approx(400.0, rel=1e-6)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import sympy
-from house import ROOT
+from harness import ROOT
 
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.surface.problem import (
@@ -70,7 +70,7 @@ def test_a_surface_is_what_is_printed(name: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_alpha_beta_and_gamma_are_one_and_the_readings_are_told() -> None:
+def test_alpha_beta_and_gamma_are_one_and_the_readings_are_shown() -> None:
     with_parameters = [p for p in FOLDER.glob("*.toml") if "[parameters]" in p.read_text()]
     assert {path.stem for path in with_parameters} == {"MTAS4", "MTAS9", "OCS11"}
     assert SURFACES["MTAS9"].truth == ("1*cos(x) + 1*sin(y**2)",)
@@ -153,7 +153,7 @@ k = -2
         ("x = [0, 1]", "", "It has the keys x, y"),
         ("x = [0, 1]", "x = [0, inf]", "has to be finite"),
         ("k = -2", "k = 'a'", "has to be a number"),
-        ('source = "me"', 'source = "me"\ngrid = "hexagons"', "Say integers"),
+        ('source = "me"', 'source = "me"\ngrid = "hexagons"', "Give integers"),
         ('source = "me"', "source = 3", "source = 3 has to be a text"),
         ("[domain]", "[domain", "no readable TOML file"),
     ],

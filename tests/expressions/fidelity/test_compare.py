@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy
-from house import ROOT
+from harness import ROOT
 from sweeps import sampled
 
 from mdbench.datatypes.ode.systems import OdeSystem, read_system
@@ -74,7 +74,7 @@ def test_equivalent_writings_are_identified(truth: str, prediction: str) -> None
         ("u0/(1 + u0) + u1", "(u0 + u1 + u0*u1 + 0.3*u0*u2 + 0.3*u2)/(1 + u0)", "one_term_off"),
     ],
 )
-def test_what_is_not_the_truth_is_told(truth: str, prediction: str, wanted: str) -> None:
+def test_what_is_not_the_truth_is_reported(truth: str, prediction: str, wanted: str) -> None:
     assert verdict(truth, prediction) == wanted
 
 
@@ -171,7 +171,7 @@ def test_rewriting_keeps_the_verdict(system: OdeSystem) -> None:
             assert compare(truth, written, NAMES4).verdict is wanted, (rewrite, written)
 
 
-def test_what_is_told_apart_is_not_identified_whether_or_not_one_term_is_off(
+def test_what_differs_is_not_identified_whether_or_not_one_term_is_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     above = " + ".join(f"{i}.5*u{i % 3}**{i % 7}*u{(i // 3) % 3}" for i in range(40))

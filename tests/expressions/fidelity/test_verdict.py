@@ -47,7 +47,7 @@ def test_what_is_said_of_an_answer(
         wanted[1], ("apart by", ""))), told  # fmt: skip
 
 
-def test_a_point_is_named_where_the_two_are_told_apart() -> None:
+def test_a_point_is_named_where_the_two_differ() -> None:
     [said] = compare(["u0*exp(u1)"], ["u0*exp(u1)*1.2"], NAMES).by_equation
     assert said.explanation.startswith("apart by 0.0909 at u0=") or said.explanation.startswith(
         "apart by 0.09 "
@@ -56,10 +56,10 @@ def test_a_point_is_named_where_the_two_are_told_apart() -> None:
     assert said.explanation.startswith("apart by ")
 
 
-def test_verdicts_that_exclude_each_other_are_told() -> None:
+def test_verdicts_that_exclude_each_other_are_reported() -> None:
     same = Structural.SAME
     assert EquivalenceChecks.of(Symbolic.EQUAL, Numerical.APART, same).contradictions == (
-        "proved equal, and told apart by values",
+        "proved equal, and different by values",
     )
     assert EquivalenceChecks.of(Symbolic.UNEQUAL, Numerical.EQUAL, same).contradictions == (
         "proved unequal, and equal by values",
@@ -76,7 +76,7 @@ def test_rounded_numbers_contradict_nothing() -> None:
     said = compare(["u0/(4*pi)"], ["0.0795774715459*u0"], NAMES).findings
     assert (said.symbolic, said.numerical, said.contradictions) == ("unequal", "equal", ())
     said = compare(["log(u0**2)"], ["2*log(u0)"], NAMES).findings
-    assert said.contradictions == ("proved equal, and told apart by values",)
+    assert said.contradictions == ("proved equal, and different by values",)
     assert not compare(
         ["log(u0**2)"], ["2*log(u0)"], NAMES, domain={"u0": (0.1, 2.0)}
     ).findings.contradictions
@@ -92,7 +92,7 @@ def test_a_part_that_rounding_hides_is_there_if_all_digits_are_equal() -> None:
         assert found.verdict.value == wanted
 
 
-def test_of_a_system_its_worst_equation_is_told() -> None:
+def test_of_a_system_its_worst_equation_is_reported() -> None:
     good = EquivalenceChecks(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME)
     bad = EquivalenceChecks(Symbolic.UNEQUAL, Numerical.APART, Structural.OTHER, "", ("no",))
     both = combine([good, bad], Structural.OTHER)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile, ZipInfo
 
 import pytest
-from house import ROOT, add_method, workspace
+from harness import ROOT, add_method, make_workspace
 from packaging.tags import sys_tags
 
 from mdbench import methods
@@ -236,7 +236,7 @@ def test_no_registry(fake_docker: Callable[[str], Images], monkeypatch: pytest.M
         fake.base()
 
 
-def test_what_docker_says_holds_no_password(fake_docker: Callable[[str], Images]) -> None:
+def test_what_docker_states_holds_no_password(fake_docker: Callable[[str], Images]) -> None:
     fake_docker(f"echo 'https://me:{SECRET}@x/ failed'; echo last; exit 1")
     lines: list[str] = []
     with pytest.raises(UnavailableError, match=r"(?s)m:1 cannot.*; docker reports:.*last") as e:
@@ -295,16 +295,16 @@ def test_a_link_that_leaves_is_refused_before_anything_is_built(
     tmp_path: Path, fake_docker: Callable[[str], Images]
 ) -> None:
     images = fake_docker("echo asked >&2; exit 1")
-    place = workspace(tmp_path)
-    (add_method(place, "m") / "notes.txt").symlink_to("/etc/passwd")
+    workspace = make_workspace(tmp_path)
+    (add_method(workspace, "m") / "notes.txt").symlink_to("/etc/passwd")
     with pytest.raises(MethodError, match=r"notes\.txt is a link to /etc/passwd"):
-        images.build(methods.find("m", place.algorithms))
+        images.build(methods.find("m", workspace.algorithms))
 
 
 def test_what_is_built_from_its_source_is_refused_before_anything_is_fetched(
     fake_docker: Callable[[str], Images], tmp_path: Path
 ) -> None:
-    method = add_method(workspace(tmp_path), "compiled")
+    method = add_method(make_workspace(tmp_path), "compiled")
     text = (method / "method.toml").read_text(encoding="utf-8")
     (method / "method.toml").write_text(f"build = true\n{text}", encoding="utf-8")
     images = fake_docker("echo nothing may be asked >&2; exit 1")
@@ -389,36 +389,36 @@ ADAPTER = "class Adapter:\n    version = {}\n"
 
 
 @pytest.fixture
-def place(tmp_path: Path, shelf: Path) -> Workspace:
+def workspace(tmp_path: Path, shelf: Path) -> Workspace:
     """Give a workspace with the method; its environment is the same in all tests."""
-    found = workspace(tmp_path)
+    found = make_workspace(tmp_path)
     add_method(found, TINY, ADAPTER.format(1))
     stock(found, shelf, "where = 'here'\n")
     return found
 
 
-def stock(place: Workspace, shelf: Path, numpy: str) -> None:
+def stock(workspace: Workspace, shelf: Path, numpy: str) -> None:
     """Lock another numpy, so that the environment is another one."""
     digest = make_wheel(shelf, "numpy", "9.9", "py3-none-any", body=numpy)
-    (place.algorithms / TINY / "requirements.lock").write_text(
+    (workspace.algorithms / TINY / "requirements.lock").write_text(
         f"numpy==9.9 \\\n    --hash=sha256:{digest}\n", encoding="utf-8"
     )
 
 
-def build(place: Workspace, *, at_once: int = 1) -> tuple[MethodImage, list[str]]:
+def build(workspace: Workspace, *, at_once: int = 1) -> tuple[MethodImage, list[str]]:
     """Build the method's images, several times at once; gives what the first one made."""
     lines: list[str] = []
-    method = tiny(place)
+    method = tiny(workspace)
     with ThreadPoolExecutor(at_once) as pool:
         all_made = list(
-            pool.map(lambda _: Images(place.home, lines.append).build(method), range(at_once))
+            pool.map(lambda _: Images(workspace.home, lines.append).build(method), range(at_once))
         )
     assert all(made == all_made[0] for made in all_made)
     return all_made[0], lines
 
 
-def tiny(place: Workspace) -> Method:
-    return methods.find(TINY, place.algorithms)
+def tiny(workspace: Workspace) -> Method:
+    return methods.find(TINY, workspace.algorithms)
 
 
 def run_in(image: MethodImage, script: str) -> str:
@@ -434,20 +434,20 @@ def run_in(image: MethodImage, script: str) -> str:
 
 @pytest.mark.usefixtures("engine")
 def test_an_image_holds_the_method_and_is_built_once_by_two_at_once(
-    place: Workspace, shelf: Path
+    workspace: Workspace, shelf: Path
 ) -> None:
-    stock(place, shelf, "where = 'first'\n")
-    folder = place.algorithms / TINY
+    stock(workspace, shelf, "where = 'first'\n")
+    folder = workspace.algorithms / TINY
     (folder / "data").mkdir()
     (folder / "data" / "table.txt").write_text("12", encoding="utf-8")
     (folder / "data" / "table.txt").chmod(0o600)
     umask = os.umask(0o077)
     try:
-        made, lines = build(place, at_once=2)
+        made, lines = build(workspace, at_once=2)
     finally:
         os.umask(umask)
     assert [line for line in lines if line.startswith("building")] == [
-        f"building the image mdbench-env-{TINY}:{made.identity[:12]} on {_reference(place)}",
+        f"building the image mdbench-env-{TINY}:{made.identity[:12]} on {_reference(workspace)}",
         f"building the image {made.tag}",
     ]
     assert run_in(made, "import mdbench.worker; print(mdbench.worker.__file__)") == (
@@ -464,16 +464,16 @@ def test_an_image_holds_the_method_and_is_built_once_by_two_at_once(
     listed = "from importlib.metadata import *; print(*(d.name for d in distributions()))"
     assert run_in(made, listed) == "numpy"
 
-    again, lines = build(place)
+    again, lines = build(workspace)
     assert again == made
     assert lines == []
-    assert made.identity == Images(place.home).identity(TINY, tiny(place).lock, ())
+    assert made.identity == Images(workspace.home).identity(TINY, tiny(workspace).lock, ())
     labels = _inspect(made.id)["Config"]["Labels"]
     assert labels["mdbench"] == "1"
     assert labels["mdbench.kind"] == "method"
     assert labels["mdbench.method"] == TINY
     assert labels["mdbench.identity"] == made.identity
-    assert labels["mdbench.base"] == made.base == Images(place.home).base().id
+    assert labels["mdbench.base"] == made.base == Images(workspace.home).base().id
     assert labels["mdbench.python"] == made.python
     environment = _inspect(f"mdbench-env-{TINY}:{made.identity[:12]}")
     assert environment["Config"]["Labels"]["mdbench.kind"] == "environment"
@@ -481,15 +481,17 @@ def test_an_image_holds_the_method_and_is_built_once_by_two_at_once(
 
 
 @pytest.mark.usefixtures("engine")
-def test_an_edited_adapter_keeps_its_environment(place: Workspace) -> None:
-    made, _ = build(place)
+def test_an_edited_adapter_keeps_its_environment(workspace: Workspace) -> None:
+    made, _ = build(workspace)
     code = f"import sys; sys.path.append('/mdbench/method/{TINY}'); import adapter"
     show = f"{code}; print(adapter.Adapter.version)"
     assert run_in(made, show) == "1"
-    before = (place.algorithms / TINY / "adapter.py").stat()
-    (place.algorithms / TINY / "adapter.py").write_text(ADAPTER.format(2), encoding="utf-8")
-    os.utime(place.algorithms / TINY / "adapter.py", ns=(before.st_atime_ns, before.st_mtime_ns))
-    edited, lines = build(place)
+    before = (workspace.algorithms / TINY / "adapter.py").stat()
+    (workspace.algorithms / TINY / "adapter.py").write_text(ADAPTER.format(2), encoding="utf-8")
+    os.utime(
+        workspace.algorithms / TINY / "adapter.py", ns=(before.st_atime_ns, before.st_mtime_ns)
+    )
+    edited, lines = build(workspace)
     assert lines == [f"building the image {edited.tag}"]
     assert edited.identity == made.identity
     assert edited.tag != made.tag
@@ -504,14 +506,14 @@ class Using(methods.Method):
 
 
 @pytest.mark.usefixtures("engine")
-def test_folders_that_a_method_uses_stand_beside_it(place: Workspace) -> None:
-    shared = place.algorithms / "shared" / "words"
+def test_folders_that_a_method_uses_are_next_to_it(workspace: Workspace) -> None:
+    shared = workspace.algorithms / "shared" / "words"
     (shared / "__pycache__").mkdir(parents=True)
     (shared / "__pycache__" / "old.pyc").touch()
     (shared / "common.py").write_text("x = 5\n", encoding="utf-8")
-    plain = tiny(place)
-    alone = Images(place.home).build(plain)
-    made = Images(place.home).build(Using(plain.folder, plain.spec, (shared,)))
+    plain = tiny(workspace)
+    alone = Images(workspace.home).build(plain)
+    made = Images(workspace.home).build(Using(plain.folder, plain.spec, (shared,)))
     assert made.identity == alone.identity
     assert made.tag != alone.tag
     listed = run_in(made, "import os; print(sorted(os.listdir('/mdbench/method')))")
@@ -523,8 +525,8 @@ def test_folders_that_a_method_uses_stand_beside_it(place: Workspace) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_no_setting_of_pip_is_in_an_image(place: Workspace) -> None:
-    made, _ = build(place)
+def test_no_setting_of_pip_is_in_an_image(workspace: Workspace) -> None:
+    made, _ = build(workspace)
     for tag in (made.tag, f"mdbench-env-{TINY}:{made.identity[:12]}"):
         told = docker_cli.docker(["history", "--no-trunc", tag], "") + json.dumps(_inspect(tag))
         assert "mirror.invalid" not in told
@@ -537,16 +539,16 @@ def test_no_setting_of_pip_is_in_an_image(place: Workspace) -> None:
 
 @pytest.mark.usefixtures("engine")
 def test_nothing_is_left_of_a_build_that_fails(
-    place: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (ROOT / "docker" / "environment.Dockerfile").read_text(encoding="utf-8")
     spoilt = text.replace("COPY wheels/ /wheels/\n", "COPY wheels/ /wheels/\nRUN echo oh; exit 7\n")
     assert spoilt != text
     (tmp_path / "environment.Dockerfile").write_text(spoilt, encoding="utf-8")
     monkeypatch.setattr(base_images, "_DOCKERFILES", tmp_path)
-    identity = Images(place.home).identity(TINY, tiny(place).lock, ())
+    identity = Images(workspace.home).identity(TINY, tiny(workspace).lock, ())
     with pytest.raises(UnavailableError, match=r"(?s)env-tiny.*docker reports:.*exit 7"):
-        build(place)
+        build(workspace)
     stage = f"--filter=label=mdbench.stage={identity}"
     assert docker_cli.docker(["ps", "--all", "--quiet", stage], "") == ""
     assert docker_cli.docker(["image", "ls", "--all", "--quiet", stage], "") == ""
@@ -554,59 +556,59 @@ def test_nothing_is_left_of_a_build_that_fails(
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_wheel_that_is_not_what_was_locked(place: Workspace, shelf: Path) -> None:
-    stock(place, shelf, "where = 'nowhere'\n")
+def test_a_wheel_that_is_not_what_was_locked(workspace: Workspace, shelf: Path) -> None:
+    stock(workspace, shelf, "where = 'nowhere'\n")
     (shelf / "numpy-9.9-py3-none-any.whl").write_bytes(b"another")
     with pytest.raises(UnavailableError, match=r"(?s)The wheels of tiny.*pip reports:.*HASHES"):
-        build(place)
+        build(workspace)
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_python_that_the_base_does_not_have(place: Workspace) -> None:
-    file = place.algorithms / TINY / "method.toml"
+def test_a_python_that_the_base_does_not_have(workspace: Workspace) -> None:
+    file = workspace.algorithms / TINY / "method.toml"
     file.write_text(f'{file.read_text(encoding="utf-8")}python = "==3.8.*"\n', encoding="utf-8")
     with pytest.raises(UnavailableError, match=r"tiny\d+ needs Python ==3.8.\*, but .* Python 3"):
-        build(place)
+        build(workspace)
 
 
 @pytest.mark.usefixtures("engine")
-def test_the_base_is_asked_once_and_a_torn_answer_again(place: Workspace) -> None:
-    first = Images(place.home).base()
+def test_the_base_is_asked_once_and_a_torn_answer_again(workspace: Workspace) -> None:
+    first = Images(workspace.home).base()
     here = docker_cli.docker(
         ["run", "--rm", "--network=none", "--entrypoint=python3", first.id, "--version"], ""
     )
     assert here.split()[1] == first.python
     assert first.markers["python_full_version"] == first.python
     assert first.platforms[-1].startswith("linux_")
-    (file,) = (place.home / "images").glob("*.json")
+    (file,) = (workspace.home / "images").glob("*.json")
     file.write_text(file.read_text(encoding="utf-8").replace(first.python, "3.5.0"), "utf-8")
-    assert Images(place.home).base().python == "3.5.0"
+    assert Images(workspace.home).base().python == "3.5.0"
     file.write_text("{", encoding="utf-8")
-    assert Images(place.home).base() == first
+    assert Images(workspace.home).base() == first
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_base_that_does_not_exist(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_base_that_does_not_exist(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MDBENCH_BASE_IMAGE", "localhost:1/none")
-    assert not Images(place.home).has_local_base()
+    assert not Images(workspace.home).has_local_base()
     with pytest.raises(UnavailableError, match=r"(?s)No image registry.*localhost:1/none.*base-im"):
-        Images(place.home).base()
+        Images(workspace.home).base()
 
 
 @pytest.mark.usefixtures("engine")
 def test_the_other_builder_makes_the_same(
-    place: Workspace, shelf: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stock(place, shelf, "where = 'by BuildKit'\n")
+    stock(workspace, shelf, "where = 'by BuildKit'\n")
     docker = next((each for each in _clients() if _takes_buildkit(each)), None)
     if docker is None:
         pytest.skip("no Docker client here speaks BuildKit: install docker-buildx")
-    folder = place.home / "bin"
+    folder = workspace.home / "bin"
     folder.mkdir(parents=True)
     (folder / "docker").symlink_to(docker)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("DOCKER_BUILDKIT", "1")
-    made, lines = build(place)
+    made, lines = build(workspace)
     assert any(line.startswith("#") for line in lines), lines
     assert run_in(made, "import numpy; print(numpy.where)") == "by BuildKit"
     assert _inspect(made.id)["Config"]["Labels"]["mdbench.identity"] == made.identity
@@ -648,17 +650,17 @@ def base_with_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.mark.usefixtures("engine", "base_with_packages")
 def test_system_packages_are_installed_and_the_authority_is_not_left(
-    place: Workspace, tmp_path: Path
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     authority = tmp_path / "ca.pem"
     authority.write_text(f"# {SECRET}\n", encoding="utf-8")
     with (tmp_path / "pip.conf").open("a", encoding="utf-8") as file:
         file.write(f"cert = {authority}\n")
-    toml = place.algorithms / TINY / "method.toml"
+    toml = workspace.algorithms / TINY / "method.toml"
     toml.write_text(
         f'{toml.read_text(encoding="utf-8")}system_packages = ["tinysystem"]\n', encoding="utf-8"
     )
-    made, _ = build(place)
+    made, _ = build(workspace)
     assert run_in(made, "print(open('/etc/mdbench-tiny').read())") == "installed"
     status = run_in(made, "print(open('/var/lib/dpkg/status').read())")
     assert "Package: tinysystem\nStatus: install ok installed" in status
@@ -671,13 +673,13 @@ def test_system_packages_are_installed_and_the_authority_is_not_left(
 
 
 @pytest.mark.usefixtures("engine")
-def test_what_no_index_has_is_fetched_into_the_image(place: Workspace, tmp_path: Path) -> None:
+def test_what_no_index_has_is_fetched_into_the_image(workspace: Workspace, tmp_path: Path) -> None:
     authority = tmp_path / "ca.pem"
     authority.write_text(f"# {SECRET}\n", encoding="utf-8")
     with (tmp_path / "pip.conf").open("a", encoding="utf-8") as file:
         file.write(f"cert = {authority}\n")
-    without, _ = build(place)
-    toml = place.algorithms / TINY / "method.toml"
+    without, _ = build(workspace)
+    toml = workspace.algorithms / TINY / "method.toml"
     toml.write_text(f'{toml.read_text(encoding="utf-8")}fetch = "fetch_it.py"\n', encoding="utf-8")
     (toml.parent / "fetch_it.py").write_text(
         "import numpy, os, pathlib, sys\n"
@@ -687,7 +689,7 @@ def test_what_no_index_has_is_fetched_into_the_image(place: Workspace, tmp_path:
         "pathlib.Path('/tmp/left').write_text(authority)\n",
         encoding="utf-8",
     )
-    made, _ = build(place)
+    made, _ = build(workspace)
     found = run_in(made, "print(open('/opt/env/fetched/it').read())")
     assert found == f"{len(SECRET) + 3}here"
     assert made.identity != without.identity
@@ -697,15 +699,15 @@ def test_what_no_index_has_is_fetched_into_the_image(place: Workspace, tmp_path:
     assert SECRET not in told + json.dumps(_inspect(made.tag))
     (toml.parent / "fetch_it.py").write_text("import sys; sys.exit('no server')", encoding="utf-8")
     with pytest.raises(UnavailableError, match="no server"):
-        build(place)
+        build(workspace)
 
 
 @pytest.mark.usefixtures("engine")
 def test_remove_all_spares_the_base_and_what_is_not_ours(
-    place: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine's other images of ours are others' work: it is shown this method's only."""
-    made, _ = build(place)
+    made, _ = build(workspace)
     environment = f"mdbench-env-{TINY}:{made.identity[:12]}"
     docker_cli.docker(["tag", made.tag, OWN], "")
     really = docker_cli.docker
@@ -717,17 +719,17 @@ def test_remove_all_spares_the_base_and_what_is_not_ours(
 
     monkeypatch.setattr(docker_cli, "docker", only_mine)
     try:
-        assert {made.tag, environment} <= set(Images(place.home).remove_all())
+        assert {made.tag, environment} <= set(Images(workspace.home).remove_all())
         assert docker_cli.image(made.tag) is None
         assert docker_cli.image(environment) is None
         assert docker_cli.image(OWN) is not None
-        assert Images(place.home).has_local_base()
+        assert Images(workspace.home).has_local_base()
     finally:
         docker_cli.docker(["image", "rm", OWN], "")
 
 
-def _reference(place: Workspace) -> str:
-    return Images(place.home).base().reference
+def _reference(workspace: Workspace) -> str:
+    return Images(workspace.home).base().reference
 
 
 def _inspect(reference: str) -> dict[str, Any]:

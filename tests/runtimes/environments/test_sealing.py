@@ -82,7 +82,7 @@ def remove(site: Path) -> None:
         (remove, "other.py is missing"),
     ],
 )
-def test_what_was_changed_is_made_anew(made: Path, deed: object, words: str) -> None:
+def test_what_was_changed_is_made_again(made: Path, deed: object, words: str) -> None:
     site = made / "lib" / "site-packages"
     site.chmod(0o755)
     assert callable(deed)

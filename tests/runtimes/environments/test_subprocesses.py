@@ -12,7 +12,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT, add_method, is_running, wait_until, workspace
+from harness import ROOT, add_method, is_running, make_workspace, wait_until
 
 from mdbench import methods
 from mdbench.errors import UnavailableError
@@ -130,9 +130,9 @@ def test_who_waits_for_another_process_can_be_stopped(tmp_path: Path) -> None:
 def test_an_image_build_that_is_stopped_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "zero")
-    (place.algorithms / "zero" / "requirements.lock").write_text(
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "zero")
+    (workspace.algorithms / "zero" / "requirements.lock").write_text(
         "numpy==2.0.0 \\\n    --hash=sha256:12\n", encoding="utf-8"
     )
     build = SLEEPER.format(pids=tmp_path / "pids").partition("\n")[2]
@@ -150,7 +150,7 @@ def test_an_image_build_that_is_stopped_leaves_nothing(
     monkeypatch.setattr(base_images, "download", lambda *_: None)
     programs, said = SubprocessRegistry(), list[str]()
     images = Images(tmp_path / "home", said.append)
-    method = methods.find("zero", place.algorithms)
+    method = methods.find("zero", workspace.algorithms)
     thread, ends = run_apart(lambda: images.build(method), programs)
     children = pids(tmp_path / "pids")
     assert [one.name for one in tmp_path.glob(f"{PREFIX}*")]
@@ -177,9 +177,9 @@ sys.exit(main({line!r}))
 def test_a_command_that_is_stopped_while_an_environment_is_made(
     tmp_path: Path, number: int, verb: str
 ) -> None:
-    place = workspace(tmp_path)
-    add_method(place, "zero")
-    (place.algorithms / "zero" / "requirements.lock").write_text(
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "zero")
+    (workspace.algorithms / "zero" / "requirements.lock").write_text(
         "numpy==2.0.0 \\\n    --hash=sha256:12\n", encoding="utf-8"
     )
     uv = program(tmp_path / "uv", SLEEPER.format(pids=tmp_path / "pids"))
@@ -193,8 +193,8 @@ def test_a_command_that_is_stopped_while_an_environment_is_made(
         [sys.executable, "-c", script],
         cwd=tmp_path,
         env={
-            "MDBENCH_ROOT": str(place.root),
-            "MDBENCH_HOME": str(place.home),
+            "MDBENCH_ROOT": str(workspace.root),
+            "MDBENCH_HOME": str(workspace.home),
             "PYTHONPATH": str(ROOT),
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
@@ -225,7 +225,9 @@ def test_a_sign_of_life_is_given_while_nothing_is_said() -> None:
     assert all(line.startswith("making it, ") and line.endswith(" s so far") for line in lines[1:])
 
 
-def test_an_environment_says_how_it_fills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_states_how_it_fills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mdbench.runtimes.environments.subprocesses.SILENCE", 0.05)
     lock = tmp_path / "a.lock"
     lock.write_text(
@@ -265,7 +267,7 @@ sys.exit(bootstrap.main([".venv", "a.lock", "key"]))
 """
 
 
-def test_the_set_up_is_heard_of_and_can_be_stopped(tmp_path: Path) -> None:
+def test_the_set_up_is_reported_and_can_be_stopped(tmp_path: Path) -> None:
     (tmp_path / "a.lock").write_text("uv==1\nnumpy==2\n", encoding="utf-8")
     script = SET_UP.format(
         scripts=str(ROOT / "scripts"),

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from house import ROOT
+from harness import ROOT
 
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.environments.subprocesses import UvSettings
@@ -52,18 +52,18 @@ def test_an_environment_is_made_once(made: Maker) -> None:
     assert made.count == 1
 
 
-def test_another_key_makes_it_anew(made: Maker) -> None:
+def test_another_key_makes_it_again(made: Maker) -> None:
     build_once(made.prefix, "other", made, print)
     assert made.count == 2
 
 
-def test_an_interpreter_that_has_gone_makes_it_anew(made: Maker) -> None:
+def test_an_interpreter_that_has_gone_makes_it_again(made: Maker) -> None:
     (made.prefix.parent / "python").unlink()
     build_once(made.prefix, "key", made, print)
     assert made.count == 2
 
 
-def test_what_was_interrupted_is_made_anew(made: Maker) -> None:
+def test_what_was_interrupted_is_made_again(made: Maker) -> None:
     def interrupted() -> None:
         (made.prefix / "half").mkdir()
         raise KeyboardInterrupt
@@ -156,7 +156,7 @@ def fake_uv(folder: Path, script: str) -> Path:
     return program
 
 
-def test_uv_is_told_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uv_is_given_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VIRTUAL_ENV", "/other")
     program = fake_uv(tmp_path, 'echo "$* $UV_INDEX ${VIRTUAL_ENV-none}"')
     settings = UvSettings({"UV_INDEX": "https://u:p@a.example"}, ("--no-index",))
@@ -175,7 +175,7 @@ def test_uv_is_told_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ]
 
 
-def test_a_failure_of_uv_is_told_with_its_last_lines(tmp_path: Path) -> None:
+def test_a_failure_of_uv_is_reported_with_its_last_lines(tmp_path: Path) -> None:
     script = "seq 100; echo 'error: https://me:secret@a.example refused' >&2; exit 2"
     with pytest.raises(UnavailableError) as caught:
         run_uv(

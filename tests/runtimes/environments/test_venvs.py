@@ -280,7 +280,7 @@ def make_source(shop: Shop, places: list[str], *, hungry: bool = False, imports:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_build_happens_where_it_is_allowed_and_in_a_room(shop: Shop) -> None:
+def test_a_build_happens_where_it_is_allowed_and_in_a_sandbox(shop: Shop) -> None:
     if trouble := bubblewrap.why_unavailable():
         pytest.skip(f"no bubblewrap: {trouble}")
     mine = shop.root / "mine"
@@ -303,7 +303,7 @@ def with_source(shop: Shop, *, hungry: bool = False, imports: str = "") -> None:
     shop.write_lock(f"{numpy}found==1.0 --hash=sha256:{sha256}\n")
 
 
-def test_what_a_package_does_not_say_stands_beside_the_lock(shop: Shop) -> None:
+def test_what_a_package_does_not_declare_is_in_a_file_next_to_the_lock(shop: Shop) -> None:
     with_source(shop, imports="import numpy\nassert numpy.pi == 3\n")
     beside = shop.lock.parent
     with pytest.raises(UnavailableError, match="numpy"):

@@ -39,7 +39,7 @@ def solved(x: Array, y: Array, times: Array, **changes: Any) -> tuple[Array, Arr
     )
 
 
-def test_stokes_modes_decay_as_their_closed_form_says() -> None:
+def test_stokes_modes_decay_as_their_closed_form_states() -> None:
     """Of the even ones k tanh(k/2) = -m tan(m/2), of the odd ones k coth(k/2) = m cot(m/2)."""
     found = StokesModes(PERIOD, 3, 20)
     np.testing.assert_allclose(found.rates[0, :6], (np.pi * np.arange(1, 7)) ** 2, rtol=1e-9)
@@ -86,7 +86,7 @@ def test_vortices_have_no_divergence_and_rest_at_the_walls() -> None:
         np.testing.assert_allclose(vortices(at_wall), 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("density", [1.0, 2.0])
+@pytest.mark.parametrize("density", [pytest.param(1.0, marks=pytest.mark.nightly), 2.0])
 def test_the_flow_has_the_balance_of_its_equations_at_every_node(density: float) -> None:
     """The pressure is that of the momentum along x; that along y knows nothing of it."""
     times = 0.02 * np.arange(20.0, 28.0)

@@ -1,4 +1,4 @@
-"""How near a predicted equation is to the true one.
+"""The comparison of SRBench: symbolic solutions and edit distances of trees.
 
 Everything that SymPy does for it is done in a child process with a limit on time and memory,
 and no question is put twice.
@@ -103,7 +103,7 @@ def normalized_edit_distance(
     Raises
     ------
     EquationError
-        If the truth cannot be read, or SymPy cannot bring it into its canonical form.
+        If the truth cannot be read, or SymPy cannot find its canonical form.
 
     References
     ----------
@@ -151,7 +151,7 @@ def symbolic_solution(
     ----------
     truth, prediction
         Right-hand sides; None and a text that cannot be read are no solution, and of one that is
-        too large for SymPy, or for which it needs too much time or memory, nobody knows.
+        too large for SymPy, or for which it needs too much time or memory, it is not known.
     domain
         For each variable the keys ``distribution`` (``uniform``, ``log-uniform`` or
         ``uniform-integer``), ``low``, ``high`` and ``sign`` (``positive``, ``negative``,
@@ -197,7 +197,7 @@ def srbench_solution(
         As for `normalized_edit_distance`.
     r2
         On the test data; a prediction whose R2 is not above 0.5 is no solution.  None if
-        nobody knows.
+        it is not known.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def srbench_solution(
 def complexities(
     text: str, variables: Collection[str], *, seconds: int = MAX_SECONDS
 ) -> tuple[int, int]:
-    """Count the nodes of an equation as it stands, and of what SymPy simplifies it to.
+    """Count the nodes of an equation as written, and of what SymPy simplifies it to.
 
     The first is `Equation.complexity`.
 
@@ -286,5 +286,5 @@ def _answer(question: str, seconds: int) -> dict[str, Any]:
 
 
 _ASIDE = frozenset({"srbench", "complexities"})
-"""What a second process is asked, so that it can be worked out beside the rest."""
+"""Questions for a second process, so that they are answered in parallel with the rest."""
 _children = tuple(LimitedProcess(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES) for _ in range(2))

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from house import calls
+from harness import calls
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mdbench.errors import EquationError
 from mdbench.expressions import grammar, parse
-from mdbench.expressions.linear import linear
+from mdbench.expressions.equation import linear
 from mdbench.expressions.tree import value
 
 NAMES = ("u0", "u1", "u2")
@@ -159,7 +159,7 @@ def test_leaves_the_rest_to_sympy(text: str) -> None:
     assert linear_complexity(text, NAMES) is None
 
 
-def test_names_are_checked_anew_for_other_variables() -> None:
+def test_names_are_checked_again_for_other_variables() -> None:
     assert parse("1.5*u0 + 2.5*u1", ["u0", "u1"]).complexity == 7
     with pytest.raises(EquationError, match="u1"):
         parse("1.5*u0 + 2.5*u1", ["u0"])

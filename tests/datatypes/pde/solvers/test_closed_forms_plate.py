@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mdbench.data.derivatives import accurate_derivative
+from mdbench.datatypes.pde.solvers.closed_forms import Modes, heated_plate
 from mdbench.datatypes.pde.solvers.elements import heated_slab
-from mdbench.datatypes.pde.solvers.plate import Modes, heated_plate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,13 +1,18 @@
-"""How many nodes have to be changed to make one tree of another."""
+"""The edit distance of two labelled trees: how many nodes one has to change."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from mdbench.expressions.atoms import constants_of, skeleton_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from mdbench.expressions.atoms import Atom, Exponent, Monomial, Sum
 
 
 @dataclass(frozen=True)
@@ -112,3 +117,68 @@ def _subtrees(
                 left = min(left, before[first_b[column] - start_b] + known[column])
             row.append(left)
         rows.append(row)
+
+
+_CONSTANT = "constant"
+
+
+def tree_of_sums(sums: list[Sum]) -> Tree:
+    """Write a system as one labelled tree in postorder; all constants are alike.
+
+    Terms stand in a fixed order, and each has its coefficient, 1 too: a fitted number is never 1,
+    and that is no difference in structure.
+    """
+    labels: list[str] = []
+    children: list[int] = []
+    for each in sums:
+        terms = sorted(each.items(), key=lambda term: (skeleton_of(term[0]), constants_of(term[0])))
+        _write_sum(tuple(terms), labels, children)
+    if len(sums) > 1:
+        labels.append("system")
+        children.append(len(sums))
+    return Tree(tuple(labels), tuple(children))
+
+
+def _write_sum(
+    terms: tuple[tuple[Monomial, Fraction], ...], labels: list[str], children: list[int]
+) -> None:
+    for monomial, _ in terms:
+        _write(_CONSTANT, 0, labels, children)
+        factors = 1
+        for atom, power in monomial:
+            _write_power(atom, power, labels, children)
+            factors += 1
+        if factors > 1:
+            _write("Mul", factors, labels, children)
+    if not terms:
+        _write(_CONSTANT, 0, labels, children)
+    elif len(terms) > 1:
+        _write("Add", len(terms), labels, children)
+
+
+def _write_power(atom: Atom, power: Exponent, labels: list[str], children: list[int]) -> None:
+    if atom.kind == "variable":
+        _write(atom.text, 0, labels, children)
+    elif atom.kind == "exp" and atom.inner:
+        # The power of an exp is the coefficient of its argument.
+        _write_sum(tuple((monomial, c * power) for monomial, c in atom.inner), labels, children)
+        _write("exp", 1, labels, children)
+        return
+    else:
+        terms = atom.inner
+        if atom.kind == "wave" and atom.text.startswith("sin") and atom.constants[-1]:
+            terms = (*terms, ((), Fraction(atom.constants[-1])))
+        _write_sum(terms, labels, children)
+        if atom.kind != "sum":
+            name = atom.text.partition("(")[0]
+            _write(name, 1, labels, children)
+    if power != 1:
+        # Whole powers differ: u0**2 is not u0**3.
+        whole = power.denominator == 1
+        _write(str(power) if whole else _CONSTANT, 0, labels, children)
+        _write("Pow", 2, labels, children)
+
+
+def _write(label: str, count: int, labels: list[str], children: list[int]) -> None:
+    labels.append(label)
+    children.append(count)

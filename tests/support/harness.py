@@ -12,6 +12,7 @@ import sys
 import time
 import tomllib
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -20,13 +21,15 @@ from mdbench.backends.local import LocalBackend
 from mdbench.methods import SHARED
 from mdbench.runs import execute as _execute
 from mdbench.runs.exchange import JobExchange
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
 from mdbench.runtimes import venv
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pytest
 
@@ -125,10 +128,12 @@ def copy_of_clone(root: Path) -> Path:
     return root
 
 
-def at_work_in(place: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_on_command_line(
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Have the command line find a workspace and run its methods here, from a folder."""
     for name, value in (
-        *(("MDBENCH_ROOT", place.root), ("MDBENCH_HOME", place.home), ("COLUMNS", 120)),
+        *(("MDBENCH_ROOT", workspace.root), ("MDBENCH_HOME", workspace.home), ("COLUMNS", 120)),
         ("MDBENCH_RUNTIME", "venv"),
     ):
         monkeypatch.setenv(name, str(value))
@@ -136,7 +141,7 @@ def at_work_in(place: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(folder)
 
 
-def workspace(tmp_path: Path, home: Path | None = None) -> Workspace:
+def make_workspace(tmp_path: Path, home: Path | None = None) -> Workspace:
     """Make a workspace with the project's systems and no methods."""
     root = tmp_path / "root"
     (root / "algorithms").mkdir(parents=True)
@@ -145,10 +150,10 @@ def workspace(tmp_path: Path, home: Path | None = None) -> Workspace:
 
 
 def add_method(
-    place: Workspace, name: str, adapter: str = ZERO, *, tuning: str = "none", more: str = ""
+    workspace: Workspace, name: str, adapter: str = ZERO, *, tuning: str = "none", more: str = ""
 ) -> Path:
     """Add a method whose adapter is the given text."""
-    folder = place.algorithms / name
+    folder = workspace.algorithms / name
     folder.mkdir()
     toml = METHOD.format(name=name, tuning=tuning, more=dedent(more))
     (folder / "method.toml").write_text(toml, encoding="utf-8")
@@ -156,6 +161,39 @@ def add_method(
     (folder / "requirements.in").write_text("# nothing\n", encoding="utf-8")
     (folder / "requirements.lock").write_text("# nothing\n", encoding="utf-8")
     return folder
+
+
+_CASES = """
+TEXTS = {texts!r}
+
+class Adapter:
+    def __new__(cls, *, seed, threads):
+        names = {{"__name__": "adapter"}}
+        exec(TEXTS[seed], names)
+        return names["Adapter"](seed=seed, threads=threads)
+"""
+
+
+def one_worker(workspace: Workspace, texts: Sequence[str], **changes: Any) -> list[Record]:
+    """Run the adapters of many cases in jobs of one worker; return the record of each.
+
+    The seed of a job is the place of its text.  What a text does to the worker's modules ends with
+    its job, as each is a process of its own.
+    """
+    add_method(workspace, "cases", _CASES.format(texts=list(texts)))
+    options = RunOptions(
+        ("cases",),
+        "ode",
+        ("rc-circuit",),
+        seeds=tuple(range(len(texts))),
+        result_dir=workspace.root / "results",
+        n_jobs=1,
+        timeout_s=100.0,
+    )
+    plan = make_plan(replace(options, **changes), workspace)
+    records = execute(plan, HereRuntime(), Quiet()).records
+    assert not children()
+    return sorted(records, key=lambda record: record.seed)
 
 
 def known(value: _Known | None) -> _Known:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.datatypes.base import Candidate, DataType, ScoredCandidate
-from mdbench.metrics.selection import best_by_complexity, fitness
+from mdbench.metrics.spec import best_by_complexity, fitness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

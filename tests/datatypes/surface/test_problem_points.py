@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mdbench.datatypes.surface.datasets import ENDINGS, read_points
+from mdbench.datatypes.surface.problem import ENDINGS, read_points
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:

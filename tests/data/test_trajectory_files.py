@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdbench.data.array_files import read_npz, write_npz
-from mdbench.data.trajectory import Trajectory
+from mdbench.data.trajectory import Trajectory, read_npz, write_npz
 from mdbench.errors import DataError
 
 N = 20

@@ -11,8 +11,8 @@ import pytest
 from scipy.io import netcdf_file, savemat
 from scipy.sparse import csc_array
 
-from mdbench.data.array_files import read_field_file, refuse_tables, write_field
 from mdbench.data.field import Field
+from mdbench.data.field_files import read_field_file, refuse_tables, write_field
 from mdbench.errors import DataError, UnavailableError
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def test_truncated_files_are_refused(tmp_path: Path) -> None:
             read_field_file(path)
 
 
-def test_without_h5py_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_h5py_it_states_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "new.nc"
     with h5py.File(path, "w") as file:
         file["x"] = X

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from mdbench.expressions.srbench.tree_edit_distance import Tree, edit_distance
+from mdbench.expressions.tree_edit_distance import Tree, edit_distance
 
 Nested = tuple[str, tuple["Nested", ...]]
 """A label and the children."""

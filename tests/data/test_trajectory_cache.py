@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 
 import mdbench
-from mdbench.data.array_files import read_npz
-from mdbench.data.cache import load_or_make, write_whole
-from mdbench.data.trajectory import Trajectory
+from mdbench.data.trajectory import Trajectory, load_or_make, read_npz
 from mdbench.errors import DataError
+from mdbench.workspace import write_whole
 
 
 def make(value: float = 1.0, n: int = 40) -> Trajectory:
@@ -64,7 +63,7 @@ def test_a_process_killed_in_mid_write_leaves_nothing_that_is_read(tmp_path: Pat
 import os, signal
 from pathlib import Path
 from typing import IO
-from mdbench.data.cache import write_whole
+from mdbench.workspace import write_whole
 def write(file):
     file.write(b"PK half of an archive")
     file.flush()

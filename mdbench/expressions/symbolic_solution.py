@@ -29,12 +29,12 @@ _MOST_DIGITS = 6_000
 _AGREEING = mpmath.mpf(10) ** -100
 _POINTS = 24
 _DRAWS = 2_000
-"""How many points are tried until the truth is defined at enough of them."""
+"""Number of points that are tried until the truth is defined at enough of them."""
 _FAR = 3.0
 """Points beyond the domain are larger or smaller by this factor."""
 _FAR_POINTS = 8
 _FAR_DRAWS = 200
-"""How many are tried where one side of a branch has no point."""
+"""Number of points that are tried where one side of a branch has none."""
 _MOST_BRANCHES = 8
 _BRANCHED = (sympy.Abs, sympy.Max, sympy.Min, sympy.sign)
 
@@ -111,7 +111,7 @@ def equal_up_to_a_constant(
                      for point in points]  # fmt: skip
             sizes = [abs(value) for pair in pairs for value in pair if value]
             least = min(sizes, default=mpmath.mpf(1))
-            # Nothing is small beside what is large elsewhere, or has cancelled.
+            # Nothing is small compared with what is large elsewhere, or has cancelled.
             needed = _DIGITS + 2 * int(mpmath.log10(max(scale.largest, *sizes) / least))
             if digits >= needed:
                 return _relation(pairs, least)

@@ -10,7 +10,7 @@ import pytest
 
 from mdbench.data.field import Field, FieldColumns
 from mdbench.data.noise import add_noise
-from mdbench.datatypes.pde.tasks import WeakWindows, smoothed_field
+from mdbench.datatypes.pde.weak_form import WeakWindows, smoothed_field
 from mdbench.expressions import parse
 
 if TYPE_CHECKING:

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import sympy
-from house import ROOT, is_running, known
+from harness import ROOT, is_running, known
 from sweeps import sampled
 
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
-from mdbench.expressions import equation, parse
-from mdbench.expressions.srbench import compare as comparison
-from mdbench.expressions.srbench.compare import (
+from mdbench.expressions import equation, parse, srbench
+from mdbench.expressions.srbench import (
     POSITIVE,
     complexities,
     normalized_edit_distance,
@@ -43,11 +42,11 @@ def any_sign(*names: str) -> dict[str, dict[str, Any]]:
 def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[LimitedProcess]:
     """Give a child that has been asked nothing, and forget what others were asked."""
     fresh = LimitedProcess(equation.SYMPY_WORKER, 60, equation.MAX_BYTES)
-    monkeypatch.setattr(comparison, "_children", (fresh, fresh))
-    comparison._answer.cache_clear()
+    monkeypatch.setattr(srbench, "_children", (fresh, fresh))
+    srbench._answer.cache_clear()
     yield fresh
     fresh.end()
-    comparison._answer.cache_clear()
+    srbench._answer.cache_clear()
 
 
 Nested = tuple[str, tuple["Nested", ...]]
@@ -118,10 +117,10 @@ def test_edits_counted_by_hand(truth: str, prediction: str, edits: int, nodes: i
     assert found.reason == ""
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", sampled(range(12)))
 def test_distances_are_those_of_the_papers_steps_and_the_recursive_definition(seed: int) -> None:
     generator = random.Random(seed)
-    for _ in range(12):
+    for _ in range(6):
         truth, prediction = (drawn(generator, 3) for _ in range(2))
         one, other = published_tree(truth), published_tree(prediction)
         expected = min(1.0, brute((one,), (other,)) / size((one,)))
@@ -311,7 +310,7 @@ def test_a_truth_that_is_defined_nowhere_cannot_be_judged() -> None:
     assert (found.solved, "is defined at 0 of" in found.reason) == (None, True)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+@pytest.mark.parametrize("problem", sampled(PROBLEMS, 1), ids=lambda problem: problem.name)
 def test_every_law_solves_itself_and_no_disturbed_one_does(problem: Any) -> None:
     law, domain = problem.law, problem.domain
     assert symbolic_solution(law, law, domain).solved
