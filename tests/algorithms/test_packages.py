@@ -59,7 +59,7 @@ _TEXTS = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=_TEXTS)
 def test_an_equation_means_what_its_text_states(written: Any, text: str) -> None:
     equation = written.in_names(text, {"x0": "v0", "x1": "v1"})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.data.derivatives import (
@@ -28,7 +28,6 @@ def times(steps: list[float], start: float = 0.0) -> Array:
     return start + np.concatenate([[0.0], np.cumsum(steps)])
 
 
-@settings(deadline=None)
 @given(steps=STEPS, a=st.floats(-3, 3), b=st.floats(-3, 3), c=st.floats(-3, 3))
 def test_quadratics_are_exact_on_any_times(
     steps: list[float], a: float, b: float, c: float
@@ -40,7 +39,6 @@ def test_quadratics_are_exact_on_any_times(
         np.testing.assert_allclose(time_derivative(t, u), exact, rtol=0, atol=tolerance)
 
 
-@settings(deadline=None)
 @given(steps=STEPS, seed=st.integers(0, 1000), d=st.integers(1, 3))
 def test_three_point_stencils_are_unique_so_numpy_has_the_same(
     steps: list[float], seed: int, d: int
@@ -75,7 +73,6 @@ def test_dates_as_times_lose_no_more_than_their_own_rounding() -> None:
     np.testing.assert_allclose(time_derivative(t, (t - t[0])[:, None] ** 2)[:, 0], 2 * (t - t[0]))
 
 
-@settings(deadline=None)
 @given(n=st.integers(3, 30), k=st.integers(0, 29))
 def test_a_sample_moves_only_its_neighbours_derivatives(n: int, k: int) -> None:
     t = np.linspace(0.0, 1.0, n)

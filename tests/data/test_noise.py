@@ -6,7 +6,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise, add_published_noise
@@ -33,7 +33,6 @@ def test_the_ratio_of_published_noise_is_right_too() -> None:
         assert 10 * np.log10(np.sum(u**2) / np.sum(noise**2)) == pytest.approx(snr_db, abs=0.15)
 
 
-@settings(deadline=None)
 @given(
     name=st.text(max_size=10),
     snr_db=st.floats(-10, 60),
@@ -75,7 +74,6 @@ def test_writing_a_name_or_ratio_differently_changes_nothing() -> None:
     np.testing.assert_array_equal(first, other)
 
 
-@settings(deadline=None)
 @given(n=st.integers(1, 49))
 def test_later_samples_do_not_change_the_noise_of_earlier_ones(n: int) -> None:
     longer = add_noise(U, name="a", snr_db=20.0, seed=0)

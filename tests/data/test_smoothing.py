@@ -105,7 +105,7 @@ def test_the_smoothness_is_the_likeliest() -> None:
     assert np.std(expected - y) > 0.02
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     n=st.integers(FEWEST_SAMPLES, 60),
     scale=st.floats(1e-6, 1e6),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.data.trajectory import MIN_SAMPLES, split_as_published, split_chronologically
 
 
-@settings(deadline=None)
 @given(n=st.integers(MIN_SAMPLES, 10_000))
 def test_the_split_chronologically_cover_all_samples_once_and_in_order(n: int) -> None:
     samples = np.arange(n)
@@ -30,7 +29,6 @@ def test_no_shorter_series_has_three_samples_in_every_split() -> None:
     assert fewest(MIN_SAMPLES - 1) == 2
 
 
-@settings(deadline=None)
 @given(n=st.integers(MIN_SAMPLES, 10_000))
 def test_the_published_splits_are_those_of_the_published_code(n: int) -> None:
     samples = list(range(n))

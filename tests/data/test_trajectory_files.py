@@ -38,7 +38,7 @@ def changed(key: str, place: Any, value: float) -> dict[str, Any]:
     return {key: array}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(n=st.integers(15, 40), d=st.integers(1, 4), fortran=st.booleans(), seed=st.integers(0, 99))
 def test_round_trip(
     tmp_path_factory: pytest.TempPathFactory, n: int, d: int, fortran: bool, seed: int

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from mdbench.errors import EquationError
@@ -63,20 +63,17 @@ def by_python(text: str) -> np.ndarray:
 
 
 @given(TREES)
-@settings(deadline=None)
 def test_evaluates_like_numpy(text: str) -> None:
     equation = parsed(text)
     np.testing.assert_allclose(equation.evaluate(COLUMNS), by_python(text), rtol=1e-12)
 
 
 @given(TREES)
-@settings(deadline=None)
 def test_complexity_is_that_of_sympy(text: str) -> None:
     assert parsed(text).complexity == by_sympy(text)
 
 
 @given(TREES)
-@settings(deadline=None)
 def test_makes_the_expression_that_sympy_makes(text: str) -> None:
     assert parsed(text).to_sympy() == sympy.sympify(text)
 

@@ -71,7 +71,7 @@ def joined(terms: list[tuple[str, str]]) -> str:
 @example([(" + ", "1.2*1"), (" + ", "3.4*u0**1"), (" + ", "5.6*sin(u0)")])
 @example([(" + ", "1*u0"), (" - ", "-1*u1")])
 @example([(" + ", "2.0"), (" + ", "3*u0**2*u0")])
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_an_answer_is_that_of_sympy(terms: list[tuple[str, str]]) -> None:
     text = joined(terms)
     assert linear_complexity(text, NAMES) in (None, by_sympy(text))
@@ -79,7 +79,7 @@ def test_an_answer_is_that_of_sympy(terms: list[tuple[str, str]]) -> None:
 
 @given(TERMS, st.integers(-200, 200))
 @example([(" + ", "1e-300*u0*u1"), (" - ", "u0*u1*u2")], 200)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_values_are_to_the_bit_those_of_the_tree(terms: list[tuple[str, str]], scale: int) -> None:
     text = joined(terms)
     if linear(text, NAMES) is None:
@@ -92,7 +92,6 @@ def test_values_are_to_the_bit_those_of_the_tree(terms: list[tuple[str, str]], s
 
 
 @given(st.lists(st.tuples(st.floats(1e-9, 1e6), st.booleans()), min_size=10, max_size=10))
-@settings(deadline=None)
 def test_the_usual_candidates_have_an_answer(coefficients: list[tuple[float, bool]]) -> None:
     library = [
         "1",
@@ -117,7 +116,6 @@ def test_the_usual_candidates_have_an_answer(coefficients: list[tuple[float, boo
 
 
 @given(TERMS, st.sampled_from([" + ", " - ", "*", "**", "/"]), FOREIGN)
-@settings(deadline=None)
 def test_no_other_form_is_taken_for_this_one(
     terms: list[tuple[str, str]], operator: str, foreign: str
 ) -> None:
@@ -130,7 +128,7 @@ def test_no_other_form_is_taken_for_this_one(
 @given(TERMS | st.text("u0123 .eE+-*^()sin", max_size=20).map(lambda text: [("   ", text)]))
 @example([(" + ", "2*"), (" + ", "u0")])
 @example([(" + ", "u0"), (" + ", "")])
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_text_with_an_answer_is_within_the_grammar(terms: list[tuple[str, str]]) -> None:
     text = joined(terms)
     if linear_complexity(text, NAMES) is not None:

@@ -98,7 +98,7 @@ def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.recursive(leaves, larger, max_leaves=7))
 def test_it_means_what_was_given(text: str) -> None:
     try:

@@ -48,7 +48,7 @@ def test_wilcoxon_of_many_pairs_is_scipys_approximation() -> None:
 values = st.sampled_from([-math.inf, -2.0, -1.0, -1.0, 0.0, 1.0, 2.0, 3.0, math.inf])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(values, min_size=1, max_size=10))
 def test_wilcoxon_with_ties_and_failures_is_what_brute_force_counts(d: list[float]) -> None:
     # Pratt: ranks among all, zeros included; then every way of giving signs to the others.

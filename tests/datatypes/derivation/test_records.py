@@ -459,7 +459,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@within(max_examples=150, deadline=None, derandomize=True)
+@within(max_examples=150)
 @given(EXPRESSIONS)
 def test_what_is_written_is_read_back(expr: Any) -> None:
     if is_readable(expr):
@@ -487,7 +487,7 @@ def table(one: str, other: str) -> int:
     return d[-1][-1]
 
 
-@within(max_examples=200, deadline=None, derandomize=True)
+@within(max_examples=200)
 @given(st.text("abc", max_size=12), st.text("abc", max_size=12))
 def test_distances_are_those_of_the_table(one: str, other: str) -> None:
     assert damerau_levenshtein(one, other) == table(one, other)

@@ -353,7 +353,7 @@ def test_the_published_task_is_what_the_published_code_makes(
 
 
 @VIEWS
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     n=st.integers(15, 60),
     d=st.integers(1, 3),

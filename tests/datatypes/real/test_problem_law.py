@@ -79,7 +79,7 @@ def test_every_certified_law_is_there() -> None:
     assert sum(len(table.laws) for table in TABLES.values()) == 46
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(slope=st.floats(-1e3, 1e3), offset=st.floats(-1e3, 1e3), seed=st.integers(0, 99))
 def test_a_linear_law_is_fitted_as_by_its_closed_form(
     slope: float, offset: float, seed: int

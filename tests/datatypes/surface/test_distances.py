@@ -73,7 +73,7 @@ def test_as_by_all_pairs_with_points_that_coincide() -> None:
     assert found.hausdorff_95 == pytest.approx(expected)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.floats(0.01, 100))
 def test_distances_are_symmetric_zero_to_oneself_and_grow_with_the_unit(
     seed: int, unit: float

@@ -80,7 +80,7 @@ equations = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=equations, angles=st.booleans())
 def test_the_terms_have_the_values_of_the_equation(*, text: str, angles: bool) -> None:
     columns = {"u0": np.linspace(0.3, 1.7, 7), "u1": np.array([0.2, 2.1, 0.7, 1.4, 3.0, 0.9, 0.4])}
