@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def _search(hyperparameters: dict[str, Any], rows: int) -> tuple[int, float]:
-    """Run 40 generations; gives evaluations and CPU seconds."""
+    """Run 40 generations; return evaluations and CPU seconds."""
     from adapter import Adapter  # type: ignore[import-not-found]  # noqa: PLC0415
 
     from mdbench.worker import Problem  # noqa: PLC0415 - both as the worker imports them

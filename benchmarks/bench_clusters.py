@@ -1,9 +1,9 @@
-"""What a cluster's engine costs beside threads of one process, and whether kills lose records.
+"""Cost of a cluster's engine compared with threads of one process; whether kills lose records.
 
     bench_clusters.py ratios [JOBS [SECONDS]]    threads, Dask and submitit's local executor
     bench_clusters.py kills [KILLS [JOBS]]       workers and orchestrators of Dask killed with -9
 
-The ratios are of whole runs, 2 jobs at a time: 315 jobs of 0.2 s unless it is said otherwise.
+The ratios are of whole runs, 2 jobs at a time: 315 jobs of 0.2 s by default.
 Goals: threads at most 1.08 x ideal, Dask at most 1.2 x threads, submitit at most 1.3 x threads.
 They need a machine with two cores that does nothing else.
 

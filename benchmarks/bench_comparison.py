@@ -1,4 +1,4 @@
-"""How long it takes to draw SRSD's problems, and to compare equations of about 30 nodes.
+"""Time to draw SRSD's problems, and to compare equations of about 30 nodes.
 
 Run as ``python benchmarks/bench_comparison.py [PAIRS]``.  The child process in which SymPy works
 is warm; no pair is compared twice, so that no answer is remembered.
@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 
 from mdbench.datatypes.srsd.laws import draw, read_problem
 from mdbench.errors import EquationError
-from mdbench.expressions import parse
-from mdbench.expressions.srbench import compare as comparison
-from mdbench.expressions.srbench.compare import (
+from mdbench.expressions import parse, srbench
+from mdbench.expressions.srbench import (
     POSITIVE,
     normalized_edit_distance,
     symbolic_solution,
@@ -29,7 +28,7 @@ from mdbench.expressions.srbench.compare import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.expressions.srbench.compare import Distance, Solution
+    from mdbench.expressions.srbench import Distance, Solution
 
 NAMES = ("x0", "x1", "x2", "x3")
 UNARY = tuple(f"{name}({{a}})" for name in ("sqrt", "sin", "cos", "tan", "atan", "exp", "log"))
@@ -125,10 +124,10 @@ def show(
 
 
 def cpu() -> float:
-    """Give the CPU time, in s, that children have used, ended ones too; in hundredths."""
+    """Return the CPU time, in s, that children have used, ended ones too; in hundredths."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = ended.ru_utime + ended.ru_stime
-    for child in comparison._children:  # noqa: SLF001 - not to be had otherwise
+    for child in srbench._children:  # noqa: SLF001 - not to be had otherwise
         if child.process is not None and child.process.poll() is None:
             stat = Path(f"/proc/{child.process.pid}/stat").read_text(encoding="ascii")
             words = stat.rpartition(")")[2].split()

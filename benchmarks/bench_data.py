@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def cpu_seconds(what: str, act: Callable[[], object]) -> float:
-    """Print and give the CPU time of an act."""
+    """Print and return the CPU time of an act."""
     started = time.process_time()
     act()
     seconds = time.process_time() - started
@@ -37,7 +37,7 @@ def main() -> None:
     """Print a line for each step."""
     total = cpu_seconds("imports", imports)
     from mdbench import datatypes  # noqa: PLC0415
-    from mdbench.protocols import Protocol  # noqa: PLC0415
+    from mdbench.datatypes.facts import Protocol  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

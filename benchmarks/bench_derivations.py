@@ -2,7 +2,7 @@
 
 Run as ``python benchmarks/bench_derivations.py``, or with how many of each are to be made:
 ``python benchmarks/bench_derivations.py 1000``.  With names of configurations their whole sets are
-made, and the CPU time of all processes is told: ``python benchmarks/bench_derivations.py
+made, and the CPU time of all processes is printed: ``python benchmarks/bench_derivations.py
 structured-2 integrate``.
 """
 
@@ -53,7 +53,7 @@ def whole(name: str) -> None:
 
 
 def _cpu_seconds() -> float:
-    """Give the CPU time of this process and of all children that have ended."""
+    """Return the CPU time of this process and of all children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 

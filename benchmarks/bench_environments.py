@@ -1,4 +1,4 @@
-"""How long methods' environments take to make from their locks, and how large they are.
+"""Time to make methods' environments from their locks, and their size.
 
     PYTHONPATH=. .venv-dev/bin/python benchmarks/bench_environments.py [METHOD ...]
 
@@ -27,7 +27,7 @@ METHODS = (
 
 
 def measure(name: str, home: Path) -> str:
-    """Make one environment; give its line of the table."""
+    """Make one environment; return its line of the table."""
     begin = time.monotonic()
     try:
         method = find(name, ALGORITHMS)

@@ -1,4 +1,4 @@
-"""What a method finds on the fields for development, and what the bench's choice makes of it.
+"""Results of a method on the fields for development, and of the bench's selection.
 
 Run as ``python benchmarks/bench_fields.py METHOD [SYSTEM ...]``.  For each field and level: what is
 identified, and for each target whether its truth was among the candidates and what the bench took.
@@ -22,10 +22,10 @@ from harness import imported  # noqa: E402 - a method is imported as in the test
 
 from mdbench import datatypes  # noqa: E402
 from mdbench.datatypes.base import Candidate  # noqa: E402
+from mdbench.datatypes.facts import Protocol  # noqa: E402
 from mdbench.errors import AnswerError  # noqa: E402
 from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench.methods import find as find_method  # noqa: E402
-from mdbench.protocols import Protocol  # noqa: E402
 from mdbench.worker import Problem  # noqa: E402
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LEVELS = (None, 40.0, 30.0, 20.0)
 MOST = 12
-"""Signs in an equation that is looked at beside the truth; longer ones are not it."""
+"""Signs in an equation that is compared with the truth; longer ones are not it."""
 
 
 def main() -> None:
@@ -49,17 +49,17 @@ def main() -> None:
             for level in LEVELS:
                 task = kind.task(dataset(name, clean, level), "field", Protocol.STRICT)
                 start = time.process_time()
-                right, told = judged(kind, task, module.Adapter, spec)
+                right, note = judged(kind, task, module.Adapter, spec)
                 found[level].append(right)
                 shown = "clean" if level is None else f"{level:g} dB"
                 seconds = time.process_time() - start
-                print(f"{name:<22}{shown:<7}{'yes' if right else '-':<5}{told} {seconds:.1f} s")
+                print(f"{name:<22}{shown:<7}{'yes' if right else '-':<5}{note} {seconds:.1f} s")
                 sys.stdout.flush()
     print({level: f"{sum(each)} of {len(each)}" for level, each in found.items()})
 
 
 def judged(kind: Any, task: EquationTask[Any], adapter: Any, spec: Any) -> tuple[bool, str]:
-    """Fit, let the bench choose, and say for each target whether its truth was there and taken."""
+    """Fit and select; return for each target whether its truth was there and selected."""
     part = task.refit
     problem = Problem(
         task.view,
@@ -83,7 +83,7 @@ def judged(kind: Any, task: EquationTask[Any], adapter: Any, spec: Any) -> tuple
         except AnswerError:
             continue
     choice = kind.select(task, offers)
-    told = []
+    notes = []
     right = True
     for target, truth in enumerate(task.dataset.truth):
         own = [one for one in offers if one.candidate.target in (target, None)]
@@ -95,14 +95,14 @@ def judged(kind: Any, task: EquationTask[Any], adapter: Any, spec: Any) -> tuple
         taken = choice.equations[target] if choice else "0"
         ok = is_true(truth, taken, task)
         right = right and ok
-        told.append(
+        notes.append(
             "taken"
             if ok
             else f"there, not taken: {short(taken)}"
             if true
             else f"absent: {short(taken)}"
         )
-    return right, "; ".join(told)
+    return right, "; ".join(notes)
 
 
 def short(text: str) -> str:
@@ -114,7 +114,7 @@ _known: dict[tuple[str, str], bool] = {}
 
 
 def is_true(truth: str, text: str, task: EquationTask[Any]) -> bool:
-    """Tell whether an equation is the true one, by the rule of fidelity."""
+    """Whether an equation is the true one, by the rule of fidelity."""
     if text.count(" + ") + text.count(" - ") > MOST:
         return False
     key = truth, text

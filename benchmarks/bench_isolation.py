@@ -1,4 +1,4 @@
-"""What isolation costs a run, and how soon a job that ignores everything is gone.
+"""Cost of isolation for a run, and time until a job that ignores everything is gone.
 
     bench_isolation.py [venv] [docker]
 

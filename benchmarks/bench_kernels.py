@@ -1,8 +1,8 @@
-"""How far answers to the 63 ODE systems agree between processors.
+"""Agreement of answers to the 63 ODE systems between processors.
 
 Each method is run as on three processors: with OpenBLAS's kernel for AVX-512, for AVX2 and for
 neither, and without what the latter two lack in NumPy and in the C library's functions.  The data
-are made anew on each, unless they are to be the same.  The first is run twice: what differs there
+are made again on each, unless they are to be the same.  The first is run twice: what differs there
 is no processor's doing.
 
     bench_kernels.py                                    all methods, clean data
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.array_files import read_npz
+from mdbench.data.trajectory import read_npz
 from mdbench.records import RecordStore
 from mdbench.runs.reproduce import largest_difference
 from mdbench.workspace import Workspace
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def processors() -> dict[str, dict[str, str]]:
-    """Give the variables that have everything compute as on each processor, the first twice."""
+    """Return the variables that have everything compute as on each processor, the first twice."""
     extensions = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     wide = [each for each in extensions if any(part in each for part in _WIDE)]
     own = "SkylakeX" if wide else "Haswell"
@@ -142,7 +142,7 @@ def _report(method: str, found: dict[str, dict[Question, Record]], homes: dict[s
 
 
 def _apart(one: Path, other: Path) -> float:
-    """Give how far trajectories are apart at most, of a state's largest size."""
+    """Return the largest distance of trajectories, of a state's largest size."""
     apart = 0.0
     for path in other.glob("*.npz"):
         if (one / path.name).exists():

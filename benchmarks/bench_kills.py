@@ -20,13 +20,13 @@ from typing import Any
 
 from throwaway import ADAPTER, Silent
 
-from mdbench.authoring.new import make_method
+from mdbench.authoring.check import make_method
 from mdbench.backends.local import LocalBackend
 from mdbench.records import RecordStore, comparable
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 LONGEST = 4.0
@@ -116,7 +116,7 @@ def run(workspace: Workspace, runtime: str, results: Path) -> None:
 
 
 def records(results: Path) -> dict[str, Any]:
-    """Give what must be equal of the newest record of each job."""
+    """Return what must be equal in the newest record of each job."""
     found = RecordStore(results / "sleeps-ode.jsonl").latest()
     return {key: comparable(record) for key, record in found.items()}
 

@@ -1,7 +1,7 @@
-"""What the proxy of a language model costs a call, what it keeps, and whether budgets hold.
+"""Cost of the proxy of a language model by call, its memory, and whether budgets hold.
 
 Each call goes from a client to the bench's socket, through the proxy, to a stub on this machine,
-and back; beside it the same request goes to the stub without the bench.  Usage:
+and back; for comparison the same request goes to the stub without the bench.  Usage:
 
     .venv/bin/python benchmarks/bench_language_models.py [CALLS [RUNS]]
 
@@ -26,10 +26,13 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 from harness import HereRuntime, Quiet, add_method, make_workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
-from mdbench.language_models.budget import LlmLimits, LlmSettings  # noqa: E402
 from mdbench.language_models.conversation import Conversation  # noqa: E402
 from mdbench.language_models.endpoint import Endpoint, LiveResponder  # noqa: E402
-from mdbench.language_models.exchanges import ExchangeLog  # noqa: E402
+from mdbench.language_models.exchanges import (  # noqa: E402
+    ExchangeLog,
+    LlmLimits,
+    LlmSettings,
+)
 from mdbench.language_models.proxy import NAME, Proxy  # noqa: E402
 from mdbench.language_models.stub import Stub  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
@@ -58,8 +61,8 @@ class Adapter:
             count = 0
             try:
                 while True:
-                    said = [{"role": "user", "content": f"x0 {first} {count}"}]
-                    count += len(llm.chat(said))
+                    messages = [{"role": "user", "content": f"x0 {first} {count}"}]
+                    count += len(llm.chat(messages))
             except BudgetSpent:
                 return count
         pid = os.fork()
@@ -77,7 +80,7 @@ class Adapter:
 
 
 def rss_mb() -> float:
-    """Give what this process has in memory."""
+    """Return the memory of this process."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 

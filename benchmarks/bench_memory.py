@@ -1,4 +1,4 @@
-"""How much a run's memory grows with its jobs: a method that returns at once, in one slot.
+"""Growth of a run's memory with its jobs: a method that returns at once, in one slot.
 
     bench_memory.py [SEEDS]
 
@@ -35,7 +35,7 @@ class Weighs(Quiet):
 
     def job_started(self, job: JobSpec) -> None: ...
 
-    def job_ended(self, job: JobSpec, record: Record) -> None:  # noqa: ARG002 - of the seam
+    def job_ended(self, job: JobSpec, record: Record) -> None:  # noqa: ARG002 - of the interface
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         self.kb.append(4.0 * pages)
 

@@ -1,4 +1,4 @@
-"""How long it takes to bring home the records that the tasks of a cluster have left.
+"""Time to collect the records that the tasks of a cluster have left.
 
 Usage:
 

@@ -1,4 +1,4 @@
-"""How often a method finds the laws of the Nguyen benchmark, beside the published rates of DSR.
+"""Recovery rate of a method on the Nguyen benchmark, compared with the published rates of DSR.
 
 Run as ``python benchmarks/bench_nguyen.py [method [seeds [seconds [numbers]]]]``: the method
 (dsr), how many seeds (5), the seconds that each fit may take (none: its own budget), and which
@@ -54,7 +54,7 @@ PAPER = {
         "samples": 2_000_000,
     }
 }
-"""What is set as in the paper: no constants, nothing scaled, two million expressions."""
+"""Settings of the paper: no constants, nothing scaled, two million expressions."""
 
 DRIVER = """
 import json, sys
@@ -95,7 +95,7 @@ def main() -> None:
 def _run(
     process: Inside, number: int, seed: int, hyperparameters: dict[str, Any], limit: float | None
 ) -> tuple[bool, float, int, str]:
-    """Fit once; gives whether it is the law, seconds, expressions and the answer."""
+    """Fit once; return whether it is the law, seconds, expressions and the answer."""
     law, (low, high), several, _ = LAWS[number]
     names = [f"x{i}" for i in range(several)]
     X = np.random.default_rng(number).uniform(low, high, (20, several))

@@ -1,4 +1,4 @@
-"""What the bench costs a job: a method that returns at once, in a warm worker, one at a time.
+"""Cost of the bench for a job: a method that returns at once, in a warm worker, one at a time.
 
     bench_overhead.py [venv|docker]
 

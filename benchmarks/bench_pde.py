@@ -18,8 +18,8 @@ def main() -> None:
     """Print a line for each system."""
     started = time.process_time()
     from mdbench import datatypes  # noqa: PLC0415
+    from mdbench.datatypes.facts import Protocol  # noqa: PLC0415
     from mdbench.datatypes.pde import generators as fields  # noqa: F401, PLC0415
-    from mdbench.protocols import Protocol  # noqa: PLC0415
 
     print(f"{'imports':<30}{time.process_time() - started:8.2f}")
     print(f"{'system':<30}{'make':>8}{'load':>8}{'cut':>8}   floor")

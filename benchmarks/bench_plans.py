@@ -1,4 +1,4 @@
-"""How long ``mdbench plan`` takes, and how much memory, where there are many records.
+"""Time and memory of ``mdbench plan`` where there are many records.
 
 The records are copies of one real record with the keys of the plan's jobs.  Usage:
 
@@ -29,7 +29,7 @@ from mdbench.runs.plan import (  # noqa: E402
     resolve_jobs,
 )
 from mdbench.runs.study import RunOptions  # noqa: E402
-from mdbench.runtimes.select import open_runtime  # noqa: E402
+from mdbench.runtimes.base import open_runtime  # noqa: E402
 
 CHILD = "import sys; from mdbench.cli import main; sys.exit(main(sys.argv[1:]))"
 

@@ -1,9 +1,9 @@
-"""How long the page of 20,000 records takes, how large it is, and what the other outputs take.
+"""Time and size of the page of 20,000 records, and time of the other outputs.
 
 Run as ``python benchmarks/bench_report.py [RECORDS] [FOLDER]``.  The records are generated: ten
 methods, the 63 ODE systems, 5 noise levels and as many seeds as it takes, with equations of
 realistic length, every metric and every status.  All systems have pictures, and their equations
-are integrated; all PDE systems whose arrays are at hand are on the page, too.  What is made stays
+are integrated; all PDE systems whose arrays are there are on the page, too.  What is made stays
 in FOLDER, if one is given.
 """
 
@@ -155,7 +155,7 @@ def generate(folder: Path, number: int) -> None:
 
 
 def measure(what: str, arguments: list[str]) -> float:
-    """Run a command of the bench; print its wall and CPU time, and give the first."""
+    """Run a command of the bench; print its wall and CPU time, and return the first."""
     started, before = time.perf_counter(), os.times()
     subprocess.run(
         [sys.executable, "-m", "mdbench", *arguments], check=True, stdout=subprocess.DEVNULL

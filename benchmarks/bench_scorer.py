@@ -1,4 +1,4 @@
-"""How often the scorer is wrong or undecided, and how long it takes, on labelled pairs.
+"""Wrong and undecided verdicts of the scorer, and its time, on labelled pairs.
 
 Run as ``python benchmarks/bench_scorer.py [SEEDS] [--referees]``.  With ``--referees`` some of the
 pairs are put to SRBench's own rule and to the package sreval, in an environment of its own, and
@@ -23,7 +23,7 @@ from labelled import Pair, answers, ends, laws, pairs
 
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.skeleton import same_skeleton
-from mdbench.expressions.srbench.compare import srbench_solution, symbolic_solution
+from mdbench.expressions.srbench import srbench_solution, symbolic_solution
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def srbench(pair: Pair) -> bool | None:
 
 
 class Sreval:
-    """The package sreval, which says whether two equations are equal, in its own environment."""
+    """The package sreval, which decides whether two equations are equal, in its own environment."""
 
     def __init__(self) -> None:
         folder = Workspace.find().home / "benchmarks" / "sreval"
@@ -120,8 +120,8 @@ class Sreval:
             self.process.communicate()
             self.process = None
             return None
-        said: bool | None = json.loads(answer)
-        return said
+        verdict: bool | None = json.loads(answer)
+        return verdict
 
 
 def count(
@@ -135,12 +135,12 @@ def count(
         if right is None:
             continue
         start = time.perf_counter()
-        said = ask(pair)
+        verdict = ask(pair)
         times.append(1e3 * (time.perf_counter() - start))
         counts["same" if right else "other"] += 1
-        if said is right:
+        if verdict is right:
             continue
-        kind = "undecided" if said is None else f"false {'positive' if said else 'negative'}"
+        kind = "undecided" if verdict is None else f"false {'positive' if verdict else 'negative'}"
         counts[kind] += 1
         if ask in {identified, solved, skeleton}:
             print(f"  {title}, {kind}: {pair.law.name}, {pair.what}: {pair.prediction[:300]}")

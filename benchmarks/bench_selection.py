@@ -1,4 +1,4 @@
-"""How often each rule of choice takes the truth where it is among a method's candidates.
+"""Share of cases in which each rule selects the truth where it is among a method's candidates.
 
 Run as ``python benchmarks/bench_selection.py [ode|pde|srsd] [SEEDS] [LEVEL ...]``, such as ``pde 1
 clean 20``; without levels all are asked about.  All rules choose among the same candidates, those
@@ -26,13 +26,13 @@ from harness import imported  # noqa: E402 - a method is imported as in the test
 
 from mdbench import datatypes  # noqa: E402
 from mdbench.datatypes.base import Candidate  # noqa: E402
+from mdbench.datatypes.facts import Protocol  # noqa: E402
 from mdbench.errors import AnswerError  # noqa: E402
 from mdbench.expressions import parse  # noqa: E402
 from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench.methods import find as find_method  # noqa: E402
 from mdbench.metrics.regression import nmse  # noqa: E402
-from mdbench.metrics.selection import best_by_complexity, fitness  # noqa: E402
-from mdbench.protocols import Protocol  # noqa: E402
+from mdbench.metrics.spec import best_by_complexity, fitness  # noqa: E402
 from mdbench.worker import Problem  # noqa: E402
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ DECIBELS = (None, 40.0, 30.0, 20.0, 10.0)
 LEVELS = {"ode": DECIBELS, "pde": DECIBELS, "srsd": (0.0, 0.001, 0.01, 0.1)}
 """Of noise: in dB, or of the targets relative to their root mean square."""
 SEARCH = {"generations": 100}
-"""What is set of a search's hyperparameters, so that it has an end without a clock."""
+"""Hyperparameters of a search that give it an end without a clock."""
 MOST_PIECES = 20
-"""Of candidates that are looked at beside the truth; larger ones are not it."""
+"""Of candidates that are compared with the truth; larger ones are not it."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What the rules know of a candidate, and whether it is the truth."""
+    """Input of the rules on a candidate, and whether it is the truth."""
 
     differences: float
     integral: np.ndarray
@@ -159,7 +159,7 @@ def _data(source: Any, name: str, system: str, level: float | None, seed: int) -
 
 
 def _proposed(task: EquationTask[Any], adapter: Any, spec: Any, seed: int) -> list[Any]:
-    """Fit all settings, or search once; give what is proposed for all targets together."""
+    """Fit all settings, or search once; return what is proposed for all targets together."""
     problem = problem_of(task, task.refit)
     try:
         if spec.tuning == "grid":
@@ -173,7 +173,7 @@ def _proposed(task: EquationTask[Any], adapter: Any, spec: Any, seed: int) -> li
 
 
 def candidates(kind: Any, task: EquationTask[Any], proposed: list[Any]) -> list[Known]:
-    """Give what can be known of pool."""
+    """Return the input of the rules on a pool."""
     found = []
     assert task.evidence is not None
     samples = len(task.refit.targets) if task.view == "table" else SAMPLES

@@ -1,4 +1,4 @@
-"""How large the bench is, and how much of it a trivial job and a comparison of equations touch.
+"""Size of the bench, and the part of it that a trivial job and a comparison of equations use.
 
     .venv/bin/python benchmarks/bench_structure.py
 
@@ -6,8 +6,8 @@ The trivial job is what ``./run.sh --algorithm sindy --data-type ode --dataset r
 the process that was started, once it was run before: environment and arrays are made.  Counted are
 modules of mdbench that were imported, and those in which a function was called; functions (also
 lambdas, but no comprehensions and no bodies of modules and classes) in any thread; classes in which
-a method that was called is written, and beside them those of which an instance was made, too, also
-while modules are imported.  Behind each number stands the most that it should be.
+a method that was called is written, and separately those of which an instance was made, too, also
+while modules are imported.  Each number is followed by the most that it should be.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "mdbench"
-JOB = ["run", "--algorithm", "sindy", "--data-type", "ode", "--dataset", "rc-circuit"]
+JOB = [
+    *("run", "--algorithm", "sindy", "--data-type", "ode", "--dataset", "rc-circuit"),
+    *("--runtime", "venv"),  # the same on every machine
+]
 SCORE = ["score", "x0", "x0+1"]
 LONGEST = 600
-"""Lines of a module; what is longer says in its docstring why."""
+"""Lines of a module; what is longer has the reason in its docstring."""
 _MAKERS = {"__init__", "__new__", "model_validate", "model_validate_json"}
 """Functions of others, such as a base class, that make instances of our classes."""
 _FUNCTION = 0x1 | 0x2
-"""What the code of functions has as flags, and that of modules and classes has not."""
+"""Flags of the code of functions, which that of modules and classes has not."""
 
 
 def main() -> None:
@@ -99,14 +102,14 @@ def counted(line: list[str]) -> dict[str, int]:
 
 
 class Seen:
-    """What was called, by a profiler's events; see `sys.setprofile`."""
+    """Functions that were called, by a profiler's events; see `sys.setprofile`."""
 
     def __init__(self) -> None:
         self.functions: set[Any] = set()
         self.classes: set[str] = set()
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Hear that a function was called."""
+        """Note a function that was called."""
         if event != "call":
             return
         code = frame.f_code
@@ -125,7 +128,7 @@ class Seen:
             self.classes.add(f"{kind.__module__}.{kind.__qualname__}")
 
     def counts(self, modules: Iterable[str]) -> dict[str, int]:
-        """Give the numbers."""
+        """Return the numbers."""
         return {
             "imported": sum(name.partition(".")[0] == "mdbench" for name in modules),
             "modules": len({code.co_filename for code in self.functions}),

@@ -1,4 +1,4 @@
-"""What the true surfaces score, and how long data and scores take.
+"""Scores of the true surfaces, and time of data and scores.
 
 Run as ``python benchmarks/bench_surface.py [SURFACE ...]``; OMP_NUM_THREADS=1 counts one thread.
 Times of scores are of the wall, child processes included, and mean something on a quiet machine.
@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 
 from mdbench.datatypes.base import Answer
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.surface.data_type import SurfaceType
-from mdbench.protocols import Protocol
 
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = ("identified", "solution", "skeleton")

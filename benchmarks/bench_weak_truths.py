@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench import datatypes
+from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import noise_name
 from mdbench.expressions import parse
-from mdbench.protocols import Protocol
 from mdbench.reports.combine import read_rows
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 LEVELS = (None, 40.0, 30.0, 20.0, 10.0)
 MARGIN = 0.01
-"""What a loss has to be lower by, relative to the truth's."""
+"""Least difference of a loss from the truth's, relative to that."""
 
 
 def loss_of(task: EquationTask[Any], equations: Sequence[str]) -> float:
-    """Give the weak loss of equations, the mean over the targets."""
+    """Return the weak loss of equations, the mean over the targets."""
     evidence = task.evidence
     assert evidence is not None
     read = [parse(text, task.variables).evaluate(evidence.columns) for text in equations]

@@ -1,8 +1,8 @@
-"""Pairs of equations with what is right to say of them, which follows from how they were made.
+"""Pairs of equations with the right verdict, which follows from how they were made.
 
 Each of the 120 laws of physics, of the equations of the 63 ODE and 14 PDE systems, and of some
-answers in ``docs/results`` is written anew by proved identities, or changed by a little that is
-real.  No label follows what a scorer says.
+answers in ``docs/results`` is rewritten by proved identities, or changed by a little that is
+real.  No label follows a scorer's verdict.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import known_value
-from mdbench.expressions.srbench.compare import POSITIVE
+from mdbench.expressions.srbench import POSITIVE
 from mdbench.expressions.tree import (
     CONSTANTS,
     FUNCTIONS,
@@ -82,7 +82,7 @@ class Pair:
 
 
 def ends(spread: dict[str, Any]) -> tuple[float, float]:
-    """Give the range of a variable, with its sign."""
+    """Return the range of a variable, with its sign."""
     low, high = float(spread["low"]), float(spread["high"])
     signed = {"negative": (-high, -low), "mixed": (-high, high)}
     return signed.get(spread["sign"], (low, high))
@@ -141,7 +141,7 @@ def _answer(name: str, text: str) -> Law | None:
 
 
 def words(text: str) -> list[str]:
-    """Give the names of variables in a true equation."""
+    """Return the names of variables in a true equation."""
     return [name for name in _NAME.findall(text) if name not in {*FUNCTIONS, *CONSTANTS}]
 
 
@@ -164,7 +164,7 @@ def written(node: Node) -> str:
 
 
 def rewritten(node: Node, generator: random.Random, share: float) -> str:
-    """Write a tree anew, by an identity at some of its nodes; each holds wherever it is defined."""
+    """Rewrite a tree, by an identity at some of its nodes; each holds wherever it is defined."""
 
     def again(part: Node) -> str:
         return rewritten(part, generator, share)
@@ -173,7 +173,7 @@ def rewritten(node: Node, generator: random.Random, share: float) -> str:
     forms: tuple[str, ...] = ()
     match node:
         case Number():
-            # Not 0, and in double precision 3 more than it tells what it is.
+            # Not 0, and in double precision 3 plus it is 3.
             if 0.1 < abs(float(node.constant or 0)) < 1e3:  # noqa: PLR2004
                 forms = ("({a}*2/2)", "(({a} + 3) - 3)", "(1/(1/{a}))")
             made = node.text
@@ -216,7 +216,7 @@ FORMS = {
 def chain(
     node: Chain, again: Callable[[Node], str], generator: random.Random, *, change: bool
 ) -> str:
-    """Write a sum or a product anew."""
+    """Rewrite a sum or a product."""
     first, rest = again(node.first), [(sign, again(part)) for sign, part in node.rest]
     if not change:
         return f"({first}{''.join(f' {sign} {part}' for sign, part in rest)})"
@@ -255,7 +255,7 @@ def pairs(law: Law, seed: int) -> list[Pair]:
         ("a branch", f"({g})*(1 + {kink})", ""),
         ("another power", f"({g})*(1 + {v}**2)**0.5", ""),
     ]
-    found = [_pair(law, what, text, says) for what, text, says in made]
+    found = [_pair(law, what, text, verdict) for what, text, verdict in made]
     other = renumbered(read(law.text, law.names), generator)
     # Redundant numbers may stand in for each other, so that nothing else is proved.
     found.append(Pair(law, other, "other numbers", None, None, None, True))
@@ -265,12 +265,12 @@ def pairs(law: Law, seed: int) -> list[Pair]:
     return found
 
 
-def _pair(law: Law, what: str, text: str, says: str) -> Pair:
+def _pair(law: Law, what: str, text: str, verdict: str) -> Pair:
     """Label what is equal, what is identified with another constant, or a solution, or none."""
     order = ("", "solution", "identified", "equal")
-    rank = order.index(says)
+    rank = order.index(verdict)
     solution = rank > 0
-    return Pair(law, text, what, says == "equal", rank > 1, solution, True if solution else None)
+    return Pair(law, text, what, verdict == "equal", rank > 1, solution, True if solution else None)
 
 
 def renumbered(node: Node, generator: random.Random) -> str:  # noqa: PLR0911 - one a kind

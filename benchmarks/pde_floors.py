@@ -1,4 +1,4 @@
-"""What the true equations of the 14 PDE systems score on clean data: as published, and today.
+"""Scores of the true equations of the 14 PDE systems on clean data: as published, and today.
 
 Run as ``python benchmarks/pde_floors.py [SYSTEM ...]``, with OMP_NUM_THREADS=1 to count one thread.
 The floor is the NMSE of the true right-hand sides on what is scored of the last fifth of the
@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench import datatypes
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde.data_type import Pde
 from mdbench.datatypes.pde.tasks import clean_test, inner_samples
 from mdbench.expressions import parse
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
 from mdbench.metrics.regression import nmse
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def load(source: Source[PdeDataset], system: str, protocol: Protocol) -> PdeData
 
 
 def states(data: PdeDataset) -> tuple[list[float], float]:
-    """Give the floor of each state, and the least part that a true term has of a derivative."""
+    """Return the floor of each state, and the least part that a true term has of a derivative."""
     columns, targets = clean_test(data, Protocol.STRICT)
     scored = inner_samples(targets.shape[:-1], data.clean)
 

@@ -3,7 +3,7 @@
     simulate_cluster.py [JOBS [NODES]]
 
 A discrete-event simulation of one run by each backend, with costs that were measured (ours) or that
-the engines' makers state (theirs); each stands below with its source.  It prints what each part is
+the engines' makers state (theirs); each is below with its source.  It prints what each part is
 asked to do, and when it would have to do more than it can.  No job is run.
 """
 
@@ -58,7 +58,7 @@ TASK_S = 3_600.0
 
 @dataclass
 class Seen:
-    """What a part of the machinery was asked to do, and what it can."""
+    """Load on a part of the machinery, and its capacity."""
 
     what: str
     asked: float
@@ -66,7 +66,7 @@ class Seen:
     unit: str
 
     def line(self) -> str:
-        """Say it, and whether it breaks."""
+        """Print it, and whether it breaks."""
         share = self.asked / self.can
         verdict = "breaks" if share > 1 else "near its limit" if share > NEAR else "holds"
         asked, can = (f"{value:,.3g}" for value in (self.asked, self.can))
@@ -81,7 +81,7 @@ def durations(jobs: int) -> list[float]:
 
 
 def simulate(seconds: list[float], places: int, dispatch_s: float, take_s: float) -> list[float]:
-    """Hand jobs to places through one dispatcher; give the times of their ends, and the makespan.
+    """Hand jobs to places through one dispatcher; return the times of their ends, and the makespan.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def simulate(seconds: list[float], places: int, dispatch_s: float, take_s: float
 
 
 def busiest(ends: list[float], window: float = 1.0) -> float:
-    """Give the most ends in a window, a second."""
+    """Return the most ends in a window, a second."""
     ordered = sorted(ends)
     most, first = 0, 0
     for last, end in enumerate(ordered):

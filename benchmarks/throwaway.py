@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdbench.authoring.new import make_method
+from mdbench.authoring.check import make_method
 from mdbench.backends.local import LocalBackend
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Bench:
         self.run()
 
     def run(self, **changes: Any) -> Summary:
-        """Run the method on the 63 clean systems, or on what `changes` say."""
+        """Run the method on the 63 clean systems, or with `changes`."""
         options = RunOptions(
             (self._name,), "ode", n_jobs=1, result_dir=self._place.root / "results"
         )

@@ -1,4 +1,4 @@
-"""What a notebook needs: methods run, results read, equations compared, data looked at.
+"""The Python interface: methods run, results read, equations compared, data looked at.
 
 The names are those of `mdbench` itself: ``mdbench.run`` and so on.
 """
@@ -17,17 +17,17 @@ import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
 from mdbench.backends.local import open_backend
+from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
-from mdbench.protocols import Protocol
 from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.options import parse_words, to_words
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(
         The kind of problem, such as ``"ode"``.
     study
         A study file instead, with all options; of the others only those may be given with it that
-        say where and how it is run.
+        set where and how it is run.
     say
         Called with lines of text on how the run goes on; such as `print`.
     **options
@@ -74,7 +74,7 @@ def run(
     Raises
     ------
     mdbench.errors.MdbenchError
-        As the command line says it: what was given, what is allowed, what to do next.
+    With the message of the command line: what was given, what is allowed, what to do next.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def run(
 
 
 class _Listener:
-    """Hears of a run what a line of text can say."""
+    """Observer of a run that passes on its messages, one line of text each."""
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say
@@ -164,12 +164,12 @@ _SPREAD: dict[str, type[BaseModel]] = {
 }
 """Objects whose keys become columns, after their own name."""
 _BY_NAME = ("metrics", "options")
-"""Those whose keys become columns without it: what scores and options are called is unique."""
+"""Objects whose keys become columns by themselves: names of scores and options are unique."""
 _LEFT_OUT = {"schema_number", "key_parts", "provenance", "runtime"}
 
 
 def table(records: Iterable[Record]) -> pd.DataFrame:
-    """Put records into a table, whose columns have the same types whatever is in them."""
+    """Return records as a table, whose columns have the same types whatever is in them."""
     rows = [_row(record) for record in records]
     known = _columns(Record) | {"runtime": "string"}
     names = dict.fromkeys([*known, *(name for row in rows for name in row)])
@@ -260,7 +260,7 @@ class Data:
     dim
         The number of equations.
     truth
-        The true right-hand sides; None where nobody knows them.
+        The true right-hand sides; None where they are unknown.
     views
         What methods may be given, by the view's name; made when it is looked at.
     """

@@ -1,4 +1,4 @@
-"""What can go wrong because of something that a person gave us.
+"""Errors that are caused by something that a person gave us.
 
 ::
 
@@ -13,7 +13,7 @@
     └── UnavailableError    an environment that cannot be made on this machine
 
 An error names what was given, what is allowed, and what to do next.  Its text is shown to
-the user as it stands, without a traceback.  Anything else that is raised is our own mistake.
+the user as it is, without a traceback.  Anything else that is raised is our own mistake.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 MOST_SHOWN = 20
-"""How many allowed names an error lists."""
+"""Number of allowed names that an error lists."""
 
 
 class MdbenchError(Exception):
@@ -67,7 +67,7 @@ class EquationError(MdbenchError):
 
 
 class AnswerError(MdbenchError):
-    """An answer of a method of which nothing may be scored; says why."""
+    """An answer of a method of which nothing may be scored; with the reason."""
 
 
 class RecordsError(MdbenchError):
@@ -87,7 +87,7 @@ class UnavailableError(MdbenchError):
         As of every error.
     passing
         Whether it may pass by itself, as an engine that is started again or a network that was
-        gone for a moment: it is worth another try.
+        gone for a moment: another try may succeed.
     """
 
     def __init__(self, message: str, hint: str = "", *, passing: bool = False) -> None:
@@ -96,7 +96,7 @@ class UnavailableError(MdbenchError):
 
 
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:
-    """Say which of the allowed names are near the one given, or list them when none is.
+    """Return which of the allowed names are near the one given, or a list of them when none is.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def did_you_mean(given: str, allowed: Iterable[str]) -> str:
 
 
 def _shares_a_word(given: str, name: str) -> bool:
-    """Tell whether a part of a long name is what was meant: lorentz, lorenz-equations."""
+    """Whether a part of a long name is what was meant: lorentz, lorenz-equations."""
     words = name.replace("_", "-").split("-")
     return bool(given) and (given in name or bool(get_close_matches(given, words, cutoff=0.75)))
 

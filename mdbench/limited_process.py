@@ -1,9 +1,9 @@
 """Work that may never end, in a process of its own that can be killed.
 
-Some short texts keep SymPy busy for ever, and some equations an integrator, or ask for all memory
-there is, inside native code that no thread can interrupt.  So they work in child processes with
-limits that the kernel keeps: a child that exceeds one ends, and the question has no answer.  One
-that somebody else kills is replaced, and asked once more.  A child is started at the first
+Some short texts keep SymPy busy without end, and some equations an integrator, or ask for all
+memory there is, inside native code that no thread can interrupt.  So they work in child processes
+with limits that the kernel keeps: a child that exceeds one ends, and the question has no answer.
+One that somebody else kills is replaced, and asked once more.  A child is started at the first
 question, serves all further ones, and ends with its parent.
 
 Whether there is an answer must follow from the question, and from no machine.  So whoever asks sets
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 
 _STACK_BYTES = 8 << 20
-"""What calls within calls may take, in native code, too."""
+"""Bytes that calls within calls may take, in native code, too."""
 _GROWN = 4
 """A process that has grown by this part of its memory is replaced: what it has left unused of that
-would be more room for the next question."""
+would be more memory for the next question."""
 _SWITCHES = "SYMPY_"
-"""How variables begin that change what SymPy keeps, and so what a question needs."""
+"""Prefix of variables that change what SymPy keeps, and so what a question needs."""
 _KILLED = {-SIGKILL, -SIGTERM}
 _AGAIN_S = 2.0
-"""What is waited before a child that somebody has killed is asked again."""
+"""Seconds to wait before a child that somebody has killed is asked again."""
 _NEVER = "the process that scores ended before it could be asked"
 
 
@@ -86,7 +86,7 @@ class LimitedProcess:
         os.register_at_fork(after_in_child=self.forget)
 
     def ask(self, question: dict[str, Any], seconds: int | None = None) -> dict[str, Any]:
-        """Put a question; where it has no answer, the key ``error`` says why.
+        """Return the answer to a question; without an answer the key ``error`` has the reason.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class LimitedProcess:
         with self.lock:
             answer, status = self._put(line)
             if status in _KILLED:
-                # Not by its own limits, so that it says nothing of the question.  If all
+                # Not by its own limits, so that it means nothing for the question.  If all
                 # processes here are being killed, this one does not live to ask again.
                 time.sleep(_AGAIN_S)
                 answer, status = self._put(line)
@@ -123,7 +123,7 @@ class LimitedProcess:
             return {"error": reason, "cpu_s": float(seconds or self.seconds)}
 
     def _put(self, line: str) -> tuple[dict[str, Any] | None, int]:
-        """Put a question once; return the answer, or how the process ended instead."""
+        """Ask once; return the answer, or how the process ended instead."""
         if self.process is None or self.process.poll() is not None:
             self.end()
             self.process = _start(self.module, self.memory, self.environment)
@@ -228,9 +228,9 @@ def serve(module: str, memory: int) -> None:
         getattr(work, "prepare", _nothing)()
         loaded = _limit_memory(memory)
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody can be asked
-        _say({"refused": _why(error)})
+        _write_line({"refused": _why(error)})
         return
-    _say({})
+    _write_line({})
     for line in sys.stdin:
         question = json.loads(line)
         seconds = question.pop("seconds")
@@ -240,19 +240,19 @@ def serve(module: str, memory: int) -> None:
             _set(resource.RLIMIT_CPU, int(begin) + 1 + seconds)
             _limit_memory(memory)
         except _HardLimitError as error:
-            _say({"refused": _why(error)})
+            _write_line({"refused": _why(error)})
             continue
         answer = _answer(work.answer, question)
         answer["cpu_s"] = time.process_time() - begin
         answer["grown"] = any(size > loaded[kind] + memory // _GROWN for kind, size in _sizes())
-        _say(answer)
+        _write_line(answer)
 
 
 def _nothing() -> None:
     """Prepare nothing: to be imported is enough."""
 
 
-def _say(answer: dict[str, Any]) -> None:
+def _write_line(answer: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
@@ -276,7 +276,7 @@ class _HardLimitError(Exception):
 
 
 def _limit_memory(memory: int) -> dict[int, int]:
-    """Let the process grow by some bytes; return what it has of each kind."""
+    """Allow the process to grow by some bytes; return its size of each kind."""
     sizes = dict(_sizes())
     for kind, size in sizes.items():
         _set(kind, size + memory)
@@ -329,6 +329,6 @@ PARSER_LOCK = threading.RLock()
 
 NumPy reads the header of an ``.npy`` or ``.npz`` file as a Python literal, packaging so reads
 the strings in a requirement's markers, and the systems' equations are parsed by ``ast``.  Two
-threads that do so at once may both get a SystemError (CPython issue 106905, mended in 3.11.8 and
+threads that do so at once may both get a SystemError (CPython issue 106905, fixed in 3.11.8 and
 3.12.2).
 """

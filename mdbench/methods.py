@@ -18,8 +18,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from mdbench import datatypes, settings
+from mdbench import datatypes
 from mdbench.errors import MethodError, UsageError, did_you_mean
+from mdbench.workspace import read_paths
 
 FOLDERS_VARIABLE = "MDBENCH_METHODS"
 """The variable that names more folders of methods."""
@@ -64,14 +65,14 @@ class Limit(_Table):
 
 
 class Overrides(_Table):
-    """What a method does otherwise under one protocol."""
+    """Settings of a method that differ under one protocol."""
 
     hyperparameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
 
 
 class Access(_Table):
-    """What a method may reach from its sandbox beyond its own files."""
+    """What a method can reach from its sandbox beyond its own files."""
 
     llm: bool = False
     """The language model that the user names: one endpoint, over a socket in the job's folder."""
@@ -97,7 +98,7 @@ class MethodSpec(_Table):
     repeatable: bool = True
     """Whether the same seed gives the same answer on the same machine, where time is left."""
     paths: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
-    """Names of folders and files of the user's that it may read: see `mdbench.settings`."""
+    """Names of folders and files of the user's that it may read: see `mdbench.workspace`."""
     given: tuple[Literal["truth", "units"], ...] = ()
     """What it is given beyond the data: a reference may be given the true equations, and any method
     the units of variables and targets."""
@@ -124,7 +125,7 @@ class MethodSpec(_Table):
     grid: dict[str, list[Any]] = {}
     protocols: dict[Literal["strict", "published"], Overrides] = {}
     check: Overrides = Overrides()
-    """What ``mdbench check`` overrides, so that a costly method is checked in seconds."""
+    """Values that ``mdbench check`` overrides, so that a costly method is checked in seconds."""
     limits: tuple[Limit, ...] = ()
 
     @property
@@ -160,7 +161,7 @@ class MethodSpec(_Table):
         if self.access.llm and (self.view != TABLE or self.given):
             raise ValueError(
                 "access.llm = true goes with view = 'table' and without 'given': what its prompts "
-                f"may tell is said by --prompt; view is {self.view!r}, given is {self.given!r}"
+                f"may show is set by --prompt; view is {self.view!r}, given is {self.given!r}"
             )
         tables: list[MethodSpec | Overrides] = [self, self.check, *self.protocols.values()]
         for table in tables:
@@ -200,7 +201,7 @@ def _refuse_what_is_no_json(values: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Method:
-    """A method under test: its folder and what the folder says of it."""
+    """A method under test: its folder and the content of ``method.toml``."""
 
     folder: Path
     spec: MethodSpec
@@ -242,7 +243,7 @@ class Method:
         MethodError
             If the user's settings file is not right.
         """
-        return settings.read_paths(self.name, self.spec.paths)
+        return read_paths(self.name, self.spec.paths)
 
     def lock_sha256(self) -> str:
         """Return the SHA-256 of the lock.
@@ -387,15 +388,14 @@ def _folder_of(module: str, package: str) -> Path:
         if folder.is_dir():
             return folder.resolve()
     raise UsageError(
-        f"The package {package} says that it has methods in {module!r}, and there is no such "
-        "folder.",
+        f"The package {package} declares methods in {module!r}, and there is no such folder.",
         f"Its entry point of the group {ENTRY_POINTS!r} names a package with methods' folders in "
         f"it. To go on without: pip uninstall {package}",
     )
 
 
 def discover(algorithms: Path) -> dict[str, Method | MethodError]:
-    """Find all methods' folders; a broken one stands with its error.
+    """Find all methods' folders; a broken one is listed with its error.
 
     Parameters
     ----------

@@ -1,12 +1,26 @@
-"""Where things are: the methods, the systems, and what is made from them."""
+"""Where things are: methods, systems, what is made from them, and the user's settings.
+
+The folder that `FOLDER_VARIABLE` names has a file ``<method>.toml`` with a table ``[paths]``: the
+checkouts and weights that no lock brings.  A method can read each path, and finds it by the name
+that its ``method.toml`` lists; a record has only a hash of the content.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
+import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
-from mdbench.errors import UsageError
+from mdbench.errors import DataError, MethodError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -59,3 +73,114 @@ class Workspace:
             f"No folder with algorithms/ and datasets/ at {places[0]}.",
             "Set MDBENCH_ROOT to the folder of the mdbench repository.",
         )
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file under another name, and rename it when it is complete.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be made or written to.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("xb") as file:
+            write(file)
+        unfinished.replace(path)
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be written: {error.strerror or error}",
+            "Name a folder that can be written to, with space on its disk.",
+        ) from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
+
+
+FOLDER_VARIABLE = "MDBENCH_SETTINGS"
+"""The variable that names the folder of the settings files."""
+
+
+def read_paths(method: str, allowed: Sequence[str]) -> dict[str, Path]:
+    """Return the paths that the user has set for a method, by name; none where there is no file.
+
+    Parameters
+    ----------
+    allowed
+        The names that the method's ``method.toml`` lists.
+
+    Raises
+    ------
+    MethodError
+        If the file cannot be read, has another key, or names what does not exist.
+    """
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        return {}
+    file = Path(folder) / f"{method}.toml"
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise MethodError(f"{file} cannot be read: {error}.") from None
+    if unknown := content.keys() - {"paths"}:
+        raise MethodError(f"{file}: unknown key {min(unknown)!r}.", "It has one table, [paths].")
+    given = content.get("paths", {})
+    if not isinstance(given, dict):
+        raise MethodError(f"{file}: key 'paths' is {given!r}.", "It is a table, [paths].")
+    paths = {name: _path(file, name, value, allowed) for name, value in sorted(given.items())}
+    if len(set(paths.values())) < len(paths):
+        raise MethodError(f"{file}: two names have one path.", "Docker can show each only once.")
+    return paths
+
+
+def _path(file: Path, name: str, value: object, allowed: Sequence[str]) -> Path:
+    if name not in allowed:
+        raise MethodError(f"{file}: unknown key 'paths.{name}'.", did_you_mean(name, allowed))
+    if not isinstance(value, str) or not Path(value).expanduser().is_absolute():
+        raise MethodError(
+            f"{file}: key 'paths.{name}' is {value!r}.",
+            "It is the absolute path of a folder or file.",
+        )
+    path = Path(value).expanduser()
+    if not path.exists():
+        raise MethodError(f"{file}: key 'paths.{name}' is {value!r}, which does not exist.")
+    return path.resolve()
+
+
+def fingerprint(paths: Mapping[str, Path]) -> str:
+    """Return the SHA-256 of all that lies at paths: names, and what files and links contain.
+
+    Where it lies makes no difference.  A file is read again when its size or time differs.
+
+    Raises
+    ------
+    MethodError
+        If something cannot be read.
+    """
+    digest = hashlib.sha256()
+    for name, path in sorted(paths.items()):
+        digest.update(f"{name}\0".encode())
+        for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            relative = each.relative_to(path).as_posix()
+            try:
+                if each.is_symlink():
+                    content = f"-> {each.readlink()}"
+                elif each.is_file():
+                    stat = each.stat()
+                    content = _sha256(each, stat.st_size, stat.st_mtime_ns)
+                else:
+                    continue
+            except OSError as error:
+                raise MethodError(f"{each} cannot be read: {error.strerror}.") from None
+            digest.update(f"{relative}\0{content}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=10_000)
+def _sha256(file: Path, _size: int, _time: int) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

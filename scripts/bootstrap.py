@@ -22,8 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402 - not installed yet
-from mdbench.runtimes.environments.pip_settings import read_pip_settings, redact, uv_settings  # noqa: E402
-from mdbench.runtimes.environments.subprocesses import running, with_package_count  # noqa: E402
+from mdbench.runtimes.environments.subprocesses import (  # noqa: E402  # noqa: E402
+    read_pip_settings,
+    redact,
+    running,
+    uv_settings,
+    with_package_count,
+)
 from mdbench.runtimes.environments.uv import (  # noqa: E402
     build_once,
     compile_bytecode,
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the arguments say, and give the exit status."""
+    """Do what the arguments ask for, and return the exit status."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if arguments == ["--clean"]:
@@ -52,7 +57,7 @@ def main(arguments: list[str]) -> int:
         say(str(error))
         return 2
     except KeyboardInterrupt:
-        say("interrupted; the same command starts afresh")
+        say("interrupted; the same command starts again")
         return 130
     return 0
 
@@ -91,7 +96,7 @@ def _height(name: str) -> tuple[bool, bool]:
 
 
 def ask_docker(*arguments: str) -> list[str]:
-    """Run a docker command and give the words that it prints, none where it fails."""
+    """Run a docker command and return the words that it prints, none where it fails."""
     done = run(["docker", *arguments], seconds=60)
     return done.stdout.split() if done.returncode == 0 else []
 
@@ -106,9 +111,9 @@ def make(prefix: Path, lock: Path) -> None:
     )()
 
 
-def fill(prefix: Path, lock: Path, base: Path, told: Callable[[str], None]) -> None:
-    """Fill the folder, saying each step."""
-    told("1 of 3: uv, which fetches the packages")
+def fill(prefix: Path, lock: Path, base: Path, report: Callable[[str], None]) -> None:
+    """Fill the folder, reporting each step."""
+    report("1 of 3: uv, which fetches the packages")
     uv_only = prefix / "uv.lock"
     requirements = split_requirements(lock.read_text(encoding="utf-8"))
     uv_only.write_text(requirements["uv"], encoding="utf-8")
@@ -117,7 +122,7 @@ def fill(prefix: Path, lock: Path, base: Path, told: Callable[[str], None]) -> N
     settings = uv_settings(
         read_pip_settings(sys.executable) or read_pip_settings(python), os.environ
     )
-    told("2 of 3: the packages")
+    report("2 of 3: the packages")
     for step in (
         ["sync", "--require-hashes", str(lock)],
         ["install", "--no-deps", "--no-build-isolation", "--editable", "."],
@@ -128,9 +133,9 @@ def fill(prefix: Path, lock: Path, base: Path, told: Callable[[str], None]) -> N
             settings=settings,
             cwd=ROOT,
             failure=f"{prefix.name} cannot be made",
-            on_line=lambda line: None if line.startswith(" ") else told(line),
+            on_line=lambda line: None if line.startswith(" ") else report(line),
         )
-    told("3 of 3: compiling them")
+    report("3 of 3: compiling them")
     compile_bytecode(prefix)
 
 
@@ -159,7 +164,7 @@ def install_uv(prefix: str, base: str, uv_only: str) -> None:
             done = run(installation)
             if done.returncode != 0:
                 raise UnavailableError(
-                    f"{prefix} cannot be made; pip says:\n    {redact(done.stdout.strip())}",
+                    f"{prefix} cannot be made; pip reports:\n    {redact(done.stdout.strip())}",
                     "Check the network and pip's settings (python3 -m pip config list), "
                     "then run the same command again.",
                 )
@@ -194,7 +199,7 @@ def run(command: list[str], seconds: float | None = None) -> subprocess.Complete
 
 
 def say(line: str) -> None:
-    """Tell the user."""
+    """Print a message for the user."""
     print(f"mdbench: {line}", file=sys.stderr, flush=True)
 
 

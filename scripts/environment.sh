@@ -17,7 +17,7 @@ find_python() {
         return
     fi
     echo "mdbench: no Python 3.11 or newer was found (python3 here: $(python3 -V 2>&1 || true))." >&2
-    echo "  Install one, or say where it is: MDBENCH_PYTHON=/path/to/python3.12 ./run.sh ..." >&2
+    echo "  Install one, or set where it is: MDBENCH_PYTHON=/path/to/python3.12 ./run.sh ..." >&2
     exit 2
 }
 
@@ -31,7 +31,7 @@ environment() {
         return
     fi
     find_python
-    # Beside this shell, which passes on what is to end it: alone it would leave its child behind.
+    # In the background of this shell, which passes on what is to end it: alone it would leave its child behind.
     "$python" "$root/scripts/bootstrap.py" "$1" "$2" "$key" &
     child=$!
     trap 'kill -TERM "$child" 2>/dev/null' INT TERM HUP

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mdbench.datatypes import find
 from mdbench.datatypes.base import PlotBudget, PlottedAnswer
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 from mdbench.workspace import Workspace
 from results import standalone
 

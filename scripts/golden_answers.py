@@ -10,7 +10,7 @@ import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -154,7 +154,7 @@ def _rows(table: Path) -> Iterator[dict[str, str]]:
 
 
 def _entry_of(table: str, row: dict[str, str]) -> Entry:
-    # Older tables do not say which scores are undecided: there these are not compared.
+    # Older tables do not have which scores are undecided: there these are not compared.
     metrics = dict.fromkeys(json.loads(row.get("undecided") or "[]")) | _inner(row, "metrics.")
     return {
         "case": f"{table}.csv, {row['algorithm']}",

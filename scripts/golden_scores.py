@@ -1,6 +1,6 @@
 """Golden files of scored answers: a score that changes needs another scorer version.
 
-See ``scripts/golden-scores``.  A file has a line that says of which scorer version its scores are,
+See ``scripts/golden-scores``.  A file has a line with the scorer version of its scores,
 then a line for each answer: what is asked, what is answered, and all that it scores.
 """
 
@@ -19,8 +19,8 @@ from golden_answers import DATASETS, chosen, landed
 
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Answer
+from mdbench.datatypes.facts import Protocol
 from mdbench.limited_process import LimitedProcess
-from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.record import score_fields
@@ -61,7 +61,7 @@ class Golden:
 
 
 def path_of(root: Path, data_type: str) -> Path:
-    """Give the golden file of a data type."""
+    """Return the golden file of a data type."""
     return root / "tests" / "golden" / "scores" / f"{data_type}.jsonl"
 
 
@@ -144,7 +144,7 @@ def labels_of(recipe: Mapping[str, Any], task: Task[Any]) -> Any:
 def differences(
     old: Mapping[str, Any], new: Mapping[str, Any], resolutions: Mapping[str, float]
 ) -> dict[str, tuple[Any, Any]]:
-    """Give the scores of an answer that differ, old and new, by name.
+    """Return the scores of an answer that differ, old and new, by name.
 
     Parameters
     ----------
@@ -177,20 +177,20 @@ def _same(old: Any, new: Any, *, name: str, resolution: float) -> bool:
 
 
 def resolutions_of(kind: DataType[Any, Any]) -> dict[str, float]:
-    """Give below what each metric of a data type is round-off; the floor is as the first metric."""
+    """Return the values below which metrics are round-off; the floor is as the first metric."""
     found = {spec.name: spec.resolution for spec in kind.metrics}
     return found | {"floor": kind.metrics[0].resolution}
 
 
 def compared(golden: Golden, kind: DataType[Any, Any]) -> Iterator[tuple[Entry, dict[str, Any]]]:
-    """Score each answer again; give it, and the scores that differ."""
+    """Score each answer again; return it, and the scores that differ."""
     resolutions = resolutions_of(kind)
     for entry in golden.entries:
         yield entry, differences(entry["scores"], scores_of(entry, kind), resolutions)
 
 
 def refusal(golden: Golden, version: int, different: int) -> str:
-    """Say why a file may not be written; empty where it may."""
+    """Return why a file may not be written; empty where it may."""
     if version < golden.version:
         return f"scorer_version is {version}, and the file is of version {golden.version}: raise it"
     if different and version == golden.version:
@@ -203,14 +203,14 @@ def refusal(golden: Golden, version: int, different: int) -> str:
 
 
 def line_of(entry: Entry, changes: Mapping[str, Any]) -> str:
-    """Say in a line what an answer is, and which of its scores differ."""
+    """Return a line on an answer, and which of its scores differ."""
     pairs = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in changes.items())
     noise = "" if entry["snr_db"] is None else f" {entry['snr_db']:g} dB"
     return f"{entry['case']} · {entry['dataset']}{noise}: {pairs}"
 
 
 def main(arguments: list[str]) -> int:
-    """Compare, or write; gives the exit status."""
+    """Compare, or write; return the exit status."""
     parser = argparse.ArgumentParser(description="Golden files of scored answers.")
     parser.add_argument("data_types", nargs="*", default=list(DATASETS))
     for name in ("write", "choose", "landed"):
@@ -264,7 +264,7 @@ def _scored(entries: Iterable[Entry], kind: DataType[Any, Any]) -> Iterator[Entr
 
 
 def _show_landed(entries: list[Entry], kind: DataType[Any, Any]) -> None:
-    """Compare what landed answers score now with what the tables say; only what these have."""
+    """Compare what landed answers score now with the tables; only what these have."""
     resolutions = resolutions_of(kind)
     different = 0
     for entry in entries:

@@ -15,7 +15,7 @@ ALGORITHMS = ROOT / "algorithms"
 
 
 def main(arguments: list[str]) -> int:
-    """Lock the methods that are named, or else everything; give the exit status."""
+    """Lock the methods that are named, or else everything; return the exit status."""
     options = [argument for argument in arguments if argument.startswith("-")]
     names = [argument for argument in arguments if not argument.startswith("-")]
     try:

@@ -1,6 +1,6 @@
 """Runs the reference results, and writes their tables and figures into ``docs``.
 
-What is written stands between two comments of a page, ``<!-- NAME -->`` and ``<!-- end -->``;
+What is written is between two comments of a page, ``<!-- NAME -->`` and ``<!-- end -->``;
 the rest of the page is prose, and stays.  Blocks of further runs on the same page have the run's
 name before their own: ``<!-- paper-runs -->``.
 """
@@ -26,11 +26,11 @@ from mdbench.datatypes.real.problem import read_measurements
 from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
 from mdbench.records import Record, latest_by_case, read_folder
-from mdbench.reports import markdown
+from mdbench.reports import export
 from mdbench.reports.combine import flatten, read_rows, write_table
+from mdbench.reports.comparison import read_published, read_published_sets
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
-from mdbench.reports.published import read_published, read_published_sets
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.leaderboard import Board
+    from mdbench.reports.leaderboard import Leaderboard
 
 _NAMES_A_LINE, _LEGEND_LINE = 5, 18
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -91,7 +91,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "derivation-calculus": (f"{_QUICK} --dataset differentiate integrate",),
     "derivation-paper": (f"{_QUICK} replay transformer --dataset structured-3",),
 }
-"""What is run for each data type, besides where and with how many jobs at a time.
+"""Options of the runs for each data type, without place and number of jobs at a time.
 
 What follows a hyphen are further runs of a data type, for blocks of their own on the same page.
 """
@@ -103,8 +103,8 @@ class Reference:
     """The reference results of a data type; by protocol, where it is not strict."""
 
     data_type: str
-    board: Board
-    others: dict[str, Board]
+    board: Leaderboard
+    others: dict[str, Leaderboard]
     numbers: dict[str, int]
     folder: Path
     results: Sequence[Record] = ()
@@ -121,46 +121,46 @@ class Reference:
 
     def leaderboard(self) -> str:
         """Who is how good."""
-        return markdown.leaderboard_markdown(self.board)
+        return export.leaderboard_markdown(self.board)
 
     def published(self) -> str:
-        """How many systems are identified, here and in the paper."""
-        return markdown.published_table(self.board, self.data_type, read_published())
+        """Numbers of systems that are identified, here and in the paper."""
+        return export.published_table(self.board, self.data_type, read_published())
 
     def found(self) -> str:
-        """How many are, by noise."""
-        return markdown.found_table(self.board)
+        """Numbers of systems that are identified, by noise."""
+        return export.found_table(self.board)
 
     def systems(self) -> str:
-        """Each method on each clean system, beside the paper's entry."""
-        return markdown.systems_table(self.board, self.data_type, None, read_published())
+        """Each method on each clean system, next to the paper's entry."""
+        return export.systems_table(self.board, self.data_type, None, read_published())
 
     def published_protocol(self) -> str:
         """The same under the published protocol."""
         board = self.others["published"]
-        return markdown.systems_table(board, self.data_type, None, read_published())
+        return export.systems_table(board, self.data_type, None, read_published())
 
     def beside(self) -> str:
-        """What a paper reports of whole sets, and what was measured."""
+        """Published results on whole sets, and what was measured."""
         published = read_published_sets(self.data_type)
-        return markdown.sets_table(
+        return export.sets_table(
             self.results, self.data_type, self.groups, self._specs_of_sets, published
         )
 
     def recovery(self) -> str:
-        """How many tables of measurements are recovered, by the kind of truth."""
+        """Numbers of tables of measurements that are recovered, by the kind of truth."""
         return recovery_table(self.results, self.truths, MARGIN)
 
     def sets(self) -> str:
         """The same, with all methods that either has."""
         published = read_published_sets(self.data_type)
-        return markdown.sets_table(
+        return export.sets_table(
             self.results, self.data_type, self.groups, self._specs_of_sets, published, every=True
         )
 
     def variants(self) -> str:
         """Means by what was asked for behind the datasets' names."""
-        return markdown.variants_table(self.results, self._specs_of_sets)
+        return export.variants_table(self.results, self._specs_of_sets)
 
     @property
     def _specs_of_sets(self) -> dict[str, MetricSpec]:
@@ -168,7 +168,7 @@ class Reference:
         return {name: known[name] for name in _OF_SETS[self.data_type] if name in known}
 
     def labels(self) -> str:
-        """How many labels of each set are right, and the interval of what each set loses.
+        """Shares of right labels of each set, and the interval of what each set loses.
 
         Sets that none of the datasets has are left out.
         """
@@ -192,7 +192,7 @@ class Reference:
 
     def cost(self) -> str:
         """Time and memory."""
-        return markdown.cost_table(self.board)
+        return export.cost_table(self.board)
 
     def figures(self) -> str:
         """All figures of the report, written to files."""
@@ -203,12 +203,12 @@ class Reference:
         ]
         if ranks := critical_difference(self.board, self.numbers):
             drawn.append((ranks.title, ranks.caption, standalone(ranks.svg)))
-        says = "".join(f"{spec.mark} {spec.title}, " for spec in marked(self.board.known))
-        says += "otherwise the power of ten of " * (self.board.primary.scale == "log")
-        says += self.board.primary.title
+        text = "".join(f"{spec.mark} {spec.title}, " for spec in marked(self.board.known))
+        text += "otherwise the power of ten of " * (self.board.primary.scale == "log")
+        text += self.board.primary.title
         for snr_db in self.board.noise_levels:
             title = f"Methods and systems, {noise_name(snr_db)}"
-            drawn.append((title, says, standalone(heat_map(self.board, snr_db))))
+            drawn.append((title, text, standalone(heat_map(self.board, snr_db))))
         parts = []
         for title, caption, svg in drawn:
             name = f"{self.data_type}-{re.sub(r'[^a-z0-9]+', '-', title.lower())}.svg"
@@ -298,7 +298,7 @@ def standalone(svg: str, legend: Mapping[str, int] | None = None) -> str:
 
 
 def fill(page: str, reference: Reference) -> str:
-    """Write a page's blocks anew.
+    """Write a page's blocks again.
 
     Raises
     ------
@@ -339,7 +339,7 @@ def _compare(
 
 
 _QUESTION = ("algorithm", "dataset", "snr_db", "seed", "protocol", "part")
-"""What a record answers, with its options; where there is a new one, the old one is dropped."""
+"""Keys of a record's question, with its options; a newer record replaces an older one."""
 
 
 def with_kept(records: Sequence[tuple[Path, Record]], table: Path) -> list[tuple[Path, Record]]:
@@ -439,7 +439,7 @@ def pool(results: Iterable[Record], margin: float) -> dict[tuple[str, str], Pool
     """Pool the folds of each table, by method and table.
 
     Pooled, one row held out by itself does not decide: in one fold the right law with its constants
-    a little beside the best fit is better than the reference, in the next one worse.
+    a little away from the best fit is better than the reference, in the next one worse.
 
     Parameters
     ----------
@@ -477,7 +477,7 @@ def recovery_table(results: Iterable[Record], truths: Mapping[str, str], margin:
     Returns
     -------
     str
-        Markdown; in brackets the 95 % interval when tables are drawn anew.
+        Markdown; in brackets the 95 % interval when tables are drawn again.
     """
     pooled = pool(results, margin)
     methods = sorted({method for method, _ in pooled})

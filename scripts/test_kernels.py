@@ -11,11 +11,11 @@ from mdbench.worker.serve import kernel_and_threads
 
 KERNELS = {"SkylakeX": ("avx512f", "SkylakeX"), "Haswell": ("avx2", "Haswell")}
 PLAIN = {"Prescott": ("pni", "Katmai")}
-"""What a processor needs for each, and what OpenBLAS calls it then."""
+"""Features that a processor needs for each, and OpenBLAS's name for it then."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests under each kernel, and give the exit status."""
+    """Run the tests under each kernel, and return the exit status."""
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
     own, _ = kernel_and_threads()
     running = {}

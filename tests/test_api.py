@@ -20,7 +20,7 @@ from mdbench import datatypes
 from mdbench.api import Comparison
 from mdbench.errors import EquationError, UsageError
 from mdbench.records import RecordStore
-from mdbench.runtimes import select
+from mdbench.runtimes import venv
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -43,7 +43,7 @@ FOR_FEW = (
     *("datatypes.real.", "datatypes.surface."),
 )
 """Packages that only some runs need."""
-SAID_OF_ALL = {"mdbench.language_models", "mdbench.language_models.budget"}
+SAID_OF_ALL = {"mdbench.language_models"}
 """What the options of every run are declared with."""
 
 
@@ -93,7 +93,7 @@ def modules_of(names: set[str], *packages: str) -> set[str]:
 def test_a_help_and_a_list_import_nothing_heavy(line: list[str]) -> None:
     found = imported(*line)
     assert not found & (NEVER_AT_ONCE | {"numpy", "flint"})
-    facts = {f"mdbench.datatypes.{name}.facts" for name in datatypes.names()}
+    facts = {f"mdbench.datatypes.{name}" for name in datatypes.names()}
     assert not modules_of(found - facts, *FOR_FEW, "expressions", "reports", "runtimes.docker")
     types = {f"mdbench.datatypes.{name}.data_type" for name in datatypes.names()}
     assert types
@@ -104,8 +104,8 @@ def test_a_help_and_a_list_import_nothing_heavy(line: list[str]) -> None:
 def test_a_run_with_nothing_to_do_imports_only_its_data_type() -> None:
     mdbench.run("zero", "ode", dataset="rc-circuit", n_jobs=1)
     here = (
-        "from harness import HereRuntime\nfrom mdbench.runtimes import select\n"
-        "select.VenvRuntime = lambda *_, **__: HereRuntime()"
+        "from harness import HereRuntime\nfrom mdbench.runtimes import venv\n"
+        "venv.VenvRuntime = lambda *_, **__: HereRuntime()"
     )
     line = ["--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit", "--n-jobs=1"]
     found = imported("run", *line, before=here)
@@ -243,7 +243,7 @@ def test_the_page_of_examples_is_true(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("MDBENCH_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(venv, "VenvRuntime", lambda *_, **__: HereRuntime())
     text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     assert len(re.findall("^```pycon$", text, re.MULTILINE)) * 2 == text.count("```")
     plain = re.sub("^```.*$", "", text, flags=re.MULTILINE)

@@ -18,10 +18,10 @@ PACKAGE = ROOT / "mdbench"
 TEMPLATE = PACKAGE / "authoring" / "template"
 
 LAYERS = (
-    {"errors", "protocols", "worker"},
+    {"errors", "worker"},
     {"limited_process", "workspace"},
     {"metrics", "data", "expressions"},
-    {"drawing", "settings"},
+    {"drawing"},
     {"datatypes"},
     {"methods", "records"},
     {"runtimes", "language_models"},

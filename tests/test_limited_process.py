@@ -21,9 +21,8 @@ from mdbench import limited_process
 from mdbench.datatypes.ode import simulation
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.errors import EquationError, ScorerError
-from mdbench.expressions import equation, parse, sympy_worker
-from mdbench.expressions.srbench import compare as comparison
-from mdbench.expressions.srbench.compare import POSITIVE, symbolic_solution
+from mdbench.expressions import equation, parse, srbench, sympy_worker
+from mdbench.expressions.srbench import POSITIVE, symbolic_solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -182,8 +181,8 @@ SCORED: dict[str, tuple[object, int, int, Callable[[], object], object]] = {
         pytest.approx(1.0),
     ),
     "solution": (
-        comparison,
-        comparison.MAX_SECONDS,
+        srbench,
+        srbench.MAX_SECONDS,
         equation.MAX_BYTES,
         lambda: symbolic_solution("x0 + 1", "2*x0 + 2", {"x0": dict(POSITIVE)}).how,
         "ratio",
@@ -196,11 +195,11 @@ SCORED: dict[str, tuple[object, int, int, Callable[[], object], object]] = {
 def nobody_asked(module: object, seconds: int, memory: int) -> Iterator[None]:
     """Let a module ask a process that is started for it, and remember no answer."""
     with pytest.MonkeyPatch.context() as patch:
-        if module is comparison:
-            name = comparison._children[0].module
+        if module is srbench:
+            name = srbench._children[0].module
             fresh = limited_process.LimitedProcess(name, seconds, memory)
-            patch.setattr(comparison, "_children", (fresh, fresh))
-            comparison._answer.cache_clear()
+            patch.setattr(srbench, "_children", (fresh, fresh))
+            srbench._answer.cache_clear()
         else:
             fresh = limited_process.LimitedProcess(module._child.module, seconds, memory)  # type: ignore[attr-defined]
             patch.setattr(module, "_child", fresh)

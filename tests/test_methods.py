@@ -89,7 +89,7 @@ def test_installed_packages_bring_methods_and_are_not_imported(
         shutil.copytree(other.algorithms, site / "acme_methods" / "inside")
     monkeypatch.syspath_prepend(site)
     if not there:
-        with pytest.raises(UsageError, match="acme-methods says that it has methods"):
+        with pytest.raises(UsageError, match="acme-methods declares methods in"):
             methods.discover(workspace.algorithms)
         return
     assert list(methods.discover(workspace.algorithms)) == ["acme"]

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from harness import ROOT
 
-from mdbench.data.array_files import read_npz
+from mdbench.data.trajectory import read_npz
 from mdbench.datatypes.equations import files as reading
 from mdbench.datatypes.ode import systems as ode
-from mdbench.datatypes.ode.integrator import compiled
-from mdbench.runs.arrays import read_predictions
+from mdbench.datatypes.ode.simulation import compiled
+from mdbench.runs.exchange import read_predictions
 from mdbench.runtimes.environments import base_images
-from mdbench.runtimes.environments.pip_settings import _literal
+from mdbench.runtimes.environments.subprocesses import _literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
     kinds: list[Callable[[], object]] = [
         lambda: read_npz(tmp_path / "a.npz"),
         lambda: read_predictions(tmp_path / "predictions.npy", (3, 2), np.dtype(float)),
-        lambda: reading.put_in("c * u0 + sin(u1) / 2", ("u0", "u1", "c"), {"c": 0.5}),
+        lambda: reading.substitute("c * u0 + sin(u1) / 2", ("u0", "u1", "c"), {"c": 0.5}),
         lambda: reading.without("2 * (u_x + u_z) - u_z * v + v", ["u_z"]),
         lambda: ode._compile(["u0 * u1", "-u1"], ("u0", "u1"), np),
         lambda: compiled(["-u0 * u1", "u0**2"]),
@@ -99,4 +99,4 @@ def test_whatever_reads_python_knows_the_lock() -> None:
         if _READS_PYTHON.search(text) and not name.startswith(_OUTSIDE):
             assert "PARSER_LOCK" in text, name
             found.add(name)
-    assert {"data/array_files.py", "runs/arrays.py", "datatypes/equations/files.py"} <= found
+    assert {"data/trajectory.py", "runs/exchange.py", "datatypes/equations/files.py"} <= found

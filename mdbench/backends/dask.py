@@ -18,13 +18,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from mdbench.backends.local import JobQueue
 from mdbench.backends.node import NodeProcess, NodeRequest
-from mdbench.backends.queue import JobQueue
 from mdbench.errors import MdbenchError, UnavailableError, UsageError
 from mdbench.records import Record
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 
 if TYPE_CHECKING:
     from mdbench.backends.node import Opener
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 AHEAD: Final = 2
 """Jobs that are handed over for each thread of a worker: one that runs, and one that waits."""
 LOOK_SECONDS: Final = 2.0
-"""How often the workers are counted."""
+"""Seconds between two counts of the workers."""
 ALONE_SECONDS: Final = 60.0
-"""How long a scheduler may be without a worker before a message says so."""
+"""Seconds that a scheduler may be without a worker before a message reports it."""
 
 
 class DaskBackend(Backend):
@@ -83,7 +83,7 @@ class DaskBackend(Backend):
         self._connect_seconds = connect_seconds
 
     def run(self, work: Work) -> bool:
-        """Hand over the jobs, and take their records as they come.
+        """Submit the jobs, and collect their records as they arrive.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class _DaskRun:
         """Do all jobs, and return whether the user interrupted it."""
         try:
             self._check_nodes()
-            self._client.subscribe_topic(self._topic, self._hear)
+            self._client.subscribe_topic(self._topic, self._on_event)
             self._hand_over()
         except KeyboardInterrupt:
             self._work.observer.message("Stopping: the jobs that are running are ended.")
@@ -192,8 +192,8 @@ class _DaskRun:
         """
         first: dict[str, str] = {}
         workers = self._workers()
-        for address, told in workers.items():
-            first.setdefault(str(told.get("host", address)), address)
+        for address, info in workers.items():
+            first.setdefault(str(info.get("host", address)), address)
         methods = list(dict.fromkeys(one.job.algorithm for one in self._work.jobs))
         # All begin to start their processes; one on each machine makes the environments, too.
         checks = {
@@ -227,7 +227,7 @@ class _DaskRun:
         return found
 
     def _hand_over(self) -> None:
-        room, looked = 0, -LOOK_SECONDS
+        most, looked = 0, -LOOK_SECONDS
         seen = time.monotonic()
         while self._line or self._handed:
             now = time.monotonic()
@@ -235,13 +235,13 @@ class _DaskRun:
                 looked = now
                 threads = self._count_threads()
                 # What waits at a worker would hold memory that others could use.
-                room = threads * (1 if self._work.plan.memory_total_mb else AHEAD)
-                if room:
+                most = threads * (1 if self._work.plan.memory_total_mb else AHEAD)
+                if most:
                     seen = now
                 elif now - seen > ALONE_SECONDS:
                     self._work.observer.message("The Dask scheduler has no worker: waiting.")
                     seen = now
-            while len(self._handed) < room:
+            while len(self._handed) < most:
                 one = self._line.take(wait=False)
                 if one is None:
                     break
@@ -268,7 +268,7 @@ class _DaskRun:
             self._by_key[one.key] = handed
         future.add_done_callback(self._ended.put)
 
-    def _hear(self, event: tuple[float, Any]) -> None:
+    def _on_event(self, event: tuple[float, Any]) -> None:
         """Handle the message that a job has begun."""
         key = event[1]
         with self._lock:

@@ -26,7 +26,7 @@ from mdbench.runs.job import begin_job
 from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.record import calibrate
 from mdbench.runs.worker_pool import GRACE_S, EnvironmentCache, RetryPolicy, WorkerSlot
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level, Runtime
 
 Opener: TypeAlias = "Callable[..., Runtime]"
-"""Opens a runtime, as `mdbench.runtimes.select.open_runtime`; it pickles."""
+"""Opens a runtime, as `mdbench.runtimes.base.open_runtime`; it pickles."""
 
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """How the jobs of a run are done on a node, as `Plan` says it here; it pickles.
+    """The options by which a node does the jobs of a run, as in `Plan`; it can be pickled.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class NodeRequest:
             return Workspace(self.root, self.home)
         return Workspace.find()
 
-    def open(self, say: Callable[[str], None] | None = None) -> Runtime:
+    def open(self, on_line: Callable[[str], None] | None = None) -> Runtime:
         """Open the runtime on this node.
 
         Raises
@@ -127,7 +127,9 @@ class NodeRequest:
             If it does not work here, or keeps less than is required; names the node.
         """
         try:
-            return self.opens(self.runtime, self.workspace().home, say, require=dict(self.require))
+            return self.opens(
+                self.runtime, self.workspace().home, on_line, require=dict(self.require)
+            )
         except UnavailableError as error:
             raise UnavailableError(
                 f"{_host()}: {error.message}", error.hint, passing=error.passing
@@ -143,9 +145,9 @@ class ClusterNode:
         If no job can be done here: as `NodeRequest.workspace` and `NodeRequest.open`.
     """
 
-    def __init__(self, order: NodeRequest, say: Callable[[str], None] | None = None) -> None:
-        self._catalog = Catalog(order.workspace(), say)
-        self._runtime = order.open(say)
+    def __init__(self, order: NodeRequest, on_line: Callable[[str], None] | None = None) -> None:
+        self._catalog = Catalog(order.workspace(), on_line)
+        self._runtime = order.open(on_line)
         self._environments = EnvironmentCache(self._runtime, RetryPolicy(order.retries))
         self._keys: dict[str, dict[str, str]] = {}
         self.slot = WorkerSlot(
@@ -160,7 +162,7 @@ class ClusterNode:
         self.slot.has_next = True
 
     def prepare(self, methods: Sequence[str]) -> list[str]:
-        """Make the environments of methods; give what went wrong."""
+        """Make the environments of methods; return what went wrong."""
         troubles = []
         for name in methods:
             try:
@@ -170,7 +172,7 @@ class ClusterNode:
         return troubles
 
     def do(self, job: JobSpec) -> Record:
-        """Do a job, and give its record.
+        """Do a job, and return its record.
 
         Raises
         ------
@@ -222,7 +224,7 @@ class NodeProcess:
         return troubles
 
     def do(self, job: JobSpec) -> bytes:
-        """Do a job, and give the line of its record.
+        """Do a job, and return the line of its record.
 
         Raises
         ------

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mdbench.backends.local import LocalBackend
-from mdbench.data.cache import write_whole
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, RecordsError
 from mdbench.records import RecordStore, Status
@@ -29,6 +28,7 @@ from mdbench.runs.catalog import Catalog
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import Plan
 from mdbench.runs.worker_pool import GRACE_S
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ FOLDER: Final = ".shards"
 
 @dataclass(frozen=True)
 class Shard:
-    """What a task does: one piece of a plan; it pickles.
+    """One piece of a plan, which one task does; it can be pickled.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class ShardFiles:
         return self.folder / f"{number:05d}"
 
     def trouble(self, number: int) -> Path:
-        """Return the file in which a task says why it could do nothing."""
+        """Return the file in which a task reports why it could do nothing."""
         return self.folder / f"{number:05d}.trouble"
 
     @property
@@ -206,7 +206,7 @@ class CollectedRecords:
 
 
 class ShardCollector:
-    """Takes the records of a round from its files, each once, as they come."""
+    """Collector of the records of a round: each once, from its files, as they arrive."""
 
     def __init__(self, files: ShardFiles) -> None:
         self._files = files

@@ -2,7 +2,7 @@
 
 One round is one array.  A piece that its time limit ends, that is requeued or that is lost goes on
 where its records end: in the same files when SLURM begins it again, in the next round else.  What
-submitit says that a task gave is never asked for: a task that was killed gives nothing, and its
+submitit reports as a task's result is never used: a task that was killed gives nothing, and its
 records are there.
 """
 
@@ -36,7 +36,7 @@ from mdbench.errors import MethodError, RecordsError, UnavailableError, UsageErr
 from mdbench.records import Record
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,17 +47,17 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
 
 POLL_SECONDS: Final = 5.0
-"""How often files and queue are looked at."""
+"""Seconds between two checks of files and queue."""
 MAX_ARRAY_SIZE: Final = 1001
-"""SLURM's own default of ``MaxArraySize``, where it does not say."""
+"""SLURM's own default of ``MaxArraySize``, where it reports none."""
 TASK_MINUTES: Final = 60
 """The time limit of a task, unless another is given or a job may take longer."""
 FILLED: Final = 0.5
 """The share of a task's time that its jobs will probably fill."""
 SIGNAL_SECONDS: Final = 90
-"""How long before its end a task gets a signal, to leave its records whole."""
+"""Seconds before its end at which a task gets a signal, to leave its records whole."""
 BEGIN_SECONDS: Final = 30.0
-"""What a task takes before its first job."""
+"""Seconds that a task takes before its first job."""
 _NOT_THERE: Final = re.compile(r"invalid job id", re.IGNORECASE)
 
 
@@ -128,14 +128,14 @@ class SlurmBackend(Backend):
         """
         for files in unmerged_rounds(result_dir):
             kind, ids = files.tasks()
-            told = False
+            reported = False
             while running := active(kind, ids):
-                if not told:
+                if not reported:
                     observer.message(
                         f"{counted(len(running), 'task')} of an earlier command still running "
                         f"({', '.join(sorted(running)[:3])}); the end is waited for."
                     )
-                    told = True
+                    reported = True
                 time.sleep(self._poll_seconds)
             observer.message(merge_earlier_round(files, result_dir))
 
@@ -147,7 +147,7 @@ class SlurmBackend(Backend):
         UsageError
             If a task may not take as long as one job, or if SLURM refuses an option.
         UnavailableError
-            If no task could do anything, such as on nodes without Docker; says why.
+            If no task could do anything, such as on nodes without Docker; with the reason.
         """
         order = NodeRequest.of(
             work.plan,
@@ -323,7 +323,7 @@ class _Round:
         self.tasks: Sequence[Any] = ()
 
     def follow(self) -> None:
-        """Take records as they come, until there are all, or no task is left."""
+        """Collect records as they arrive, until all are there or no task is left."""
         _, ids = self._files.tasks()
         while self.gathering.missing:
             running = active(self._kind, ids)
@@ -386,7 +386,7 @@ class _Round:
 
 CANCEL_SECONDS: Final = 30.0
 END_SECONDS: Final = 60.0
-"""How long tasks may take to end when all records are there."""
+"""Seconds that tasks may take to end when all records are there."""
 
 
 def active(kind: str, ids: Sequence[str]) -> set[str]:

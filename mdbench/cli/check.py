@@ -14,14 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from mdbench import datatypes
-from mdbench.authoring.check import check_method
-from mdbench.authoring.truths import check_truths, read_wrong_answers
+from mdbench.authoring.check import check_method, check_truths, read_wrong_answers
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import UsageError
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import NOISE_LEVELS, select_names
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from mdbench.authoring.truths import TruthCheck
+    from mdbench.authoring.check import TruthCheck
     from mdbench.datatypes.base import DataType, Source
     from mdbench.workspace import Workspace
 
@@ -46,19 +45,19 @@ def check_one_method(
 ) -> int:
     """Print every finding; 0 if the method keeps its contract, else 1."""
 
-    def say(line: str) -> None:
+    def report(line: str) -> None:
         if not json_:
             console.print(escape(line), style="dim", soft_wrap=True)
 
     failed = 0
     if json_:
-        with closing(open_runtime(runtime_name, workspace.home, say)) as runtime:
-            found = [asdict(one) for one in check_method(name, workspace, runtime, say)]
+        with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
+            found = [asdict(one) for one in check_method(name, workspace, runtime, report)]
         broken = [one for one in found if not one["passed"]]
         print(json.dumps({"schema": 1, "method": name, "keeps": not broken, "findings": found}))
         return Exit.NOT_AS_WISHED if broken else Exit.DONE
-    with closing(open_runtime(runtime_name, workspace.home, say)) as runtime:
-        for finding in check_method(name, workspace, runtime, say):
+    with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
+        for finding in check_method(name, workspace, runtime, report):
             mark = "[green]ok[/]    " if finding.passed else "[red]broken[/]"
             console.print(f"{mark} {escape(finding.point)}", soft_wrap=True)
             if not finding.passed:
@@ -88,7 +87,7 @@ def check_all_truths(
     if data_type is None and (patterns or path):
         raise UsageError(
             f"{'--dataset' if patterns else '--dataset-path'} was given without a data type.",
-            f"Say of which: --data-type {' or '.join(datatypes.names())}",
+            f"Name its data type: --data-type {' or '.join(datatypes.names())}",
         )
     given = {} if results is None else read_wrong_answers(results)
     plans = list(_plans(Catalog(workspace), data_type, patterns, path, levels))
@@ -137,13 +136,13 @@ def _plans(
     levels: Sequence[float | None],
 ) -> Iterator[tuple[DataType[Any, Any], Source[Any], Sequence[str], Sequence[float | None]]]:
     """Return each data type with its datasets and noise levels."""
-    lawful = [kind.name for kind in datatypes.classes() if kind.has_exact_truth]
-    if data_type in datatypes.names() and data_type not in lawful:
+    with_truth = [kind.name for kind in datatypes.classes() if kind.has_exact_truth]
+    if data_type in datatypes.names() and data_type not in with_truth:
         raise UsageError(
             f"The datasets of {data_type} have no true equations that their data follow.",
-            f"Those of {' and '.join(lawful)} have.",
+            f"Those of {' and '.join(with_truth)} have.",
         )
-    for name in [data_type] if data_type else lawful:
+    for name in [data_type] if data_type else with_truth:
         kind, source = catalog.data_type(name), catalog.source(name, path)
         if not kind.snr_levels and any(level is not None for level in levels):
             raise UsageError(f"{name} has no noise levels in dB.", "Leave --snr out.")
@@ -224,8 +223,8 @@ def _as_markdown(rows: Sequence[Sequence[str]], found: Sequence[TruthCheck]) -> 
         lines += ["", _line(["truth that is not perfect, or beaten", "noise", "what", "its file"])]
         lines.append(_line(["---"] * 4))
     for (kind, name, reason), noise in levels.items():
-        said = " ".join(notes[kind, name])
-        lines.append(_line([f"{kind} `{name}`", ", ".join(noise), reason, said]))
+        note = " ".join(notes[kind, name])
+        lines.append(_line([f"{kind} `{name}`", ", ".join(noise), reason, note]))
     return "\n".join(lines)
 
 

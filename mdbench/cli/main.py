@@ -73,7 +73,7 @@ RuntimeName = Annotated[
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command line and give its exit status, an `Exit`."""
+    """Run one command line and return its exit status, an `Exit`."""
     given = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, TextIOWrapper):  # names such as rössler on a terminal without UTF-8
         sys.stdout.reconfigure(errors="replace")
@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _where_to_look(given: list[str]) -> str:
-    """Name the help that fits what was typed."""
+    """Return which help fits what was typed."""
     verbs = typer.main.get_command(app).list_commands(None)  # type: ignore[attr-defined]
     if given and given[0] in verbs:
         return f"To see all options: mdbench {given[0]} --help"
@@ -125,7 +125,8 @@ def _version(
 def run(
     study: Study,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done and at what cost, as plan.")
+        bool,
+        typer.Option("--dry-run", help="Show what would be done and the cost, as plan does."),
     ] = False,
     json: Json = False,
 ) -> int:
@@ -141,7 +142,7 @@ def run(
 @app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
 @with_run_options
 def plan(study: Study, json: Json = False) -> None:
-    """Say what the same options given to run would do, why, and at what cost."""
+    """Show what the same options given to run would do, why, and at what cost."""
     from mdbench.cli.run import show_plan
 
     show_plan(study, Console(highlight=False), json_=json)
@@ -150,7 +151,7 @@ def plan(study: Study, json: Json = False) -> None:
 @app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
 @with_run_options
 def why(study: Study) -> None:
-    """Say why the same options given to run would run a job again, or not."""
+    """Show why the same options given to run would run a job again, or not."""
     from mdbench.cli.run import show_reasons
 
     show_reasons(study, console=Console(highlight=False))
@@ -175,12 +176,12 @@ def study_(
 def rescore(
     results: Annotated[Path, typer.Argument(help="A results file of mdbench run, or a folder.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change, and write nothing.")
+        bool, typer.Option("--dry-run", help="Show what would change, and write nothing.")
     ] = False,
     n_jobs: NJobs = None,
 ) -> int:
-    """Return records the scores of this version, from their answers; no method is run."""
-    from mdbench.cli.reproduce import rescore_files
+    """Score the answers of records again by this version's scorer; no method is run."""
+    from mdbench.cli.results import rescore_files
 
     console = Console(highlight=False)
     return rescore_files(results, console, dry_run=dry_run, n_jobs=_n_jobs(n_jobs))
@@ -195,7 +196,7 @@ def reproduce(
     n_jobs: NJobs = None,
 ) -> int:
     """Run the jobs of results again, and compare the records."""
-    from mdbench.cli.reproduce import reproduce_files
+    from mdbench.cli.results import reproduce_files
 
     return reproduce_files(results, dataset or [], _n_jobs(n_jobs), Console(highlight=False))
 
@@ -260,7 +261,7 @@ def probe(json: Json = False) -> None:
 @with_options_of(ProbeOptions)
 def llm_probe(options: ProbeOptions) -> int:
     """Ask a language model what it knows of problems without data, and with others' data."""
-    from mdbench.cli.llm import run_llm_probe
+    from mdbench.cli.score import run_llm_probe
 
     return run_llm_probe(options, Console(highlight=False))
 
@@ -274,25 +275,25 @@ def llm_stub(
     seed: Annotated[int, typer.Option(metavar="N", help="Of what it draws.")] = 0,
     answer: Annotated[str, typer.Option(metavar="TEXT", help="An equation it knows.")] = "",
     knows: Annotated[
-        float, typer.Option(metavar="P", help="How often it tells that.", min=0.0, max=1.0)
+        float, typer.Option(metavar="P", help="Probability of that answer.", min=0.0, max=1.0)
     ] = 0.0,
 ) -> int:
     """Serve as a language model that is none, to try a set-up; until it is interrupted."""
-    from mdbench.cli.llm import serve_stub
+    from mdbench.cli.score import serve_stub
 
     return serve_stub(mode, port, seed, answer, knows, Console(highlight=False))
 
 
 @app.command()
 def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None:
-    """Make a method's folder that runs as it stands."""
-    from mdbench.authoring.new import make_method
+    """Make a method's folder that can be run as it is."""
+    from mdbench.authoring.check import make_method
     from mdbench.workspace import Workspace
 
     workspace = Workspace.find()
     folder = make_method(name, workspace.algorithms)
     shown = _short(folder)
-    print(f"Made {shown}: a method that runs as it stands (a linear fit).")
+    print(f"Made {shown}: a method that can be run as it is (a linear fit).")
     print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
     print(f"  2. Name its packages in {shown}/requirements.in, then: scripts/lock {name}")
     print(f"  3. {_program()} check {name}\n  4. ./run.sh --algorithm {name} --data-type ode")
@@ -387,7 +388,7 @@ def data(
     data_type: DataType,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write into.")] = None,
     dataset_path: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Say what data of your own are like.")
+        Path | None, typer.Option(metavar="PATH", help="Describe data of your own.")
     ] = None,
     with_noise: Annotated[
         bool, typer.Option("--with-noise", help="The noisy files too: 40, 30, 20, 10 dB.")
@@ -398,14 +399,14 @@ def data(
     ] = "strict",
 ) -> None:
     """Write the project's datasets as NPZ files as MDBench reads them, or look at your own."""
-    from mdbench.cli.workspace import FilesAsked, export_data
+    from mdbench.cli.workspace import DataOptions, export_data
     from mdbench.workspace import Workspace
 
     export_data(
         Workspace.find(),
         Console(highlight=False),
         data_type,
-        FilesAsked(out, dataset_path, context.args),
+        DataOptions(out, dataset_path, context.args),
         with_noise=with_noise,
         seed=seed,
         protocol=read_protocol("--protocol", protocol),
@@ -561,9 +562,9 @@ def predict(
     ),
 ) -> None:
     """Integrate the best equations found from a start of yours, or evaluate them."""
-    from mdbench.cli.results import PredictionAsked, predict_answer
+    from mdbench.cli.results import PredictionOptions, predict_answer
 
-    asked = PredictionAsked(start, until, points, given)
+    asked = PredictionOptions(start, until, points, given)
     predict_answer(
         what, asked, out, Console(highlight=False), folder=results, algorithm=algorithm or []
     )
@@ -581,7 +582,7 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="The file.  Default: print.")
     ] = None,
 ) -> None:
-    """Return the results as tables for a paper."""
+    """Print or write the results as tables for a paper."""
     from mdbench.cli.report import export_tables
 
     if latex == markdown:
@@ -638,7 +639,7 @@ def compare(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON, with every change.")] = False,
 ) -> None:
-    """Say what changed from one folder of results to another, and what of it beyond chance."""
+    """Show what changed from one folder of results to another, and what of it beyond chance."""
     from mdbench.cli.report import compare_results
 
     compare_results(

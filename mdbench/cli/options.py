@@ -32,7 +32,7 @@ class Exit(IntEnum):
     NOT_AS_WISHED = 1
     """An environment could not be made, a check failed, or a record was not reproduced."""
     ERROR = 2
-    """The command could not be done; the message says why."""
+    """The command could not be done; the message has the reason."""
     INTERRUPTED = 130
     """Stopped by Ctrl-C or SIGTERM; records are whole, and the same command goes on."""
 
@@ -87,7 +87,7 @@ def _runtimes(context: typer.Context, incomplete: str) -> list[str]:
 
 def _protocols(context: typer.Context, incomplete: str) -> list[str]:
     del context
-    from mdbench.protocols import Protocol
+    from mdbench.datatypes.facts import Protocol
 
     return _beginning(Protocol, incomplete)
 
@@ -134,11 +134,6 @@ class PassthroughCommand(TyperCommand):
             if rows:
                 with formatter.section(f"With --data-type {kind}"):
                     formatter.write_dl(rows)
-
-
-def repeatable_options() -> set[str]:
-    """Name the options of a run that may be given several times."""
-    return {option.name for option, _ in typed_fields(RunOptions).values() if option.several}
 
 
 def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | None]:
@@ -191,7 +186,7 @@ _TYPED = "COMMANDLINE"
 
 @dataclass
 class ParsedArgs:
-    """What was typed for a run.
+    """The options that were typed for a run.
 
     Attributes
     ----------
@@ -216,7 +211,7 @@ class ParsedArgs:
             return Study((self.options(),))
         if self.words:
             raise UsageError(
-                f"{self.words[0]} was given beside --study.", f"Say it in {self.file}."
+                f"{self.words[0]} was given with --study.", f"Write it into {self.file}."
             )
         return asked_for(self._typed(), self.file)
 
@@ -266,7 +261,8 @@ def _parameter(name: str, option: FieldOption) -> inspect.Parameter:
     )
 
 
-_REPEATABLE = repeatable_options()
+_REPEATABLE = {option.name for option, _ in typed_fields(RunOptions).values() if option.several}
+"""Options of a run that may be given several times."""
 
 
 def spread(arguments: Sequence[str]) -> list[str]:

@@ -21,15 +21,13 @@ from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.records import Record, read_folder, read_latest
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.reports.combine import flatten, write_table
-from mdbench.reports.diff import changes
-from mdbench.reports.language_models import asked, read_probes
-from mdbench.reports.latex import latex_tables
-from mdbench.reports.leaderboard import Board, Category, Kind, by_category
+from mdbench.reports.comparison import changes, read_published
+from mdbench.reports.entries import given_options, studies
+from mdbench.reports.export import latex_tables, markdown_tables
+from mdbench.reports.language_models import model_tables, model_usage, read_probes
+from mdbench.reports.leaderboard import Category, Leaderboard, MethodFacts, by_category
 from mdbench.reports.leaderboard import boards as boards_of
-from mdbench.reports.markdown import markdown_tables
-from mdbench.reports.published import read_published
-from mdbench.reports.results import as_given, studies
-from mdbench.reports.tables import written
+from mdbench.reports.tables import format_score
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -39,9 +37,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType
-    from mdbench.language_models.contamination import Probes
+    from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.diff import Change, Changes, MethodChange
+    from mdbench.reports.comparison import Change, Changes, MethodChange
 
 
 def combine_records(folder: Path, out: Path, console: Console) -> None:
@@ -77,16 +75,16 @@ def write_report(
         probes = read_probes(place)
     if text:
         boards = leaderboards_of(results, _workspace())
-        from mdbench.reports.terminal import leaderboards, model_tables
+        from mdbench.reports.terminal import leaderboards
 
         for sha256, number in studies(results):
             of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"
             console.print(f"{counted(number, 'result')} {of}", soft_wrap=True)
-        for each in as_given(results, _options(results)):
-            console.print(f"{each.name}: {escape(each.says)}", soft_wrap=True)
+        for each in given_options(results, _options(results)):
+            console.print(f"{each.name}: {escape(each.value)}", soft_wrap=True)
         for table in leaderboards(boards):
             console.print(table)
-        for table in model_tables(asked(results, boards), probes):
+        for table in model_tables(model_usage(results, boards), probes):
             console.print(table)
     if out is None:
         return
@@ -98,7 +96,7 @@ def write_report(
     )
 
 
-def _board_json(board: Board) -> dict[str, Any]:
+def _board_json(board: Leaderboard) -> dict[str, Any]:
     """Return a leaderboard: its metrics and its rows; infinite is the text ``inf``."""
     return {
         "primary": board.primary.name,
@@ -122,7 +120,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def html_of(results: Sequence[Record], *, title: str, probes: Sequence[Probes] = ()) -> str:
+def html_of(results: Sequence[Record], *, title: str, probes: Sequence[ProbeReport] = ()) -> str:
     """Make the page of results."""
     from mdbench.reports.html import page
     from mdbench.reports.systems import Pictures
@@ -231,7 +229,7 @@ def write(out: Path, text: str) -> None:
 
 
 class _Titles:
-    """Says what a dataset is; remembers each data type's source."""
+    """Describes datasets; remembers each data type's source."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -254,7 +252,7 @@ def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
 
 
 def read_results(folder: Path, named: Path | None = None) -> Sequence[Record]:
-    """Return the results of a folder or a bundle that stand.
+    """Return the results of a folder or a bundle that count.
 
     Parameters
     ----------
@@ -283,13 +281,15 @@ def _workspace() -> Workspace | None:
         return None
 
 
-def leaderboards_of(results: Sequence[Record], workspace: Workspace | None) -> dict[str, Board]:
-    """Compare methods on each data type, with what a workspace, if there is one, says of them."""
+def leaderboards_of(
+    results: Sequence[Record], workspace: Workspace | None
+) -> dict[str, Leaderboard]:
+    """Compare methods on each data type, with what a workspace, if there is one, has about them."""
     specs = {name: kind.metrics for name, kind in _here(results).items()}
     return boards_of(results, _known(results, workspace), specs)
 
 
-def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, Kind]:
+def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, MethodFacts]:
     """Return what methods are, by the names in the report and by those of their folders."""
     kinds = _kinds(workspace)
     return kinds | {one.method: kinds[one.algorithm] for one in results if one.algorithm in kinds}
@@ -300,11 +300,11 @@ def _here(results: Sequence[Record]) -> dict[str, type[DataType[Any, Any]]]:
     return {kind.name: kind for kind in datatypes.classes(wanted)}
 
 
-def _kinds(workspace: Workspace | None) -> dict[str, Kind]:
+def _kinds(workspace: Workspace | None) -> dict[str, MethodFacts]:
     if workspace is None:
         return {}
     return {
-        name: Kind(method.spec.family, "truth" in method.spec.given, method.spec.origin)
+        name: MethodFacts(method.spec.family, "truth" in method.spec.given, method.spec.origin)
         for name, method in methods.discover(workspace.algorithms).items()
         if not isinstance(method, MethodError)
     }
@@ -329,7 +329,7 @@ def write_archive(
     authors: Sequence[str],
     logs: bool,
 ) -> None:
-    """Write the archive, and say what is in it and what is not."""
+    """Write the archive, and print what is in it and what is not."""
     here = {
         name: method
         for name, method in methods.discover(Workspace.find().algorithms).items()
@@ -405,15 +405,15 @@ def _changes_table(data_type: str, found: Changes) -> Table:
         padding=0,
         title=f"{data_type}: the second against the first, by {primary.title}",
         title_justify="left",
-        caption="says: signed-rank test over systems, corrected for the number of methods",
+        caption="verdict: signed-rank test over systems, corrected for the number of methods",
         caption_justify="left",
     )
     heads = ["method", "pairs", "better", "worse", "same", *(spec.mark for spec in marks)]
-    for head in [*heads, "failures", "p", "says"]:
-        table.add_column(head, justify="left" if head in {"method", "says"} else "right")
+    for head in [*heads, "failures", "p", "verdict"]:
+        table.add_column(head, justify="left" if head in {"method", "verdict"} else "right")
     for one in found.methods:
         if one.data_type == data_type:
-            table.add_row(*_change_cells(one, marks), style=_COLOURS.get(one.says, ""))
+            table.add_row(*_change_cells(one, marks), style=_COLOURS.get(one.verdict, ""))
     return table
 
 
@@ -426,7 +426,7 @@ def _change_cells(one: MethodChange, marks: Sequence[MetricSpec]) -> list[str]:
         *flags,
         str(before) if before == after else f"{before} → {after}",
         scientific(one.corrected) if one.test else "–",
-        one.says,
+        one.verdict,
     ]
 
 
@@ -453,13 +453,14 @@ def _score_text(result: Record, primary: MetricSpec) -> str:
     if not result.answered:
         return str(result.status)
     value = result.metrics.get(primary.name)
-    return "undecided" if value is None else f"{primary.title} {written(primary, value)}"
+    return "undecided" if value is None else f"{primary.title} {format_score(primary, value)}"
 
 
 def changes_json(found: Changes) -> dict[str, Any]:
     """Return all of it as strict JSON."""
     return {
-        "format": FORMAT,
+        "schema": FORMAT,
+        "format": FORMAT,  # as it was called first
         "methods": [
             {
                 "data_type": one.data_type,
@@ -473,7 +474,7 @@ def changes_json(found: Changes) -> dict[str, Any]:
                 "failures": list(one.failures),
                 "effect": one.test.effect if one.test else None,
                 "p": one.corrected if one.test else None,
-                "says": one.says,
+                "says": one.verdict,
             }
             for one in found.methods
         ],

@@ -27,14 +27,14 @@ from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
 from mdbench.records import Measured, Record, Status
-from mdbench.reports.run_tables import answers, failures, run_table, summary
-from mdbench.reports.tables import ALARM, beaten, written
+from mdbench.reports.tables import ALARM, beaten, format_score
+from mdbench.reports.terminal import answers, failures, run_table, summary
 from mdbench.runs.due import explain
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.forecast import COVERAGE, Interval, forecast
 from mdbench.runs.plan import describe_own_data, make_plan
 from mdbench.runs.study import Study, write_study
-from mdbench.runtimes.select import open_runtime
+from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from mdbench.cli.options import ParsedArgs
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.runs.execute import Summary
     from mdbench.runs.forecast import CostEstimate, Forecast
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
@@ -62,7 +61,7 @@ LARGEST_TABLE = 400
 
 
 def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
-    """Plan, execute and show; gives the exit status.
+    """Plan, execute and show; return the exit status.
 
     Parameters
     ----------
@@ -95,7 +94,14 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
             many = len(result.records) > LARGEST_TABLE
             records = [_light(record) if many else record for record in result.records]
             _show_end(records, plan, console)
-        _show_left(result, plan, console)
+        for file in plan.files.values():
+            console.print(f"Results: {escape(str(file))}", soft_wrap=True)
+        if result.left:
+            console.print(
+                f"[yellow]{result.left} of {counted(len(plan.jobs), 'job')} left.[/] "
+                "The same command goes on from here.",
+                soft_wrap=True,
+            )
     if result.interrupted:
         return Exit.INTERRUPTED
     return Exit.NOT_AS_WISHED if Status.UNAVAILABLE in found["statuses"] else Exit.DONE
@@ -108,7 +114,7 @@ _SAID_OF_EACH = {
 
 
 def run_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
-    """Return what came of a run, and of each of its jobs, as JSON has it (docs/watching.md)."""
+    """Return the results of a run and of each of its jobs, as in its JSON (docs/watching.md)."""
     each = [
         record.model_dump(mode="json", include=_SAID_OF_EACH) | {"wall_s": record.measured.wall_s}
         for record in records
@@ -124,8 +130,8 @@ def show_reasons(study: Study, *, console: Console) -> None:
     with closing(open_runtime(study.whole.runtime, workspace.home)) as runtime:
         for job, reason in explain(plan, runtime):
             due += bool(reason)
-            says = f"run: {reason}" if reason else "not run: its record is up to date"
-            console.print(escape(f"{job}  {says}"), soft_wrap=True)
+            decision = f"run: {reason}" if reason else "not run: its record is up to date"
+            console.print(escape(f"{job}  {decision}"), soft_wrap=True)
     console.print(f"{due} of {counted(len(plan.jobs), 'job')} would be run.")
 
 
@@ -200,9 +206,12 @@ class Display:
             new = [each for each in remarks if each not in self._shown]
             self._shown.update(new)
         metrics = self._catalog.data_type(job.data_type).metrics
+        parts = [job.algorithm, job.dataset]  # and what sets it apart from others of the run
+        parts += [job.noise] * self._many_levels + [f"seed {job.seed}"] * self._many_seeds
+        name = " · ".join(parts)
         self._progress.console.print(
             f"[dim]{count:>{len(str(self._to_run))}}/{self._to_run}[/] "
-            f"{escape(self._name(job))}  {_result(record, metrics)}",
+            f"{escape(name)}  {_result(record, metrics)}",
             soft_wrap=True,
         )
         for dataset, remark in new:
@@ -210,15 +219,6 @@ class Display:
         if self._task is not None:
             self._progress.advance(self._task)
         self._describe()
-
-    def _name(self, job: JobSpec) -> str:
-        """Return a name that sets the job apart from the others of the run."""
-        parts = [job.algorithm, job.dataset]
-        if self._many_levels:
-            parts.append(job.noise)
-        if self._many_seeds:
-            parts.append(f"seed {job.seed}")
-        return " · ".join(parts)
 
     def _describe(self) -> None:
         if self._task is None:
@@ -234,13 +234,13 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
     if record.answered:
         shown = [spec for spec in metrics if spec is metrics[0] or spec.weighs]
         scores = "".join(
-            f"{spec.title} {written(spec, value)} "
+            f"{spec.title} {format_score(spec, value)} "
             for spec in shown
             if (value := record.metrics.get(spec.name)) is not None
         )
-        sign, says = beaten(metrics[0], metrics, record)
+        sign, meaning = beaten(metrics[0], metrics, record)
         fine = record.status is Status.OK and sign != ALARM
-        mark = f"[yellow]{sign} {says}[/] " if sign else ""
+        mark = f"[yellow]{sign} {meaning}[/] " if sign else ""
         colour = "green" if fine else "yellow"
         return f"[{colour}]{record.status}[/] {escape(scores)}{mark}{seconds:.1f} s"
     first = escape(record.reason.splitlines()[0] if record.reason else "")
@@ -263,7 +263,7 @@ def _show_table(
 
 
 def _light(record: Record) -> Record:
-    """Keep of a record what the summary of many shows, and share what is the same in most."""
+    """Return a record with what the summary of many shows; equal values are shared."""
     same = {
         name: _SHARED.setdefault(value, value)
         for name in _SAME_IN_MANY
@@ -306,17 +306,6 @@ def _show_end(all_: Sequence[Record], plan: Plan, console: Console) -> None:
             console.print(found)
 
 
-def _show_left(result: Summary, plan: Plan, console: Console) -> None:
-    for file in plan.files.values():
-        console.print(f"Results: {escape(str(file))}", soft_wrap=True)
-    if result.left:
-        console.print(
-            f"[yellow]{result.left} of {counted(len(plan.jobs), 'job')} left.[/] "
-            "The same command goes on from here.",
-            soft_wrap=True,
-        )
-
-
 FORMAT = 1
 """The number of the JSON's format."""
 
@@ -347,8 +336,8 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
         ]
         console.print(f"Expected: {', '.join(takes)}.", soft_wrap=True)
         console.print(
-            f"In brackets the interval that holds in {COVERAGE:.0%} of cases; what no record "
-            "tells is the budget. Environments that have to be made come on top.",
+            f"In brackets the interval that holds in {COVERAGE:.0%} of cases; where there is no "
+            "record, it is the budget. Environments that have to be made come on top.",
             soft_wrap=True,
         )
 
@@ -368,21 +357,27 @@ def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
         "cpu_s": _plain(found.cpu_s),
         "memory_mb": _plain(found.memory_mb),
         "disk_mb": _plain(found.disk_mb),
-        "methods": [{**asdict(cost), "to_run": cost.to_run} for cost in found.costs],
+        "methods": [_cost_json(cost) for cost in found.costs],
         "due": [
             {
                 **{n: getattr(one.job, n) for n in ("algorithm", "data_type", "dataset")},
                 "snr_db": one.job.snr_db,
                 "seed": one.job.seed,
                 "options": dict(one.job.options),
-                "show_reasons": one.why,
-                "told_by": one.told_by,
+                "why": one.why,
+                "told_by": one.basis,
                 "records": one.records,
                 "wall_s": asdict(one.wall_s),
             }
             for one in found.due
         ],
     }
+
+
+def _cost_json(cost: CostEstimate) -> dict[str, Any]:
+    values = asdict(cost)
+    values["told_by"] = values.pop("basis")
+    return {**values, "to_run": cost.to_run}
 
 
 def _plain(one: Interval | None) -> dict[str, float] | None:
@@ -393,11 +388,11 @@ def _cost_line(cost: CostEstimate) -> str:
     counts = f"{counted(cost.jobs, 'job')}, {cost.done:,} done"
     if not cost.to_run:
         return f"{cost.algorithm} · {cost.data_type}: {counts}"
-    told = ", ".join(f"{name} {count:,}" for name, count in Counter(cost.told_by).most_common())
+    sources = ", ".join(f"{name} {count:,}" for name, count in Counter(cost.basis).most_common())
     return (
         f"{cost.algorithm} · {cost.data_type}: {counts}, {cost.to_run:,} to run; "
         f"a job {_time(cost.job_s)}, all {_time(cost.wall_s)}, CPU {_time(cost.cpu_s)}, "
-        f"memory {_size(cost.memory_mb)}, disk {_size(cost.disk_mb)}; told by {told}"
+        f"memory {_size(cost.memory_mb)}, disk {_size(cost.disk_mb)}; estimated from {sources}"
     )
 
 
@@ -421,7 +416,7 @@ def _with_interval(one: Interval | None, units: tuple[tuple[float, str], ...]) -
 
 
 def write_or_check_study(args: ParsedArgs, init: Path | None, console: Console) -> None:
-    """Write what was typed into a new study, or read one; say what it asks for.
+    """Write what was typed into a new study, or read one; print what it asks for.
 
     Raises
     ------

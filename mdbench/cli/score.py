@@ -1,8 +1,9 @@
-"""``mdbench score``: an equation compared with the true one."""
+"""The verbs without a run: ``score`` an equation, ``llm-probe`` a model, serve ``llm-stub``."""
 
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,14 @@ from mdbench.expressions import parse
 from mdbench.expressions.grammar import NO_NUMBERS
 from mdbench.expressions.printers import names_in
 from mdbench.expressions.scores import UNREADABLE, compare, unreadable
-from mdbench.expressions.srbench.compare import MAX_SECONDS
+from mdbench.expressions.srbench import MAX_SECONDS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from mdbench.expressions.scores import Comparison
+    from mdbench.language_models.contamination import ProbeResult
+    from mdbench.runs.study import ProbeOptions
 
 
 def score_equation(
@@ -87,26 +90,26 @@ def _show(found: Comparison, console: Console) -> None:
         console.print(table)
         return
     distance = found.normalized_edit_distance
-    for key, title, says in (
+    for key, title, text in (
         ("verdict", "verdict", found.verdict.replace("_", " ")),
         (
             "normalized_edit_distance",
             "normalized edit distance",
             "undecided" if distance is None else f"{distance:.3f}",
         ),
-        ("solution", "symbolic solution", _said(found.solution)),
-        ("srbench_solution", "SRBench's solution", _said(found.srbench_solution)),
+        ("solution", "symbolic solution", _yes_or_no(found.solution)),
+        ("srbench_solution", "SRBench's solution", _yes_or_no(found.srbench_solution)),
     ):
-        table.add_row(title, says, escape(found.reasons[key]))
+        table.add_row(title, text, escape(found.reasons[key]))
     for title, count, true in (
         ("complexity", found.complexity, found.true_complexity),
         ("simplified complexity", found.simplified_complexity, found.true_simplified_complexity),
     ):
-        table.add_row(title, _known(count), f"truth {_known(true)}")  # the lines above say why
+        table.add_row(title, _known(count), f"truth {_known(true)}")  # reasons are above
     console.print(table)
 
 
-def _said(verdict: bool | None) -> str:
+def _yes_or_no(verdict: bool | None) -> str:
     return "undecided" if verdict is None else "yes" if verdict else "no"
 
 
@@ -116,3 +119,59 @@ def _known(count: int | None) -> str:
 
 def _split(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def run_llm_probe(options: ProbeOptions, console: Console) -> int:
+    """Ask, and print the results for each problem and for all."""
+    from mdbench.cli.options import Exit
+    from mdbench.drawing.numbers import percent
+    from mdbench.language_models.contamination import PROBES
+    from mdbench.runs.catalog import Catalog
+    from mdbench.runs.llm import run_probes
+    from mdbench.workspace import Workspace
+
+    def report(one: ProbeResult) -> None:
+        counts = "  ".join(f"{name} {one.right[name]}" for name in PROBES if name in one.right)
+        recalled = "" if one.recalled is None else f"  recalled {one.recalled}"
+        line = f"{one.dataset}  of {one.samples}: {counts}{recalled}"
+        console.print(escape(line), soft_wrap=True)
+
+    probes, file = run_probes(options, Catalog(Workspace.find()), report)
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("model", *PROBES, "recalled", "known without data"):
+        table.add_column(column, no_wrap=True)
+    shares = [probes.share(name) for name in PROBES]
+    table.add_row(
+        escape(probes.model),
+        *("-" if share is None else percent(share, "") for share in [*shares, probes.recalled]),
+        f"{len(probes.known)} of {len(probes.problems)}",
+    )
+    console.print(table)
+    console.print(
+        f"{probes.calls} completions, {probes.prompt_tokens} + {probes.completion_tokens} tokens"
+    )
+    console.print(f"Probes: {escape(str(file))}", soft_wrap=True)
+    return Exit.DONE
+
+
+def wait() -> None:
+    """Wait without end."""
+    threading.Event().wait()
+
+
+def serve_stub(mode: str, port: int, seed: int, answer: str, knows: float, console: Console) -> int:
+    """Serve until Ctrl-C."""
+    from mdbench.cli.options import Exit
+    from mdbench.drawing.numbers import counted
+    from mdbench.language_models.stub import MODES, Stub
+
+    stub = Stub(mode=mode, seed=seed, answer=answer, knows=knows, port=port, keeps=False)
+    with stub:
+        console.print(
+            f"{escape(stub.url)} answers with {MODES[mode]}.  To stop it: Ctrl-C", soft_wrap=True
+        )
+        try:
+            wait()
+        except KeyboardInterrupt:
+            console.print(f"{counted(stub.count, 'request')}.")
+    return Exit.DONE

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich import box
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
+from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
-from mdbench.protocols import Protocol
 from mdbench.runs.options import parse_words
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+    from rich.progress import Progress
 
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
@@ -98,13 +98,21 @@ def install_all(
 ) -> int:
     """Make the environments, going on past a broken one; 0 if all could be made, else 1."""
     from mdbench.runs.plan import jobs_at_a_time
-    from mdbench.runtimes.select import open_runtime
+    from mdbench.runtimes.base import open_runtime
 
     found: dict[str, methods.Method | MethodError]
     if names:
         found = {name: methods.find(name, workspace.algorithms) for name in names}
     else:
         found = methods.discover(workspace.algorithms)
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     progress = Progress(
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
@@ -115,10 +123,10 @@ def install_all(
         disable=not console.is_terminal,
     )
 
-    def say(line: str) -> None:
+    def report(line: str) -> None:
         progress.console.print(escape(line), style="dim", soft_wrap=True)
 
-    with progress, closing(open_runtime(runtime_name, workspace.home, say)) as runtime:
+    with progress, closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
         results = _make_all(runtime, found, progress, jobs_at_a_time(n_jobs, 1))
         console.print(_environments_table(runtime.name, {name: results[name] for name in found}))
     broken = sum(not result.made for result in results.values())
@@ -191,8 +199,7 @@ _COLOURS = {"hard": "green", "soft": "yellow", "none": "red"}
 
 def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False) -> None:
     """Print a row for each runtime: how hard it keeps each thing, or why it does not work."""
-    from mdbench.runtimes.base import ENFORCED
-    from mdbench.runtimes.select import RUNTIMES
+    from mdbench.runtimes.base import ENFORCED, RUNTIMES
 
     found = [_probed(name, workspace) for name in RUNTIMES if name != "auto"]
     if json_:
@@ -218,8 +225,7 @@ def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False
 
 def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
     """Return what a runtime enforces, or why it does not work here."""
-    from mdbench.runtimes.base import ENFORCED
-    from mdbench.runtimes.select import open_runtime
+    from mdbench.runtimes.base import ENFORCED, open_runtime
 
     row: dict[str, Any] = {"runtime": name, "enforces": {}, "how": ""}
     row |= {"missing": "", "unavailable": ""}
@@ -233,8 +239,8 @@ def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
     return row
 
 
-class FilesAsked(NamedTuple):
-    """What is to be done: datasets written below `out`, or the user's at `path` looked at.
+class DataOptions(NamedTuple):
+    """The options of `data`: datasets written below `out`, or the user's at `path` described.
 
     `words` are options that only the data type has.
     """
@@ -248,13 +254,13 @@ def export_data(
     workspace: Workspace,
     console: Console,
     data_type: str,
-    asked: FilesAsked,
+    asked: DataOptions,
     *,
     with_noise: bool,
     seed: int,
     protocol: Protocol,
 ) -> None:
-    """Write all datasets of a data type, or say what those of the user's are like.
+    """Write all datasets of a data type, or describe those of the user.
 
     Raises
     ------
@@ -272,7 +278,7 @@ def export_data(
         )
     if not with_noise and (seed or protocol is not Protocol.STRICT):
         raise UsageError(
-            "--seed and --protocol say which noise, and no noise was asked for.",
+            "--seed and --protocol choose the noise, and no noise was asked for.",
             "Add --with-noise." if asked.path is None else "Leave them out.",
         )
     if asked.path is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MISSING = ("refuse", "drop", "interpolate")
-"""What can be done about cells without a value."""
+"""Ways to treat cells without a value."""
 LONGEST = 40
 """Characters of a name in equations."""
 _UNIT = re.compile(r"^(?P<label>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))$")
@@ -25,7 +25,7 @@ _LETTER = re.compile(r"^(?:GREEK|LATIN) (?:SMALL|CAPITAL) LETTER (?P<name>[A-Z]+
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _TIME = "t"
 _RATE = "_t"
-"""What the left-hand side of a variable has behind its name."""
+"""The end of a left-hand side, after the name of its variable."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class LabelledColumn:
     label
         As the file has it, without the unit.
     name
-        What stands for it in equations: ASCII letters, digits and underscores.
+        Its name in equations: ASCII letters, digits and underscores.
     unit
-        As the file has it; empty where it says none.
+        As in the file; empty where the file has none.
     """
 
     label: str
@@ -55,9 +55,9 @@ class LabelledColumn:
 def columns_of(cells: Sequence[str], taken: Collection[str] = ()) -> tuple[LabelledColumn, ...]:
     """Make columns of the cells of a header.
 
-    A unit stands behind the label in square or round brackets.  Names keep what they can of the
+    A unit follows the label in square or round brackets.  Names keep what they can of the
     label: accents go, Greek letters are spelled out, and what no name may have becomes an
-    underscore.  A name that is taken, or that stands there twice, gets a number.
+    underscore.  A name that is taken, or is there twice, gets a number.
 
     Parameters
     ----------
@@ -131,7 +131,8 @@ class OwnNames:
     """
 
     def __init__(self, own: Mapping[str, str]) -> None:
-        self._own = _with_rates(own)
+        rates = {f"{name}{_RATE}": f"{theirs}{_RATE}" for name, theirs in own.items()}
+        self._own = {**own, **rates}
         self._internal = {own: name for name, own in self._own.items()}
 
     def own(self, text: str) -> str:
@@ -149,10 +150,6 @@ class OwnNames:
     def all_internal(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Write texts with the method's names."""
         return tuple(map(self.internal, texts))
-
-
-def _with_rates(names: Mapping[str, str]) -> dict[str, str]:
-    return {**names, **{f"{name}{_RATE}": f"{own}{_RATE}" for name, own in names.items()}}
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

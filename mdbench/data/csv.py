@@ -41,7 +41,7 @@ _DAY_SECONDS = 86400.0
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is read, where the file does not say so itself.
+    """Options of reading a file, where the file itself leaves them open.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Reading:
     inputs
         Labels of the columns that are given and not to be predicted.
     trajectory
-        The label of the column that tells trajectories apart; empty where there is one alone.
+        The label of the column that separates trajectories; empty where there is only one.
     """
 
     missing: Literal["refuse", "drop", "interpolate"] = "refuse"
@@ -61,7 +61,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class CsvRecording:
-    """What a file holds.
+    """The contents of a file.
 
     Attributes
     ----------
@@ -177,15 +177,15 @@ class _Lines:
     ) -> None:
         self._path, self._labels, self._how, self._comma = path, labels, how, decimal_comma
         self._columns = columns_of(labels)
-        self._tells = self._place(how.trajectory) if how.trajectory else None
-        self._time = 1 if self._tells == 0 else 0
+        self._trajectory = self._place(how.trajectory) if how.trajectory else None
+        self._time = 1 if self._trajectory == 0 else 0
         self._inputs = [self._place(label) for label in how.inputs]
         self._states = [
             place
             for place in range(len(labels))
-            if place not in {self._tells, self._time, *self._inputs}
+            if place not in {self._trajectory, self._time, *self._inputs}
         ]
-        if {self._tells, *self._inputs} & {self._time}:
+        if {self._trajectory, *self._inputs} & {self._time}:
             raise DataError(
                 f"{path}: {labels[self._time]!r} is the time.",
                 "The first column is the time; give another one for what it is to be.",
@@ -212,9 +212,9 @@ class _Lines:
             raise DataError(
                 f"{where}: {len(cells)} cells, but the header names {len(labels)} columns"
             )
-        of = "" if self._tells is None else cells[self._tells].strip()
-        if self._tells is not None and not of:
-            raise DataError(f"{where}: {labels[self._tells]} is empty", "Name the trajectory.")
+        of = "" if self._trajectory is None else cells[self._trajectory].strip()
+        if self._trajectory is not None and not of:
+            raise DataError(f"{where}: {labels[self._trajectory]} is empty", "Name the trajectory.")
         row = [self._when(where, cells[self._time])]
         row += [self._value(where, place, cells[place]) for place in (*self._states, *self._inputs)]
         if self._how.missing == "drop" and any(map(math.isnan, row)):
@@ -223,9 +223,9 @@ class _Lines:
         if self._of and self._of[-1] == of and not row[0] > self._rows[-1][0]:
             label, now, before = labels[self._time], cells[self._time].strip(), self._rows[-1][0]
             hint = "Times have to increase within a trajectory."
-            if self._tells is None:
+            if self._trajectory is None:
                 hint = "Times have to increase. Where the file holds several trajectories, name "
-                hint += "the column that tells them apart: --trajectory COLUMN"
+                hint += "the column that separates them: --trajectory COLUMN"
             raise DataError(f"{where}: {label} is {now}, after {before:g}", hint)
         self._of.append(of)
         self._rows.append(row)

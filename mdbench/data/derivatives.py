@@ -223,6 +223,6 @@ def _difference(axis: int = 0, order: int = 1) -> Any:
 
 
 def _findiff() -> Any:
-    import findiff  # noqa: PLC0415 - takes about a second, since it brings SymPy
+    import findiff  # noqa: PLC0415 - takes about a second, since it imports SymPy
 
     return findiff

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data.derivatives import accurate_derivative, fewest_nodes, is_uniform, space_derivative
-from mdbench.data.splits import MIN_SAMPLES
+from mdbench.data.trajectory import MIN_SAMPLES
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _check_axis(path: Path, key: str, nodes: Array) -> None:
 def _check_period(path: Path, axis: str, grid: Mapping[str, Array], period: float) -> None:
     if axis not in grid:
         raise DataError(
-            f"{path}: {axis} is said to be periodic, and is no axis of this field",
+            f"{path}: {axis} is named as periodic, and is no axis of this field",
             f"Its axes are {', '.join(grid)}.",
         )
     nodes = grid[axis]

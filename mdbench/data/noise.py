@@ -65,7 +65,7 @@ def add_noise(u: Array, *, name: str, snr_db: float, seed: int) -> Array:
 def add_published_noise(u: Array, *, snr_db: float, seed: int, entries_before: int) -> Array:
     """Add the noise of the published datasets.
 
-    All of it came from one sequence of NumPy's legacy generator, seeded once: system by system,
+    All of it is one sequence of NumPy's legacy generator, seeded once: system by system,
     and for each system the levels of `SNR_LEVELS_DB` in turn.
 
     Parameters

@@ -7,7 +7,7 @@ smooth it is follows from the data, by restricted maximum likelihood (Wahba, Ann
 cannot follow what the samples show is smoothed in overlapping stretches.
 
 Every curve is checked against the samples before it is handed out (see `mdbench.data.splines`).
-Where it fails, finite differences of the samples take its place, and `remarks` says so.
+Where it fails, finite differences of the samples take its place, and `remarks` has a note.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ WAVE = (
     "more samples per time are needed to know its derivative"
 )
 _TRIED = 49
-"""How many degrees of smoothness are tried, before the best is made more exact."""
+"""Number of degrees of smoothness that are tried, before the best is refined."""
 _BEYOND = 3.0
 """Decades that are tried beyond where all is interpolated, and beyond where nothing bends."""
 _MEDIAN = 0.4549364231195724
 """The median of the square of a standard normal variable."""
 _ANYWHERE = 4.0
-"""How much more noise than half of the samples have a curve may take away in the mean."""
+"""Largest mean noise that a curve may remove, relative to that in half of the samples."""
 _TINY = 1e-300
 _MORE = 2.0
-"""How much more than is expected of its noise may be taken away from a field."""
+"""Largest ratio of what is removed from a field to what is expected of its noise."""
 _OVERLAP = 8
 """Two stretches share a quarter of a series: an eighth to each side of its middle."""
 _ROUNDING = 1e-9
@@ -281,7 +281,7 @@ class _Cut:
 
 
 def _remarks(u: Array, smoothed: Array) -> tuple[str, ...]:
-    """Say of each state whether what was taken away is no noise, but an oscillation."""
+    """Return a remark for each state from which an oscillation was removed in place of noise."""
     n = len(u)
     if n < _FEWEST_FOR_WAVES:
         return tuple("" for _ in range(u.shape[1]))

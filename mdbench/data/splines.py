@@ -141,8 +141,10 @@ FEWEST_CHECKED = 5
 _NEAR = 7
 """A sample and its neighbours, whose largest deviation counts for it."""
 _FACTOR = 10.0
-"""How many times as far as a parabola a derivative may be from the better polynomial: sound ones of
-three samples an oscillation, and of noise that was not smoothed, stay below a third of that."""
+"""Largest distance of a derivative from the better polynomial, relative to a parabola's.
+
+Sound ones of three samples an oscillation, and of noise that was not smoothed, stay below a third.
+"""
 _SHARE = 0.05
 """The share of the largest derivative that a deviation may have in any case: a curve through a step
 or a spike swings by so much next to it."""

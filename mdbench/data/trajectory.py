@@ -1,21 +1,30 @@
-"""A sampled trajectory, and what is asked of one."""
+"""A sampled trajectory, its splits, and its NPZ files in the layout of MDBench's own datasets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, Self
+from zipfile import BadZipFile
+from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
-from mdbench.data.splits import MIN_SAMPLES
 from mdbench.errors import DataError
+from mdbench.limited_process import PARSER_LOCK
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+
+
+MIN_SAMPLES = 15
+"""The shortest series whose every fifth part has the 3 samples of a second-order stencil."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,3 +122,176 @@ def named_columns(series: Trajectory) -> dict[str, Array]:
     """Return what equations are evaluated on: the states and the inputs by their names."""
     columns = [*series.u.T, *(() if series.inputs is None else series.inputs.T)]
     return dict(zip(state_names(series), map(np.ascontiguousarray, columns), strict=True))
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Ranges of samples along time.
+
+    `refit` is what the last fit is given: all that comes before the test.
+    """
+
+    train: slice
+    validation: slice
+    refit: slice
+    test: slice
+
+
+def split_chronologically(n: int) -> Splits:
+    """Split n samples 60/20/20 in their order; what does not divide goes to training.
+
+    Examples
+    --------
+    >>> splits = split_chronologically(150)
+    >>> splits.train, splits.validation, splits.test
+    (slice(0, 90, None), slice(90, 120, None), slice(120, 150, None))
+    """
+    fifth = n // 5
+    test = n - fifth
+    validation = test - fifth
+    return Splits(
+        train=slice(0, validation),
+        validation=slice(validation, test),
+        refit=slice(0, test),
+        test=slice(test, n),
+    )
+
+
+def split_as_published(n: int) -> Splits:
+    """Split n samples as the code behind MDBench's tables does.
+
+    Validation takes the last rows of the *training* rows, so that it holds nothing out.  Where
+    n is no multiple of 5, a sample between `refit` and `test` belongs to neither.
+
+    Examples
+    --------
+    >>> splits = split_as_published(150)
+    >>> splits.train, splits.validation, splits.refit
+    (slice(0, 96, None), slice(72, 96, None), slice(0, 120, None))
+    """
+    n_refit = int(0.8 * n)
+    n_validation = int(0.2 * n_refit)
+    n_train = n_refit - n_validation
+    return Splits(
+        train=slice(0, n_train),
+        validation=slice(n_train - n_validation, n_train),
+        refit=slice(0, n_refit),
+        test=slice(n - int(0.2 * n), n),
+    )
+
+
+_KEYS = ("t", "u", "du")
+UNREADABLE = (OSError, ValueError, EOFError, BadZipFile, ZlibError, MemoryError)
+_EXPECTED = "An NPZ file with the arrays t (n,), u (n, d) and du (n, d) is expected."
+_REMEDIES = {
+    "c": "give both parts of u as states: numpy.stack([u.real, u.imag], axis=-1)",
+    "b": "numpy.asarray({key}, float) makes them of truth values",
+    "U": "numpy.asarray({key}, float) makes them of texts that hold some",
+    "S": "numpy.asarray({key}, float) makes them of texts that hold some",
+    "M": "({key} - {key}[0]) / numpy.timedelta64(1, 's') makes seconds of dates",
+    "O": "one array of them, not a list or cell of arrays; in MATLAB cell2mat({key}) makes it",
+    "V": "give each field of a structured array an array of its own",
+}
+"""Hints for arrays of other than real numbers, by NumPy's letter for their kind."""
+
+
+def read_npz(path: Path) -> Trajectory:
+    """Read and check a trajectory.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, damaged, holds pickled objects, lacks a key, or its arrays cannot
+        be used; it names the file, the key and the value.
+    """
+    try:
+        # Opened here, because np.load leaves a damaged file open.
+        with path.open("rb") as file, PARSER_LOCK:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} is a single array", _EXPECTED)
+            arrays = {key: npz_array(archive, path, key) for key in _KEYS}
+    except UNREADABLE as error:
+        raise DataError(f"{path} cannot be read: {reason_of(error)}", _EXPECTED) from error
+    trajectory = Trajectory(arrays["t"], arrays["u"], arrays["du"])
+    trajectory.check(path)
+    return trajectory
+
+
+def write_npz(file: IO[bytes] | Path, trajectory: Trajectory) -> None:
+    """Write a trajectory, not compressed; `trajectory.du` has to be there."""
+    if trajectory.du is None:
+        raise ValueError("this layout has derivatives")
+    np.savez(file, t=trajectory.t, u=trajectory.u, du=trajectory.du)
+
+
+def load_or_make(path: Path, make: Callable[[], Trajectory]) -> Trajectory:
+    """Read the arrays at `path`; make and keep them if there are none, or if they are damaged.
+
+    Several processes may do so at once: the last one to end wins, and all have the same arrays.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    """
+    try:
+        return read_npz(path)
+    except DataError:
+        trajectory = make()
+    write_whole(path, partial(write_npz, trajectory=trajectory))
+    return trajectory
+
+
+def npz_array(
+    archive: np.lib.npyio.NpzFile, path: Path, key: str, expected: str = _EXPECTED
+) -> Array:
+    """Return an array of real numbers from an NPZ file.
+
+    Raises
+    ------
+    DataError
+        If it is missing, damaged or of another type; `expected` is the hint.
+    """
+    if key not in archive.files:
+        raise DataError(
+            f"{path}: key {key!r} is missing; it has {', '.join(archive.files) or 'none'}",
+            "Where derivatives are not known, give the data as CSV." if key == "du" else expected,
+        )
+    try:
+        array = np.asarray(archive[key])
+    except UNREADABLE as error:
+        raise DataError(f"{path}: {key} cannot be read: {reason_of(error)}", expected) from error
+    refuse_unreal(path, key, array.dtype)
+    return array.astype(np.float64, copy=False)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return in words why a file cannot be read."""
+    if "allow_pickle" in str(error):
+        return (
+            "it holds pickled objects, which are refused since they can run code "
+            "(numpy.asarray(u, float) makes numbers of them), or is no NPZ file"
+        )
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def refuse_unreal(path: Path, key: str, dtype: np.dtype[Any]) -> None:
+    """Refuse arrays of anything but real numbers.
+
+    Raises
+    ------
+    DataError
+        With the type, and what to do about it.
+    """
+    if dtype.kind in "fiu":
+        return
+    # HDF5 knows no complex numbers, and MATLAB keeps their parts under these names.
+    kind = "c" if dtype.names == ("real", "imag") else dtype.kind
+    remedy = _REMEDIES.get(kind, "").format(key=key)
+    raise DataError(
+        f"{path}: {key} is of type {dtype}",
+        f"Real numbers are expected{': ' if remedy else ''}{remedy}.",
+    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,26 +33,25 @@ def names() -> list[str]:
 
 
 def facts_of(name: str) -> TypeFacts:
-    """Return what is known of a data type by its name; only where it has no facts is it imported.
+    """Return the facts of a data type; its code is imported only if its folder has no ``FACTS``.
 
     Parameters
     ----------
     name
         One of `names`.
     """
-    place = f"{__name__}.{name}.facts"
-    if find_spec(place) is None:
-        kind = _class(name)
-        return TypeFacts(kind.views, kind.families, kind.options)
-    facts: TypeFacts = import_module(place).FACTS
-    return facts
+    facts: TypeFacts | None = getattr(import_module(f"{__name__}.{name}"), "FACTS", None)
+    if facts is not None:
+        return facts
+    kind = _class(name)
+    return TypeFacts(kind.views, kind.families, kind.options)
 
 
 def own_names(name: str, systems: Path, cache: Path) -> Sequence[str]:
     """Return the names of a data type's own datasets, as its source does.
 
-    Where the files' names and heads say them it is not imported, and what else is in the files is
-    not looked at.
+    Where they follow from the files' names and heads it is not imported, and the rest of the files
+    is not read.
 
     Raises
     ------
@@ -69,7 +67,7 @@ def own_names(name: str, systems: Path, cache: Path) -> Sequence[str]:
 def classes(wanted: Iterable[str] | None = None) -> list[type[DataType[Any, Any]]]:
     """Return the classes of the data types that are wanted, or of all, in the order of their names.
 
-    They are imported, which brings SciPy.
+    They are imported, and SciPy with them.
     """
     return [_class(name) for name in sorted(names() if wanted is None else wanted)]
 

@@ -15,11 +15,11 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from mdbench.data.cache import write_whole
 from mdbench.data.noise import SNR_LEVELS_DB
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.metrics.selection import best_by_complexity
-from mdbench.protocols import Protocol
+from mdbench.metrics.spec import best_by_complexity
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,14 +37,14 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Background:
-    """What people know of a problem besides its data, by the names of its task.
+    """Knowledge of a problem besides its data, by the names of its task.
 
     Nothing here names a file, a collection or a category, or states the law.
 
     Attributes
     ----------
     names
-        What people call a variable or a target.
+        The usual names of variables and targets.
     meanings, units
         What it is, and what it is measured in.
     about
@@ -93,7 +93,7 @@ class Dataset:
     snr_db
         The noise level in dB, or None for clean data.
     truth
-        The true right-hand sides with their constants put in, or None where nobody knows them.
+        The true right-hand sides with the values of their constants; None where they are not known.
     target_source
         Where the test targets come from: ``equations``, ``file`` or ``finite differences``.
     fingerprint
@@ -249,7 +249,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method answers, of the right size and type, and not trusted beyond that.
+    """A method's answer, of the right size and type, and not trusted beyond that.
 
     Attributes
     ----------
@@ -306,7 +306,7 @@ class Plots:
 
 @dataclass
 class PlotBudget:
-    """How many evaluations of right-hand sides the plots of a page may still take.
+    """Number of evaluations of right-hand sides that the plots of a page may still use.
 
     A limit in seconds would give other pages for the same records.
     """
@@ -330,7 +330,7 @@ class Source(ABC, Generic[D]):
         return ()
 
     def background(self, name: str) -> Background:  # noqa: ARG002 - of most nothing is known
-        """Return what people know of a dataset besides its data, for prompts that may use it."""
+        """Return the knowledge of a dataset besides its data, for prompts that may use it."""
         return Background()
 
     def is_cached(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - most are
@@ -387,11 +387,11 @@ class DataType(ABC, Generic[D, T]):
     families: ClassVar[tuple[str, ...]] = ()
     """Families of methods beyond those that all data types share."""
     metrics: ClassVar[tuple[MetricSpec, ...]]
-    """What answers are scored by; the first is what methods are ranked by."""
+    """The metrics of answers; methods are ranked by the first."""
     check_datasets: ClassVar[tuple[str, ...]]
     """Small datasets of its own on which ``mdbench check`` tries a method."""
     options: ClassVar[tuple[Option, ...]] = ()
-    """What can be asked for beyond the options that all data types share."""
+    """Options beyond those that all data types share."""
     snr_levels: ClassVar[bool] = True
     """Whether its data have noise levels in dB."""
     scorer_version: ClassVar[int] = 1
@@ -465,7 +465,7 @@ class DataType(ABC, Generic[D, T]):
         Raises
         ------
         AnswerError
-            If nothing in it may be scored; says why.
+            If nothing in it may be scored; the message has the reason.
         """
 
     @abstractmethod
@@ -492,7 +492,7 @@ class DataType(ABC, Generic[D, T]):
         Raises
         ------
         AnswerError
-            If it is not valid; says why.
+            If it is not valid; the message has the reason.
         """
 
     def select(self, task: T, candidates: Sequence[ScoredCandidate]) -> Selection | None:

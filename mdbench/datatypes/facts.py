@@ -1,8 +1,8 @@
-"""What is known of a data type without importing its code.
+"""Facts of data types, known without importing their code.
 
-A data type's own code brings solvers and more, which takes a second to import.  To list methods
-and datasets, to check a ``method.toml`` and to print a help, its facts are enough: the module
-``facts`` of its folder has them as ``FACTS``, and the data type's class takes them from there.
+A data type's own code imports solvers and more, which takes a second.  To list methods and
+datasets, to check a ``method.toml`` and to print a help, its facts are enough: ``__init__.py`` of
+its folder has them as ``FACTS``, and the data type's class takes them from there.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 import tomllib
 import unicodedata
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UsageError, did_you_mean
@@ -40,7 +41,7 @@ class Option:
     views
         The methods' views that it goes with; empty for all.
     changes_system
-        Whether it makes another problem of the dataset, so that its value stands behind the
+        Whether it makes another problem of the dataset, so that its value follows the
         dataset's name wherever answers are compared; else it is a limit of the method.
     is_fold
         Whether each value is a part of the same problem, such as a fold: the answers to all parts
@@ -77,7 +78,7 @@ class Option:
 
 @dataclass(frozen=True)
 class TypeFacts:
-    """What a data type is for those that have only its name.
+    """The facts of a data type.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ def names_in(folder: Path, facts: TypeFacts) -> list[str] | None:
 def sorted_heads(
     files: Iterable[Path], order: Callable[[str, Mapping[str, Any]], tuple[Any, ...]]
 ) -> dict[str, Mapping[str, Any]] | None:
-    """Return what stands above the first table of each file, by name and in order.
+    """Return the keys above the first table of each file, by name and in order.
 
     None where a file cannot be read, or has not what it is sorted by.
     """
@@ -151,8 +152,22 @@ def noise_level(option: str, text: str, hint: str) -> float:
 
 
 def _head(text: str) -> dict[str, Any]:
-    """Read what stands above the first table of a TOML file."""
+    """Read the keys above the first table of a TOML file."""
     try:
         return tomllib.loads(text.partition("\n[")[0])
     except tomllib.TOMLDecodeError:  # the bracket was inside a text or a list
         return tomllib.loads(text)
+
+
+class Protocol(StrEnum):
+    """The rules of a benchmark run."""
+
+    STRICT = "strict"
+    """Every split on its own, and what is scored is the answer as it is printed."""
+    PUBLISHED = "published"
+    """The pipeline behind the published tables, slips included."""
+
+    @property
+    def usual(self) -> Mapping[str, str]:
+        """What options are under it where none is typed, for those that every report names."""
+        return {"derivatives": "smooth" if self is Protocol.STRICT else "fd"}

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 NOTHING = "–"
 NO_ANSWER = "none"
-"""How an infinite score is shown: there was no answer."""
+"""The text of an infinite score: there was no answer."""
 ENDLESS = 1e300
 """From here on a score is as good as infinite: what was computed is no float any more."""
 
@@ -103,7 +103,7 @@ def rounded(value: float | None, digits: int) -> str:
 def percent(share: float | None, between: str = "\xa0") -> str:
     r"""Write a share, the one way for all tables: a half goes up, and only all of them is 100 %.
 
-    What stands `between` number and sign is a space that does not break.  What is not none is not
+    The text `between` number and sign is a space that does not break.  What is not none is not
     rounded to 0 %, and what is not all not to 100 %.
 
     Examples
@@ -113,7 +113,7 @@ def percent(share: float | None, between: str = "\xa0") -> str:
     """
     if share is None or math.isinf(share):
         return fixed(share)
-    # 0.115 is a little less in binary: fifteen digits say what was meant.
+    # 0.115 is a little less in binary: fifteen digits give what was meant.
     exact = 100 * Decimal(f"{share:.15g}")
     whole = int(exact.quantize(Decimal(1), ROUND_HALF_UP))
     if 0 < share < 1:

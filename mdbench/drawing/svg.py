@@ -132,7 +132,7 @@ class Plot:
     x
         The horizontal axis, or the names of places along it.
     labels
-        What the two axes say: x, y.
+        The titles of the two axes: x, y.
     beyond
         What a value above the axis means; a band above the plot is kept for it.
     """
@@ -251,9 +251,9 @@ class Plot:
 
 
 LEVELS = 64
-"""Colours of the map; more are not told apart by eye, and make files larger."""
+"""Colours of the map; the eye does not distinguish more, and files would be larger."""
 UNDEFINED = LEVELS
-"""What stands for values that are not finite: a grey of its own."""
+"""Colour of values that are not finite: a grey."""
 
 _BLUE, _TEAL, _YELLOW = (0.24, 0.01, -0.11), (0.62, -0.13, -0.05), (0.95, -0.04, 0.15)
 """Lightness, green-red and blue-yellow: control points of the map's path."""
@@ -278,7 +278,7 @@ def colours() -> tuple[tuple[int, int, int], ...]:
 
     Neighbours are equally far apart to the eye: the map is a smooth path through the colour space
     Oklab, cut into steps of one length.  Lightness rises all the way, and blue against yellow
-    says the same again, so that those who do not tell red from green see the same order, and so
+    repeats the same, so that those who do not distinguish red from green see the same order, and so
     does a print in grey.
 
     References

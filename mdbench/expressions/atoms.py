@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"(?<![\w.])(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What a term is made of.
+    """A factor of a term.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ def absolute_sum(terms: Terms) -> Atom:
 
 
 def opaque(terms: Terms) -> Atom:
-    """Make an atom of a sum that stands under a root or a fraction bar."""
+    """Make an atom of a sum under a root or a fraction bar."""
     return Atom(f"({_skeleton(terms)})", _constants(terms), f"({_sum_text(terms)})", "sum", terms)
 
 
@@ -221,7 +221,7 @@ def wave(terms: Terms, phase: Fraction) -> Atom:
 
 
 _NORMAL = sys.float_info.min
-"""What is smaller than this has lost digits, and in the end all of them."""
+"""Numbers smaller than this have lost digits, and in the end all of them."""
 _NEVER_ZERO = (math.exp,)
 
 MAX_BITS = 4_000
@@ -231,7 +231,7 @@ _FLOAT_BITS = 1_000
 
 
 def number(node: Number) -> Fraction:
-    """Read a number of an equation as it stands in its text."""
+    """Read a number of an equation as it is in its text."""
     if node.text[0].isalpha():
         return Fraction(float(node.constant or 0.0))
     # Through a float where the decimal exponent would make a fraction of many digits.

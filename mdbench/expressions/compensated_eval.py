@@ -76,7 +76,7 @@ class _DoubleDouble:
 def correctly_rounded_values(
     tree: Node, columns: Mapping[str, Array], *, most_work: float = math.inf
 ) -> Array:
-    """Evaluate a tree on columns, each value rounded once; numbers are the decimals they say.
+    """Evaluate a tree on columns, each value rounded once; numbers are exact decimals.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def correctly_rounded_values(
         The values of each variable, all of one shape (n,).
     most_work
         How many nodes times rows may be worked out in balls at most; where it were more, double
-        precision with pairs has to do: a value is the nearest double to what the pairs say.
+        precision with pairs has to do: a value is the nearest double to the value of the pairs.
 
     Returns
     -------
@@ -305,7 +305,7 @@ def _root(a: _DoubleDouble) -> _DoubleDouble:
     high, low = _fast_sum(first, rest / (2.0 * first))
     zero = (a.high == 0.0) & (a.off == 0.0)
     off = np.where(a.high > _TINY, 2.0 * a.off / np.maximum(first, 1e-300), math.inf)
-    # Half of the bound would do where it is small beside the number.
+    # Half of the bound would do where it is small compared with the number.
     off = np.where(a.off < 0.5 * a.high, off, math.inf)
     return _with_rounding(
         np.where(zero, 0.0, high), np.where(zero, 0.0, low), np.where(zero, 0.0, off)

@@ -66,7 +66,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 NO_NUMBERS = frozenset({"nan", "inf", "infinity", "oo", "zoo"})
-"""What other languages call numbers that are none."""
+"""Names in other languages for values that are no numbers."""
 _SHOWN = 40
 """Characters of a text that a message quotes."""
 _ALLOWED = "Allowed are numbers, the problem's names, functions, + - * / ** ( ) and commas."

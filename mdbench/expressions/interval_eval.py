@@ -1,6 +1,6 @@
 """The value of an equation at one point, in many digits and with a proved bound on its error.
 
-Arb's balls, a middle and a radius that all rounding has gone into, say of every digit whether it
+Arb's balls, a middle and a radius that all rounding has gone into, show of every digit whether it
 is known: what has cancelled shows as a ball that is too wide, and is worked out again with more
 digits.  A comparison of balls is true only where it is proved.  (mpmath's intervals lack half of
 the functions here, and take thirty times as long.)
@@ -36,9 +36,9 @@ DIGITS = 160
 FAR_DIGITS = 640
 """The same beyond their domain, where exponentials may cancel that are large."""
 MOST_DIGITS = 10_240
-"""What needs more digits, as so much cancels, has no value here."""
+"""An expression that needs more digits, as so much cancels, has no value here."""
 _MOST_EXPONENT = 1e6
-"""What has a larger exponent is not worked out: the last digit of a number decides there."""
+"""Larger exponents are not evaluated: the last digit of a number decides there."""
 _CONSTANTS = {"pi": arb.pi, "E": arb.const_e}
 _FUNCTIONS: dict[str, Any] = {
     name: getattr(arb, name)
@@ -83,7 +83,7 @@ def exact_ball(value: float | Fraction) -> Any:
 
 
 def ball_value(node: Node, point: Mapping[str, Any]) -> Any:
-    """Evaluate a tree with the present precision; decimal numbers are what they say.
+    """Evaluate a tree with the present precision; decimal numbers are exact.
 
     Raises
     ------

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mdbench.errors import EquationError, UsageError, did_you_mean
+from mdbench.expressions import srbench
 from mdbench.expressions.equation import parse
 from mdbench.expressions.fidelity import compare as fidelity
 from mdbench.expressions.grammar import NO_NUMBERS, check
-from mdbench.expressions.srbench import compare as comparison
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 UNREADABLE = "unreadable"
 """The verdict on an answer that cannot be read, of which nothing else is known."""
 _ASKED = ("verdict", "normalized_edit_distance", "solution", "srbench_solution")
-"""What has a reason."""
+"""The scores that have a reason."""
 _POSITIVE, _ANY_SIGN = (0.1, 10.0), (-10.0, 10.0)
 """Where terms have to be the same."""
 
 _Sizes: TypeAlias = "tuple[int | None, int | None]"
-"""Nodes of an equation as it stands, and simplified."""
+"""Nodes of an equation as it is written, and simplified."""
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w*\s*\()")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """An equation compared with the true one; None is undecided, and `reasons` says why.
+    """An equation compared with the true one; None is undecided, and `reasons` has the reason.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Comparison:
     srbench_solution
         The same by SRBench's own rule.
     complexity, simplified_complexity
-        Nodes of the answer, as it stands and simplified; None where it cannot be read.
+        Nodes of the answer, as written and simplified; None where it cannot be read.
     true_complexity, true_simplified_complexity
         Those of the truth.
     missing, extra
@@ -84,7 +84,7 @@ def compare(
     columns: Collection[str] | None = None,
     any_sign: Collection[str] = (),
     r2: float | None = None,
-    seconds: int = comparison.MAX_SECONDS,
+    seconds: int = srbench.MAX_SECONDS,
 ) -> Comparison:
     """Return how near an equation is to the true one, as ``mdbench score`` does.
 
@@ -125,7 +125,7 @@ def compare(
     if columns is None:
         found = set(_NAME.findall(truth)) - {*FUNCTIONS, *CONSTANTS}
         names = sorted(name for name in found if name.lower() not in NO_NUMBERS)
-    domain = {name: dict(comparison.POSITIVE) for name in names}
+    domain = {name: dict(srbench.POSITIVE) for name in names}
     for name in any_sign:
         if name not in domain:
             raise UsageError(
@@ -137,23 +137,23 @@ def compare(
         parse(answer, names)
     except EquationError as error:
         return unreadable(f"the answer cannot be read: {error.message}.  {error.hint}".strip())
-    comparison.start()  # SymPy loads while texts are read
+    srbench.start()  # SymPy loads while texts are read
     with ThreadPoolExecutor(1) as aside:
-        # Nothing of this hangs on the distance, and it has a process of its own.
+        # None of this depends on the distance, and it has its own process.
         others = aside.submit(_others, truth, answer, names, r2, seconds)
         try:
-            distance = comparison.normalized_edit_distance(truth, answer, names, seconds=seconds)
+            distance = srbench.normalized_edit_distance(truth, answer, names, seconds=seconds)
         except EquationError as error:  # both can be read, and the truth has no canonical form
-            distance = comparison.Distance(None, None, 0, error.message)
-        solution = comparison.symbolic_solution(truth, answer, domain, seconds=seconds)
-        srbench, (nodes, simplified), (true_nodes, true_simplified) = others.result()
+            distance = srbench.Distance(None, None, 0, error.message)
+        solution = srbench.symbolic_solution(truth, answer, domain, seconds=seconds)
+        by_srbench, (nodes, simplified), (true_nodes, true_simplified) = others.result()
     edits = "" if distance.edits is None else f"{distance.edits} edits, "
     terms, why = _terms(truth, answer, names, any_sign)
     return Comparison(
         **terms,
         normalized_edit_distance=distance.value,
         solution=solution.solved,
-        srbench_solution=srbench.solved,
+        srbench_solution=by_srbench.solved,
         complexity=nodes,
         simplified_complexity=simplified,
         true_complexity=true_nodes,
@@ -163,7 +163,7 @@ def compare(
             "normalized_edit_distance": distance.reason
             or f"{edits}{distance.nodes} nodes in the truth",
             "solution": _why(solution),
-            "srbench_solution": _why(srbench),
+            "srbench_solution": _why(by_srbench),
         },
     )
 
@@ -176,7 +176,7 @@ def unreadable(why: str) -> Comparison:
 def _terms(
     truth: str, answer: str, names: list[str], any_sign: Collection[str]
 ) -> tuple[dict[str, Any], str]:
-    """Compare the two term by term, and say what differs."""
+    """Compare the two term by term; return the differences, too."""
     domain = {name: _ANY_SIGN if name in any_sign else _POSITIVE for name in names}
     try:
         found = fidelity.compare([truth], [answer], names, domain=domain)
@@ -197,19 +197,19 @@ def _terms(
 
 def _others(
     truth: str, answer: str, names: list[str], r2: float | None, seconds: int
-) -> tuple[comparison.Solution, _Sizes, _Sizes]:
-    srbench = comparison.srbench_solution(truth, answer, names, r2=r2, seconds=seconds)
-    return srbench, _nodes(answer, names, seconds), _nodes(truth, names, seconds)
+) -> tuple[srbench.Solution, _Sizes, _Sizes]:
+    by_srbench = srbench.srbench_solution(truth, answer, names, r2=r2, seconds=seconds)
+    return by_srbench, _nodes(answer, names, seconds), _nodes(truth, names, seconds)
 
 
-def _why(found: comparison.Solution) -> str:
+def _why(found: srbench.Solution) -> str:
     return found.reason or (f"constant {found.how}" if found.how else "")
 
 
 def _nodes(text: str, names: list[str], seconds: int) -> _Sizes:
-    """Count the nodes of an equation as it stands, and simplified; None for what cannot be."""
+    """Count the nodes of an equation as written, and simplified; None for what cannot be."""
     try:
-        return comparison.complexities(text, names, seconds=seconds)
+        return srbench.complexities(text, names, seconds=seconds)
     except EquationError:
         pass
     try:  # it may be that only simplifying takes too long

@@ -17,14 +17,14 @@ from mdbench.expressions.equation import to_sympy
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.constant_match import ConstantMatcher, Equivalence, MatchResult
 from mdbench.expressions.grammar import read
-from mdbench.expressions.srbench.symbolic_solution import (
+from mdbench.expressions.symbolic_solution import (
     assumed_symbols,
     equal_up_to_a_constant,
     rounded,
     srbench_rounded,
 )
-from mdbench.expressions.srbench.tree_edit_distance import Tree, edit_distance
 from mdbench.expressions.sympy_speedups import shortcuts
+from mdbench.expressions.tree_edit_distance import Tree, edit_distance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -38,7 +38,7 @@ _ROUNDING = 1e-6
 """Values that differ by more than this share of what is added up are no rounding."""
 _SEEN = 0.05
 _LARGE = 100.0
-"""What varies by so much and is no larger does not hang on numbers below 1e-4."""
+"""An expression that varies by so much, and is no larger, does not depend on numbers below 1e-4."""
 _LONGEST = 10**12
 """Numerators and denominators above this are printed as decimals."""
 
@@ -154,7 +154,7 @@ def _srbench(
 def _is_constant(expression: Any) -> bool:
     """Whether an expression is constant, as SymPy does after simplifying it.
 
-    Values tell nearly all that are not, and simplifying does not change them.
+    Values show nearly all that are not, and simplifying does not change them.
     """
     low, high, size = _spread(expression)
     return bool(high - low <= _ROUNDING * size and expression.is_constant())

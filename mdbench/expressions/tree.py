@@ -128,7 +128,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What all nodes have: their value, worked out once, where no variable is in them."""
+    """The base of all nodes: their value, computed once, where no variable is in them."""
 
     constant: np.float64 | None
 
@@ -214,12 +214,12 @@ def value(
 
 
 def pieces(node: Node) -> int:
-    """Count what `Equation.pieces` counts, in a tree that stands by itself."""
+    """Count what `Equation.pieces` counts, in a tree by itself."""
     return 0 if node.constant == 0 else max(1, _summands(node)) + _within(node)
 
 
 def constants(node: Node) -> int:
-    """Count what `Equation.constants` counts, in a tree that stands by itself."""
+    """Count what `Equation.constants` counts, in a tree by itself."""
     if node.constant is not None:
         return int(not float(node.constant).is_integer())
     return sum(map(constants, _children(node)))

@@ -1,4 +1,4 @@
-"""What a language model knows of a law before it has seen data: asked, and judged by our scorer.
+"""Probes of what a language model knows of a law before it has seen data, scored by our scorer.
 
 Five ways of asking about one problem, each with several completions of one question:
 
@@ -10,7 +10,7 @@ Five ways of asking about one problem, each with several completions of one ques
     The names of one problem, the rows of another.  Whoever answers the law of the names recalls;
     whoever answers that of the rows reads.
 ``rescaled``
-    Names that say nothing, and rows in units that were drawn, so that other constants hold.
+    Names without meaning, and rows in units that were drawn, so that other constants hold.
 
 An answer is right if some choice of its constants makes it the law
 (`mdbench.expressions.fidelity.skeleton`), and exact if its own constants do, to 5 %
@@ -58,7 +58,7 @@ _SYSTEM = (
 
 
 @dataclass(frozen=True)
-class Subject:
+class ProbeTarget:
     """A problem that is asked about."""
 
     name: str
@@ -66,8 +66,8 @@ class Subject:
     background: Background = field(repr=False)
 
 
-class Probed(BaseModel):
-    """What came of the questions about one problem: how many completions were right.
+class ProbeResult(BaseModel):
+    """The results of the questions about one problem: how many completions were right.
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ class Probed(BaseModel):
     other: str | None = None
 
 
-class Probes(BaseModel):
-    """What a model was asked, and what came of it: the file that the command writes."""
+class ProbeReport(BaseModel):
+    """The questions to a model and their results: the file that the command writes."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -114,7 +114,7 @@ class Probes(BaseModel):
     prompt_tokens: int
     completion_tokens: int
     money: float | None = None
-    problems: list[Probed]
+    problems: list[ProbeResult]
 
     def share(self, name: str) -> float | None:
         """Return the share of right completions of a probe; None if none was asked."""
@@ -146,7 +146,7 @@ class _Question:
     read: Callable[[str, int], str]
 
 
-def closest(subject: Subject, others: Sequence[Subject]) -> Subject | None:
+def closest(subject: ProbeTarget, others: Sequence[ProbeTarget]) -> ProbeTarget | None:
     """Choose the next problem, around the circle, with as many inputs and outputs."""
     names = [other.name for other in others]
     place = names.index(subject.name) + 1 if subject.name in names else 0
@@ -159,13 +159,13 @@ def closest(subject: Subject, others: Sequence[Subject]) -> Subject | None:
 
 
 def probe(
-    subject: Subject,
-    other: Subject | None,
+    subject: ProbeTarget,
+    other: ProbeTarget | None,
     answer: Callable[[bytes], bytes],
     *,
     samples: int,
     seed: int,
-) -> Probed:
+) -> ProbeResult:
     """Ask about one problem in all ways.
 
     Parameters
@@ -189,7 +189,7 @@ def probe(
         asked = other.task if name == "swapped" and other is not None else subject.task
         right[name] = sum(_is_law(each, asked) for each in read)
         exact[name] = sum(_is_exact(each, asked) for each in read)
-    return Probed(
+    return ProbeResult(
         dataset=subject.name,
         samples=samples,
         right=right,
@@ -201,7 +201,7 @@ def probe(
 
 
 def _questions(
-    subject: Subject, other: Subject | None, seed: int
+    subject: ProbeTarget, other: ProbeTarget | None, seed: int
 ) -> Iterator[tuple[str, _Question]]:
     task, background = subject.task, subject.background
     anon = prompt_view("anon", task, background, seed)
@@ -270,8 +270,8 @@ def _rescaled(
     return read
 
 
-def _renamed(equations: Sequence[str], subject: Subject, other: Subject) -> list[str]:
-    """Put the names of another problem of the same size into equations."""
+def _renamed(equations: Sequence[str], subject: ProbeTarget, other: ProbeTarget) -> list[str]:
+    """Return equations in the names of another problem of the same size."""
     names = dict(zip(subject.task.variables, other.task.variables, strict=True))
     words = re.compile(rf"(?<![A-Za-z0-9_.])({'|'.join(map(re.escape, names))})\b")
     return [words.sub(lambda word: names[word[0]], text) for text in equations]
@@ -289,12 +289,12 @@ def _replies(answer: Callable[[bytes], bytes], text: str, samples: int, seed: in
         "seed": seed,
     }
     try:
-        said = json.loads(answer(json.dumps(asked).encode()))
+        reply = json.loads(answer(json.dumps(asked).encode()))
     except RefusedError as refused:
         if refused.code != "no_completion":
             raise
         return  # none of them could be had, which is counted
-    for choice in said["choices"]:
+    for choice in reply["choices"]:
         yield choice["message"]["content"]
 
 

@@ -13,14 +13,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mdbench.language_models.budget import BudgetAccount, TokenUse
-from mdbench.language_models.exchanges import Exchange, RequestCounter, Usage, dumped
+from mdbench.language_models.exchanges import (
+    BudgetAccount,
+    Exchange,
+    RequestCounter,
+    TokenUse,
+    Usage,
+    dumped,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.language_models.budget import LlmSettings
-    from mdbench.language_models.exchanges import ExchangeLog
+    from mdbench.language_models.exchanges import ExchangeLog, LlmSettings
 
 MOST_BYTES: Final = 2**20
 """Bytes of a request."""
@@ -29,9 +34,9 @@ _MOST_COMPLETIONS = 64
 _MOST_TOKENS = 8192
 """Tokens of a completion: more are not asked for."""
 _USUAL_TOKENS = 1024
-"""Those that are asked for where a method does not say."""
+"""Completion tokens that are asked for where a method sets no number."""
 _PER_MESSAGE = 16
-"""Tokens that a message may take beside its text, at most."""
+"""Tokens that a message may take in addition to its text, at most."""
 _ROLES = ("system", "user", "assistant")
 _REFUSED = ("tools", "tool_choice", "functions", "function_call", "modalities", "audio")
 _NUMBERS = {
@@ -90,14 +95,14 @@ class ChatRequest:
         Parameters
         ----------
         model
-            Whose completions these are, whatever the method says.
+            Whose completions these are, whatever the method states.
         settings
             What the user has set for all requests of a run; null leaves a field out.
 
         Raises
         ------
         RefusedError
-            If it is no request that may be answered; says why.
+            If it is no request that may be answered; with the reason.
         """
         given = _object(body)
         for name in _REFUSED:
@@ -213,12 +218,12 @@ def _stops(given: Any) -> list[str]:
 _AT_A_TIME = 8
 """Completions of one job that are under way at once."""
 _END_SECONDS = 2.0
-"""How long the end of what is under way is waited for."""
+"""Seconds for which the end of requests that are under way is waited for."""
 _NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
 class Responder(Protocol):
-    """Who answers the requests of one job: an endpoint, or a recording, which asks nobody."""
+    """Source of answers for one job: an endpoint, or a log, which needs no endpoint."""
 
     @property
     def trouble(self) -> str:
@@ -226,21 +231,21 @@ class Responder(Protocol):
 
     @property
     def missed(self) -> str:
-        """What a replay does not have; empty for nothing."""
+        """The request that a replay does not have; empty for none."""
 
     def complete(self, begun: Exchange, left: Callable[[], float | None]) -> Exchange:
-        """Have a request answered, or say why it could not be."""
+        """Return a request with its answer, or with the reason why there is none."""
 
     def hang_up(self) -> None:
         """Cancel what is under way."""
 
     def close(self) -> None:
-        """Let go of all."""
+        """Release all that is held."""
 
 
 @dataclass(frozen=True)
 class ModelUse:
-    """What a job has asked for, and used.
+    """The requests of a job, and what they used.
 
     Attributes
     ----------
@@ -253,9 +258,9 @@ class ModelUse:
     estimated
         Whether the endpoint did not count some of the tokens.
     money
-        By the price that was said; None where none was.
+        By the price that was given; None where none was.
     models, fingerprints
-        As the endpoint says them, each once, in order.
+        As the endpoint reports them, each once, in order.
     seconds
         That the endpoint took.
     trouble
@@ -315,7 +320,7 @@ class Conversation:
         Raises
         ------
         RefusedError
-            If there is none; says why.
+            If there is none; with the reason.
         """
         question = ChatRequest.read(body, self._talk.model, self._talk.settings)
         if question.n == 1:
@@ -356,7 +361,7 @@ class Conversation:
         return begun, wanted
 
     def _complete(self, begun: Exchange, wanted: TokenUse) -> Exchange:
-        """Have a request answered, write it down, and put down what it used."""
+        """Return a request with its answer; log it, and charge the account."""
         with self._quiet:
             self._under_way += 1
         try:
@@ -418,7 +423,7 @@ class Conversation:
         self._responder.hang_up()
 
     def close(self) -> None:
-        """Let go of all; nobody asks any more.
+        """Release all that is held; nobody asks any more.
 
         What cannot be given up at once, such as a connection that is being made, goes unrecorded.
         """
@@ -431,7 +436,7 @@ class Conversation:
 
 
 def _as_answer(model: str, answered: list[Exchange]) -> dict[str, Any]:
-    """Write completions as a chat completion, each choice with its own usage beside the sum."""
+    """Write completions as a chat completion, each choice with its own usage next to the sum."""
     choices = [
         {
             "index": index,

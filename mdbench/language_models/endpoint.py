@@ -23,43 +23,41 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from mdbench.errors import UsageError
-from mdbench.language_models.exchanges import Completion, Usage, dumped
-from mdbench.language_models.secrets import NO_KEY
+from mdbench.language_models.exchanges import NO_KEY, Completion, Usage, dumped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mdbench.language_models.exchanges import Exchange
-    from mdbench.language_models.secrets import Key
+    from mdbench.language_models.exchanges import Exchange, Key
 
 MOST_BYTES: Final = 2**22
 """Bytes of an answer."""
 CALL_SECONDS: Final = 600.0
-"""How long one attempt may take: local models are slow."""
+"""Seconds that one attempt may take: local models are slow."""
 CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Variables that name a file with certificates to be trusted; the first that is set counts."""
 _CONNECT_SECONDS = 20.0
-_LOOK_SECONDS = 0.25
+_CHECK_SECONDS = 0.25
 _LOOKS_IN_VAIN = 8
 _MOST_IDLE = 8
 _PIECE = 2**16
 _PATH = "/chat/completions"
 _STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
-"""How a connection fails that the server has closed while nobody used it."""
+"""Errors of a connection that the server has closed while nobody used it."""
 
 
 class EndpointError(Exception):
-    """The endpoint did not answer at all; says why, without naming it."""
+    """The endpoint did not answer at all; the message has the reason, without naming it."""
 
 
 @dataclass(frozen=True)
 class HttpReply:
-    """What an endpoint has answered.
+    """The answer of an endpoint.
 
     Attributes
     ----------
     retry_after
-        Seconds that it asks to be left in peace; None where it does not say.
+        Seconds that it asks to be left in peace; None where it names no time.
     """
 
     status: int
@@ -289,7 +287,7 @@ def _read(response: http.client.HTTPResponse, end: float) -> bytes:
 
 
 def _why(error: Exception | None, *, late: bool) -> str:
-    """Say why there is no answer; what a library says may name the address."""
+    """Return why there is no answer; the message of a library may name the address."""
     if late or isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ssl.SSLError):
@@ -319,12 +317,12 @@ class _DeadlineWatch:
     def over(
         self, connection: http.client.HTTPConnection, end: float, owner: object
     ) -> Iterator[threading.Event]:
-        """Watch over a call until the context ends; gives what is set where it was cut."""
+        """Watch over a call until the context ends; return what is set where it was cut."""
         call = _Call(connection, end, owner)
         with self._lock:
             self._calls[id(call)] = call
             if self._thread is None:
-                self._thread = threading.Thread(target=self._look, daemon=True)
+                self._thread = threading.Thread(target=self._check, daemon=True)
                 self._thread.start()
         try:
             yield call.was_cut
@@ -339,10 +337,10 @@ class _DeadlineWatch:
                 if call.owner is owner:
                     call.cut()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         idle = 0
         while idle < _LOOKS_IN_VAIN:
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_CHECK_SECONDS)
             now = time.monotonic()
             with self._lock:
                 idle = 0 if self._calls else idle + 1
@@ -366,12 +364,12 @@ class _Call:
         self.was_cut.set()
         if self.connection.sock is not None:
             with suppress(OSError):
-                # The plain socket's: TLS would want to say farewell.
+                # The plain socket's: TLS would send a message at its end.
                 socket.socket.shutdown(self.connection.sock, socket.SHUT_RDWR)
 
 
 _ATTEMPTS: Final = 4
-"""How often a request is sent: once, and again three times."""
+"""Number of times that a request is sent: once, and again three times."""
 PAUSES: Final = (0.5, 1.0, 2.0)
 """Seconds before each further attempt, at least."""
 _LONGEST_PAUSE = 30.0
@@ -379,7 +377,7 @@ _AGAIN = {408, 425, 429, 500, 502, 503, 504, 529}
 _NOT_OURS = {401, 402, 403, 404, 405, 410}
 """With these no request will ever be answered, whatever it asks."""
 _EXPLAINS = {400, 404, 413, 422}
-"""With these an endpoint says what it does not take."""
+"""Statuses with which an endpoint reports what it does not accept."""
 _LONGEST_REASON = 300
 _LONGEST_NAME = 200
 _LETTERS_A_TOKEN = 4
@@ -412,7 +410,7 @@ class LiveResponder:
         self.trouble = ""
 
     def complete(self, begun: Exchange, left: Callable[[], float | None]) -> Exchange:
-        """Have a request answered, or say why it could not be.
+        """Return a request with its answer, or with the reason why there is none.
 
         Parameters
         ----------
@@ -439,26 +437,26 @@ class LiveResponder:
     def _try(
         self, begun: Exchange, body: bytes, seconds: float | None
     ) -> tuple[Exchange, bool, float | None]:
-        """Ask once; tell whether to ask again, and after how long."""
+        """Ask once; return whether to ask again, and after how long."""
         try:
-            said = self._endpoint.ask(body, owner=self, seconds=seconds)
+            reply = self._endpoint.ask(body, owner=self, seconds=seconds)
         except EndpointError as error:
             if not self._over.is_set():
                 self._despair(f"the endpoint of --llm-url does not answer: {error}")
             return begun.model_copy(update={"error": f"no answer: {error}"}), True, None
-        if said.status == http.client.OK:
-            return self._read(begun, said), False, None
-        reason = f"the endpoint said {said.status} {_phrase(said.status)}".rstrip()
-        if said.status in _EXPLAINS and (why := _explanation(said.body)):
+        if reply.status == http.client.OK:
+            return self._read(begun, reply), False, None
+        reason = f"the endpoint answered {reply.status} {_phrase(reply.status)}".rstrip()
+        if reply.status in _EXPLAINS and (why := _explanation(reply.body)):
             reason += f": {self._endpoint.key.hidden(why)}"
-        if said.status in _NOT_OURS:
+        if reply.status in _NOT_OURS:
             self._despair(reason)
-        again = said.status in _AGAIN
-        return begun.model_copy(update={"error": reason}), again, said.retry_after
+        again = reply.status in _AGAIN
+        return begun.model_copy(update={"error": reason}), again, reply.retry_after
 
-    def _read(self, begun: Exchange, said: HttpReply) -> Exchange:
+    def _read(self, begun: Exchange, reply: HttpReply) -> Exchange:
         try:
-            text = self._endpoint.key.hidden(said.body.decode())
+            text = self._endpoint.key.hidden(reply.body.decode())
             found = _read_completion(begun, json.loads(text))
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             error = "the endpoint's answer is no chat completion"
@@ -494,7 +492,7 @@ def _explanation(body: bytes) -> str:
 
 
 def _read_completion(begun: Exchange, answer: dict[str, Any]) -> Exchange:
-    """Take what is known of a chat completion; raises all that a wrong shape may."""
+    """Read a chat completion; raises whatever a wrong shape causes."""
     choice = answer["choices"][0]
     content = choice["message"].get("content")
     text = "" if content is None else _text(content)

@@ -1,27 +1,31 @@
-"""What was said, one JSON line a completion: written as it comes, and read to be said again.
+"""The terms of exchanges with a language model: limits and their account, the log, and the key.
 
-A line never holds a header, so no key.  A completion is known by the hash of its request and by
-how often the same was asked before, so that a replay gives each request what it was given then.
+The log has one JSON line a completion, written as it comes, from which a replay answers.  A line
+never holds a header, so no key.  A completion is known by the hash of its request and by how often
+the same was asked before, so that a replay answers each request as it was answered then.  The key
+of an endpoint is kept out of all that is written.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import Counter
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mdbench.errors import UnavailableError, first_fault
+from mdbench.errors import UnavailableError, UsageError, first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 SUFFIX = ".llm.ndjson"
-"""How the name of a log of exchanges ends."""
+"""End of the name of a log of exchanges."""
 _LONGEST_LINE = 2**24
 
 
@@ -36,7 +40,7 @@ class Usage(BaseModel):
 
 
 class Completion(BaseModel):
-    """What the model said."""
+    """One answer of the model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -45,7 +49,7 @@ class Completion(BaseModel):
 
 
 class Exchange(BaseModel):
-    """One completion that was asked for, and what came of it.
+    """One completion that was asked for, and its result.
 
     Attributes
     ----------
@@ -56,9 +60,9 @@ class Exchange(BaseModel):
     occurrence
         How often the same had been asked before.
     reply
-        None where there was none; `error` says why.
+        None where there was none; `error` has the reason.
     model, fingerprint
-        As the endpoint says them.
+        As the endpoint reports them.
     latency_s
         Seconds that the endpoint took, over all attempts.
     attempts
@@ -131,7 +135,7 @@ class ExchangeLog:
 
 
 class ExchangeReplay:
-    """What was said once, to be said again.
+    """The answers of an earlier log, by request.
 
     Parameters
     ----------
@@ -182,7 +186,7 @@ class ExchangeReplay:
         except ValidationError as error:
             raise UnavailableError(
                 f"{self._path}, line {number}: {first_fault(error)}",
-                f"A replay is a file *{SUFFIX} that a run has left beside its logs.",
+                f"A replay is a file *{SUFFIX} that a run has left next to its logs.",
             ) from None
 
     def get(self, hash_: str, occurrence: int) -> Exchange | None:
@@ -196,7 +200,7 @@ class ExchangeReplay:
         return self._read(line, 0)
 
     def complete(self, begun: Exchange, left: Callable[[], float | None]) -> Exchange:  # noqa: ARG002 - of the protocol
-        """Say again what was said, or note that nothing was."""
+        """Return the earlier answer, or note that there was none."""
         found = self.get(begun.hash, begun.occurrence)
         if found is not None:
             return found.model_copy(update={"number": begun.number})
@@ -223,7 +227,7 @@ class RequestCounter:
         self._lock = threading.Lock()
 
     def next(self, hash_: str) -> tuple[int, int]:
-        """Return the place of a request among all, from 1, and how often it came before."""
+        """Return the place of a request among all, from 1, and how often it was sent before."""
         with self._lock:
             self._count += 1
             self._seen[hash_] += 1
@@ -233,3 +237,248 @@ class RequestCounter:
 def dumped(value: object) -> bytes:
     """Write JSON as it is sent."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+_MILLION = 1e6
+
+
+@dataclass(frozen=True)
+class LlmLimits:
+    """Limits of what a job may use; None where there is no limit.
+
+    Attributes
+    ----------
+    calls
+        Completions: an answer with four of them counts four, and one that could not be had one.
+    prompt_tokens, completion_tokens
+        As the endpoint counts them.
+    seconds
+        That the endpoint has taken for its answers, added up.
+    money
+        By `price`.
+    price
+        Of a million prompt tokens and a million completion tokens, in whatever currency.
+    """
+
+    calls: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    seconds: float | None = None
+    money: float | None = None
+    price: tuple[float, float] | None = None
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return what tokens cost; 0 where no price was given."""
+        prompt, completion = self.price or (0.0, 0.0)
+        return (prompt_tokens * prompt + completion_tokens * completion) / _MILLION
+
+
+@dataclass(frozen=True)
+class LlmSettings:
+    """The settings that are the same for all questions of a job.
+
+    Attributes
+    ----------
+    model
+        Whose completions are asked for.
+    settings
+        Fields that are put into each request.
+    allowance
+        What the job may use.
+    """
+
+    model: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    allowance: LlmLimits = field(default_factory=LlmLimits)
+
+
+@dataclass(frozen=True)
+class TokenUse:
+    """Tokens that were used, or are set aside for a call that has no answer yet."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: TokenUse) -> TokenUse:
+        return TokenUse(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.seconds + other.seconds,
+        )
+
+    def __sub__(self, other: TokenUse) -> TokenUse:
+        return self + TokenUse(
+            -other.calls, -other.prompt_tokens, -other.completion_tokens, -other.seconds
+        )
+
+
+class BudgetAccount:
+    """The account that keeps a job within its limits, also with several requests at a time.
+
+    The most that a call can take is set aside before it is made, and what it has taken is put
+    down afterwards: so no limit but that of the seconds is ever passed.
+
+    Attributes
+    ----------
+    spent
+        What was used by the calls that are over.
+    """
+
+    def __init__(self, allowance: LlmLimits) -> None:
+        self._allowance = allowance
+        self._pending = TokenUse()
+        self._changed = threading.Condition()
+        self._closed = False
+        self.spent = TokenUse()
+
+    def reserve(self, prompt_tokens: int, completion_tokens: int) -> TokenUse | None:
+        """Set aside what one completion may take; None if that is not left.
+
+        Where it would be left if calls that are under way took less than was set aside for them,
+        their end is waited for.
+        """
+        wanted = TokenUse(1, prompt_tokens, completion_tokens)
+        with self._changed:
+            while not self._closed:
+                if self._fits(self.spent + self._pending + wanted):
+                    self._pending += wanted
+                    return wanted
+                # Calls are never given back: nothing to wait for where these have run out.
+                fewest = TokenUse(self._pending.calls)
+                if not self._pending.calls or not self._fits(self.spent + fewest + wanted):
+                    return None
+                self._changed.wait()
+            return None
+
+    def settle(self, reserved: TokenUse, used: TokenUse) -> None:
+        """Charge what a call has used, in place of what was set aside for it."""
+        with self._changed:
+            self._pending -= reserved
+            self.spent += used
+            self._changed.notify_all()
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds that the endpoint may still take; None for no limit."""
+        most = self._allowance.seconds
+        return None if most is None else max(0.0, most - self.spent.seconds)
+
+    def close(self) -> None:
+        """Set nothing aside any more; whoever waits for it is refused."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _fits(self, would: TokenUse) -> bool:
+        most = self._allowance
+        cost = most.cost(would.prompt_tokens, would.completion_tokens)
+        return (
+            (most.calls is None or would.calls <= most.calls)
+            and (most.prompt_tokens is None or would.prompt_tokens <= most.prompt_tokens)
+            and (
+                most.completion_tokens is None or would.completion_tokens <= most.completion_tokens
+            )
+            and (most.money is None or cost <= most.money)
+            and (most.seconds is None or would.seconds < most.seconds)
+        )
+
+
+_LONGEST: Final = 10_000
+_PIECE: Final = 8
+"""Letters of a key that show too much: endpoints like to repeat its beginning."""
+_HIDDEN = "***"
+
+
+class Key:
+    """A key that shows itself to nobody but the endpoint.
+
+    Parameters
+    ----------
+    text
+        The key; empty for an endpoint that needs none.
+
+    Examples
+    --------
+    >>> key = Key("sk-abcdefghijkl")
+    >>> key
+    Key(***)
+    >>> key.hidden("Incorrect API key: sk-abcdefgh***")
+    'Incorrect API key: ******'
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return f"Key({_HIDDEN})" if self._text else "Key()"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a key is not written down")
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers for the endpoint."""
+        return {"Authorization": f"Bearer {self._text}"} if self._text else {}
+
+    def hidden(self, text: str) -> str:
+        """Return a text without any piece of the key."""
+        if not self._text:
+            return text
+        text = text.replace(self._text, _HIDDEN)
+        if len(self._text) < _PIECE:
+            return text
+        pieces = {self._text[i : i + _PIECE] for i in range(len(self._text) - _PIECE + 1)}
+        bad = [i for i in range(len(text) - _PIECE + 1) if text[i : i + _PIECE] in pieces]
+        if not bad:
+            return text
+        covered = {i + k for i in bad for k in range(_PIECE)}
+        found: list[str] = []
+        for i, letter in enumerate(text):
+            if i not in covered:
+                found.append(letter)
+            elif i - 1 not in covered:
+                found.append(_HIDDEN)
+        return "".join(found)
+
+
+NO_KEY: Final = Key("")
+
+
+def read_key(variable: str | None, file: Path | None) -> Key:
+    """Read the key from a variable of the environment, or from a file.
+
+    Raises
+    ------
+    UsageError
+        If both are named, or if there is no key in the one that is.
+    """
+    if variable and file is not None:
+        raise UsageError("--llm-key-env and --llm-key-file were both given.", "Give one of them.")
+    if variable:
+        text = os.environ.get(variable, "").strip()
+        if not text:
+            raise UsageError(
+                f"--llm-key-env is {variable!r}, and there is no such variable, or it is empty.",
+                f"Set it: export {variable}=...  It is the variable's name that is given here, "
+                "never the key.",
+            )
+    elif file is not None:
+        text = _content(file)
+    else:
+        return NO_KEY
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        raise UsageError("The key has letters that no key has.", "It is one word of plain letters.")
+    return Key(text)
+
+
+def _content(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            text = stream.read(_LONGEST + 1).decode().strip()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(f"--llm-key-file {file} cannot be read: {why}.") from None
+    if not text or len(text) > _LONGEST:
+        raise UsageError(f"--llm-key-file {file} holds no key.", "It has one line, the key.")
+    return text

@@ -27,9 +27,9 @@ _AT_A_TIME = 16
 """Connections of a job that are served at once; others wait."""
 _WAITING = 64
 _READ_SECONDS = 10.0
-"""How long a request may take to come, and an answer to be taken."""
+"""Seconds that a request may take to arrive, and an answer to be read."""
 _END_SECONDS = 2.0
-"""How long the end of what is being served is waited for."""
+"""Seconds for which the end of requests under way is waited for."""
 _PAUSE_SECONDS = 0.05
 _PIECE = 2**16
 _REQUEST = re.compile(rb"([!-~]{1,32}) ([!-~]{1,2048}) HTTP/1\.[01]")
@@ -85,7 +85,7 @@ class Proxy:
         self._begin()
 
     def _begin(self) -> None:
-        """Have one more thread wait for connections; more than one only where they are busy."""
+        """Start one more thread that waits for connections, where the others are busy."""
         with self._lock:
             if self._idle or self._closed or len(self._threads) >= _AT_A_TIME:
                 return
@@ -150,7 +150,7 @@ class _GoneError(Exception):
 
 
 def _body_of(connection: socket.socket) -> bytes:
-    """Read a request; give its body.
+    """Read a request; return its body.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def _body_of(connection: socket.socket) -> bytes:
 
 
 def _length(head: bytes) -> int:
-    """Read the head of a request; give the length of its body."""
+    """Read the head of a request; return the length of its body."""
     first, *lines = head.split(b"\r\n")
     request = _REQUEST.fullmatch(first)
     if request is None:

@@ -36,13 +36,13 @@ MODES: Final = {
     "500": "a server's error",
     "slow": "a good answer, late",
     "wrong-n": "no choice at all, or three",
-    "never-ends": "a body that goes on for ever",
+    "never-ends": "a body that never ends",
     "huge": "a body of a gigabyte",
     "echo": "the request's headers, with the key",
     "redirect": "another address",
     "401": "a key that is refused",
 }
-"""What the server may do, and what that is."""
+"""Modes of the server, and what each does."""
 _FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt")
 _WORDS = 40
 _PIECE = b" " * 2**16
@@ -50,7 +50,7 @@ _PIECE = b" " * 2**16
 
 @dataclass(frozen=True)
 class _Form:
-    """How an equation is written for one kind of prompt."""
+    """The form of an equation for one kind of prompt."""
 
     asked: Callable[[str], bool]
     write: Callable[[str, list[str]], str]
@@ -73,7 +73,7 @@ class Stub:
     delay
         Seconds that the mode ``slow`` takes.
     failures
-        How many requests fail as the mode says before the rest are answered well; None for all.
+        Requests that fail according to the mode before the rest are answered well; None for all.
     write
         Gives the text for a request and an equation; None for the forms that are built in.
 
@@ -108,7 +108,7 @@ class Stub:
 
     @property
     def url(self) -> str:
-        """Where it is asked."""
+        """The address of its endpoint."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> Self:
@@ -132,7 +132,7 @@ class Stub:
         self._thread.join()
 
     def take(self, request: dict[str, Any], headers: dict[str, str]) -> str:
-        """Note a request; give the mode in which it is answered."""
+        """Note a request; return the mode in which it is answered."""
         with self._lock:
             self.count += 1
             if self.keeps:
@@ -142,10 +142,10 @@ class Stub:
         return self.mode if fails else "good"
 
     def wait(self, seconds: float) -> bool:
-        """Wait, unless the server ends; tell whether it does."""
+        """Wait, unless the server ends; return whether it does."""
         return self._over.wait(seconds)
 
-    def said(self, request: dict[str, Any], mode: str) -> tuple[str, str]:
+    def reply(self, request: dict[str, Any], mode: str) -> tuple[str, str]:
         """Return the text of an answer, and why it ends; the same for the same request."""
         text = json.dumps(request, sort_keys=True)
         digest = hashlib.sha256(f"{self.seed}\0{text}".encode()).digest()
@@ -227,13 +227,13 @@ _FORMS: Final = (
 
 
 class _Listening(http.server.ThreadingHTTPServer):
-    """Says nothing of clients that hang up."""
+    """Reports no clients that hang up."""
 
     daemon_threads = True
     request_queue_size = 128
 
     def handle_error(self, *_: Any) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 class _Answering(http.server.BaseHTTPRequestHandler):
@@ -248,14 +248,14 @@ class _Answering(http.server.BaseHTTPRequestHandler):
         super().__init__(*arguments)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
     def do_GET(self) -> None:
-        """Tell which models there are, as clients like to ask."""
+        """List the models, as clients like to ask."""
         self._send(200, json.dumps({"object": "list", "data": [{"id": "stub"}]}).encode())
 
     def do_POST(self) -> None:
-        """Answer a request as the mode says."""
+        """Answer a request according to the mode."""
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(length)
         try:
@@ -287,7 +287,7 @@ class _Answering(http.server.BaseHTTPRequestHandler):
             self._send(200, json.dumps(self._completion(request, mode)).encode())
 
     def _completion(self, request: dict[str, Any], mode: str) -> dict[str, Any]:
-        text, reason = self.of.said(request, mode)
+        text, reason = self.of.reply(request, mode)
         if mode == "echo":
             text = json.dumps(dict(self.headers))
         prompt = "\n".join(each.get("content", "") for each in request.get("messages", []))

@@ -1,7 +1,7 @@
-"""What a prompt may tell of a problem: the same for all methods, whoever writes the prompt.
+"""Descriptions of a problem for a prompt: the same for all methods, whoever writes the prompt.
 
 ``anon``
-    Names that say nothing (``x0``, ``x1``, ``y``), and columns in an order that the seed draws.
+    Names without meaning (``x0``, ``x1``, ``y``), and columns in an order that the seed draws.
 ``named``
     What people call the quantities, what they mean and their units.
 ``prior``
@@ -29,7 +29,7 @@ from mdbench.data.columns import OwnNames
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
-from mdbench.language_models.budget import PROMPTS
+from mdbench.language_models import PROMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ _TABLE = "X"
 _WORD = re.compile(r"(?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = {*FUNCTIONS, *CONSTANTS, "np", "params", "e", "i", "equation", "Piecewise"}
 _UNKNOWN = "unknown_"
-"""Put before a name of the problem that is not shown: no answer may use it."""
+"""Prefix of a name of the problem that is not shown: no answer may use it."""
 _ROWS = 8
 """Rows of the data that a prior shows."""
 _CHECKED = 200
@@ -60,7 +60,7 @@ _ORDER = b"prompt columns"
 
 @dataclass(frozen=True)
 class PromptView:
-    """How a problem is shown.
+    """The description of a problem in a prompt.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class PromptView:
     hidden
         Names of the task that are not shown.
     description
-        What a prompt may say besides names and data; None for nothing.
+        What a prompt may contain besides names and data; None for nothing.
     plain
         Whether all is shown as it is.
     """
@@ -87,7 +87,7 @@ class PromptView:
     plain: bool = False
 
     def reordered(self, part: Split) -> Split:
-        """Put the columns of a part into the order in which they are shown."""
+        """Return a part with its columns in the order in which they are shown."""
         inputs = dict(part.inputs)
         if _TABLE in inputs and self.order != tuple(range(len(self.order))):
             inputs[_TABLE] = np.ascontiguousarray(inputs[_TABLE][:, list(self.order)])
@@ -106,7 +106,7 @@ class PromptView:
 
 
 def plain_view(task: Task[Any]) -> PromptView:
-    """Tell a task as it is: what every method is given that asks no language model."""
+    """Return a task as it is: what every method is given that asks no language model."""
     own = {name: name for name in (*task.variables, *task.targets)}
     order = tuple(range(len(task.variables)))
     return PromptView(task.variables, task.targets, order, own, frozenset(), plain=True)
@@ -228,7 +228,7 @@ class Symmetry:
     variables: tuple[str, ...]
 
     def sentence(self, names: Mapping[str, str]) -> str:
-        """Say it in a sentence."""
+        """Return it as a sentence."""
         target = names[self.target]
         first, *others = (names[name] for name in self.variables)
         if self.kind == "exchange":
@@ -243,7 +243,7 @@ def symmetries(task: Task[Any]) -> list[Symmetry]:
     """Return the symmetries of the true law, tried on the rows of the fit; none where unknown.
 
     Each is tried on up to 200 rows, and holds where it does to nine digits on all rows on which
-    both sides have values; on fewer than twenty nobody says it.
+    both sides have values; on fewer than twenty it is not stated.
     """
     true = [each for each in _possible(task) if _holds(each, task)]
     idle = {(each.target, each.variables) for each in true if each.kind == "idle"}

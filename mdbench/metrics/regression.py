@@ -1,4 +1,4 @@
-"""How far predictions are from targets."""
+"""Errors of predictions."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def relative_error(predictions: ArrayLike, targets: ArrayLike) -> float:
     -------
     float
         0 or more; infinite where a prediction or a target is not finite; never NaN.  An error
-        relative to zero says nothing, so that samples whose target is zero are left out; where
+        relative to zero means nothing, so that samples whose target is zero are left out; where
         all are, the error is 0 for the right prediction and else infinite.
 
     Raises

@@ -1,23 +1,29 @@
-"""What a metric is: all that a table, a figure, a rank or a filter has to know of it.
+"""Metrics: all that a table, a figure, a rank or a filter has to know of one.
 
 Data types declare their metrics as `MetricSpec`s.  Records hold values by name, reports read the
 specs, and nothing else knows what any metric is called.
+
+Candidates are selected by accuracy against simplicity: the rule is that of Ziaei Bideh et al.,
+"MDBench", AAAI 2026, with the order of equals as in the code behind the published tables.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Value: TypeAlias = float | str | None
-"""What a record holds of a metric; None: the scorer could not decide."""
+"""A metric's value in a record; None: the scorer could not decide."""
 Kind: TypeAlias = Literal["number", "flag", "label"]
 Better: TypeAlias = Literal["lower", "higher", "neither"]
 Aggregate: TypeAlias = Literal["median", "mean", "max", "share", "counts"]
 Place: TypeAlias = Literal["board", "answer", "brief", "figure"]
 _CLOSE = 1e-6
-"""The share within which an answer is as good as saying nothing."""
+"""The share within which an answer is as good as a trivial one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +60,12 @@ class MetricSpec:
     resolution
         Values of a lower-is-better number below it are round-off, and count as this.
     nothing
-        The score of an answer that says nothing, such as zero.  Where the truth scores no better
-        the metric tells nothing, and such a case ranks nobody.  None where there is no such score.
+        The score of a trivial answer, such as zero.  Where the truth scores no better
+        the metric shows nothing, and such a case ranks no method.  None for no such score.
     alarm
         Values worse than this are marked in every table; None for no mark.
     mark
-        The sign that stands in a cell of systems against methods where a flag is 1, in place of
+        The sign in a cell of systems against methods where a flag is 1, in place of
         the primary metric's value; flags that are declared earlier go first.
     places
         Where it is shown: ``board`` (the leaderboard), ``answer`` (the line of an answer),
@@ -96,7 +102,7 @@ class MetricSpec:
 
     @property
     def failed(self) -> float | None:
-        """What a job without an answer counts as; infinite is as bad as can be."""
+        """The value for a job without an answer; infinite is as bad as can be."""
         if self.kind == "label" or self.on_failure is None:
             return None
         return self.loss(math.inf) if math.isinf(self.on_failure) else self.on_failure
@@ -111,7 +117,7 @@ class MetricSpec:
         return known and self.loss(float(value)) > self.loss(self.alarm)  # type: ignore[arg-type]
 
     def worse_than_nothing(self, value: Value) -> bool:
-        """Whether an answer that says nothing, such as zero, would have been better."""
+        """Whether a trivial answer, such as zero, would have been better."""
         if self.nothing is None or not isinstance(value, int | float):
             return False
         return self.loss(float(value)) - self.loss(self.nothing) > _CLOSE * abs(self.nothing)
@@ -163,7 +169,7 @@ def ranks(floor: float | None, primary: MetricSpec) -> bool:
     Parameters
     ----------
     floor
-        The score of the truth, infinite where it has none; None where nobody knows it, which is
+        The score of the truth, infinite where it has none; None where it is not known, which is
         no reason to leave a case out.
     primary
         The metric that is ranked by.
@@ -181,7 +187,7 @@ def ranks(floor: float | None, primary: MetricSpec) -> bool:
 
 
 def is_high(floor: float | None, primary: MetricSpec) -> bool:
-    """Whether the truth scores so badly that scores say little: a tenth of what nothing has.
+    """Whether the truth scores so badly that scores mean little: a tenth of a trivial answer's.
 
     Examples
     --------
@@ -229,3 +235,57 @@ def above_floor(value: float | None, floor: float | None, primary: MetricSpec) -
     if value is None or floor is None or floor <= primary.resolution:
         return None
     return value / floor
+
+
+def fitness(nmse: float, complexity: int, *, weight: float = 1.0, length: float = 200.0) -> float:
+    """Weigh accuracy against simplicity; higher is better.
+
+    ``1 / (1 + nmse) + weight * exp(-complexity / length)``
+
+    Parameters
+    ----------
+    nmse
+        Normalised mean squared error, 0 or more; an infinite one earns nothing for accuracy.
+    complexity
+        Number of nodes, summed over the equations of a candidate.
+    weight
+        How much simplicity counts (the paper's lambda).
+    length
+        The complexity at which simplicity has lost a factor of e (the paper's L).
+
+    Returns
+    -------
+    float
+        Between 0 and ``1 + weight``.
+    """
+    return 1.0 / (1.0 + nmse) + weight * math.exp(-complexity / length)
+
+
+def best_by_complexity(losses: Sequence[float], complexities: Sequence[int]) -> list[int]:
+    """Keep the candidate of lowest loss at each complexity.
+
+    Parameters
+    ----------
+    losses
+        One loss a candidate, lower is better; candidates whose loss is not finite are left out.
+    complexities
+        One complexity a candidate.
+
+    Returns
+    -------
+    list of int
+        Indices of the candidates kept, in ascending order of complexity; of equal losses the
+        first.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many losses as complexities.
+    """
+    best: dict[int, int] = {}
+    for index, (loss, complexity) in enumerate(zip(losses, complexities, strict=True)):
+        if not math.isfinite(loss):
+            continue
+        if complexity not in best or loss < losses[best[complexity]]:
+            best[complexity] = index
+    return [best[complexity] for complexity in sorted(best)]

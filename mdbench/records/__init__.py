@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from mdbench.records.folders import (
-    latest_by_case,
-    read_content,
-    read_folder,
-    read_latest,
-    results_files,
-)
 from mdbench.records.schema import (
     ANSWERED,
     RERUN_ALWAYS,
@@ -29,8 +22,16 @@ from mdbench.records.schema import (
     comparable,
     key_of,
 )
-from mdbench.records.store import RecordStore, RecordWriter, parse_records
-from mdbench.records.upgrades import upgrade
+from mdbench.records.store import (
+    RecordStore,
+    RecordWriter,
+    latest_by_case,
+    parse_records,
+    read_content,
+    read_folder,
+    read_latest,
+    results_files,
+)
 
 __all__ = [
     "ANSWERED",
@@ -59,5 +60,4 @@ __all__ = [
     "read_folder",
     "read_latest",
     "results_files",
-    "upgrade",
 ]

@@ -35,7 +35,7 @@ LONGEST_REASON = 500
 
 
 LARGEST = sys.float_info.max
-"""What a score that is infinite is written as."""
+"""Number that is written for an infinite score."""
 
 
 class Status(StrEnum):
@@ -48,7 +48,7 @@ class Status(StrEnum):
     TIMEOUT = "timeout"
     """The bench stopped the method at its time limit, and there was no answer."""
     OUT_OF_MEMORY = "out_of_memory"
-    """The job used more memory than it may, or said that there was none left."""
+    """The job used more memory than it may, or reported that none was left."""
     CRASHED = "crashed"
     """The method's process ended by a signal, or left without an answer."""
     FAILED = "failed"
@@ -58,7 +58,7 @@ class Status(StrEnum):
     UNSUPPORTED = "unsupported"
     """The method declares that it cannot do this problem."""
     UNAVAILABLE = "unavailable"
-    """The method's environment cannot be made here, its runtime has gone, or the method says so."""
+    """The method's environment cannot be made here, its runtime is gone, or it declares that."""
     INTERRUPTED = "interrupted"
     """The run was stopped by its user before the job had ended."""
 
@@ -67,7 +67,7 @@ ANSWERED: Final = frozenset({Status.OK, Status.PARTIAL})
 """With these there are an answer and scores."""
 
 RERUN_ALWAYS: Final = frozenset({Status.INTERRUPTED, Status.UNAVAILABLE})
-"""What is run again without being asked: these say nothing about the method."""
+"""Statuses that are run again without being asked: they mean nothing for the method."""
 
 
 def _finite(value: float) -> float | None:
@@ -76,7 +76,7 @@ def _finite(value: float) -> float | None:
 
 
 def _bounded(value: float) -> float | None:
-    # Null says that the scorer could not decide; what is too large for a float is known to be bad.
+    # Null means that the scorer could not decide; what is too large for a float is known to be bad.
     if math.isnan(value):
         return None
     return float(max(-LARGEST, min(LARGEST, value)))
@@ -104,7 +104,7 @@ def _strict_json(value: Any) -> Any:
     return _encodable(value)
 
 
-# A record must be written whatever a method did, so these mend what JSON cannot hold.
+# A record must be written whatever a method did, so these replace what JSON cannot hold.
 Number: TypeAlias = Annotated[float, AfterValidator(_finite)] | None
 Text: TypeAlias = Annotated[str, BeforeValidator(_encodable)]
 Bounded: TypeAlias = Annotated[float, AfterValidator(_bounded)] | None
@@ -119,7 +119,7 @@ class _Model(BaseModel):
 
 
 class Selection(_Model):
-    """How the answer was chosen among the candidates."""
+    """The selection of the answer among the candidates."""
 
     loss: Number
     fitness: Number
@@ -139,7 +139,7 @@ class FrontEntry(_Model):
 
 
 class Budget(_Model):
-    """What a job may use."""
+    """Limits of what a job may use."""
 
     timeout_s: Number
     threads: int
@@ -149,7 +149,7 @@ class Budget(_Model):
 
 
 class LlmBudget(_Model):
-    """What a job may use of a language model; null: no limit."""
+    """Limits of what a job may use of a language model; null: no limit."""
 
     calls: int | None = None
     prompt_tokens: int | None = None
@@ -186,7 +186,7 @@ class LlmUse(_Model):
 
 
 class Isolation(_Model):
-    """How the method was isolated."""
+    """The runtime that isolated the method."""
 
     name: str
     details: JsonObject = {}
@@ -202,7 +202,7 @@ class Machine(_Model):
 
 
 class Provenance(_Model):
-    """What the result was made with: the method's environment, the core's and the machine."""
+    """Versions behind a result: the method's environment, the core's and the machine."""
 
     python: str | None = None
     packages: dict[str, str] = {}
@@ -214,7 +214,7 @@ class Provenance(_Model):
 
 
 class ScoreSoFar(_Model):
-    """What the best answer up to some time scores."""
+    """Score of the best answer up to some time."""
 
     share: float
     score: Score
@@ -320,7 +320,7 @@ class Record(_Model):
 
     @property
     def attempted(self) -> bool:
-        """Whether the job says something about the method."""
+        """Whether the job counts as an attempt of the method."""
         return self.status not in RERUN_ALWAYS
 
     @property

@@ -1,4 +1,7 @@
-"""A results file: JSON lines, one writer at a time, every record whole or not there at all."""
+"""Results files: JSON lines, one writer at a time, every record whole or not there at all.
+
+A folder of results has several; which of its records count is decided here, too.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,18 @@ from weakref import WeakSet
 
 from pydantic import ValidationError
 
-from mdbench.errors import RecordsError, first_fault
+from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.records.schema import Record
-from mdbench.records.upgrades import upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 LINE_START = b'{"schema":'
-"""How every line begins: what is no piece of this at the file's end was not torn by us."""
+"""Start of every line: what is no piece of this at the file's end was not torn by us."""
 
 HINTS = {
-    errno.ENOSPC: "Make room and give the same command again; the records before this are whole.",
-    errno.EDQUOT: "Make room and give the same command again; the records before this are whole.",
+    errno.ENOSPC: "Free some space and repeat the command; the records before this are whole.",
+    errno.EDQUOT: "Free some space and repeat the command; the records before this are whole.",
     errno.EFBIG: "The records before this are whole; go on in another folder with --result-dir.",
 }
 OTHER_FOLDER = "Choose another folder with --result-dir."
@@ -98,7 +100,7 @@ class RecordStore:
                 part.replace(path)
                 _sync_folder(path.parent)
             except OSError as error:
-                raise _explain(self.path, "cannot be written anew", error) from error
+                raise _explain(self.path, "cannot be written again", error) from error
             finally:
                 part.unlink(missing_ok=True)
 
@@ -106,7 +108,7 @@ class RecordStore:
     def open_for_writing(
         self, each: Callable[[Record, int], object] | None = None
     ) -> Iterator[RecordWriter]:
-        """Open the file for this process alone, and mend a torn last line.
+        """Open the file for this process alone, and cut off a torn last line.
 
         Folders and the file are made if need be.  Where the file cannot be understood, nothing
         in it is changed.
@@ -229,18 +231,7 @@ class RecordWriter:
         ValueError
             If the writer is closed.
         """
-        line = record.to_line().encode() + b"\n"
-        with self._mutex:
-            if self._file < 0:
-                raise ValueError(f"the writer of {self._path} is closed")
-            try:
-                self._roll_back()
-                self._refuse_changes_by_others()
-                place = self._length
-                self._write(line)
-                self._places[record.key] = place
-            except OSError as error:
-                raise _explain(self._path, "could not take a record", error) from error
+        self.append_lines([(record.key, record.to_line().encode() + b"\n")])
 
     def append_lines(self, lines: Sequence[tuple[str, bytes]]) -> None:
         """Add records that were written before, all of them or none, and return as `append`.
@@ -270,7 +261,7 @@ class RecordWriter:
                 place += len(line)
 
     def close(self) -> None:
-        """Let others write the file; closing twice does no harm."""
+        """Release the file for other writers; closing twice does no harm."""
         with self._mutex:
             self._forget()
 
@@ -363,7 +354,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _holder_of_lock(file: int) -> int | None:
-    """Look up in Linux's table of locks which process holds the one on a file."""
+    """Return the process that holds the lock of a file, by Linux's table of locks."""
     found = os.fstat(file)
     place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     try:
@@ -438,7 +429,7 @@ def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record
 
 
 def _is_torn(tail: bytes) -> bool:
-    """Tell a piece of a line from a whole one whose newline is missing, and from foreign text."""
+    """Whether a tail is a piece of a line: no whole line without newline, and no foreign text."""
     piece = tail.rstrip(b"\0")  # some file systems leave zeros after a power cut
     if not (piece.startswith(LINE_START) or LINE_START.startswith(piece)):
         return False
@@ -456,6 +447,8 @@ def _parse_line(line: bytes) -> Record:
         data = json.loads(line.decode())
     if not isinstance(data, dict):
         raise ValueError(f"a record is an object, and this is {line[:40]!r}")  # noqa: TRY004
+    from mdbench.records.upgrades import upgrade  # noqa: PLC0415 - for older records only
+
     try:
         return Record.model_validate(upgrade(data))
     except ValidationError as error:
@@ -469,3 +462,89 @@ def _explain(path: Path, what: str, error: OSError) -> RecordsError:
     if os.path.islink(path):  # noqa: PTH114 - Path.is_symlink raises where it may not look
         what = f"(a link to {path.readlink()}) {what}"
     return RecordsError(f"{path} {what}: {reason}", HINTS.get(error.errno or 0, OTHER_FOLDER))
+
+
+def results_files(folder: Path) -> list[Path]:
+    """Return the results files of a folder, and of the folders in it.
+
+    Parameters
+    ----------
+    folder
+        A folder, or one results file.
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder, or no results file in it.
+    """
+    if folder.is_file():
+        return [folder]
+    if not folder.is_dir():
+        raise UsageError(
+            f"There is no folder {folder}.", "Name the folder given to run as --result-dir."
+        )
+    files = [path for path in folder.rglob("*.jsonl") if path.is_file()]
+    found = sorted(path for path in files if "logs" not in path.relative_to(folder).parts)
+    if not found:
+        raise UsageError(
+            f"{folder} has no results file (*.jsonl).",
+            "Results come from: mdbench run --result-dir DIR",
+        )
+    return found
+
+
+def read_content(path: Path) -> bytes:
+    """Return the bytes of a results file.
+
+    Raises
+    ------
+    RecordsError
+        If it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RecordsError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def read_folder(folder: Path) -> list[tuple[Path, Record]]:
+    """Return all records of a folder with their files, without the candidates (``front``).
+
+    Of records with one key in one file the newest counts.  A last line that is being written, or
+    that was torn, is passed over.
+
+    Raises
+    ------
+    UsageError
+        As `results_files`.
+    RecordsError
+        If a file cannot be read, or if a line is no record or one of a newer schema.
+    """
+    newest: dict[tuple[Path, str], tuple[Path, Record]] = {}
+    for path in results_files(folder):
+        for record in parse_records(path, read_content(path)):
+            newest[path, record.key] = path, record.model_copy(update={"front": None})
+    return list(newest.values())
+
+
+def read_latest(folder: Path) -> list[Record]:
+    """Return the records of a folder that count; see `read_folder` and `latest_by_case`."""
+    return latest_by_case(record for _, record in read_folder(folder))
+
+
+def latest_by_case(records: Iterable[Record]) -> list[Record]:
+    """Return the records that count: of several of one `Record.case` the newest.
+
+    Jobs that were interrupted, or whose environment could not be made, count only where there
+    is nothing else, as they are no attempt of the method.
+    """
+    newest: dict[tuple[object, ...], Record] = {}
+    for record in records:
+        other = newest.get(record.case)
+        if other is None or _age(record) >= _age(other):
+            newest[record.case] = record
+    return list(newest.values())
+
+
+def _age(record: Record) -> tuple[bool, object]:
+    return record.attempted, record.measured.started

@@ -1,4 +1,4 @@
-"""How records of older formats are read: one step from each schema number to the next."""
+"""Upgrades of records of older formats: one step from each schema number to the next."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Step: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def _limits_in_the_budget(data: dict[str, Any]) -> dict[str, Any]:
-    """From 1 to 2: a budget says what a job may use besides time and threads; nothing was kept."""
+    """From 1 to 2: a budget has more limits than time and threads; none of them was kept."""
     none = {"memory_mb": None, "processes": None, "output_mb": None}
     budget = data.get("budget")
     return {**data, "budget": {**budget, **none}} if isinstance(budget, dict) else data
 
 
 def _metrics_by_name(data: dict[str, Any]) -> dict[str, Any]:
-    """From 2 to 3: all scores stand by name in ``metrics``, and null there means undecided.
+    """From 2 to 3: all scores are by name in ``metrics``, and null there means undecided.
 
-    What could not be told apart in schema 2 stays as it was: an edit distance of 1 may have been
+    What schema 2 did not distinguish stays as it was: an edit distance of 1 may have been
     a step that took too long.
     """
     data = dict(data)
@@ -76,7 +76,7 @@ _OF_A_TABLE = ("r2", "r2_accuracy", "relative_error")
 
 
 def _judged_by(data: dict[str, Any]) -> list[str]:
-    """Say what an answer would have been judged by, had there been one."""
+    """Return the metrics by which an answer would have been scored, had there been one."""
     data_type = str(data.get("data_type"))
     names = ["nmse", "complexity", "agreement"]
     names += _OF_A_TABLE if data_type == "srsd" else ()
@@ -141,13 +141,13 @@ UPGRADES: Mapping[int, Step] = {
     3: _whole_questions,
     4: _scorer_versions,
 }
-"""By schema number, what makes the next number's record of it; ``schema`` itself is seen to."""
+"""By schema number, the function that makes the next one's record; ``schema`` is set after."""
 
 
 def upgrade(
     data: dict[str, Any], *, steps: Mapping[int, Step] = UPGRADES, current: int = SCHEMA
 ) -> dict[str, Any]:
-    """Bring a record's data to the current schema.
+    """Return a record's data in the current schema.
 
     Parameters
     ----------

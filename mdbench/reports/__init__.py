@@ -1,7 +1,7 @@
-"""What is shown of records."""
+"""Reports: what is shown of records."""
 
 from __future__ import annotations
 
-from mdbench.reports.run_tables import failures, run_table, summary
+from mdbench.reports.terminal import failures, run_table, summary
 
 __all__ = ["failures", "run_table", "summary"]

@@ -23,13 +23,13 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mdbench import __version__
-from mdbench.data.cache import write_whole
 from mdbench.drawing.numbers import counted
 from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.methods import files_of
 from mdbench.records import latest_by_case, parse_records, read_content, results_files
+from mdbench.reports.entries import studies
 from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
-from mdbench.reports.results import studies
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ LISTING: Final = "bundle.json"
 RECORDS: Final = "records"
 _LARGEST_LISTING = 2**26
 _MOST_BYTES = 2**36
-"""Of all that is taken out of one bundle: 64 GiB."""
+"""Largest size of all that is taken out of one bundle: 64 GiB."""
 _PIECE = 2**20
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The date of every entry: the same results give the same bytes."""
@@ -66,7 +66,7 @@ class _Listing(BaseModel):
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a bundle was made of.
+    """The content of a bundle.
 
     Attributes
     ----------
@@ -101,12 +101,12 @@ _DAMAGE = (
     RuntimeError,
     struct.error,
 )
-"""What reading a damaged archive may raise; of an encrypted one it is RuntimeError."""
+"""Errors that reading a damaged archive may raise; of an encrypted one it is RuntimeError."""
 
 
 @dataclass
 class _Parts:
-    """What goes into an archive: bytes, or a file that is read when its turn comes."""
+    """A member of an archive: bytes, or a file that is read when its turn comes."""
 
     found: dict[str, bytes | Path] = field(default_factory=dict)
 
@@ -217,7 +217,7 @@ def write_bundle(
 
 
 def _add_exchanges(parts: _Parts, base: Path, rows: Iterable[tuple[Path, Record]]) -> None:
-    """Add what was said to and by language models, where the records look for it."""
+    """Add the exchanges with language models, where the records look for them."""
     for file, record in rows:
         name = record.exchanges
         if name is None or not _stays_inside(name):
@@ -229,7 +229,7 @@ def _add_exchanges(parts: _Parts, base: Path, rows: Iterable[tuple[Path, Record]
 
 
 def _add_probes(parts: _Parts, base: Path) -> None:
-    """Add what language models were found to know of the problems, and what they said."""
+    """Add the probes of language models: results and answers."""
     for path in sorted(base.rglob(f"{PROBES_FOLDER}/*")):
         if path.is_file() and not path.is_symlink() and path.name[:1] != ".":
             parts.add(f"{RECORDS}/{path.relative_to(base).as_posix()}", path)
@@ -253,7 +253,7 @@ def _add_study(parts: _Parts, path: Path, known: Iterable[str]) -> None:
 def _add_methods(
     parts: _Parts, records: Sequence[Record], methods: Mapping[str, Method]
 ) -> tuple[list[str], list[str]]:
-    """Add the folders that records were made with; give those kept, and those that differ."""
+    """Add the folders that records were made with; return those kept, and those that differ."""
     made_with: dict[str, set[tuple[object, object]]] = {}
     for record in records:
         pair = record.key_parts.get("adapter"), record.key_parts.get("environment")
@@ -412,7 +412,7 @@ def _stays_inside(name: str) -> bool:
 
 
 def citation(about: Mapping[str, Any], authors: Sequence[str]) -> str:
-    """Write what a bundle says about itself in the Citation File Format.
+    """Write a bundle's description of itself in the Citation File Format.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""All records of a folder as one table, for whoever wants to look for themselves; and back."""
+"""All records of a folder as one table; and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from mdbench.errors import RecordsError, UnavailableError, UsageError, first_fault
-from mdbench.records import Machine, Record, upgrade
+from mdbench.records import Machine, Record
+from mdbench.records.upgrades import upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ _SPREAD = {"options", "metrics", "selection", "measured", "budget", "llm"}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """With what begins a text that a spreadsheet computes."""
 _LEFT_OUT = {"key_parts", "front", "provenance"}
-"""What has no place in a table; the records have it."""
+"""Keys that are not in the table; the records have them."""
 _TEXTS = {
     *("algorithm", "data_type", "dataset", "dataset_path", "key", "log", "mdbench", "part"),
     *("protocol", "reason", "status", "study", "system", "target_source", "view", "options"),
@@ -137,7 +138,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     for row in rows:
         for name in row:
             groups.setdefault(name.partition(".")[0], {})[name] = None
-    for names in groups.values():  # parts of one object stand together
+    for names in groups.values():  # parts of one object are next to each other
         found.update(names)
     return list(found)
 
@@ -146,7 +147,7 @@ def write_table(rows: Sequence[Mapping[str, Any]], out: Path) -> None:
     """Write rows as CSV or Parquet, by the name's ending.
 
     A value that is missing is an empty cell of a CSV, and null in Parquet.  A text of a CSV that
-    would be a formula for a spreadsheet stands behind an apostrophe.  The file is there
+    would be a formula for a spreadsheet gets an apostrophe in front.  The file is there
     whole or not at all.
 
     Raises

@@ -1,24 +1,27 @@
-"""Results reduced to what is counted: one `Entry` for each, its scores read by their specs."""
+"""What reports need of records: one `Entry` for each, their order, and what all have in common."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
+from contextlib import suppress
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from mdbench.drawing.numbers import ENDLESS
+from mdbench.datatypes.facts import Protocol
+from mdbench.drawing.numbers import ENDLESS, cleanest_first, duration, fixed
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, RERUN_ALWAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import Place, Value
-    from mdbench.records import Record, Status
+    from mdbench.records import Machine, Record, Status
 
 
 class Case(NamedTuple):
-    """What is compared: a system at one noise level under one protocol; seeds are merged."""
+    """A case that is compared: a system at one noise level under one protocol; seeds are merged."""
 
     system: str
     snr_db: float | None
@@ -32,11 +35,11 @@ class Entry(NamedTuple):
     ----------
     values
         By name what the answer has, None where the scorer could not decide; without an answer
-        None for all that one would have been judged by.
+        None for all by which one would have been scored.
     floor
-        What the truth scores by the primary metric, where that is known.
+        Score of the truth by the primary metric, where that is known.
     speed
-        What the calibration job of the run came to.
+        Result of the calibration job of the run.
     so_far
         What the best answer up to a share of the budget scores by the primary metric: share and
         score.
@@ -55,7 +58,7 @@ class Entry(NamedTuple):
 
     @property
     def attempted(self) -> bool:
-        """Whether it says something about the method."""
+        """Whether it counts as an attempt of the method."""
         return self.status not in RERUN_ALWAYS
 
     @property
@@ -68,7 +71,7 @@ class Entry(NamedTuple):
         return [spec for spec in specs if spec.alarming(self.values.get(spec.name))]
 
 
-class Counted(NamedTuple):
+class CountedValues(NamedTuple):
     """The values of a metric over several jobs, failures included where they count."""
 
     values: list[float | str]
@@ -77,22 +80,25 @@ class Counted(NamedTuple):
 
 def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
     """Reduce a result to what is counted."""
-    judged = result.metrics if result.answered else result.judged_by
+    names = result.metrics if result.answered else result.judged_by
     return Entry(
         method=result.method,
         case=Case(result.system, result.snr_db, result.protocol),
         dim=result.dim,
         status=result.status,
-        values={spec.name: _read(spec, result) for spec in specs if spec.name in judged},
+        values={spec.name: _read(spec, result) for spec in specs if spec.name in names},
         floor=_six_digits(result.floor),
         wall_s=_six_digits(result.measured.wall_s),
         memory_mb=_six_digits(result.measured.peak_memory_mb),
         speed=result.measured.speed,
-        so_far=_so_far(result),
+        so_far=tuple(
+            (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
+            for each in result.measured.anytime
+        ),
     )
 
 
-def counted(entries: Iterable[Entry], spec: MetricSpec) -> Counted:
+def counted_values(entries: Iterable[Entry], spec: MetricSpec) -> CountedValues:
     """Gather the values of a metric."""
     values: list[float | str] = []
     undecided = 0
@@ -103,18 +109,57 @@ def counted(entries: Iterable[Entry], spec: MetricSpec) -> Counted:
         if value is not None:
             values.append(value)
         undecided += one.answered and value is None
-    return Counted(values, undecided)
+    return CountedValues(values, undecided)
+
+
+class Aggregated(NamedTuple):
+    """The values of a metric over several jobs as one.
+
+    Attributes
+    ----------
+    value
+        The median, the mean, ... or the share of a flag; of labels how many are not the usual
+        one.  Infinite where it is that of failures, None without any.
+    of
+        Of how many values.
+    counts
+        How many have each label but the usual one.
+    """
+
+    value: float | None
+    of: int
+    undecided: int
+    counts: Mapping[str, int]
+
+
+def aggregate(spec: MetricSpec, values: Sequence[float | str], undecided: int) -> Aggregated:
+    """Make one value of those of several jobs, as the metric asks for."""
+    counts: Counter[str] = Counter()
+    numbers = [value for value in values if isinstance(value, int | float)]
+    value: float | None
+    match spec.aggregate:
+        case "counts":
+            labels = Counter(values)
+            counts.update({name: labels[name] for name in spec.labels[1:] if labels[name]})
+            value = float(counts.total()) if values else None
+        case "max":
+            value = max(numbers, default=None)
+        case "mean" | "share":
+            value = sum(numbers) / len(numbers) if numbers else None
+        case "median":
+            value = median(numbers) if numbers else None
+    return Aggregated(value, len(values), undecided, counts)
 
 
 def marked(specs: Iterable[MetricSpec]) -> list[MetricSpec]:
-    """Return the flags that have a mark; the first is the best that can be said of an answer."""
+    """Return the flags that have a mark; the first is the best that an answer can have."""
     return [spec for spec in specs if spec.mark]
 
 
 def best_mark(
     specs: Iterable[MetricSpec], values: Mapping[str, Value]
 ) -> tuple[MetricSpec | None, bool]:
-    """Return the first flag with a mark that holds, and whether nobody knows of one of them."""
+    """Return the first flag with a mark that holds, and whether one of them is unknown."""
     flags = marked(specs)
     held = (spec for spec in flags if values.get(spec.name) == 1)
     return next(held, None), any(values.get(spec.name, 0) is None for spec in flags)
@@ -138,7 +183,7 @@ def specs_of(
 ) -> dict[str, tuple[MetricSpec, ...]]:
     """Return the metrics of each data type, the primary one first.
 
-    Of a data type that nobody knows here they are made of the names that are found: the lower
+    For an unknown data type they are made of the names that are found: the lower
     the better, and the first is primary.
     """
     found: dict[str, dict[str, set[str]]] = defaultdict(dict)
@@ -170,13 +215,6 @@ def _plain(name: str, labels: set[str]) -> MetricSpec:
     return MetricSpec(name=name, title=title, explanation="", digits=3, places=places)
 
 
-def _so_far(result: Record) -> tuple[tuple[float, Value], ...]:
-    return tuple(
-        (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
-        for each in result.measured.anytime
-    )
-
-
 def _read(spec: MetricSpec, result: Record) -> Value:
     value = result.metrics.get(spec.name) if result.answered else None
     if spec.kind == "label":
@@ -188,3 +226,144 @@ def _read(spec: MetricSpec, result: Record) -> Value:
 
 def _six_digits(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5e}")
+
+
+def studies(results: Iterable[Record]) -> list[tuple[str, int]]:
+    """Return the SHA-256 of the studies that asked for results, with how many; most first.
+
+    An empty name means the results that a command line asked for; where all are so, there
+    is nothing to name.
+    """
+    counts = Counter(result.study or "" for result in results)
+    return counts.most_common() if any(counts) else []
+
+
+def measurements(results: Iterable[Record]) -> bool:
+    """Return whether all results without added noise are of the user's own measurements."""
+    plain = [one for one in results if one.snr_db is None]
+    return bool(plain) and all(one.dataset_path and one.truth is None for one in plain)
+
+
+def report_order(result: Record) -> tuple[str, str, float, str, str, int, str]:
+    """Sort results as reports do: by data type and system, the cleanest first.
+
+    The order is part of the numbers, as it decides which systems the bootstrap draws.
+    """
+    noise = cleanest_first(result.snr_db)
+    return (
+        result.data_type,
+        result.system,
+        noise,
+        result.protocol,
+        result.method,
+        result.seed,
+        result.part,
+    )
+
+
+MOST_VALUES = 6
+"""Values that are listed; more are counted."""
+UNKNOWN = "unknown"
+
+
+class RunCondition(NamedTuple):
+    """A condition of the results: one value for all, or the list of its values."""
+
+    name: str
+    value: str
+
+
+def run_conditions(
+    results: Iterable[Record], options: Mapping[str, Collection[str]] | None = None
+) -> list[RunCondition]:
+    """Gather limits, seeds, machines, versions, runtimes, protocols, what was given, and studies.
+
+    Where results differ, each value has the number of its results in brackets, the most
+    frequent first; results whose records do not have it are counted as unknown.
+
+    Parameters
+    ----------
+    results
+        Those of a report, of any age.
+    options
+        The keys of the options that each data type has.
+    """
+    known = list(results)
+    readers: dict[str, Callable[[Record], str]] = {
+        "time limit of a job": _limit,
+        "threads of a job": lambda one: _text(one.budget.threads),
+        "seeds": lambda one: str(one.seed),
+        "protocol": lambda one: one.protocol,
+        "machine": lambda one: _machine(one.provenance.machine),
+        "mdbench": lambda one: one.mdbench,
+        "Python": _python,
+        "runtime": lambda one: one.runtime.name,
+        "study (SHA-256)": lambda one: one.study or "none",
+    }
+    found = []
+    for name, read in readers.items():
+        counts = Counter(read(one) or UNKNOWN for one in known)
+        if set(counts) - {UNKNOWN, "none"}:
+            found.append(RunCondition(name, _listed(counts, numbers=name == "seeds")))
+        if name == "protocol":
+            found += given_options(known, options or {})
+    return found
+
+
+def given_options(
+    results: Sequence[Record], options: Mapping[str, Collection[str]]
+) -> list[RunCondition]:
+    """Return how methods were given their data: options of which each protocol has a usual value.
+
+    Results of data types without such an option are left out.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for one in results:
+        with suppress(ValueError):  # a protocol of a later version
+            for key, usual in Protocol(one.protocol).usual.items():
+                if key in options.get(one.data_type, ()):
+                    counts.setdefault(key, Counter())[str(one.options.get(key, usual))] += 1
+    return [RunCondition(key, _listed(each, numbers=False)) for key, each in counts.items()]
+
+
+def _listed(counts: Counter[str], *, numbers: bool) -> str:
+    if len(counts) == 1:
+        return next(iter(counts))
+    if numbers:  # by value, and without counts where all have as many
+        values = sorted(counts, key=lambda text: (len(text), text))
+        if len({*counts.values()}) == 1 and len(values) <= MOST_VALUES:
+            return f"{', '.join(values)} (each {_many(counts[values[0]])})"
+    # In a fixed order, whatever that of the records.
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    shown = [f"{text} ({_many(count)})" for text, count in ordered[:MOST_VALUES]]
+    rest = len(ordered) - len(shown)
+    return "; ".join([*shown, *[f"and {rest} more"] * (rest > 0)])
+
+
+def _many(count: int) -> str:
+    return f"{count:,} {'result' if count == 1 else 'results'}"
+
+
+def _limit(one: Record) -> str:
+    return "" if one.budget.timeout_s is None else duration(one.budget.timeout_s)
+
+
+def _machine(machine: Machine) -> str:
+    """Describe a machine, as far as it is known."""
+    parts = [machine.cpu]
+    if machine.cores:
+        parts.append(f"{machine.cores} {'core' if machine.cores == 1 else 'cores'}")
+    if machine.memory_mb:
+        parts.append(f"{fixed(machine.memory_mb / 1024)} GiB")
+    return ", ".join(filter(None, [*parts, machine.os]))
+
+
+def _python(one: Record) -> str:
+    core, method = one.provenance.core.get("python", ""), one.provenance.python or ""
+    if not core or not method or core == method:
+        return core or method
+    return f"{core}, methods {method}"
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)

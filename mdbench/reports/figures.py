@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.drawing.numbers import ENDLESS, NO_ANSWER, fixed, rounded, scientific
 from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, WIDTH, Axis, Plot, marker
-from mdbench.reports.entries import best_mark, counted, marked
+from mdbench.reports.entries import best_mark, counted_values, marked
 from mdbench.reports.tables import ALARM, UNDECIDED, warning
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
-    from mdbench.reports.leaderboard import Board
+    from mdbench.reports.leaderboard import Leaderboard
 
 
 SMALLEST, LARGEST = 1e-12, 1e6
-"""Scores beyond these are drawn here: they cannot be told apart."""
+"""Scores beyond these are drawn here: they cannot be distinguished."""
 SHARES_WORTH_DRAWING = 2
-ROOM, WIDEST = 0.84, 0.11
+SPREAD, WIDEST = 0.84, 0.11
 """The share of a place's width that its marks take, and of what one of them may take."""
 SIZE, SMALLEST_SIZE = 4.5, 3.0
 """Half the width of a mark, and that of the smallest."""
@@ -36,7 +36,7 @@ LABEL, LINE = 90, 13
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture, and the sentence that says how to read it."""
+    """A picture, and the sentence that explains how to read it."""
 
     title: str
     caption: str
@@ -45,7 +45,7 @@ class Figure:
     """Whether it is always of all results: the page hides it while a filter is chosen."""
 
 
-def figures(board: Board, numbers: Mapping[str, int]) -> list[Figure]:
+def figures(board: Leaderboard, numbers: Mapping[str, int]) -> list[Figure]:
     """Draw all figures for which there are numbers.
 
     Parameters
@@ -79,7 +79,7 @@ Values = dict[tuple[str, Any], list[float]]
 """By method and place along the horizontal axis."""
 
 
-def _values(spec: MetricSpec, board: Board) -> Values:
+def _values(spec: MetricSpec, board: Leaderboard) -> Values:
     """Gather what a metric comes to at each noise level, failures included where they count."""
     found: Values = defaultdict(list)
     if spec is board.primary:
@@ -93,13 +93,13 @@ def _values(spec: MetricSpec, board: Board) -> Values:
     for one in board.entries:
         groups[one.method, one.case.snr_db].append(one)
     for key, ones in groups.items():
-        values = counted(ones, spec).values
+        values = counted_values(ones, spec).values
         found[key] = [float(value) for value in values if not isinstance(value, str)]
     return found
 
 
 def _by_noise(
-    spec: MetricSpec, board: Board, numbers: Mapping[str, int], order: Sequence[str]
+    spec: MetricSpec, board: Leaderboard, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
     share, mean = spec.aggregate == "share", spec.aggregate in {"share", "mean"}
     log = spec.scale == "log"
@@ -151,7 +151,7 @@ def _lines(
 ) -> str | None:
     """Draw a line for each method: means, or medians with quartiles.
 
-    Methods stand side by side at each place, in the order of the leaderboard, so that none hides
+    Methods are side by side at each place, in the order of the leaderboard, so that none hides
     another one that has the same values.
     """
     centre = fmean if mean else median
@@ -174,7 +174,7 @@ def _lines(
     plot = Plot(title, [*places.values()], axis, labels, beyond)
     _set_attributes(plot, page_data, mean=mean)
     shown = [method for method in order if drawn[method]]
-    step = min(WIDEST, ROOM / len(shown)) * (plot.at_x(1) - plot.at_x(0))
+    step = min(WIDEST, SPREAD / len(shown)) * (plot.at_x(1) - plot.at_x(0))
     size = min(SIZE, max(SMALLEST_SIZE, step / 2))
     for place, method in enumerate(shown):
         aside = (place - (len(shown) - 1) / 2) * step
@@ -194,7 +194,7 @@ def _set_attributes(plot: Plot, page_data: Mapping[str, str], **more: bool) -> N
     }
 
 
-def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | None:
+def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure | None:
     primary, size = board.primary, board.weighs
     if size is None:
         return None
@@ -225,7 +225,7 @@ def _accuracy_and_size(board: Board, numbers: Mapping[str, int]) -> Figure | Non
         f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
     )
     caption += f"and a better {primary.title} than one on it. References are not part of it. "
-    caption += "Marks that would lie on each other stand side by side."
+    caption += "Marks that would overlap are side by side."
     return Figure(title, caption, plot.render())
 
 
@@ -278,7 +278,7 @@ def pareto(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _time_by_dimension(
-    board: Board, numbers: Mapping[str, int], order: Sequence[str]
+    board: Leaderboard, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
     found: Values = defaultdict(list)
     for entry in board.entries:
@@ -303,7 +303,7 @@ def _time_by_dimension(
 
 
 def _quality_against_time(
-    board: Board, numbers: Mapping[str, int], order: Sequence[str]
+    board: Leaderboard, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
     """Draw what the best answers up to some time score; before the first there is none."""
     primary = board.primary
@@ -317,7 +317,7 @@ def _quality_against_time(
     for one in known:
         page_data = dict(one.so_far)
         for share in shares:
-            # A record older than the key tells nothing; without an answer there is none at all.
+            # A record older than the key has nothing; without an answer there is none at all.
             value = page_data.get(share, failed if one.so_far or not one.answered else None)
             if isinstance(value, int | float):
                 found[one.method, share].append(_clip(float(value), log=log))
@@ -334,7 +334,7 @@ def _quality_against_time(
     return Figure(title, caption, svg, whole=True) if svg else None
 
 
-def critical_difference(board: Board, numbers: Mapping[str, int]) -> Figure | None:
+def critical_difference(board: Leaderboard, numbers: Mapping[str, int]) -> Figure | None:
     """Draw mean ranks on a line; bars join methods closer than the critical difference."""
     test = board.friedman
     if test is None:
@@ -396,12 +396,12 @@ def _bars(ranks: Sequence[float], critical: float) -> list[tuple[float, float]]:
 
 
 LONGEST = 32
-"""Characters of a system's name that a heat map shows, so that a telephone has room for cells."""
+"""Characters of a system's name that a heat map shows, so that cells fit on a telephone."""
 FAILED, MISSING = "✗", ""
 
 
-def sign_of(board: Board, entries: Sequence[Entry]) -> str | None:
-    """Sum up one method on one case in a sign; None where the primary score says more.
+def sign_of(board: Leaderboard, entries: Sequence[Entry]) -> str | None:
+    """Sum up one method on one case in a sign; None where the primary score shows more.
 
     With several seeds the most common kind of result is shown, the worse one of equals.
     """
@@ -411,7 +411,7 @@ def sign_of(board: Board, entries: Sequence[Entry]) -> str | None:
     return max(kinds, key=lambda sign: (sign != MISSING, kinds.count(sign), order.index(sign)))
 
 
-def _sign(board: Board, one: Entry) -> str | None:
+def _sign(board: Leaderboard, one: Entry) -> str | None:
     if not one.answered:
         return FAILED if one.attempted else MISSING
     held, _ = best_mark(board.specs, one.values)
@@ -426,8 +426,8 @@ def middle(entries: Iterable[Entry], spec: MetricSpec | None) -> float | None:
     return median(numbers) if numbers else None
 
 
-def cell_of(board: Board, entries: Sequence[Entry]) -> tuple[str, str]:
-    """Sum up one method on one case: a class of the style sheet, and what the cell says."""
+def cell_of(board: Leaderboard, entries: Sequence[Entry]) -> tuple[str, str]:
+    """Sum up one method on one case: a class of the style sheet, and the text of the cell."""
     sign = sign_of(board, entries)
     alarm = ALARM if any(one.answered and one.alarms(board.known) for one in entries) else ""
     marks = [spec.mark for spec in marked(board.specs)]
@@ -453,7 +453,7 @@ def cell_of(board: Board, entries: Sequence[Entry]) -> tuple[str, str]:
     return f"off e{min(5, max(0, shade))}", f"{text.replace('-', '−')}{alarm}"
 
 
-def heat_map(board: Board, snr_db: float | None) -> str:
+def heat_map(board: Leaderboard, snr_db: float | None) -> str:
     """Draw methods against systems at one noise level."""
     grid = board.grid(snr_db)
     systems, methods = grid.systems, grid.methods
@@ -488,12 +488,12 @@ def heat_map(board: Board, snr_db: float | None) -> str:
                 continue
             kind, text = cell_of(board, found)
             alarms = dict.fromkeys(spec for one in found for spec in one.alarms(board.known))
-            says = "; ".join(warning(spec) for spec in alarms) if ALARM in text else ""
+            text_ = "; ".join(warning(spec) for spec in alarms) if ALARM in text else ""
             x = left + wide * j
             parts.append(
                 f'<g class="{kind}"><path d="M{x} {y}h{wide - 1}v{tall - 1}h{1 - wide}z"/>'
                 f'<text x="{x + wide // 2}" y="{y + 12}">{escape(text)}</text>'
-                f"{f'<title>{escape(says)}</title>' if says else ''}</g>"
+                f"{f'<title>{escape(text_)}</title>' if text_ else ''}</g>"
             )
         parts.append("</g>")
     return "".join(parts) + "</svg>"

@@ -14,40 +14,39 @@ from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, percent, 
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
 from mdbench.reports import figures, leaderboard
-from mdbench.reports.entries import marked
+from mdbench.reports.entries import marked, measurements, report_order, run_conditions
 from mdbench.reports.figures import heat_map
 from mdbench.reports.language_models import (
-    ASKING_HEADS,
     PROBE_HEADS,
-    asked,
-    asking_row,
+    USAGE_HEADS,
     curves,
+    model_usage,
     probe_rows,
+    usage_row,
 )
 from mdbench.reports.leaderboard import heading
-from mdbench.reports.results import circumstances, measurements, report_order
 from mdbench.reports.systems import Scope, system_section
 from mdbench.reports.tables import (
     CUT_EXPLAINED,
     Cell,
     cut_off,
+    format_score,
     leaderboard_table,
     pooled,
     undecided,
     warning,
     without_columns,
-    written,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from mdbench.language_models.contamination import Probes
+    from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
     from mdbench.reports.entries import Case, Entry
-    from mdbench.reports.leaderboard import Board, Category
+    from mdbench.reports.leaderboard import Category, Leaderboard
     from mdbench.reports.systems import Draw
 
 MOST_REASONS = 40
@@ -56,13 +55,13 @@ MOST_REASONS = 40
 
 def page(
     results: Iterable[Record],
-    boards: Mapping[str, Board],
+    boards: Mapping[str, Leaderboard],
     *,
     title: str = "mdbench report",
     picture: Draw | None = None,
     describe: Callable[[str, str], str] | None = None,
     derivatives: Mapping[str, str] | None = None,
-    probes: Sequence[Probes] = (),
+    probes: Sequence[ProbeReport] = (),
     categories: Mapping[str, Sequence[Category]] | None = None,
     options: Mapping[str, Collection[str]] | None = None,
 ) -> str:
@@ -71,7 +70,7 @@ def page(
     Parameters
     ----------
     results
-        Those that stand, of all data types.
+        Those that count, of all data types.
     boards
         The comparisons of them, by data type.
     title
@@ -79,7 +78,7 @@ def page(
     picture
         Draws a system, given its results and the methods' numbers.
     describe
-        Says in a few words what a dataset is, given its data type and name.
+        Describes a dataset in a few words, given its data type and name.
     derivatives
         The letter of derivatives on the left-hand sides of a data type, where it is no d.
     probes
@@ -143,7 +142,7 @@ def page(
         sections=sections,
         models=_models(results, boards, numbers, probes),
         count=len(results),
-        circumstances=circumstances(results, options),
+        run_conditions=run_conditions(results, options),
         first=min(days, default=""),
         last=max(days, default=""),
         noise=[noise_name(snr_db, measured=measurements(results)) for snr_db in noise],
@@ -158,16 +157,16 @@ def page(
 
 def _models(
     results: Sequence[Record],
-    boards: Mapping[str, Board],
+    boards: Mapping[str, Leaderboard],
     numbers: Mapping[str, int],
-    probes: Sequence[Probes],
+    probes: Sequence[ProbeReport],
 ) -> dict[str, Any] | None:
     """Gather what the template shows of language models; None where nobody has asked one."""
-    rows = [asking_row(one) for one in asked(results, boards)]
+    rows = [usage_row(one) for one in model_usage(results, boards)]
     if not rows and not probes:
         return None
     return {
-        "heads": ASKING_HEADS,
+        "heads": USAGE_HEADS,
         "rows": rows,
         "figures": [_safe(figure) for figure in curves(results, numbers).values()],
         "probe_heads": PROBE_HEADS,
@@ -187,7 +186,7 @@ def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
 
 
 def _section(
-    data_type: str, results: Sequence[Record], board: Board, scope: Scope, derivative: str
+    data_type: str, results: Sequence[Record], board: Leaderboard, scope: Scope, derivative: str
 ) -> dict[str, Any]:
     """Gather what the template shows of a data type."""
     primary, numbers = board.primary, scope.numbers
@@ -196,7 +195,7 @@ def _section(
         by_system[result.system].append(result)
     unfit: dict[str, list[str]] = defaultdict(list)
     for case, floor in board.unfit.items():
-        reason = f"the truth scores {written(primary, floor)}"
+        reason = f"the truth scores {format_score(primary, floor)}"
         unfit[case.system].append(f"{_case_name(case, scope.protocols)}: {reason}")
     systems = [
         system_section(
@@ -224,8 +223,8 @@ def _section(
         "cut_off": cut_off(board.rows),
         "pooled": pooled(board),
         "marks": marked(board.known),
-        "nothing": written(primary, primary.nothing),
-        "resolution": written(primary, primary.resolution) if primary.resolution else "",
+        "nothing": format_score(primary, primary.nothing),
+        "resolution": format_score(primary, primary.resolution) if primary.resolution else "",
         "count": len(results),
         "ranked": len(board.ranked),
         "figures": [_safe(figure) for figure in figures.figures(board, numbers)],
@@ -270,7 +269,7 @@ def _pair(pair: leaderboard.Pair) -> dict[str, Any]:
         "effect": Cell(fixed(test.effect, 2), abs(test.effect)),
         "p": Cell(scientific(test.p), test.p),
         "corrected": Cell(scientific(pair.corrected), pair.corrected),
-        "says": f"{better} is better" if pair.corrected < 0.05 else "not told apart",  # noqa: PLR2004
+        "verdict": f"{better} is better" if pair.corrected < 0.05 else "not significant",  # noqa: PLR2004
     }
 
 
@@ -294,7 +293,7 @@ def _reasons(results: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def _columns(
-    board: Board,
+    board: Leaderboard,
     methods: Sequence[str],
     noise: Sequence[float | None],
     protocols: Sequence[str],
@@ -302,7 +301,7 @@ def _columns(
     """Write entries as columns for the page's script; small numbers instead of names.
 
     A metric's column ``v`` has its values, labels as their numbers: null without one, and
-    nothing (an empty text) where the job is not judged by it.
+    nothing (an empty text) where the job is not scored by it.
     """
     systems: dict[str, int] = {}
     statuses = {status: number for number, status in enumerate(Status)}

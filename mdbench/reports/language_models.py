@@ -1,4 +1,4 @@
-"""What methods have asked of language models, beside their scores; and what the models knew."""
+"""The use of language models by methods, with their scores; and what the models knew."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from pydantic import ValidationError
 from mdbench.drawing.numbers import percent
 from mdbench.drawing.svg import Axis, Plot
 from mdbench.errors import RecordsError
-from mdbench.language_models.contamination import PROBES, Probes
+from mdbench.language_models.contamination import PROBES, ProbeReport
 from mdbench.reports.figures import Figure
-from mdbench.reports.tables import written
+from mdbench.reports.tables import Cell, Column, Table, format_score, to_terminal, without_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import rich.table
+
     from mdbench.records import Record
-    from mdbench.reports.leaderboard import Board
+    from mdbench.reports.leaderboard import Leaderboard
 
 FOLDER = "llm-probes"
 """The folder of probes below that of results."""
@@ -29,8 +31,8 @@ _SMALLEST_LOSS = 1e-12
 _LARGEST_LOSS = 1e6
 
 
-class Asking(NamedTuple):
-    """What a method has asked on one data type.
+class ModelUsage(NamedTuple):
+    """The use of a language model by a method on one data type.
 
     Attributes
     ----------
@@ -41,9 +43,9 @@ class Asking(NamedTuple):
     tokens
         Of all prompts and all completions.
     money
-        Of all jobs; None where nobody said a price.
+        Of all jobs; None where no price was given.
     seconds
-        The median that the model took for a job; None where nobody knows.
+        The median that the model took for a job; None where it is unknown.
     spent
         The share of jobs that wanted more than their budget.
     """
@@ -63,7 +65,7 @@ class Asking(NamedTuple):
     spent: float
 
 
-def asked(results: Iterable[Record], boards: Mapping[str, Board]) -> list[Asking]:
+def model_usage(results: Iterable[Record], boards: Mapping[str, Leaderboard]) -> list[ModelUsage]:
     """Sum up what was asked, in the order of the leaderboards; nothing where nobody asked."""
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for one in results:
@@ -80,14 +82,14 @@ def asked(results: Iterable[Record], boards: Mapping[str, Board]) -> list[Asking
             took = [s for one in ones if (s := one.measured.llm_s) is not None]
             value = row.values[board.primary.name].value
             found.append(
-                Asking(
+                ModelUsage(
                     data_type=kind,
                     method=row.method,
                     model=used[0].model or "",
                     prompt=used[0].prompt or "",
                     jobs=len(ones),
                     title=board.primary.title,
-                    score=written(board.primary, value),
+                    score=format_score(board.primary, value),
                     calls=median(each.calls or 0 for each in used),
                     failed=sum(each.failed or 0 for each in used),
                     tokens=(
@@ -142,7 +144,7 @@ def _best(steps: Sequence[tuple[int, float]], calls: int) -> float:
     return min(_LARGEST_LOSS, max(_SMALLEST_LOSS, min(found))) if found else _LARGEST_LOSS
 
 
-def read_probes(folder: Path) -> list[Probes]:
+def read_probes(folder: Path) -> list[ProbeReport]:
     """Read what ``mdbench llm-probe`` has left below a folder of results.
 
     Raises
@@ -156,7 +158,7 @@ def read_probes(folder: Path) -> list[Probes]:
     for path in sorted(folder.rglob(f"{FOLDER}/*.json")):
         try:
             with path.open("rb") as file:
-                found.append(Probes.model_validate_json(file.read(_LARGEST)))
+                found.append(ProbeReport.model_validate_json(file.read(_LARGEST)))
         except (OSError, ValidationError) as error:
             raise RecordsError(
                 f"{path} is no file of mdbench llm-probe: {type(error).__name__}.",
@@ -165,7 +167,7 @@ def read_probes(folder: Path) -> list[Probes]:
     return found
 
 
-def probe_rows(probes: Iterable[Probes]) -> list[list[str]]:
+def probe_rows(probes: Iterable[ProbeReport]) -> list[list[str]]:
     """Write probes as rows: data type, model, problems, the share of each probe, known ones."""
     rows = []
     for each in probes:
@@ -186,15 +188,15 @@ def probe_rows(probes: Iterable[Probes]) -> list[list[str]]:
 
 
 PROBE_HEADS = ("data type", "model", "problems", *PROBES, "recalled", "known without data")
-"""What stands above the columns of `probe_rows`."""
-ASKING_HEADS = (
+"""Heads of the columns of `probe_rows`."""
+USAGE_HEADS = (
     *("data type", "method", "model", "prompt", "jobs", "score", "calls a job", "failed"),
     *("prompt tokens", "completion tokens", "money", "model s a job", "budget spent"),
 )
-"""What stands above the columns of `asking_row`."""
+"""Heads of the columns of `usage_row`."""
 
 
-def asking_row(one: Asking) -> list[str]:
+def usage_row(one: ModelUsage) -> list[str]:
     """Write what was asked as a row."""
     return [
         one.data_type,
@@ -210,3 +212,22 @@ def asking_row(one: Asking) -> list[str]:
         "" if one.seconds is None else f"{one.seconds:.3g}",
         percent(one.spent, ""),
     ]
+
+
+_WIDE = {"model", "prompt", "failed", "model s a job", "budget spent"}
+"""Columns that do not fit into 80 characters; model and prompt follow the method's name."""
+
+
+def model_tables(
+    rows: Sequence[ModelUsage], probes: Sequence[ProbeReport]
+) -> Iterator[rich.table.Table]:
+    """Yield the tables of what was asked of language models, where something was."""
+    for title, heads, lines, left_out in (
+        ("Language models", USAGE_HEADS, [usage_row(one) for one in rows], _WIDE),
+        ("What language models know of the problems", PROBE_HEADS, probe_rows(probes), set()),
+    ):
+        if lines:
+            columns = [Column(head, left=True, wraps=True) for head in heads]
+            table = Table(columns, [[*map(Cell, line)] for line in lines], title)
+            narrow = without_columns(table, lambda column, _: column.title in left_out)  # noqa: B023
+            yield to_terminal(narrow, padding=1)

@@ -21,15 +21,21 @@ from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.metrics.spec import above_floor, raised, ranks
 from mdbench.records import Status
 from mdbench.reports import statistics
-from mdbench.reports.entries import counted, entry, specs_of
-from mdbench.reports.results import measurements, report_order
+from mdbench.reports.entries import (
+    aggregate,
+    counted_values,
+    entry,
+    measurements,
+    report_order,
+    specs_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.entries import Case, Entry
+    from mdbench.reports.entries import Aggregated, Case, Entry
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
 
@@ -40,36 +46,16 @@ COVERAGE = 0.5
 """A method is ranked if it did at least this share of the cases that the busiest one did."""
 
 
-class Kind(NamedTuple):
-    """What is known of a method besides its results.
+class MethodFacts(NamedTuple):
+    """Facts of a method besides its results.
 
-    A reference is given the truth; it is shown, and not ranked.  `origin` says whether a public
+    A reference is given the truth; it is shown, and not ranked.  `origin` states whether a public
     package does the work or code of the bench's own, and whose settings it has.
     """
 
     family: str = "other"
     reference: bool = False
     origin: str = ""
-
-
-class Aggregated(NamedTuple):
-    """The values of a metric over several jobs as one.
-
-    Attributes
-    ----------
-    value
-        The median, the mean, ... or the share of a flag; of labels how many are not the usual
-        one.  Infinite where it is that of failures, None without any.
-    of
-        Of how many values.
-    counts
-        How many have each label but the usual one.
-    """
-
-    value: float | None
-    of: int
-    undecided: int
-    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -141,8 +127,8 @@ class Grid(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Board:
-    """All that is said of one data type.
+class Leaderboard:
+    """The comparison of methods on one data type.
 
     Attributes
     ----------
@@ -195,7 +181,7 @@ class Board:
 
     @cached_property
     def weighs(self) -> MetricSpec | None:
-        """What accuracy is weighed against, where it is known."""
+        """The metric that accuracy is weighed against, where it is known."""
         return next((spec for spec in self.known if spec.weighs), None)
 
     @cached_property
@@ -219,7 +205,7 @@ class Board:
         return sorted(self.primary.loss(v) for v in found if isinstance(v, int | float))
 
     def badness(self, value: float) -> float:
-        """Say from 0 to 1 how bad a primary score is: by value within 0 and 1, else by place."""
+        """Return from 0 to 1 how bad a primary score is: by value within 0 and 1, else by place."""
         losses = self._sorted_losses
         low, high = sorted(map(self.primary.loss, (losses[0], losses[-1])))
         if low >= 0 and high <= 1:
@@ -242,15 +228,15 @@ class Board:
 
 def boards(
     results: Iterable[Record],
-    kinds: Mapping[str, Kind],
+    kinds: Mapping[str, MethodFacts],
     specs: Mapping[str, Sequence[MetricSpec]],
-) -> dict[str, Board]:
+) -> dict[str, Leaderboard]:
     """Compare methods on each data type, results in the order of reports.
 
     Parameters
     ----------
     results
-        Those that stand.
+        Those that count.
     kinds
         What is known of the methods; others are of the family ``other``.
     specs
@@ -269,8 +255,8 @@ def boards(
 
 
 def board(
-    entries: Iterable[Entry], kinds: Mapping[str, Kind], specs: Sequence[MetricSpec]
-) -> Board:
+    entries: Iterable[Entry], kinds: Mapping[str, MethodFacts], specs: Sequence[MetricSpec]
+) -> Leaderboard:
     """Compare methods.
 
     Parameters
@@ -301,11 +287,11 @@ def board(
     mean_ranks = dict(zip(ranked, found.mean_ranks, strict=True)) if found else {}
     rows = []
     for method, ones in by_method.items():
-        kind = kinds.get(method, Kind())
+        kind = kinds.get(method, MethodFacts())
         fit = {case: loss for case, loss in losses[method].items() if case not in unfit}
         row = _row(method, ones, kind, fit=fit, floors=floors, specs=specs)
         rows.append(replace(row, rank=mean_ranks.get(method), cases=len(losses[method])))
-    return Board(
+    return Leaderboard(
         specs=tuple(specs),
         rows=tuple(sorted(rows, key=lambda row: _place(row, primary))),
         unfit=unfit,
@@ -325,7 +311,7 @@ def _losses(
     for one in ones:
         value = one.values.get(primary.name)
         if not one.attempted or (one.answered and not isinstance(value, int | float)):
-            continue  # undecided: nobody knows
+            continue  # undecided
         loss = math.inf
         if one.answered and isinstance(value, int | float):
             loss = primary.loss(raised(value, floors[one.case], primary))
@@ -335,11 +321,11 @@ def _losses(
 
 def _ranked(
     losses: Mapping[str, Mapping[Case, float]],
-    kinds: Mapping[str, Kind],
+    kinds: Mapping[str, MethodFacts],
     unfit: Mapping[Case, float],
 ) -> tuple[tuple[str, ...], list[Case]]:
     """Choose who is ranked, and on what: the cases that all of them attempted."""
-    own = {m: cases for m, cases in losses.items() if not kinds.get(m, Kind()).reference}
+    own = {m: cases for m, cases in losses.items() if not kinds.get(m, MethodFacts()).reference}
     most = max((len(cases) for cases in own.values()), default=0)
     ranked = tuple(m for m, cases in own.items() if cases and len(cases) >= COVERAGE * most)
     if not ranked:
@@ -397,7 +383,7 @@ def _median(differences: Sequence[float]) -> float:
 def _row(
     method: str,
     ones: Sequence[Entry],
-    kind: Kind,
+    kind: MethodFacts,
     *,
     fit: Mapping[Case, float],
     floors: Mapping[Case, float | None],
@@ -413,8 +399,8 @@ def _row(
         drawn = statistics.draws(RESAMPLES, len(numbers))
         mean = primary.aggregate in {"mean", "share"}
         low, high = statistics.bootstrap([*kept.values()], places, drawn, mean=mean)
-    values = {spec.name: aggregate(spec, *counted(ones, spec)) for spec in others}
-    unknown = counted(ones, primary).undecided
+    values = {spec.name: aggregate(spec, *counted_values(ones, spec)) for spec in others}
+    unknown = counted_values(ones, primary).undecided
     values[primary.name] = aggregate(primary, [*kept.values()], unknown)
     done = [one for one in ones if one.attempted]
     statuses = Counter(one.status for one in ones)
@@ -441,25 +427,6 @@ def _row(
     )
 
 
-def aggregate(spec: MetricSpec, values: Sequence[float | str], undecided: int) -> Aggregated:
-    """Make one value of those of several jobs, as the metric asks for."""
-    counts: Counter[str] = Counter()
-    numbers = [value for value in values if isinstance(value, int | float)]
-    value: float | None
-    match spec.aggregate:
-        case "counts":
-            labels = Counter(values)
-            counts.update({name: labels[name] for name in spec.labels[1:] if labels[name]})
-            value = float(counts.total()) if values else None
-        case "max":
-            value = max(numbers, default=None)
-        case "mean" | "share":
-            value = sum(numbers) / len(numbers) if numbers else None
-        case "median":
-            value = median(numbers) if numbers else None
-    return Aggregated(value, len(values), undecided, counts)
-
-
 def _middle(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return median(known) if known else None
@@ -484,7 +451,7 @@ class Category:
 
     name: str
     datasets: frozenset[str]
-    board: Board
+    board: Leaderboard
 
 
 def by_category(
@@ -495,7 +462,7 @@ def by_category(
     Parameters
     ----------
     groups
-        The datasets of each group; they may overlap.  What stands behind a dataset's name, such as
+        The datasets of each group; they may overlap.  What is behind a dataset's name, such as
         ``+noise=0.01``, belongs to it.
 
     Examples
@@ -512,7 +479,7 @@ def by_category(
         if known is None:
             return {}  # data of the user's own
         found[known].append(one)
-    if len(found) < 2:  # noqa: PLR2004 - nothing to tell apart
+    if len(found) < 2:  # noqa: PLR2004 - nothing to compare
         return {}
     return {group: found[group] for group in groups if group in found}
 

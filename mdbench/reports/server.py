@@ -4,8 +4,8 @@ Nothing but the page and its state is served, both from memory: no address names
 that nobody looks at is not made again, and one that is looked at takes a fifth of a core at most.
 
 Who may read it: on a loopback address whoever is on this machine; on any other whoever has the
-token, which stands in the address.  Either way the name in the Host header has to be one of this
-machine's, lest a web page elsewhere read the report through a name that it points here (DNS
+token, which is in the address.  Either way the name in the Host header has to be one of this
+machine's, so that no web page elsewhere reads the report through a name that it points here (DNS
 rebinding).
 """
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOOK_SECONDS = 1.0
-"""How often it is looked whether there are new records."""
+"""Seconds between two checks for new records."""
 PAUSE_SECONDS = 3.0
 """The least time between the making of two pages."""
 IDLE = 4.0
-"""How many times as long as a page took nothing is made after it."""
+"""Pause after a page was made, as a multiple of the time that it took."""
 AWAY_SECONDS = 15.0
 """A page that nobody has asked for so long is not made again; an open one asks every 2 s."""
 REQUEST_SECONDS = 10.0
-"""How long a client may be silent within its request, or while it is answered."""
+"""Seconds that a client may be silent within its request, or while it is answered."""
 MOST_CLIENTS = 32
 """Requests that are served at a time; more are hung up on."""
 
@@ -80,7 +80,7 @@ padding: 0 1rem; overflow-wrap: anywhere; }}</style>
 
 
 def stamp(folder: Path) -> str:
-    """Say what the files of records are like now: another text, and there is something new.
+    """Return the state of the files of records: where the text differs, there is something new.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class LivePage:
         return self._shown
 
     def look(self) -> bool:
-        """Make the page again if it is time to and there is something new; tell whether it was."""
+        """Make the page again if it is time to and there is something new; return whether."""
         now = self._clock()
         if now > self._wanted_until or now < self._not_before:
             return False
@@ -168,7 +168,7 @@ class LivePage:
         return True
 
     def follow(self) -> None:
-        """Look for ever, until an exception ends it."""
+        """Look again and again, until an exception ends it."""
         while True:
             self.look()
             time.sleep(LOOK_SECONDS)
@@ -186,7 +186,7 @@ class LivePage:
 
 
 def _live(html: str, version: str) -> str:
-    """Let a page ask for its successor, and look as before when it has come."""
+    """Return the page with code that asks for its successor, and looks as before then."""
     script = (files("mdbench.reports") / "templates" / "live.js").read_text(encoding="utf-8")
     html = _POLICY.sub(r"\1; connect-src 'self'\2", html, count=1)
     head, end, tail = html.rpartition("</body>")
@@ -194,7 +194,7 @@ def _live(html: str, version: str) -> str:
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Serves a live page; to be entered, and left when it is to end.
+    """Server of a live page, which is a context: it ends when that is left.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class LiveServer(ThreadingHTTPServer):
     Attributes
     ----------
     token
-        What has to stand in the address; empty on a loopback address.
+        What has to be in the address; empty on a loopback address.
     url
         Where the page is.
 
@@ -260,7 +260,7 @@ class LiveServer(ThreadingHTTPServer):
         self.server_name, self.server_port = self._given, int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a request in a thread of its own, as far as there is room."""
+        """Serve a request in a thread of its own, up to their largest number."""
         if not self._room.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -274,7 +274,7 @@ class LiveServer(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that hang up."""
+        """Print nothing of clients that hang up."""
 
     def knows(self, host: str) -> bool:
         """Return whether a Host header names this machine, and no name that others point here."""
@@ -305,7 +305,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(body=False)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
-        """Keep the terminal, and the token, to ourselves."""
+        """Print nothing: neither requests nor the token."""
 
     def _answer(self, *, body: bool) -> None:
         hosts = self.headers.get_all("Host") or []

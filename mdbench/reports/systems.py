@@ -1,4 +1,4 @@
-"""The sections of systems: the truth, and what each method made of it."""
+"""The sections of systems: the truth, each method's answer, and the answers as code."""
 
 from __future__ import annotations
 
@@ -8,29 +8,153 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from markupsafe import Markup
 
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import PlotBudget, Plots, PlottedAnswer
+from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import NOTHING, counted, noise_name
 from mdbench.drawing.svg import COLOURS
 from mdbench.errors import MdbenchError
-from mdbench.expressions.printers import left_hand_side, mathml
-from mdbench.protocols import Protocol
+from mdbench.expressions.printers import (
+    left_hand_side,
+    mathml,
+    name_as,
+    names_in,
+    rounded_to,
+    sympy_symbols,
+    written_as,
+)
 from mdbench.records import Record
-from mdbench.reports.code_export import code, ordered, summary_line
-from mdbench.reports.entries import best_first, best_mark, entry, marked
-from mdbench.reports.results import measurements
-from mdbench.reports.tables import answer_cell, beaten
+from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
+from mdbench.reports.tables import answer_cell, beaten, format_score
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
     from collections.abc import Set as AbstractSet
 
     from mdbench.datatypes.base import DataType, Source
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.tables import Cell
+
+_RATE = "_t"
+"""Suffix of the left-hand side of a state."""
+
+
+class AnswerNames(NamedTuple):
+    """The names in an answer.
+
+    Attributes
+    ----------
+    states
+        What the equations are of: the states whose rates they give, or the targets themselves.
+    others
+        Further names in them, such as inputs and columns.
+    rates
+        Whether they give rates.
+    """
+
+    states: tuple[str, ...]
+    others: tuple[str, ...]
+    rates: bool
+
+
+def states_of(result: Record) -> AnswerNames:
+    """Return the names in an answer's equations."""
+    used = dict.fromkeys(name for text in result.equations or () for name in names_in(text))
+    rates = all(target.endswith(_RATE) for target in result.targets)
+    states = tuple(t.removesuffix(_RATE) if rates else t for t in result.targets)
+    return AnswerNames(states, tuple(name for name in used if name not in states), rates)
+
+
+def ordered(
+    results: Iterable[Record], specs: Sequence[MetricSpec], references: Collection[str] = ()
+) -> list[Record]:
+    """Order answers of one system, the best first; methods that are given the truth come last."""
+    key = best_first(specs)
+    answers = (one for one in results if one.answered and one.equations)
+    return sorted(answers, key=lambda one: (one.method in references, *key(one)))
+
+
+def summary_line(result: Record, specs: Sequence[MetricSpec]) -> str:
+    """Return in a line who answered, and how well."""
+    held, _ = best_mark(specs, result.metrics)
+    shown = [spec for spec in specs if spec is specs[0] or spec.weighs]
+    scores = [
+        f"{spec.title} {format_score(spec, value)}{_why_no_better(spec, specs, result)}"
+        for spec in shown
+        if not spec.mark and isinstance(value := result.metrics.get(spec.name), int | float)
+    ]
+    return ", ".join([result.method, *([f"{held.mark} {held.title}"] if held else []), *scores])
+
+
+def _why_no_better(spec: MetricSpec, specs: Sequence[MetricSpec], result: Record) -> str:
+    meaning = beaten(spec, specs, result).meaning
+    return f" ({meaning})" if meaning else ""
+
+
+def code(result: Record, language: str, digits: int | None = None) -> str:
+    """Write an answer so that it can be pasted: a function, definitions, or a formula.
+
+    Raises
+    ------
+    UsageError
+        If there is no such language.
+    EquationError
+        If an equation is none.
+    """
+    texts = [
+        text if digits is None else rounded_to(text, digits) for text in result.equations or ()
+    ]
+    system = states_of(result)
+    used = (*(system.states if system.rates else ()), *system.others)
+    names = [name_as(name, language) for name in used]
+    # Where no equation gives a rate, v_x is no more than a name.
+    derived = system.states if system.rates else ()
+    known = (*system.states, *system.others)
+    rights = [written_as(text, language, known, derivatives_of=derived) for text in texts]
+    targets = [name_as(target, language) for target in result.targets]
+    pairs = list(zip(targets, rights, strict=True))
+    match language:
+        case "python":
+            return _function(
+                ["import numpy as np", "", "", f"def equations({', '.join(names)}):"], pairs
+            )
+        case "julia":
+            return _function([f"function equations({', '.join(names)})"], pairs) + "\nend"
+        case "sympy":
+            lines = ["from sympy import *", "", *sympy_symbols(names)]
+            return "\n".join([*lines, *(f"{left} = {right}" for left, right in pairs)])
+        case "c":
+            given = ", ".join([*(f"double {name}" for name in names), "double *result"])
+            body = [
+                f"    result[{place}] = {right};  /* {left} */"
+                for place, (left, right) in enumerate(pairs)
+            ]
+            return "\n".join(["#include <math.h>", "", f"void equations({given}) {{", *body, "}"])
+        case "latex":
+            rows = [
+                f"  {_left_in_latex(left, rates=system.rates)} &= {right}" for left, right in pairs
+            ]
+            return "\\begin{align}\n" + " \\\\\n".join(rows) + "\n\\end{align}"
+    return "\n".join(
+        f"d{left.removesuffix(_RATE)}/dt = {right}" if system.rates else f"{left} = {right}"
+        for left, right in pairs
+    )
+
+
+def _function(head: list[str], pairs: Sequence[tuple[str, str]]) -> str:
+    body = [f"    {left} = {right}" for left, right in pairs]
+    return "\n".join([*head, *body, f"    return {', '.join(left for left, _ in pairs)}"])
+
+
+def _left_in_latex(target: str, *, rates: bool) -> str:
+    name = target.removesuffix(_RATE) if rates else target
+    name = written_as(name, "latex", derivatives_of=())
+    return f"\\frac{{\\mathrm{{d}} {name}}}{{\\mathrm{{d}} t}}" if rates else name
+
 
 CODED = {"python": "Python", "latex": "LaTeX", "sympy": "SymPy", "julia": "Julia", "c": "C"}
 """The languages that the best answer of a system is given in, and their names."""
@@ -44,7 +168,7 @@ NAMES_SHOWN = 4
 
 @dataclass(frozen=True)
 class Scope:
-    """What all sections of a page share.
+    """Values that all sections of a page share.
 
     Attributes
     ----------
@@ -55,7 +179,7 @@ class Scope:
     picture
         Draws a system, given its results and the methods' numbers.
     describe
-        Says in a few words what a dataset is, given its data type and name.
+        Describes a dataset in a few words, given its data type and name.
     references
         The methods that are given the truth, which count nowhere.
     baselines
@@ -185,8 +309,8 @@ def _found(results: Sequence[Record], specs: Sequence[MetricSpec], scope: Scope)
         return ""
     found = {one.method for one in own if one.metrics.get(best.name) == 1}
     simple = found & scope.baselines
-    says = f"{best.title} by {counted(len(found - simple), 'method')}"
-    return f"{says} and {counted(len(simple), 'baseline')}" if simple else says
+    text = f"{best.title} by {counted(len(found - simple), 'method')}"
+    return f"{text} and {counted(len(simple), 'baseline')}" if simple else text
 
 
 def _line(
@@ -196,7 +320,7 @@ def _line(
     shown: Sequence[MetricSpec],
     derivative: str,
 ) -> Line:
-    """Show the first seed's answer, and say how many seeds there are and how many have the mark."""
+    """Show the first seed's answer, the number of seeds and how many have the mark."""
     one = min(results, key=lambda result: (not result.answered, result.seed))
     flags = marked(specs)
     seeds = f"seed {one.seed}"
@@ -257,7 +381,7 @@ Draw: TypeAlias = Callable[[Sequence[Record], Mapping[str, int]], Plots]
 MOST_DRAWN = 3
 """Methods in a picture: those with a mark on clean data, then those with good scores."""
 ALL_EVALUATIONS = 600_000
-"""What all simulations of a page may take together, 5 s or so; pictures after that have none.
+"""Work that all simulations of a page may take together, some 5 s; later pictures have none.
 
 Unlike a limit in seconds it gives the same page for the same records.
 """

@@ -1,4 +1,4 @@
-"""Tables: one model, what its cells say of scores, and how it becomes Markdown or a terminal's."""
+"""Tables: one model, its cells with scores, and its Markdown and terminal forms."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec, Place, Value
     from mdbench.records import Record
-    from mdbench.reports.leaderboard import Aggregated, Board, Row
+    from mdbench.reports.entries import Aggregated
+    from mdbench.reports.leaderboard import Leaderboard, Row
 
 ALARM = "⚠"
 WORSE = "worse than no equation"
-"""What is said of an answer that says less than nothing: see `MetricSpec.worse_than_nothing`."""
+"""Text for an answer that is worse than none: see `MetricSpec.worse_than_nothing`."""
 REST = "‡"
 """Behind a score that would be worse than no equation, where that is no fault of the answer's."""
 RESTING = "at rest in the test window"
 NO_BETTER = "the truth scores no better than no equation"
 UNDECIDED = "?"
 CUT = "†"
-"""Of a method whose scores say what it can do in too little time."""
+"""Mark of a method whose scores are of too little time."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Beaten(NamedTuple):
     """The sign, and the words, for a score that no equation would beat; both empty for others."""
 
     sign: str = ""
-    says: str = ""
+    meaning: str = ""
 
 
 FAIR = Beaten()
@@ -193,10 +194,10 @@ _ORIGIN = Column(
 )
 
 
-def leaderboard_table(board: Board) -> Table:
-    """Return the leaderboard with all columns that say something about its data type.
+def leaderboard_table(board: Leaderboard) -> Table:
+    """Return the leaderboard with all columns that matter for its data type.
 
-    The caption says what the scorer could not decide, and whether times are of unlike machines.
+    The caption has what the scorer could not decide, and whether times are of unlike machines.
     """
     primary = board.primary
     interval_of = f"bootstrap interval of {primary.title}, whole systems drawn"
@@ -237,8 +238,8 @@ def without_columns(table: Table, dropped: Callable[[Column, Sequence[Cell]], bo
     )
 
 
-def _most_telling(board: Board, found: Sequence[Column]) -> list[str]:
-    """Choose the columns that a telephone has room for: who, how good, how often, how simple."""
+def _most_telling(board: Leaderboard, found: Sequence[Column]) -> list[str]:
+    """Choose the columns that fit on a telephone: who, how good, how often, how simple."""
     keys = [column.key for column in found]
     marks = [spec.name for spec in board.known if spec.mark]
     size = [board.weighs.name] if board.weighs else []
@@ -250,7 +251,7 @@ ON_TELEPHONES = 5
 """Columns of the leaderboard that a telephone shows at first."""
 
 
-def of_place(board: Board, place: Place) -> list[MetricSpec]:
+def of_place(board: Leaderboard, place: Place) -> list[MetricSpec]:
     """Return the metrics that are shown at a place, without the primary one."""
     return [spec for spec in board.known if place in spec.places and spec is not board.primary]
 
@@ -263,14 +264,14 @@ def _column_of(spec: MetricSpec) -> Column:
     return Column(spec.title, spec.name, meaning, spec, left=label, wraps=wraps)
 
 
-def _leaderboard_cell(board: Board, row: Row, column: Column) -> Cell:
+def _leaderboard_cell(board: Leaderboard, row: Row, column: Column) -> Cell:
     spec, key = column.spec, column.key
     if spec is not None:
         return cell(spec, row.values[key], primary=spec is board.primary)
     return _general_cell(board, row, key)
 
 
-def _general_cell(board: Board, row: Row, key: str) -> Cell:  # noqa: PLR0911 - one each
+def _general_cell(board: Leaderboard, row: Row, key: str) -> Cell:  # noqa: PLR0911 - one each
     match key:
         case "rank":
             return Cell(fixed(row.rank, 2), row.rank)
@@ -299,7 +300,7 @@ def interval(primary: MetricSpec, row: Row, dash: str = " … ") -> str:
     """Write the interval of the primary score; one number where both ends are the same."""
     if row.low is None or row.high is None:
         return NOTHING
-    return f"{written(primary, row.low)}{dash}{written(primary, row.high)}"
+    return f"{format_score(primary, row.low)}{dash}{format_score(primary, row.high)}"
 
 
 def cell(spec: MetricSpec, found: Aggregated, *, primary: bool = False) -> Cell:
@@ -311,7 +312,7 @@ def cell(spec: MetricSpec, found: Aggregated, *, primary: bool = False) -> Cell:
     if spec.kind == "flag" and not primary:
         count = fixed(found.value * found.of)
         return Cell(f"{count}/{found.of} ({percent(found.value)})", found.value)
-    return _with_alarm(spec, written(spec, found.value), found.value)
+    return _with_alarm(spec, format_score(spec, found.value), found.value)
 
 
 def _with_alarm(spec: MetricSpec, text: str, value: float) -> Cell:
@@ -321,15 +322,15 @@ def _with_alarm(spec: MetricSpec, text: str, value: float) -> Cell:
 
 
 def warning(spec: MetricSpec) -> str:
-    """Say what an alarm is about."""
-    return f"{spec.title} is worse than {written(spec, spec.alarm)}"
+    """Return the text that explains an alarm."""
+    return f"{spec.title} is worse than {format_score(spec, spec.alarm)}"
 
 
 def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten:
-    """Say of an answer what is to be said where the score of no equation is better.
+    """Return the mark of an answer that scores worse than no equation.
 
     Where the system is at rest in the test window, or the truth itself scores no better, the score
-    says nothing of the answer; and what is known to be right is never called worse than nothing.
+    means nothing for the answer; and what is known to be right is never called worse than nothing.
 
     Parameters
     ----------
@@ -354,22 +355,22 @@ def answer_cell(spec: MetricSpec, values: Mapping[str, Value], by: Beaten = FAIR
     value = values[spec.name]
     if value is None:
         return Cell(UNDECIDED)
-    text = written(spec, value)
+    text = format_score(spec, value)
     if isinstance(value, str):
         return Cell(text, value)
     if by.sign and not math.isinf(value):
-        return Cell(f"{text}\xa0{by.sign}", value, by.says)
+        return Cell(f"{text}\xa0{by.sign}", value, by.meaning)
     return _with_alarm(spec, text, value)
 
 
-def written(spec: MetricSpec, value: Value) -> str:
+def format_score(spec: MetricSpec, value: Value) -> str:
     """Write a value as its metric asks for.
 
     Examples
     --------
     >>> from mdbench.metrics.spec import MetricSpec
     >>> loss = MetricSpec(name="loss", title="loss", explanation="of points", digits=2)
-    >>> written(loss, 0.5), written(loss, None), written(loss, float("inf"))
+    >>> format_score(loss, 0.5), format_score(loss, None), format_score(loss, float("inf"))
     ('0.50', '–', 'none')
     """
     if value is None:
@@ -388,18 +389,18 @@ APART = 1.25
 """Machines whose calibration jobs differ by more than this factor are mentioned."""
 
 
-def pooled(board: Board) -> str:
-    """Say that times of machines of different speed stand together; empty where none do."""
+def pooled(board: Leaderboard) -> str:
+    """Return a note that times are of machines of different speed; empty where they are not."""
     speeds = [one.speed for one in board.entries if one.speed]
     if not speeds or max(speeds) <= APART * min(speeds):
         return ""
     return (
         f"Times are pooled of machines that are not alike: by the calibration jobs the fastest was "
-        f"{max(speeds) / min(speeds):.2g} times as fast as the slowest (told above {APART:g})."
+        f"{max(speeds) / min(speeds):.2g} times as fast as the slowest (noted above {APART:g})."
     )
 
 
-def undecided(board: Board) -> str:
+def undecided(board: Leaderboard) -> str:
     """Return how many values the scorer could not decide; empty where it could decide all."""
     counts = {
         spec.title: sum(row.values[spec.name].undecided for row in board.rows)

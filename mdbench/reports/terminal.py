@@ -1,62 +1,319 @@
-"""The leaderboards as tables for a terminal."""
+"""Tables for a terminal: those at the end of a run, and the leaderboards."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from mdbench.drawing.numbers import counted, duration, fixed, percent
-from mdbench.reports.language_models import ASKING_HEADS, PROBE_HEADS, asking_row, probe_rows
+from rich.text import Text
+
+from mdbench.drawing.numbers import cleanest_first, counted, duration, fixed, noise_name, percent
+from mdbench.metrics.spec import MetricSpec, is_high
+from mdbench.records import Record, Status
+from mdbench.reports.entries import aggregate, best_mark, counted_values, entry, marked, specs_of
 from mdbench.reports.tables import (
+    ALARM,
     CUT,
+    UNDECIDED,
     Cell,
     Column,
     Table,
+    beaten,
     cell,
     cut_off,
+    format_score,
     interval,
     of_place,
     pooled,
     to_terminal,
     undecided,
-    without_columns,
+    warning,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import rich.table
 
-    from mdbench.language_models.contamination import Probes
-    from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.language_models import Asking
-    from mdbench.reports.leaderboard import Board, Row
+    from mdbench.reports.entries import Aggregated
+    from mdbench.reports.leaderboard import Leaderboard, Row
 
-_WIDE = {"model", "prompt", "failed", "model s a job", "budget spent"}
-"""Columns that 80 characters have no room for; model and prompt stand behind the method's name."""
+STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
+NOTHING = "-"
+NAMES_SHOWN = 3
+LEFT = ("method", "status", "found")
+"""Columns of words; the others are of numbers."""
+
+DECIMAL = re.compile(r"(?<![\w.])\d+(?:\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)")
+"""A number with a point or an exponent; whole numbers are exponents or exact, and stay."""
+
+
+def run_table(
+    records: Iterable[Record],
+    datasets: Sequence[str] = (),
+    specs: Sequence[MetricSpec] = (),
+    *,
+    cut: bool = True,
+) -> rich.table.Table:
+    """Return a table with one row for each job.
+
+    The last column takes what is left of the width: equations with their numbers rounded to
+    three digits, or the reason why there are none.  Columns that would be the same in every
+    row (method, noise, seed) are left out.
+
+    Parameters
+    ----------
+    records
+        The records of the run, in any order.
+    datasets
+        The order of the datasets; those that are not in it come last, by name.
+    specs
+        The metrics of the data type; where none are given they are made of what records hold.
+    cut
+        Whether what is too long for the width is cut; else the table is as wide as it needs.
+    """
+    place = {name: number for number, name in enumerate(datasets)}
+    rows = sorted(
+        records,
+        key=lambda record: (
+            record.algorithm,
+            place.get(record.dataset, len(place)),
+            record.dataset,
+            cleanest_first(record.snr_db),
+            record.seed,
+        ),
+    )
+    primary, *others = specs = _specs(rows, specs)
+    # One column takes what is left of the width.
+    answer = "equations" if any(record.equations for record in rows) else "answer"
+    size = next((spec for spec in others if spec.weighs), None)
+    cells = {
+        "method": [_plain(record.algorithm) for record in rows],
+        "dataset": [_plain(record.dataset) for record in rows],
+        "noise": [Cell(noise_name(record.snr_db)) for record in rows],
+        "seed": [Cell(str(record.seed)) for record in rows],
+        "status": [Cell(record.status, style=STYLES.get(record.status, "red")) for record in rows],
+        primary.title: [_primary(specs, record) for record in rows],
+        "floor": [_floor(primary, record.floor) for record in rows],
+        "found": [_mark(specs, record) for record in rows],
+        "size": [Cell(_value(size, record)) for record in rows] if size else [],
+        "time": [Cell(_time(record.measured.wall_s)) for record in rows],
+        answer: [_equations_or_reason(record) for record in rows],
+    }
+    notes = {
+        "floor": _of_floors([record.floor for record in rows], primary),
+        "found": f"found: {'; '.join(_signs(specs, rows))}",
+        "size": f"size: {size.explanation or size.title}" if size else "",
+    }
+    notes["found"] *= any(cell.text for cell in cells["found"])
+    for name in ("method", "noise", "seed"):
+        if len({cell.text for cell in cells[name]}) <= 1:
+            del cells[name]
+    for name, text in notes.items():
+        if not text:
+            del cells[name]
+    notes["worse"] = _of_beaten(specs, rows)
+    columns = {name: Column(name, left=name in LEFT) for name in cells} | {
+        "dataset": Column("dataset", left=True, wraps=True, widest=30),  # the one to give way
+        answer: Column(answer, left=True, fills=cut),
+    }
+    table = Table(
+        [columns[name] for name in cells],
+        [*zip(*cells.values(), strict=True)],
+        caption="\n".join(filter(None, notes.values())),
+    )
+    return to_terminal(table, expand=cut)
+
+
+def answers(records: Iterable[Record]) -> Text:
+    """Write whole equations below each other, for a terminal that is too narrow for a column."""
+    lines = Text()
+    for record in records:
+        if record.equations is None or not record.answered:
+            continue
+        lines.append(f"{_printable(record.algorithm)} · {_printable(record.dataset)}\n", "bold")
+        for target, equation in zip(record.targets, record.equations, strict=True):
+            text = DECIMAL.sub(_rounded, equation)
+            lines.append(f"  {_printable(target)} = {_printable(text)}\n")
+    return lines
+
+
+def _primary(specs: Sequence[MetricSpec], record: Record) -> Cell:
+    text, sign = _value(specs[0], record), beaten(specs[0], specs, record).sign
+    return Cell(f"{text}{sign}", style="yellow" if sign else "")
+
+
+def _of_beaten(specs: Sequence[MetricSpec], records: Sequence[Record]) -> str:
+    """Explain the signs behind scores that no equation would beat."""
+    words: dict[str, list[str]] = {}
+    for mark in sorted({beaten(specs[0], specs, record) for record in records}, reverse=True):
+        if mark.sign:
+            words.setdefault(mark.sign, []).append(mark.meaning)
+    return "; ".join(
+        f"{sign} at {specs[0].title}: {' or '.join(meanings)}" for sign, meanings in words.items()
+    )
+
+
+def _floor(primary: MetricSpec, floor: float | None) -> Cell:
+    """Return a floor, with a mark where it is high."""
+    text = NOTHING if floor is None else format_score(primary, floor)
+    high = is_high(floor, primary)
+    return Cell(f"{text}{ALARM * high}", style="yellow" if high else "")
+
+
+def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
+    """Return a note on the column of floors; empty where none is known."""
+    if all(floor is None for floor in floors):
+        return ""
+    high = any(is_high(floor, primary) for floor in floors)
+    mark = f"; {ALARM} high: scores mean little" if high else ""
+    return f"floor: the score of the truth on the same test{mark}"
+
+
+def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich.table.Table:
+    """Return a table with one row for each method, and for each of several noise levels.
+
+    A job without an answer counts by the rule of its metric, which is worse than every answer where
+    there is no other rule, so that a method gains nothing by failing on what is hard.  Jobs that
+    were interrupted, or whose environment could not be made, are no attempt of the method and do
+    not count there.  The total of the time is over all jobs.
+    """
+    rows = sorted(records, key=lambda r: (r.algorithm, cleanest_first(r.snr_db)))
+    with_noise = len({record.snr_db for record in rows}) > 1
+    primary, *others = specs = _specs(rows, specs)
+    shown = [primary, *marked(specs), *(spec for spec in others if spec.weighs)]
+    marks = "".join(f"; {spec.mark}: {spec.title}" for spec in marked(specs))
+    heads = [spec.mark or f"{spec.title}\n{spec.aggregate}" for spec in shown]
+    lines = []
+    for (algorithm, snr_db), group in groupby(rows, key=lambda r: (r.algorithm, r.snr_db)):
+        jobs = list(group)
+        counts = Counter(job.status for job in jobs)
+        causes = [f"{counts[s]} {s}" for s in Status if s is not Status.OK and counts[s]]
+        entries = [entry(job, specs) for job in jobs]
+        values = [aggregate(spec, *counted_values(entries, spec)) for spec in shown]
+        lines.append(
+            [
+                _printable(algorithm),
+                *([noise_name(snr_db)] if with_noise else []),
+                str(len(jobs)),
+                str(counts[Status.OK]),
+                *(_summed(spec, found) for spec, found in zip(shown, values, strict=True)),
+                _time(sum(job.measured.wall_s or 0.0 for job in jobs)),
+                "\n".join(causes) or NOTHING,
+            ]
+        )
+    table = Table(
+        [
+            Column("method", left=True),
+            *[Column("noise")] * with_noise,
+            *map(Column, ("jobs", "ok", *heads, "time\ntotal")),
+            Column("not ok", left=True, wraps=True, fills=True),
+        ],
+        [[*map(Cell, line)] for line in lines],
+        caption=f"{primary.title}: failures count as worse than any answer{marks}",
+    )
+    return to_terminal(table, expand=True)
+
+
+def failures(records: Iterable[Record]) -> Text:
+    """Return for each kind of failure what went wrong, in which jobs, and where a log is.
+
+    Jobs of one method with the same status and the same reason are one entry.  The text
+    is empty where every job has an answer.
+    """
+    kinds: dict[tuple[str, Status, str], list[Record]] = {}
+    for record in records:
+        if not record.answered:
+            kind = record.algorithm, record.status, record.reason
+            kinds.setdefault(kind, []).append(record)
+    lines = []
+    for (algorithm, status, reason), jobs in kinds.items():
+        names = list(dict.fromkeys(job.dataset for job in jobs))
+        rest = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+        log = next((job.log for job in jobs if job.log), None)
+        lines.append(f"{algorithm}, {len(jobs)} {status}: {reason}")
+        lines.append(f"  on {', '.join(names[:NAMES_SHOWN])}{rest}{f'; log: {log}' if log else ''}")
+    return Text("\n").join(Text(_printable(line)) for line in lines)
+
+
+def _plain(text: str) -> Cell:
+    return Cell(_printable(text))
+
+
+def _printable(text: str) -> str:
+    # A method's message must not be able to steer the terminal.
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+def _equations_or_reason(record: Record) -> Cell:
+    if record.equations is None or not record.answered:
+        return _plain(record.reason or NOTHING)
+    equations = (DECIMAL.sub(_rounded, equation) for equation in record.equations)
+    return _plain("; ".join(equations))
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number.group()):.3g}"
+
+
+def _specs(records: Sequence[Record], specs: Sequence[MetricSpec]) -> tuple[MetricSpec, ...]:
+    if specs:
+        return tuple(specs)
+    made = specs_of(records, {})
+    return next(iter(made.values()), (MetricSpec(name="", title="score", explanation=""),))
+
+
+def _value(spec: MetricSpec, record: Record) -> str:
+    if not record.answered or spec.name not in record.metrics:
+        return NOTHING
+    value = record.metrics[spec.name]
+    return UNDECIDED if value is None else format_score(spec, value)
+
+
+def _mark(specs: Sequence[MetricSpec], record: Record) -> Cell:
+    if not record.answered:
+        return Cell("")
+    held, unknown = best_mark(specs, record.metrics)
+    alarmed = any(spec.alarming(record.metrics.get(spec.name)) for spec in specs)
+    sign = held.mark if held else UNDECIDED * unknown
+    return Cell(sign + ALARM * alarmed)
+
+
+def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:
+    """Explain the signs that may follow a score."""
+    alarms = [
+        f"{ALARM} {warning(spec)}"
+        for spec in specs
+        if any(spec.alarming(record.metrics.get(spec.name)) for record in records)
+    ]
+    marks = [f"{spec.mark} {spec.title}" for spec in marked(specs)]
+    return [*filter(None, [", ".join(marks)]), ", ".join([f"{UNDECIDED} undecided", *alarms])]
+
+
+def _summed(spec: MetricSpec, found: Aggregated) -> str:
+    if found.value is None or math.isinf(found.value):
+        return NOTHING
+    return percent(found.value, "") if spec.mark else format_score(spec, found.value)
+
+
+def _time(seconds: float | None) -> str:
+    return NOTHING if seconds is None else duration(seconds)
+
+
 MOST_WITH_INTERVAL = 3
-"""Metrics besides the primary one beside which there is room for its interval and for memory."""
+"""Metrics besides the primary one with which its interval and memory still fit."""
 
 
-def leaderboards(boards: Mapping[str, Board]) -> Iterator[rich.table.Table]:
+def leaderboards(boards: Mapping[str, Leaderboard]) -> Iterator[rich.table.Table]:
     """Yield a table for each data type: the page's leaderboard, as far as 80 characters go."""
     for data_type, board in boards.items():
         yield to_terminal(_leaderboard(data_type, board))
 
 
-def model_tables(rows: Sequence[Asking], probes: Sequence[Probes]) -> Iterator[rich.table.Table]:
-    """Yield the tables of what was asked of language models, where something was."""
-    for title, heads, lines, left_out in (
-        ("Language models", ASKING_HEADS, [asking_row(one) for one in rows], _WIDE),
-        ("What language models know of the problems", PROBE_HEADS, probe_rows(probes), set()),
-    ):
-        if lines:
-            columns = [Column(head, left=True, wraps=True) for head in heads]
-            table = Table(columns, [[*map(Cell, line)] for line in lines], title)
-            narrow = without_columns(table, lambda column, _: column.title in left_out)  # noqa: B023
-            yield to_terminal(narrow, padding=1)
-
-
-def _leaderboard(data_type: str, board: Board) -> Table:
+def _leaderboard(data_type: str, board: Leaderboard) -> Table:
     primary, others = board.primary, of_place(board, "brief")
     flags = [spec for spec in others if spec.mark]
     jobs = not flags or any(row.jobs != row.values[flags[0].name].of for row in board.rows)

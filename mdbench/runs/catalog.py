@@ -1,8 +1,8 @@
-"""What specifications name, each opened once: methods, data types and datasets.
+"""The methods, data types and datasets that specifications name, each opened once.
 
 What a dataset is known by is remembered on the disk, so that a plan need not make it again.  It
 holds for one context: the code of the bench, the installed packages, the machine's kind, the data
-type's own files by their bytes, and the user's files by what the file system says of them.  Where
+type's own files by their bytes, and the user's files by what the file system has about them.  Where
 any of these differs, nothing is remembered.  A job makes its dataset anyway, and what it then is
 counts (`mdbench.runs.job`).
 """
@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 
 from mdbench import datatypes, methods
-from mdbench.data.cache import write_whole
 from mdbench.errors import DataError
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable
 
     from mdbench.datatypes.base import Dataset, DataType, Source, Task
     from mdbench.methods import Method
@@ -43,11 +43,13 @@ class Catalog:
 
     Parameters
     ----------
-    say
+    on_progress
         Called with messages while data are made that take long.
     """
 
-    def __init__(self, workspace: Workspace, say: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, on_progress: Callable[[str], None] | None = None
+    ) -> None:
         self.workspace = workspace
         self._methods: dict[str, Method] = {}
         self._kinds: dict[str, DataType[Any, Any]] = {}
@@ -55,7 +57,7 @@ class Catalog:
         self._datasets: SizedCache[Dataset] = SizedCache()
         self._tasks: SizedCache[Task[Any]] = SizedCache()
         self._facts: dict[tuple[str, Path | None], DatasetInfoCache] = {}
-        self._say = say
+        self._on_progress = on_progress
 
     def method(self, name: str) -> Method:
         """Return a method; raises as `mdbench.methods.find`."""
@@ -68,15 +70,15 @@ class Catalog:
         if name not in self._kinds:
             place = self.workspace
             self._kinds[name] = datatypes.find(name, place.datasets / name, place.arrays / name)
-            if self._say is not None:
-                self._kinds[name].on_progress = self._say
+            if self._on_progress is not None:
+                self._kinds[name].on_progress = self._on_progress
         return self._kinds[name]
 
-    def set_progress(self, say: Callable[[str], None]) -> None:
+    def set_progress(self, on_progress: Callable[[str], None]) -> None:
         """Set the function that is called with messages while data are made."""
-        self._say = say
+        self._on_progress = on_progress
         for kind in self._kinds.values():
-            kind.on_progress = say
+            kind.on_progress = on_progress
 
     def source(self, data_type: str, path: Path | None) -> Source[Any]:
         """Open the project's systems of a data type, or the user's data."""
@@ -194,18 +196,19 @@ _MOST_FILES = 10_000
 """The user's files beyond which nothing is remembered."""
 _KEPT = 8
 """Contexts of a data type that are kept, the newest."""
+_PROCESSOR_LINES = ("model name", "flags", "Features")
 _SETTINGS = ("BLIS_", "MKL_", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_")
 
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What a plan needs of a dataset."""
+    """The facts of a dataset that a plan needs."""
 
     fingerprint: str
     target_source: str
     dim: int
     units: str = ""
-    """SHA-256 of the units; empty where nobody says them."""
+    """SHA-256 of the units; empty where none are given."""
 
     @classmethod
     def from_dataset(cls, dataset: Dataset) -> Self:
@@ -220,7 +223,7 @@ class DatasetInfo:
 
 
 class DatasetInfoCache:
-    """What is known of a data type's datasets, kept on disk; may be used from several threads.
+    """Facts of a data type's datasets, kept on disk; may be used from several threads.
 
     Parameters
     ----------
@@ -244,7 +247,7 @@ class DatasetInfoCache:
         return self._known.get(_short(asked)) if self._known or self._new else None
 
     def remember(self, asked: Hashable, info: DatasetInfo) -> None:
-        """Keep what is known of a dataset that was made."""
+        """Store the facts of a dataset that was made."""
         name = _short(asked)
         if self._file is not None and self._known.get(name) != info:
             with self._lock:
@@ -315,8 +318,8 @@ class _TooManyError(Exception):
 
 def _files_in(place: Path) -> list[Path]:
     if place.is_file():
-        beside = place.parent.glob(f"{escape(place.stem)}.*")  # files that describe it
-        return sorted({place, *(file for file in beside if file.is_file())})
+        describing = place.parent.glob(f"{escape(place.stem)}.*")  # files that describe it
+        return sorted({place, *(file for file in describing if file.is_file())})
     found: list[Path] = []
     for folder, folders, names in os.walk(place, followlinks=True):
         folders.sort()
@@ -338,19 +341,13 @@ def _bench_hash() -> str:
     digest = hashlib.sha256()
     for file in sorted(_HERE.rglob("*.py")):
         digest.update(repr((str(file.relative_to(_HERE)), file.read_bytes())).encode())
-    for other in _surroundings():
-        digest.update(other.encode("utf-8", "surrogateescape") + b"\0")
-    return digest.hexdigest()
-
-
-def _surroundings() -> Iterator[str]:
-    yield f"{platform.python_version()} {platform.machine()} {platform.libc_ver()}"
-    yield from sorted(
-        each.name for each in Path(np.__file__).parent.parent.iterdir()
-    )  # names have the versions
-    yield from sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(_SETTINGS))
+    others = [f"{platform.python_version()} {platform.machine()} {platform.libc_ver()}"]
+    # Names of packages' folders have the versions.
+    others += sorted(each.name for each in Path(np.__file__).parent.parent.iterdir())
+    others += sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(_SETTINGS))
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        yield from sorted(
-            {line for line in lines if line.startswith(("model name", "flags", "Features"))}
-        )
+        others += sorted({line for line in lines if line.startswith(_PROCESSOR_LINES)})
+    for other in others:
+        digest.update(other.encode("utf-8", "surrogateescape") + b"\0")
+    return digest.hexdigest()

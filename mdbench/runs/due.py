@@ -9,7 +9,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mdbench.errors import MdbenchError
-from mdbench.records import RERUN_ALWAYS, SCHEMA, RecordStore, Status, upgrade
+from mdbench.records import RERUN_ALWAYS, SCHEMA, RecordStore, Status
 from mdbench.runs.plan import ResolvedJob, resolve_jobs
 from mdbench.runs.spec import JobSpec
 
@@ -106,13 +106,16 @@ def _read_file(path: Path) -> list[RecordSummary]:
             for line in file:
                 if not line.isspace():
                     data = json.loads(line)
-                    current = data if data.get("schema") == SCHEMA else upgrade(data)
-                    one = RecordSummary.of(current, len(line))
+                    if data.get("schema") != SCHEMA:
+                        from mdbench.records.upgrades import upgrade  # noqa: PLC0415 - rare
+
+                        data = upgrade(data)
+                    one = RecordSummary.of(data, len(line))
                     found[one.key] = one
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, AttributeError, MdbenchError):
-        # A torn line, or worse: the store knows which, and says it.
+        # A torn line, or worse: the store reports which.
         latest = RecordStore(path).latest().values()
         return [RecordSummary.of(record, len(record.to_line())) for record in latest]
     return list(found.values())

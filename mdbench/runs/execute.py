@@ -57,7 +57,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Work:
-    """What a backend is given.
+    """The work that a backend is given.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class LazyRecords(Sequence[Record]):
 
 @dataclass
 class Summary:
-    """How a run ended.
+    """The end of a run.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ def _check_model(to_run: list[ResolvedJob], plan: Plan, backend: Backend) -> Non
         return
     if plan.model is None:
         raise UsageError(
-            f"{asks.job.algorithm} asks {asks.job.llm_model}, and nobody says where it is.",
+            f"{asks.job.algorithm} asks {asks.job.llm_model}, and no endpoint was named.",
             "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay PATH to "
             "answer from logs (docs/language-models.md).",
         )
@@ -264,7 +264,7 @@ class _RecordLedger:
 
 
 NOTIFY_SECONDS: Final = 60.0
-"""How long the command may take."""
+"""Seconds that the command may take."""
 _IN_ENVIRONMENT = ("event", "reason", "folder", "jobs", "answered", "failed", "left", "seconds")
 """Keys that are in the environment, too, as ``MDBENCH_EVENT`` and so on."""
 
@@ -276,7 +276,7 @@ def count_outcome(plan: Plan, summary: Summary, seconds: float) -> dict[str, Any
     -------
     dict
         JSON values: ``folder`` and ``files``, the jobs by what happened to them in this run
-        (``ran``, ``skipped``, ``left``), by what their records say (``statuses``, of which
+        (``ran``, ``skipped``, ``left``), by the status of their records (``statuses``, of which
         ``answered`` and ``failed``), whether it was ``interrupted``, and the ``seconds`` it took.
     """
     statuses = Counter(record.status for record in summary.records)
@@ -329,7 +329,7 @@ class RunNotification:
 def notify_at_end(
     command: Sequence[str],
     folder: Path,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     seconds: float = NOTIFY_SECONDS,
 ) -> Iterator[RunNotification]:
     """Run a command when the work within has ended, in whatever way.
@@ -342,7 +342,7 @@ def notify_at_end(
         A program and its arguments; nothing is run where it is empty.
     folder
         Where the results go.
-    say
+    report
         Called with the reason if the command failed.
     seconds
         It may take; then it is killed with all that it has started.
@@ -366,12 +366,12 @@ def notify_at_end(
         raise
     finally:
         if command and (trouble := _run_command(command, news.message(failure), seconds)):
-            say(f"--notify {shlex.join(command)}: {trouble}")
+            report(f"--notify {shlex.join(command)}: {trouble}")
 
 
-def _run_command(command: Sequence[str], told: dict[str, Any], seconds: float) -> str:
-    """Run the command; say what went wrong, if anything did."""
-    variables = {f"MDBENCH_{name.upper()}": told[name] for name in _IN_ENVIRONMENT}
+def _run_command(command: Sequence[str], news: dict[str, Any], seconds: float) -> str:
+    """Run the command; return what went wrong, if anything did."""
+    variables = {f"MDBENCH_{name.upper()}": news[name] for name in _IN_ENVIRONMENT}
     environment = {name: "" if value is None else str(value) for name, value in variables.items()}
     try:
         process = subprocess.Popen(
@@ -385,7 +385,7 @@ def _run_command(command: Sequence[str], told: dict[str, Any], seconds: float) -
     except (OSError, ValueError) as error:
         return f"it cannot be run: {error}"
     try:
-        process.communicate(json.dumps(told, allow_nan=False).encode() + b"\n", timeout=seconds)
+        process.communicate(json.dumps(news, allow_nan=False).encode() + b"\n", timeout=seconds)
     except subprocess.TimeoutExpired:
         return f"it was ended after {seconds:g} s"
     except OSError as error:

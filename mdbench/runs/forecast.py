@@ -1,8 +1,8 @@
-"""What the jobs of a plan will take, estimated from records of similar jobs.
+"""The cost of a plan's jobs, estimated from records of similar jobs.
 
 A job is estimated from at least `FEWEST` records of its method on its dataset; else on data of its
 number of equations; else of its data type; else from its budget, which is the most that it may
-take.  A record of a job that its time limit stopped says nothing to a job that may take longer:
+take.  A record of a job that its time limit stopped means nothing for a job that may take longer:
 there it counts as all of that job's time.
 
 The total of many jobs is uncertain for two reasons: each takes another time, and their mean is
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a job will probably take: seconds of wall time, MiB of memory (None: unknown)."""
+    """Expected cost of a job: seconds of wall time, MiB of memory (None: unknown)."""
 
     wall_s: float
     memory_mb: float | None = None
@@ -75,7 +75,7 @@ class PendingJob:
     ----------
     why
         The reason.
-    told_by
+    basis
         ``dataset``, ``size``, ``method`` or ``budget``: what the expectation comes from.
     records
         Their number.
@@ -85,20 +85,20 @@ class PendingJob:
 
     job: JobSpec
     why: str
-    told_by: str
+    basis: str
     records: int
     wall_s: Interval
 
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What the jobs of a method on a data type take together.
+    """Cost of the jobs of a method on a data type together.
 
     Attributes
     ----------
     jobs, done
         In the plan, and those that would not be run.
-    told_by
+    basis
         How many of the rest are estimated from what.
     job_s
         Seconds of one job.
@@ -107,7 +107,7 @@ class CostEstimate:
     cpu_s
         CPU seconds of all; None where no record has any.
     memory_mb
-        The peak of a job; None where no record and no budget says it.
+        The peak of a job; None where no record and no budget has it.
     disk_mb
         What records and logs will take; None where there is none yet.
     """
@@ -116,7 +116,7 @@ class CostEstimate:
     data_type: str
     jobs: int
     done: int
-    told_by: Mapping[str, int]
+    basis: Mapping[str, int]
     job_s: Interval | None = None
     wall_s: Interval | None = None
     cpu_s: Interval | None = None
@@ -164,7 +164,7 @@ class Forecast:
 class _Group:
     """Jobs that are estimated from the same records."""
 
-    told_by: str
+    basis: str
     past: Sequence[RecordSummary]
     jobs: list[JobSpec] = field(default_factory=list)
 
@@ -178,9 +178,9 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
         If data, a method's folder or a results file cannot be used.
     """
     past = read_summaries(plan.files)
-    told = list(rerun_reasons(resolve_jobs(plan, runtime), past, plan))
+    reasons = list(rerun_reasons(resolve_jobs(plan, runtime), past, plan))
     by_name: dict[str, list[tuple[ResolvedJob, str]]] = defaultdict(list)
-    for one, why in told:
+    for one, why in reasons:
         by_name[one.job.results].append((one, why))
     rng = np.random.default_rng(0)
     costs: list[CostEstimate] = []
@@ -194,7 +194,7 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
         together.add(walls)
         longest = max([longest, *(each.wall_s.value for each in own)])
     counts: dict[str, int] = defaultdict(int)
-    for _, why in told:
+    for _, why in reasons:
         if why:
             counts[_CHANGED.sub("", why.partition(SINCE)[0])] += 1
     at_a_time = max(1, min(plan.n_jobs, len(due)))
@@ -227,20 +227,20 @@ def _cost(
     for one, why in ones:
         if not why:
             continue
-        told_by, where, like = known.like(one)
-        key = (told_by, where, one.job.timeout_s, one.job.threads, one.job.memory_mb)
-        group = groups.setdefault(key, _Group(told_by, like))
+        basis, where, like = known.like(one)
+        key = (basis, where, one.job.timeout_s, one.job.threads, one.job.memory_mb)
+        group = groups.setdefault(key, _Group(basis, like))
         group.jobs.append(one.job)
         if key not in single:
             single[key] = _single(_seconds(like, one.job), one.job.timeout_s)
-        due.append(PendingJob(one.job, why, told_by, len(like), single[key]))
-    told_by_counts: dict[str, int] = defaultdict(int)
+        due.append(PendingJob(one.job, why, basis, len(like), single[key]))
+    basis_counts: dict[str, int] = defaultdict(int)
     walls, cpus, has_cpu = _Total(), _Total(), True
     peaks: list[float] = []
     limits: list[float | None] = []
     for group in groups.values():
         first, number = group.jobs[0], len(group.jobs)
-        told_by_counts[group.told_by] += number
+        basis_counts[group.basis] += number
         seconds = _seconds(group.past, first)
         walls.draw(seconds, number, first.timeout_s, rng)
         cpu = np.array([each.cpu_s for each in group.past if each.cpu_s is not None])
@@ -266,7 +266,7 @@ def _cost(
         job.data_type,
         jobs,
         jobs - count,
-        dict(told_by_counts),
+        dict(basis_counts),
         one_job,
         walls.expected(),
         cpus.expected() if has_cpu else None,
@@ -329,7 +329,7 @@ _TAILS = ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
 
 
 class _Total:
-    """What many jobs take together: drawn where there are records, else at most the budget."""
+    """Cost of many jobs together: drawn where there are records, else at most the budget."""
 
     def __init__(self) -> None:
         self.drawn = np.zeros(DRAWS)
@@ -375,7 +375,7 @@ def expect(past: Mapping[str, Sequence[RecordSummary]]) -> Callable[[ResolvedJob
 
 
 class _Means:
-    """Of the records of a method on a data type, the mean time and the largest memory."""
+    """Mean time and largest memory of the records of a method on a data type."""
 
     def __init__(self, past: Sequence[RecordSummary]) -> None:
         known = _History(past)

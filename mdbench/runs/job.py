@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.errors import DataError, MethodError, UnavailableError
-from mdbench.language_models.budget import PROMPTS
+from mdbench.language_models import PROMPTS
 from mdbench.language_models.views import prompt_view
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.catalog import Catalog, DatasetInfo
@@ -19,7 +19,7 @@ from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
 from mdbench.runs.scoring import JobResult, score_result
 from mdbench.runs.session import JobSession, LlmContext
 from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
-from mdbench.runtimes.logs import PathRedactor
+from mdbench.runtimes.job_folder import PathRedactor
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.spec import JobSpec
-    from mdbench.runtimes.base import Prepared, Runtime, Worker
+    from mdbench.runtimes.base import Prepared, Runtime
+    from mdbench.runtimes.worker import Worker
 
 
 def run_job(
@@ -41,7 +42,7 @@ def run_job(
     result_dir: Path = Path("results"),
     model: LlmConnection | None = None,
 ) -> Record:
-    """Run one job by itself: what comes of it follows from its specification alone.
+    """Run one job by itself: its result follows from its specification alone.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     """Do a job in a slot, and return what makes its record; whatever the method does, there is one.
 
     The record is made by a function, which may be called from another thread while the slot
-    does its next job: what it takes to judge an answer is no time of the method's.
+    does its next job: scoring an answer takes no time of the method's.
 
     Raises
     ------
@@ -90,19 +91,19 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     folder = slot.result_dir / "logs" / job.results
     log = folder / f"{job.file_name}_{one.key[:8]}.log"
     try:
-        outcome = _refused(one, task)
+        outcome = _unsupported(one, task)
         if outcome is None:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = slot.environments.get(method)
                 one.data_type.preload()
-            outcome = _tried(one, task, slot, prepared, watch=watch, log=log)
+            outcome = _run_with_retries(one, task, slot, prepared, watch=watch, log=log)
             slot.environments.record_unavailable(method, outcome)
             if slot.fresh_rooms:
-                outcome.isolation = {**outcome.isolation, "process": "a new room for each job"}
+                outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}
     except OSError as error:
         raise DataError(
             f"The files of a job cannot be written: {error}.",
-            f"Make room in {tempfile.gettempdir()} (or set TMPDIR) and in "
+            f"Free some space in {tempfile.gettempdir()} (or set TMPDIR) and in "
             f"{slot.result_dir}, and give the same command again.",
         ) from error
     except UnavailableError as error:
@@ -161,7 +162,7 @@ def _relative(file: Path, folder: Path) -> str | None:
     return str(file.relative_to(folder)) if file.exists() else None
 
 
-def _refused(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
+def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
     spec = one.method.spec
     for limit in spec.limits:
         if limit.covers(one.job.data_type, one.job.dataset, task.dataset.dim):
@@ -190,7 +191,7 @@ def _not_finite(task: Task[Any]) -> str | None:
     return None
 
 
-def _tried(
+def _run_with_retries(
     one: ResolvedJob,
     task: Task[Any],
     slot: WorkerSlot,
@@ -207,7 +208,7 @@ def _tried(
         try:
             with watch.stopped():
                 worker = slot.worker(one, prepared)
-            outcome = _attempt(one, task, slot, worker, log)
+            outcome = _run_session(one, task, slot, worker, log)
             _check_llm_use(outcome)
         except UnavailableError as error:
             if not error.passing:
@@ -221,7 +222,7 @@ def _tried(
     return outcome
 
 
-def _attempt(
+def _run_session(
     one: ResolvedJob, task: Task[Any], slot: WorkerSlot, worker: Worker, log: Path
 ) -> JobResult:
     folder = worker.make_folder()
@@ -253,5 +254,5 @@ def _check_llm_use(outcome: JobResult) -> None:
         return
     if asked.missed:
         outcome.fail(Status.FAILED, asked.missed)
-    elif asked.trouble:  # whatever it says: nobody has answered it anything
+    elif asked.trouble:  # whatever it states: nobody has answered it
         outcome.fail(Status.UNAVAILABLE, asked.trouble)

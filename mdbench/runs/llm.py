@@ -1,4 +1,4 @@
-"""How jobs and probes reach a language model: an endpoint, or logs of an earlier run."""
+"""The language model of jobs and probes: an endpoint, or logs of an earlier run."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mdbench import __version__
-from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import NO_OPTIONS
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UnavailableError, UsageError
-from mdbench.language_models.contamination import Probes, Subject, closest, probe
+from mdbench.language_models.contamination import ProbeReport, ProbeTarget, closest, probe
 from mdbench.language_models.conversation import Conversation, RefusedError
 from mdbench.language_models.endpoint import PAUSES, Endpoint, LiveResponder
-from mdbench.language_models.exchanges import SUFFIX, ExchangeLog, ExchangeReplay
+from mdbench.language_models.exchanges import SUFFIX, ExchangeLog, ExchangeReplay, read_key
 from mdbench.language_models.proxy import Proxy
-from mdbench.language_models.secrets import read_key
-from mdbench.protocols import Protocol
 from mdbench.runs.plan import select_names
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType, Source
-    from mdbench.language_models.budget import LlmSettings
-    from mdbench.language_models.contamination import Probed
+    from mdbench.language_models.contamination import ProbeResult
     from mdbench.language_models.conversation import Responder
+    from mdbench.language_models.exchanges import LlmSettings
     from mdbench.runs.catalog import Catalog
     from mdbench.runs.spec import JobSpec
     from mdbench.runs.study import LlmEndpointOptions, ProbeOptions
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LlmConnection:
-    """How a run reaches a language model.
+    """The connection of a run with a language model.
 
     Attributes
     ----------
@@ -104,7 +103,7 @@ class LlmConnection:
         """
         talk = job.talk
         if talk is None:
-            raise UsageError("No language model was named.", "Say which: --llm-model NAME")
+            raise UsageError("No language model was named.", "Name it: --llm-model NAME")
         responder = self._responder(job, self.exchange_log(log))
         conversation = Conversation(responder, talk, ExchangeLog(self.exchange_log(log)))
         with closing(conversation):
@@ -151,15 +150,15 @@ _TABLE = "table"
 def run_probes(
     options: ProbeOptions,
     catalog: Catalog,
-    say: Callable[[Probed], None],
+    report: Callable[[ProbeResult], None],
     *,
     pauses: tuple[float, ...] = PAUSES,
-) -> tuple[Probes, Path]:
+) -> tuple[ProbeReport, Path]:
     """Ask about all problems that are named, and write the results into files.
 
     Parameters
     ----------
-    say
+    report
         Called with the result of each problem, as soon as it is known.
     pauses
         Seconds before each further attempt at a request, at least.
@@ -171,13 +170,13 @@ def run_probes(
     """
     talk, seed = options.talk, options.seed[0]
     if talk is None:
-        raise UsageError("--llm-model is missing.", "Say which model is asked: --llm-model NAME")
+        raise UsageError("--llm-model is missing.", "Name the model: --llm-model NAME")
     if options.prompt is not None:
         raise UsageError("--prompt is of runs: probes ask in all views.", "Leave it out.")
     access = LlmConnection.from_options(options)
     if access is None:
         raise UsageError(
-            f"Nobody says where {talk.model} is.",
+            f"No endpoint of {talk.model} was named.",
             "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay FILE.",
         )
     data_type = catalog.data_type(options.data_type)
@@ -193,7 +192,7 @@ def run_probes(
         else ExchangeReplay(_recording(access.replay, stem))
     )
     log = ExchangeLog(options.result_dir / FOLDER / f"{stem}{SUFFIX}")
-    found: list[Probed] = []
+    found: list[ProbeResult] = []
     with closing(access), closing(Conversation(responder, talk, log)) as conversation:
         subjects = [_subject(data_type, source, name, seed) for name in chosen]
         for subject in subjects:
@@ -209,9 +208,9 @@ def run_probes(
             if trouble := (conversation.asked().trouble or conversation.asked().missed):
                 raise UsageError(f"{subject.name}: {trouble}.", "See docs/language-models.md.")
             found.append(one)
-            say(one)
+            report(one)
         asked = conversation.asked()
-    probes = Probes(
+    probes = ProbeReport(
         mdbench=__version__,
         model=talk.model,
         answered_by=asked.models,
@@ -231,9 +230,11 @@ def run_probes(
     return probes, file
 
 
-def _subject(data_type: DataType, source: Source, name: str, seed: int) -> Subject:  # type: ignore[type-arg]
+def _subject(data_type: DataType, source: Source, name: str, seed: int) -> ProbeTarget:  # type: ignore[type-arg]
     loaded = source.load(name, snr_db=None, seed=seed, protocol=Protocol.STRICT, options=NO_OPTIONS)
-    return Subject(name, data_type.task(loaded, _TABLE, Protocol.STRICT), source.background(name))
+    return ProbeTarget(
+        name, data_type.task(loaded, _TABLE, Protocol.STRICT), source.background(name)
+    )
 
 
 def _stem(options: ProbeOptions, talk: LlmSettings, chosen: list[str]) -> str:

@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ def short(value: float) -> str:
 
 
 def portable(path: str | Path) -> Path:
-    """Return a relative path, so that a record says nothing of the folders above."""
+    """Return a relative path, so that a record has nothing of the folders above."""
     return Path(os.path.relpath(path) if Path(path).is_absolute() else path)
 
 
@@ -54,16 +54,16 @@ T = TypeVar("T")
 SMALLEST_MEMORY_MB = 64
 """A worker that has imported NumPy takes half of that."""
 _SHELL = set("();<>|&")
-"""What only a shell understands."""
+"""Characters that only a shell understands."""
 _MAX_SEEDS = 10_000
 _NEAR = 0.75
-"""How alike a name and an option are, of 1, for the one to be the other mistyped."""
+"""Least similarity, of 1, of a name and an option for the one to be the other mistyped."""
 _MAX_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
 class FieldOption:
-    """What is declared of a field of a specification, once: it is the field's metadata.
+    """The declaration of a field of a specification: it is the field's metadata.
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ class FieldOption:
     envvar
         The environment variable that gives it where nobody types it.
     of_run
-        Whether it says where and how a whole command is run, and nothing of its jobs: a study
-        says it once, and it may be typed with one.
+        Whether it sets where and how a whole command is run, and nothing of its jobs: a study
+        has it once, and it may be typed with one.
     key
         The name of its part of the job's key; None where it cannot change the result.
     to_key
@@ -88,7 +88,7 @@ class FieldOption:
     omitted
         A value that is not written in the key: what nobody asks for changes no key.
     record
-        Where its value stands in a record, with points between names; empty: in ``options``,
+        Place of its value in a record, with points between names; empty: in ``options``,
         under the field's own name.
     stored
         Whether it is written there; else it follows from another part of the record.
@@ -127,7 +127,7 @@ class FieldOption:
 
     @cached_property
     def metavar(self) -> str:
-        """What is shown for its value."""
+        """Text that is shown for its value."""
         return self.typed.partition(" ")[2].removesuffix("...")
 
     @cached_property
@@ -186,7 +186,7 @@ def read(kind: type[T], given: Mapping[str, Any], **more: Any) -> T:
         if value is not None and value is not False and value not in ([], ()):
             found[name] = option.value(value)
         elif needed:
-            raise UsageError(f"{option.name} is missing.", f"It says: {option.help}")
+            raise UsageError(f"{option.name} is missing.", f"It is: {option.help}")
     return kind(**found, **more)
 
 
@@ -429,7 +429,7 @@ def read_rerun(option: str, text: str) -> tuple[Status, ...]:
 
 def read_require(_: str, text: str) -> tuple[tuple[str, Level], ...]:
     """Read what a runtime has to keep a method from, and how hard."""
-    from mdbench.runtimes.select import parse_requirements  # noqa: PLC0415 - brings the runtimes
+    from mdbench.runtimes.base import parse_requirements  # noqa: PLC0415 - brings the runtimes
 
     return tuple(parse_requirements([text]).items())
 

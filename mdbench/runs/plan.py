@@ -12,7 +12,6 @@ import numpy as np
 
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.datatypes.base import Answer
-from mdbench.datatypes.equations.data_checks import Advising
 from mdbench.errors import MOST_SHOWN, AnswerError, DataError, MethodError, UsageError, did_you_mean
 from mdbench.language_models.views import described
 from mdbench.records import key_of
@@ -20,15 +19,15 @@ from mdbench.runs.catalog import Catalog
 from mdbench.runs.options import parse_words, portable, typed_fields
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import RETRIES, RunOptions, Study
-from mdbench.settings import fingerprint
+from mdbench.workspace import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.datatypes.base import Dataset, DataType, Source
+    from mdbench.datatypes.facts import Protocol
     from mdbench.methods import Method
-    from mdbench.protocols import Protocol
     from mdbench.records import Status
     from mdbench.runs.catalog import DatasetInfo
     from mdbench.runs.llm import LlmConnection
@@ -123,7 +122,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
         options = replace(options, dataset_path=portable(options.dataset_path))
     data_type = catalog.data_type(options.data_type)
     if not options.algorithms:
-        raise UsageError("No method was given.", "Say which: --algorithm operon")
+        raise UsageError("No method was given.", "Name one, e.g. --algorithm operon")
     chosen = [catalog.method(name) for name in dict.fromkeys(options.algorithms)]
     given = {
         **options.options,
@@ -139,7 +138,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     if options.llm_money is not None and options.llm_price is None:
         raise UsageError(
             "--llm-money was given without --llm-price.",
-            "Say what tokens cost, e.g. --llm-price 0.15/0.60.",
+            "Give the price of tokens, e.g. --llm-price 0.15/0.60.",
         )
     source = catalog.source(data_type.name, options.dataset_path)
     names = select_names(source.names(), options.datasets, source.groups())
@@ -210,7 +209,7 @@ def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[
     view = method.spec.view
     if data_type.name not in method.spec.data_types:
         raise UsageError(
-            f"{method.name} does not do {data_type.name}; its method.toml says "
+            f"{method.name} does not do {data_type.name}; its method.toml has "
             f"data_types = {list(method.spec.data_types)}.",
             "To see which method does what: mdbench list",
         )
@@ -272,7 +271,7 @@ def describe_own_data(plan: Plan) -> Iterator[str]:
     jobs = list(reversed(first.values()))
     for job in jobs[:MOST_DESCRIBED]:
         kind = plan.catalog.data_type(job.data_type)
-        if not isinstance(kind, Advising):
+        if not hasattr(kind, "advice"):
             continue
         dataset = plan.catalog.load(job)
         view = plan.catalog.method(job.algorithm).spec.view
@@ -285,14 +284,15 @@ def describe_dataset(
     kind: DataType[Any, Any], dataset: Dataset, view: str, protocol: Protocol
 ) -> Iterator[str]:
     """Describe one dataset in lines; none where its data type has no checks."""
-    if not isinstance(kind, Advising):
+    advice: Callable[[Dataset], Sequence[str]] | None = getattr(kind, "advice", None)
+    if advice is None:
         return
     try:
         with np.errstate(all="ignore"):  # of values too large to be squared
-            first, *lines = kind.advice(dataset)
+            first, *lines = advice(dataset)
     except (ArithmeticError, ValueError, MemoryError, np.linalg.LinAlgError) as error:
         # A description that fails is no reason not to run.
-        first, lines = f"nothing can be said of it beforehand: {error}", []
+        first, lines = f"nothing is known of it beforehand: {error}", []
     yield f"{dataset.name}: {first}"
     score = constant_score(kind, dataset, view, protocol)
     if score is not None:
@@ -321,12 +321,12 @@ def constant_score(
 
 @dataclass(frozen=True, eq=False)
 class ResolvedJob:
-    """A job with all that its names stand for; made once, and passed on.
+    """A job with all that its names refer to; made once, and passed on.
 
     Attributes
     ----------
     parts
-        The parts of the job's key, by name: what differs says why it is run again.
+        The parts of the job's key, by name: what differs is why it is run again.
     dim
         The number of equations.
     """
@@ -344,7 +344,7 @@ class ResolvedJob:
         return key_of(self.parts)
 
     def with_dataset(self, dataset: DatasetInfo) -> ResolvedJob:
-        """Return the job with the parts of its key that say what it is given and scored on."""
+        """Return the job with the parts of its key on what it is given and scored on."""
         spec = self.method.spec
         parts = {**self.parts, **scorer_key(self.data_type, dataset)}
         if spec.asks_for_units and dataset.units:
@@ -390,7 +390,7 @@ def environment_key(method: Method, runtime: Runtime) -> dict[str, str]:
 
 
 def scorer_key(data_type: DataType[Any, Any], dataset: Dataset | DatasetInfo) -> dict[str, str]:
-    """Return the parts of a key that say on what an answer is scored, and by what."""
+    """Return the parts of a key on the data and the scorer of an answer."""
     return {
         "dataset": dataset.fingerprint,
         "target_source": dataset.target_source,
@@ -422,7 +422,7 @@ def resolve_jobs(plan: Plan, runtime: Runtime) -> list[ResolvedJob]:
 
 
 def _all_of(errors: list[DataError]) -> DataError:
-    """Return one error with the messages of all, so that they can be mended in one go."""
+    """Return one error with the messages of all, so that they can be corrected at once."""
     if len(errors) == 1:
         return errors[0]
     lines = "".join(f"\n  {error.message}" for error in errors[:MOST_SHOWN])

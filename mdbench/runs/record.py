@@ -17,7 +17,7 @@ import numpy as np
 from mdbench import __version__
 from mdbench.data.columns import OwnNames
 from mdbench.errors import UnavailableError
-from mdbench.metrics.selection import best_by_complexity
+from mdbench.metrics.spec import best_by_complexity
 from mdbench.records import (
     ANSWERED,
     FrontEntry,
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Prepared, Runtime
 
 CALIBRATION_SECONDS: Final = 0.5
-"""How long it is done."""
+"""Seconds of the calibration job."""
 _CALIBRATION_SIZE: Final = 20_000
 
 
 def calibrate(seconds: float | None = None) -> float:
-    """Do the work for some time, by default `SECONDS`; give how often it was done a second."""
+    """Do the work for some time, by default `CALIBRATION_SECONDS`; return how often a second."""
     values = np.linspace(0.0, 1.0, _CALIBRATION_SIZE)
     begin = time.perf_counter()
     end = begin + (CALIBRATION_SECONDS if seconds is None else seconds)
@@ -71,7 +71,7 @@ def load_average() -> float | None:
 
 
 class Energy:
-    """What the processor's packages use from now on, by their own counters (RAPL).
+    """Energy that the processor's packages use from now on, by their own counters (RAPL).
 
     The counters are the whole machine's, count in steps of microjoules and start again at a range
     that they name.  Of most machines only root may read them, and of virtual ones nobody.
@@ -150,7 +150,7 @@ class Stopwatch:
 def make_record(
     one: ResolvedJob,
     task: Task[Any],
-    judged: ScoredResult,
+    scored: ScoredResult,
     *,
     runtime: Runtime,
     prepared: Prepared | None,
@@ -161,7 +161,7 @@ def make_record(
     conditions: Mapping[str, Any] | None = None,
 ) -> Record:
     """Put together the one line that a job leaves."""
-    dataset, outcome, choice = task.dataset, judged.outcome, judged.outcome.selection
+    dataset, outcome, choice = task.dataset, scored.outcome, scored.outcome.selection
     names = OwnNames(dataset.names)
     recorded = one.job.recorded()
     asked = recorded.pop("llm", None)
@@ -181,7 +181,7 @@ def make_record(
         measured_in=dict(dataset.measured_in),
         log=log,
         exchanges=exchanges,
-        **score_fields(one.data_type, task, judged),
+        **score_fields(one.data_type, task, scored),
         selection=None
         if choice is None
         else Selection(
@@ -214,27 +214,27 @@ def make_record(
             blas_threads=outcome.blas_threads,
             llm_s=None if outcome.llm_use is None else outcome.llm_use.seconds,
             retries=outcome.retries,
-            anytime=judged.anytime,
+            anytime=scored.anytime,
             **(conditions or {}),
         ),
     )
 
 
 def score_fields(
-    data_type: DataType[Any, Any], task: Task[Any], judged: ScoredResult
+    data_type: DataType[Any, Any], task: Task[Any], scored: ScoredResult
 ) -> dict[str, Any]:
     """Return the keys of a record that hold the answer and its scores."""
-    outcome, names = judged.outcome, OwnNames(task.dataset.names)
-    notes = {"data": task.remarks, **judged.scores.notes}
+    outcome, names = scored.outcome, OwnNames(task.dataset.names)
+    notes = {"data": task.remarks, **scored.scores.notes}
     return {
         "status": outcome.status,
         "reason": names.own(outcome.reason),
-        "equations": None if judged.equations is None else names.all_own(judged.equations),
+        "equations": None if scored.equations is None else names.all_own(scored.equations),
         "hyperparameters": outcome.hyperparameters if outcome.status in ANSWERED else None,
         "judged_by": data_type.metric_names(task),
-        "metrics": dict(judged.scores.metrics),
+        "metrics": dict(scored.scores.metrics),
         "floor": task.dataset.floor,
-        "notes": {n: names.all_own(told) for n, told in notes.items() if told},
+        "notes": {n: names.all_own(texts) for n, texts in notes.items() if texts},
     }
 
 
@@ -271,23 +271,23 @@ def _details(runtime: Runtime, prepared: Prepared | None, outcome: JobResult) ->
     return enforced | jobs | ({} if prepared is None else dict(prepared.details))
 
 
-def _front(offers: list[ScoredCandidate], names: OwnNames) -> Iterable[FrontEntry]:
-    """Keep the best at each complexity that no simpler one beats, target by target."""
-    for target in dict.fromkeys(offer.candidate.target for offer in offers):
-        group = [offer for offer in offers if offer.candidate.target == target]
+def _front(scored: list[ScoredCandidate], names: OwnNames) -> Iterable[FrontEntry]:
+    """Yield the best at each complexity that no simpler one beats, target by target."""
+    for target in dict.fromkeys(one.candidate.target for one in scored):
+        group = [one for one in scored if one.candidate.target == target]
         lowest = float("inf")
         for index in best_by_complexity([o.loss for o in group], [o.complexity for o in group]):
-            offer = group[index]
-            if offer.loss >= lowest:
+            one = group[index]
+            if one.loss >= lowest:
                 continue
-            lowest = offer.loss
+            lowest = one.loss
             yield FrontEntry(
-                equations=names.all_own(offer.candidate.equations),
+                equations=names.all_own(one.candidate.equations),
                 target=target,
-                hyperparameters=dict(offer.candidate.hyperparameters),
-                loss=offer.loss,
-                complexity=offer.complexity,
-                fitness=offer.fitness,
+                hyperparameters=dict(one.candidate.hyperparameters),
+                loss=one.loss,
+                complexity=one.complexity,
+                fitness=one.fitness,
             )
 
 
@@ -301,19 +301,14 @@ def core_versions() -> dict[str, str]:
 
 @cache
 def _machine() -> Machine:
+    cpu = ""
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        cpu = next((x.partition(":")[2].strip() for x in lines if "model name" in x), cpu)
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return Machine(
-        cpu=_cpu_name(),
+        cpu=cpu or platform.processor(),
         cores=len(os.sched_getaffinity(os.getpid())),
         memory_mb=pages // 2**20,
         os=f"{platform.system()} {platform.machine()}",
     )
-
-
-def _cpu_name() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in text.splitlines() if "model name" in line]
-    return names[0] if names else platform.processor()

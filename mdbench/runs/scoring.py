@@ -29,7 +29,7 @@ class JobResult:
 
     Attributes
     ----------
-    by_the_method
+    from_method
         Whether it was the method that reported `unavailable`.
     lost
         Whether what ran the job was lost, by no fault of the method.
@@ -37,24 +37,24 @@ class JobResult:
         Whether it was ended by a signal that anybody may have sent.
     retries
         How often it was tried again for that.
-    raw
-        What the method answered; None where it did not.
-    late
+    answer
+        The method's answer; None where it did not.
+    timeout_reason
         How the job ran out of time, where the answer is its best candidate, which the method
         could not be asked about.
-    choice, front
-        The candidate that was chosen, and all that might have been where the front is kept.
-    offers
-        All candidates that might have been chosen.
+    selection, front
+        The candidate that was selected, and all that might have been where the front is kept.
+    candidates
+        All candidates that might have been selected.
     answered_s
-        Seconds of the job's time up to its answer; None where the bench chose one for it.
-    came, invalid
-        How many candidates came, and how many of them could not win.
-    asked
-        What was asked of a language model; None where nothing could be.
-    curve
-        Where candidates say after how many calls they were found: each number of calls after which
-        the best loss was better than before, and that loss.
+        Seconds of the job's time up to its answer; None where the bench selected one for it.
+    n_candidates, n_invalid
+        How many candidates arrived, and how many of them could not win.
+    llm_use
+        The use of a language model; None where there could be none.
+    llm_curve
+        Where candidates have the number of calls after which they were found: each number of calls
+        after which the best loss was better than before, and that loss.
     """
 
     status: Status
@@ -96,8 +96,8 @@ SCORER_ERRORS = (
     TypeError,
     ValueError,
 )
-"""What a mistake in a scorer may raise on an answer that nobody thought of: one record then lacks
-its scores, and no other job is touched."""
+"""Errors that a mistake in a scorer may raise on an unforeseen answer: one record then lacks its
+scores, and no other job is touched."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def score_result(
 
     An answer that the data type refuses is `Status.INVALID_OUTPUT`; where the job had run out of
     time, and the answer was the bench's best guess at one, it is `Status.TIMEOUT`.  Where the
-    scorer itself fails, which is no doing of the method's, all is undecided, and a note says why.
+    scorer itself fails, by no fault of the method, all is undecided, and a note has the reason.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def _read_answer(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) ->
     try:
         return data_type.read_answer(task, raw)
     except SCORER_ERRORS as error:
-        told = f"the answer cannot be used: {type(error).__name__}: {error}"
-        raise AnswerError(told) from error
+        reason = f"the answer cannot be used: {type(error).__name__}: {error}"
+        raise AnswerError(reason) from error
 
 
 def _score(data_type: DataType[Any, Any], task: Task[Any], answer: Answer) -> Scores:
@@ -162,8 +162,8 @@ def _score(data_type: DataType[Any, Any], task: Task[Any], answer: Answer) -> Sc
         return data_type.score(task, answer)
     except SCORER_ERRORS as error:
         undecided = dict.fromkeys(data_type.metric_names(task))
-        told = f"could not judge it: {type(error).__name__}: {error}"
-        return Scores(undecided, {"scorer": [told]})
+        reason = f"could not score it: {type(error).__name__}: {error}"
+        return Scores(undecided, {"scorer": [reason]})
 
 
 @dataclass
@@ -243,14 +243,14 @@ class CandidatePool:
             if time.monotonic() > end or stopped():
                 self._reject(len(waiting) - number, f"not read within {seconds:g} s")
                 return
-            offer = self._evaluate(candidate)
-            if isinstance(offer, str):
-                self._reject(1, offer)
+            scored = self._evaluate(candidate)
+            if isinstance(scored, str):
+                self._reject(1, scored)
             else:
-                self.scored.append(offer)
+                self.scored.append(scored)
 
     def select(self) -> Selection | None:
-        """Let the data type select among all that may win."""
+        """Return the data type's selection among all that may win."""
         return self.data_type.select(self.task, self.scored)
 
     def _evaluate(self, candidate: Candidate) -> ScoredCandidate | str:
@@ -263,7 +263,7 @@ class CandidatePool:
             except AnswerError as error:
                 known = error.message
             except SCORER_ERRORS as error:
-                known = f"could not weigh it: {type(error).__name__}: {error}"
+                known = f"could not evaluate it: {type(error).__name__}: {error}"
             self._evaluated[same] = known
         return known if isinstance(known, str) else replace(known, candidate=candidate)
 
@@ -273,21 +273,21 @@ class CandidatePool:
 
 
 _CALLS = "calls"
-"""The hyperparameter by which a candidate says after how many calls it was found."""
+"""The hyperparameter in which a candidate has the number of calls after which it was found."""
 
 
-def llm_curve(offers: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ...] | None:
+def llm_curve(scored: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ...] | None:
     """Return after how many calls of a language model the best loss was better than before.
 
-    None where no candidate says after how many it was found.
+    None where no candidate has that number.
     """
-    said = []
-    for offer in offers:
-        calls = offer.candidate.hyperparameters.get(_CALLS)
-        if isinstance(calls, int) and calls >= 0 and offer.candidate.target is None:
-            said.append((calls, offer.loss))
+    known = []
+    for one in scored:
+        calls = one.candidate.hyperparameters.get(_CALLS)
+        if isinstance(calls, int) and calls >= 0 and one.candidate.target is None:
+            known.append((calls, one.loss))
     found: list[tuple[int, float]] = []
-    for calls, loss in sorted(said):
+    for calls, loss in sorted(known):
         if not found or loss < found[-1][1]:
             if found and found[-1][0] == calls:
                 found.pop()
@@ -323,7 +323,7 @@ def anytime_curve(
         return ()
     final = scores.metrics.get(data_type.metrics[0].name)
     answered = timeout_s if outcome.answered_s is None else outcome.answered_s
-    offers = sorted(outcome.candidates, key=lambda offer: offer.candidate.arrived_s)
+    scored = sorted(outcome.candidates, key=lambda one: one.candidate.arrived_s)
     found = []
     last, known = 0, False
     score: Value = None
@@ -332,20 +332,20 @@ def anytime_curve(
         if answered <= limit or share == SHARES[-1]:
             found.append(ScoreSoFar(share=share, score=final))
             continue
-        there = sum(offer.candidate.arrived_s <= limit for offer in offers)
+        there = sum(one.candidate.arrived_s <= limit for one in scored)
         if there > last:
             last = there
-            known, score = _best(data_type, task, offers[:there])
+            known, score = _best(data_type, task, scored[:there])
         if known:
             found.append(ScoreSoFar(share=share, score=score))
     return tuple(found)
 
 
 def _best(
-    data_type: DataType[Any, Any], task: Task[Any], offers: Sequence[ScoredCandidate]
+    data_type: DataType[Any, Any], task: Task[Any], scored: Sequence[ScoredCandidate]
 ) -> tuple[bool, Value]:
     """Return whether a candidate can be scored, and the score of the one selected."""
-    choice = data_type.select(task, sorted(offers, key=lambda offer: offer.candidate.index))
+    choice = data_type.select(task, sorted(scored, key=lambda one: one.candidate.index))
     if choice is None or not task.has_equations:
         return False, None
     try:

@@ -1,7 +1,7 @@
 """One job, one specification: a field is declared once, and all else follows from it.
 
 What a field is on the command line and in the help, in a job's key, in its record and in what
-``mdbench why`` says is taken from its declaration.  A new option of all data types is a field of
+``mdbench why`` shows is taken from its declaration.  A new option of all data types is a field of
 `CommonOptions`; one of a single data type is an `Option` of it, and no field at all.
 """
 
@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.language_models.budget import PROMPTS, LlmLimits, LlmSettings
-from mdbench.protocols import Protocol
+from mdbench.language_models import PROMPTS
 from mdbench.runs.options import (
     NOTHING,
     SMALLEST_MEMORY_MB,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mdbench.datatypes.facts import Option
+    from mdbench.language_models.exchanges import LlmSettings
     from mdbench.records import Record
 
 USUAL_CALLS: Final = 1000
@@ -100,14 +101,12 @@ def _read_settings(option: str, text: str) -> str | None:
         )
     if pinned := [name for name in _PINNED if name in found]:
         raise UsageError(
-            f"{option} says {pinned[0]!r}.", f"These are the bench's: {', '.join(_PINNED)}."
+            f"{option} has {pinned[0]!r}.", f"These are the bench's: {', '.join(_PINNED)}."
         )
     for name in _TOKENS:
         value = found.get(name)
         if value is not None and (type(value) is not int or value < 1):
-            raise UsageError(
-                f"{option} says {name} = {value!r}.", "It is a whole number from 1 on."
-            )
+            raise UsageError(f"{option} has {name} = {value!r}.", "It is a whole number from 1 on.")
     return json.dumps(found, sort_keys=True) if found else None
 
 
@@ -127,7 +126,7 @@ def _limit(name: str, typed: str, help_: str, read: Callable[[str, str], Any], *
 
 @dataclass(frozen=True, kw_only=True)
 class LlmOptions:
-    """What a job is given and may use of a language model; all None for a method without.
+    """Options of language models: settings and limits; all None for a method without one.
 
     Attributes
     ----------
@@ -156,7 +155,7 @@ class LlmOptions:
     )
     prompt: str | None = option(
         "--prompt NAME",
-        f"What a prompt may tell: {', '.join(PROMPTS)}.  Default: {PROMPTS[0]}.",
+        f"What a prompt may show: {', '.join(PROMPTS)}.  Default: {PROMPTS[0]}.",
         _read_prompt,
         key="prompt",
         omitted=None,
@@ -208,9 +207,14 @@ class LlmOptions:
 
     @property
     def talk(self) -> LlmSettings | None:
-        """What is the same for all questions of a job; None where no model is named."""
+        """The settings for all questions of a job; None where no model is named."""
         if self.llm_model is None:
             return None
+        from mdbench.language_models.exchanges import (  # noqa: PLC0415 - few jobs ask
+            LlmLimits,
+            LlmSettings,
+        )
+
         allowance = LlmLimits(
             self.llm_calls,
             self.llm_prompt_tokens,
@@ -225,7 +229,7 @@ class LlmOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CommonOptions(LlmOptions):
-    """What a job and a command that asks for many have in common.
+    """Options that a job and a command that asks for many have in common.
 
     Attributes
     ----------
@@ -329,7 +333,7 @@ class JobSpec(CommonOptions):
 
     @property
     def limits(self) -> Limits:
-        """What the job may use besides time."""
+        """The job's limits besides time."""
         return Limits(self.threads, self.memory_mb, self.processes, self.output_mb)
 
     @property
@@ -358,7 +362,7 @@ class JobSpec(CommonOptions):
 
     @property
     def question(self) -> tuple[Any, ...]:
-        """What is asked, whoever answers it and within whatever limits; options aside."""
+        """The question of a job, without method, limits and options."""
         return tuple(getattr(self, name) for name, each in _declared(type(self)) if each.question)
 
     @classmethod
@@ -368,7 +372,7 @@ class JobSpec(CommonOptions):
         Raises
         ------
         KeyError, ValueError
-            If the record does not say it.
+            If the record does not have it.
         """
         found = []
         for name, each in _declared(cls):
@@ -410,7 +414,7 @@ class JobSpec(CommonOptions):
         return parts
 
     def recorded(self) -> dict[str, Any]:
-        """Return what its record says of it: JSON values in nested objects."""
+        """Return its part of the record: JSON values in nested objects."""
         found: dict[str, Any] = {"options": dict(self.options)}
         for name, each in _declared(type(self)):
             *path, last = (each.record or f"options.{name}").split(".")
@@ -431,7 +435,7 @@ class JobSpec(CommonOptions):
         Raises
         ------
         UsageError
-            If the record does not say all that it takes to run the job.
+            If the record does not have all that it takes to run the job.
         """
         options = dict(record.options)
         found: dict[str, Any] = {}
@@ -445,7 +449,7 @@ class JobSpec(CommonOptions):
 
 
 def _at(record: Mapping[str, Any] | Record, place: str) -> Any:
-    """Return what stands somewhere in a record; None where an object on the way is null."""
+    """Return a value in a record; None where an object on the way is null."""
     value: Any = record
     for part in place.split("."):
         if value is not None:

@@ -1,7 +1,7 @@
 """Study files: all that is asked for, in one file that a paper can print.
 
-A study says in TOML what would be typed, each option under its name without hyphens in front and
-with underscores.  What stands above the first ``[[grid]]`` is of all grids; each grid is a command
+A study has in TOML what would be typed, each option under its name without hyphens in front and
+with underscores.  What is above the first ``[[grid]]`` applies to all grids; each grid is a command
 line by itself, and without one there is one.
 """
 
@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from mdbench.data.cache import write_whole
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import (
     SMALLEST_MEMORY_MB,
@@ -41,6 +40,7 @@ from mdbench.runs.options import (
     typed_fields,
 )
 from mdbench.runs.spec import CommonOptions, LlmOptions
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LlmEndpointOptions:
-    """How a run reaches the language model: nothing of it is in a key or a record."""
+    """Options of the endpoint of a language model: nothing of them is in a key or a record."""
 
     llm_url: str | None = option(
         "--llm-url URL",
@@ -80,7 +80,7 @@ RETRIES: Final = 2
 
 @dataclass(frozen=True)
 class RunOptions(CommonOptions, LlmEndpointOptions):
-    """What ``mdbench run`` was asked for, one attribute an option."""
+    """Options of ``mdbench run``, one attribute each."""
 
     algorithms: tuple[str, ...] = field(
         metadata=metadata("--algorithm NAME...", "Method; several allowed.", names)
@@ -152,7 +152,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
     )
     fresh_rooms: bool = option(
         "--fresh-rooms",
-        "A new room, container or process for every job.",
+        "A new sandbox, container or process for every job.",
         default=False,
         of_run=True,
     )
@@ -216,7 +216,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeOptions(LlmOptions, LlmEndpointOptions):
-    """What ``mdbench llm-probe`` was asked for, one attribute an option."""
+    """Options of ``mdbench llm-probe``, one attribute each."""
 
     data_type: str = field(metadata=metadata("--data-type NAME", "Kind of problem, e.g. srsd."))
     datasets: tuple[str, ...] = option(
@@ -240,16 +240,16 @@ class ProbeOptions(LlmOptions, LlmEndpointOptions):
 
 
 STUDY = FieldOption("--study FILE", "A file with all options; see docs/studies.md.")
-"""How a study is asked for."""
+"""The option that names a study file."""
 FORMAT: Final = 1
-"""The number of the format; a study says it as ``schema``."""
+"""The number of the format; in a study it is ``schema``."""
 LARGEST: Final = 2**20
 """Bytes of a study file."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """What one command asks for: one grid of jobs, or several.
+    """The jobs that one command asks for: one grid, or several.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ class Study:
         ----------
         overrides
             What was typed with it, as `RunOptions.of` takes it: only options of the whole run,
-            which count more than what the file says.
+            which count more than the file's.
 
         Raises
         ------
@@ -330,8 +330,8 @@ def _refuse_job_options(overrides: Mapping[str, Any], path: Path) -> None:
     names = [f"--{key.replace('_', '-')}" for key in overrides]
     if others := [name for name in names if name not in allowed]:
         raise UsageError(
-            f"{others[0]} was given beside --study: what the jobs are is said by {path} alone.",
-            f"Change the file, or leave it out.  Beside a study go: {', '.join(allowed)}.",
+            f"{others[0]} was given with --study: {path} alone sets what the jobs are.",
+            f"Change the file, or leave it out.  With a study go: {', '.join(allowed)}.",
         )
 
 
@@ -374,7 +374,7 @@ def _tables(content: bytes) -> list[dict[str, Any]]:
         values = _grid_values(grid)
         if wrong := sorted(values.keys() & of_run):
             raise UsageError(
-                f"{wrong[0]} stands in grid {number}, and is of the whole run.",
+                f"{wrong[0]} is in grid {number}, but is of the whole run.",
                 "Write it above the first [[grid]].",
             )
         tables.append({**common, **values})
@@ -438,7 +438,7 @@ def study_text(values: Mapping[str, Any]) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise UsageError("A name that is no Unicode cannot stand in a study.") from error
+        raise UsageError("A name that is no Unicode cannot be in a study.") from error
     return text
 
 

@@ -1,4 +1,4 @@
-"""One place where jobs run, one after the other, in a worker that is kept warm.
+"""Slots in which jobs run, one after the other, in a worker that is kept warm.
 
 Where each job needs a worker of its own, the next one is started while a job runs.
 """
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.scoring import JobResult
-    from mdbench.runtimes.base import Limits, Prepared, Runtime, Worker
+    from mdbench.runtimes.base import Limits, Prepared, Runtime
+    from mdbench.runtimes.worker import Worker
 
 FIRST_WAIT_S: Final = 1.0
 FACTOR: Final = 5.0
-"""By which each wait is longer than the one before."""
+"""Factor by which each wait is longer than the one before."""
 LONGEST_WAIT_S: Final = 60.0
 
 
@@ -70,7 +71,7 @@ class RetryPolicy:
 
 
 GRACE_S: Final = 2.0
-"""How long it takes a cluster at most to kill all processes of a task, one after the other."""
+"""Seconds that a cluster takes at most to kill all processes of a task, one by one."""
 
 
 class EnvironmentCache:
@@ -78,12 +79,12 @@ class EnvironmentCache:
 
     Parameters
     ----------
-    patience
+    retry_policy
         How often the making is tried again where that may help, and jobs whose worker was lost.
     """
 
-    def __init__(self, runtime: Runtime, patience: RetryPolicy | None = None) -> None:
-        self.retry_policy = patience or RetryPolicy()
+    def __init__(self, runtime: Runtime, retry_policy: RetryPolicy | None = None) -> None:
+        self.retry_policy = retry_policy or RetryPolicy()
         self._runtime = runtime
         self._made: dict[str, Prepared | MdbenchError] = {}
         self._retries: dict[str, int] = {}
@@ -143,7 +144,9 @@ class EnvironmentCache:
                 self._done.add(method.name)
             elif method.name in self._done:
                 outcome.status = Status.FAILED
-                outcome.reason = f"it said Unavailable after another job was done: {outcome.reason}"
+                outcome.reason = (
+                    f"it raised Unavailable after another job was done: {outcome.reason}"
+                )
             else:
                 self._made[method.name] = UnavailableError(outcome.reason)
 
@@ -211,7 +214,7 @@ class _NextWorker:
 
 
 class WorkerSlot:
-    """Holds a worker for the jobs that `mdbench.runs.job` does, one at a time.
+    """A slot with a worker for the jobs that `mdbench.runs.job` does, one at a time.
 
     Parameters
     ----------
@@ -220,18 +223,18 @@ class WorkerSlot:
     result_dir
         The folder below which the jobs' logs are written.
     fresh_rooms
-        Whether each job gets a worker of its own, whatever the method says.
+        Whether each job gets a worker of its own, whatever the method declares.
     model
         How jobs reach a language model, where their methods may.
     speed
         The result of the run's calibration, for the records; None where there was none.
-    doubt_s
+    grace_s
         Seconds for which a job's being killed is taken for the beginning of everybody's end, as
         where a cluster kills a task process by process.
 
     Attributes
     ----------
-    goes_on
+    has_next
         Whether there will be another job: only then is a worker started ahead.
     """
 
@@ -281,7 +284,7 @@ class WorkerSlot:
             self._cores.release()
 
     def interrupt(self) -> None:
-        """End the job that is running, whose record then says so."""
+        """End the job that is running; its record is then `interrupted`."""
         self.environments.retry_policy.end()
         self.runtime.interrupt()
         with self._lock:

@@ -1,1 +1,1 @@
-"""How a method is isolated and spoken to: environments, workers and the host's protocol."""
+"""Isolation of methods: environments, workers, and the host's side of the protocol."""

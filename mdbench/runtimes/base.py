@@ -1,4 +1,4 @@
-"""The interface of runtimes: how a worker is launched, limited and paused.
+"""The interface of runtimes: how a worker is launched, limited and paused; and the choice of one.
 
 A runtime isolates methods in one way.  It names the limits that it enforces and how strictly; what
 a limit is, and what it means for a job's status when one is broken, is the same for all runtimes.
@@ -6,23 +6,22 @@ a limit is, and what it means for a job's status when one is broken, is the same
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from mdbench.errors import UnavailableError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
-
-    from pydantic import BaseModel
 
     from mdbench.methods import Method
-    from mdbench.runtimes.protocol import Hello, Message
-    from mdbench.runtimes.usage import ResourceUsage
+    from mdbench.runtimes.worker import Worker
 
 ENFORCED = ("network", "files", "memory", "processes")
-"""What a runtime may keep a method from: the net, files that are not its own, and using too much
+"""What a runtime can keep a method from: the net, files that are not its own, and using too much
 memory or too many processes."""
 
 Level: TypeAlias = Literal["none", "soft", "hard"]
@@ -59,7 +58,7 @@ class WorkerTimeoutError(Exception):
 
 @dataclass(frozen=True)
 class Enforcement:
-    """What a runtime enforces on this machine.
+    """The limits that a runtime enforces on this machine.
 
     Attributes
     ----------
@@ -79,7 +78,7 @@ class Enforcement:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the jobs of a worker may use; all but `threads` are of the whole tree.
+    """Limits of the jobs of a worker; all but `threads` are of the whole tree.
 
     Attributes
     ----------
@@ -141,116 +140,6 @@ class Prepared:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Worker(ABC):
-    """A running worker: a process inside a method's environment that serves jobs.
-
-    Use it from one thread; `interrupt` may be called from any.
-
-    Attributes
-    ----------
-    hello
-        Its message after the import of the adapter.
-    """
-
-    hello: Hello | None = None
-
-    @property
-    @abstractmethod
-    def alive(self) -> bool:
-        """Whether the worker can serve another job."""
-
-    @abstractmethod
-    def make_folder(self) -> JobFolder:
-        """Return a folder that both sides can write, empty but for a folder ``scratch``."""
-
-    @abstractmethod
-    def remove_folder(self, folder: JobFolder) -> None:
-        """Clear away a job's files, whatever the job did to them, or serve no other job."""
-
-    @abstractmethod
-    def begin_log(self, path: Path, job: str) -> None:
-        """Write what the job prints to `path` from now on, up to a cap."""
-
-    @abstractmethod
-    def end_log(self) -> None:
-        """Close the job's log once all that the job printed is in it."""
-
-    @abstractmethod
-    def send(self, message: BaseModel) -> None:
-        """Send a message.
-
-        Raises
-        ------
-        WorkerGoneError
-            If the worker has ended.
-        """
-
-    @abstractmethod
-    def receive(self, timeout: float | None) -> Message:
-        """Wait at most `timeout` seconds for a message.
-
-        Raises
-        ------
-        WorkerTimeoutError
-            If none came in time.
-        WorkerGoneError
-            If the worker has ended.
-        ProtocolError
-            If what came is no message.
-        """
-
-    @abstractmethod
-    def ask_to_finish(self) -> None:
-        """Signal to the job that its time is up: it should send what it has found."""
-
-    @abstractmethod
-    def pause(self) -> bool:
-        """Stop the job's processes where they are; return whether all of them stand."""
-
-    @abstractmethod
-    def is_paused(self) -> bool:
-        """Whether none of the job's processes runs."""
-
-    @abstractmethod
-    def resume(self) -> None:
-        """Let the job's processes run on."""
-
-    @abstractmethod
-    def kill_job(self) -> None:
-        """Kill the job's process and all that it started, at once; the worker goes on."""
-
-    @abstractmethod
-    def breach(self) -> Breach | None:
-        """Return the limit that the current or last job was ended for, if there is one."""
-
-    @abstractmethod
-    def usage(self) -> ResourceUsage:
-        """Return what the job has used up to now, measured from outside."""
-
-    @abstractmethod
-    def isolation(self) -> Mapping[str, Any]:
-        """Return what isolates the job from the jobs before and after it, seen from outside."""
-
-    @abstractmethod
-    def interrupt(self) -> None:
-        """Kill the worker with its job; whoever waits for it gets WorkerGoneError."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End the worker; no process and no file of it is left afterwards."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
 class Runtime(ABC):
     """A way to isolate methods."""
 
@@ -271,7 +160,7 @@ class Runtime(ABC):
         return ""
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
-        """Let go of what the runtime holds; its workers have been closed."""
+        """Release what the runtime holds; its workers have been closed."""
 
     @abstractmethod
     def identity(self, method: Method) -> dict[str, str]:
@@ -328,3 +217,117 @@ class Runtime(ABC):
         UnavailableError
             If the runtime does not work any more.
         """
+
+
+RUNTIMES = ("auto", "venv", "docker")
+"""Values of ``--runtime``."""
+
+
+def open_runtime(
+    name: str,
+    home: Path,
+    on_line: Callable[[str], None] | None = None,
+    *,
+    require: Mapping[str, Level] | None = None,
+) -> Runtime:
+    """Return the runtime of a run; never a weaker one than was asked for.
+
+    Parameters
+    ----------
+    name
+        One of `RUNTIMES`; ``auto`` takes ``docker`` where an engine answers and its base image
+        is there, else ``venv``, and reports why.
+    home
+        Folder below which environments are made.
+    on_line
+        Called with each line on what is being done.
+    require
+        The least that has to be enforced, by `ENFORCED`.
+
+    Raises
+    ------
+    UsageError
+        If there is no such runtime.
+    UnavailableError
+        If it does not work here, or does not enforce what is required.
+    """
+    if name not in RUNTIMES:
+        raise UsageError(
+            f"--runtime is {name!r}.", f"{did_you_mean(name, RUNTIMES)} All: {', '.join(RUNTIMES)}"
+        )
+    runtime = _automatic(home, on_line) if name == "auto" else _named(name, home, on_line)
+    try:
+        enforcement = runtime.probe()
+        _check(runtime.name, enforcement.levels, enforcement.how, require or {})
+    except BaseException:
+        runtime.close()
+        raise
+    if name == "auto" and on_line is not None:
+        on_line(f"Runtime: {runtime.name} ({enforcement.how}).")
+    return runtime
+
+
+def parse_requirements(texts: Sequence[str]) -> dict[str, Level]:
+    """Read values of ``--require``, such as ``network=hard``.
+
+    Raises
+    ------
+    UsageError
+        If one is not of that form.
+    """
+    found: dict[str, Level] = {}
+    for text in texts:
+        match = re.fullmatch(r"(\w+)=(\w+)", text)
+        level = next((level for level in LEVELS if match and level == match[2]), None)
+        if match is None or match[1] not in ENFORCED or level is None:
+            raise UsageError(
+                f"--require is {text!r}.",
+                f"Give one of {', '.join(ENFORCED)} and how hard it is to be kept "
+                f"({', '.join(LEVELS)}), e.g. --require network=hard.",
+            )
+        found[match[1]] = level
+    return found
+
+
+def _named(name: str, home: Path, on_line: Callable[[str], None] | None) -> Runtime:
+    if name == "docker":
+        from mdbench.runtimes.docker import DockerRuntime  # noqa: PLC0415 - its SDK takes 0.2 s
+
+        return DockerRuntime(home, on_line)
+    from mdbench.runtimes.venv import VenvRuntime  # noqa: PLC0415 - it imports this module
+
+    return VenvRuntime(home, on_line)
+
+
+def _automatic(home: Path, on_line: Callable[[str], None] | None) -> Runtime:
+    from mdbench.runtimes.environments.docker_cli import engine_address  # noqa: PLC0415 - the same
+
+    docker = None
+    try:
+        engine_address()
+        docker = _named("docker", home, on_line)
+        docker.probe()
+        reason = docker.missing()
+    except UnavailableError as error:
+        reason = error.message
+    if docker is not None:
+        if not reason:
+            return docker
+        docker.close()
+    if on_line is not None:
+        on_line(f"Not docker: {reason}")
+    return _named("venv", home, on_line)
+
+
+def _check(name: str, levels: Mapping[str, Level], how: str, require: Mapping[str, Level]) -> None:
+    weak = [
+        f"{what} ({levels[what]}; {level} is required)"
+        for what, level in require.items()
+        if LEVELS.index(levels[what]) < LEVELS.index(level)
+    ]
+    if weak:
+        raise UnavailableError(
+            f"The runtime {name} does not keep a method from: {', '.join(weak)}. It is: {how}.",
+            "Use --runtime docker, install bubblewrap (on Debian and Ubuntu: apt install "
+            "bubblewrap), or ask for less.",
+        )

@@ -23,7 +23,6 @@ from docker.types import LogConfig, Ulimit
 from mdbench.errors import UnavailableError
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
-from mdbench.runtimes.cgroups import group_of
 from mdbench.runtimes.engine import (
     OWNER,
     UNREACHABLE,
@@ -42,25 +41,27 @@ from mdbench.runtimes.environments.images import (
 )
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
-from mdbench.runtimes.launch import (
+from mdbench.runtimes.processes import Cores, worker_cores
+from mdbench.runtimes.protocol import MAX_LINE
+from mdbench.runtimes.usage import group_of
+from mdbench.runtimes.worker import (
+    JOB,
     NOBODY_UID,
     WORKER_COMMAND,
+    Worker,
     await_hello,
     inside_paths,
     path_options,
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.processes import Cores, worker_cores
-from mdbench.runtimes.protocol import MAX_LINE
-from mdbench.runtimes.worker import JOB, JsonLinesWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mdbench.methods import Method
-    from mdbench.runtimes.base import Limits, Worker
-    from mdbench.runtimes.cgroups import Group
+    from mdbench.runtimes.base import Limits
+    from mdbench.runtimes.usage import Group
 
 
 _ROOM = "/mdbench"
@@ -69,12 +70,12 @@ _JOB = "/mdbench/job"
 _PIPES = "/mdbench/pipes"
 """The folder of the pipes, inside."""
 _TMP_MB = 256
-"""What may be written outside of a job's folder, which is memory."""
+"""Bytes that may be written outside of a job's folder, which is memory."""
 _STOP_SECONDS = 1.0
 _NEWS_SECONDS = 0.5
-"""How long the engine may take to report that memory ran out."""
-_LOOK_SECONDS = 1.0
-"""How often a worker that reads nothing is looked at."""
+"""Seconds that the engine may take to report that memory ran out."""
+_CHECK_SECONDS = 1.0
+"""Seconds between two checks of a worker that reads nothing."""
 _HEADER = struct.Struct(">BxxxL")
 _STDERR = 2
 
@@ -162,7 +163,7 @@ class DockerRuntime(Runtime):
         return worker
 
 
-class DockerWorker(JsonLinesWorker):
+class DockerWorker(Worker):
     """A worker in a container.
 
     Parameters
@@ -226,7 +227,7 @@ class DockerWorker(JsonLinesWorker):
             self._abandon()
             raise UnavailableError(
                 f"The image {image[:19]} is not there any more.",
-                "Build it anew: ./install.sh --runtime docker",
+                "Build it again: ./install.sh --runtime docker",
             ) from error
         except UNREACHABLE as error:
             self._abandon()
@@ -356,7 +357,7 @@ class DockerWorker(JsonLinesWorker):
                 self._client.remove_container(self._id, force=True)
 
     def _abandon(self) -> None:
-        """Let go of all but the container, and of one that was never started."""
+        """Release all but the container, and that too if it was never started."""
         for stream in self._streams:
             with suppress(OSError):
                 stream.close()
@@ -374,7 +375,7 @@ class DockerWorker(JsonLinesWorker):
         self._remove_files()
 
     def _grant(self, folder: int) -> None:
-        """Let the container's user write a folder, where that is another user than this one."""
+        """Make a folder writable for the container's user, where that is not this one."""
         if os.getuid() == 0:
             os.fchown(folder, self._uid, self._gid)
 
@@ -424,13 +425,13 @@ class DockerWorker(JsonLinesWorker):
     def _write(self, data: memoryview) -> int:
         if not self._piped:
             return self._socket.send(data)
-        while not (sent := self._pipes.send(data, _LOOK_SECONDS)):
+        while not (sent := self._pipes.send(data, _CHECK_SECONDS)):
             if self._ended:
                 raise BrokenPipeError
         return sent
 
     def _read(self, seconds: float) -> bytes | None:
-        """Read from the pipe; or what came through the engine, where pipes do not reach."""
+        """Read from the pipe; or what arrived through the engine, where pipes do not reach."""
         ears = [self._pipes.answers, self._heard, self._over]
         select.select(ears, [], [], max(0.0, seconds))
         ended = self._ended
@@ -571,7 +572,7 @@ class Pipes:
         self.log = opened["log"]
 
     def send(self, data: memoryview, seconds: float) -> int:
-        """Write some of the data; return how much, which is 0 if there is no room for so long."""
+        """Write some of the data; return how much, which is 0 if the pipe is full for so long."""
         if not select.select([], [self._orders], [], seconds)[1]:
             return 0
         return os.write(self._orders, data)

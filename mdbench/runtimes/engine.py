@@ -1,4 +1,4 @@
-"""The Docker engine on this machine: reached, asked what it enforces, rid of what is left over."""
+"""The Docker engine on this machine: connection, what it enforces, removal of left containers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 OWNER = "mdbench.owner"
 """The label that names the process for which a container runs."""
 UNREACHABLE = (requests.exceptions.RequestException, DockerException, OSError)
-"""What the engine's library raises when the engine does not answer; some is not its own."""
+"""Errors of the engine's library when the engine does not answer; some are not its own."""
 
 
 def connect() -> docker.APIClient:

@@ -162,7 +162,7 @@ def pause_job(root: int) -> tuple[set[int], bool]:
     Returns
     -------
     tuple of set of int and bool
-        The processes that were stopped now, and whether all stand: not so where one may not be
+        The processes stopped now, and whether all are stopped: not so where one may not be
         signalled, or goes on for half a second.
     """
     end = time.monotonic() + _STOP_SECONDS
@@ -170,7 +170,7 @@ def pause_job(root: int) -> tuple[set[int], bool]:
     before: set[int] | None = None
     while True:
         found = set(job_processes(root))
-        running = {pid for pid in found if not _stands(pid)}
+        running = {pid for pid in found if not _is_stopped(pid)}
         if not running and found == before:
             return stopped, True
         if time.monotonic() > end:
@@ -186,11 +186,11 @@ def pause_job(root: int) -> tuple[set[int], bool]:
 
 def is_job_paused(root: int) -> bool:
     """Whether none of the processes of a worker's job runs."""
-    return all(map(_stands, job_processes(root)))
+    return all(map(_is_stopped, job_processes(root)))
 
 
 def resume_all(pids: set[int]) -> None:
-    """Let processes run that were stopped."""
+    """Continue processes that were stopped."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGCONT)
@@ -211,7 +211,7 @@ def _runs(pid: int) -> bool:
     return text.rpartition(")")[2].split()[0] not in "ZX"
 
 
-def _stands(pid: int) -> bool:
+def _is_stopped(pid: int) -> bool:
     """Whether no thread of a process runs; its first one may have ended before the others."""
     try:
         tasks = os.listdir(f"/proc/{pid}/task")
@@ -251,7 +251,7 @@ _own = threading.local()
 
 @contextmanager
 def pin_workers_to(numbers: tuple[int, ...]) -> Iterator[None]:
-    """Have the workers that this thread starts meanwhile pinned to cores; to none if empty."""
+    """Pin the workers that this thread starts meanwhile to cores; to none if empty."""
     _own.numbers = numbers
     try:
         yield
@@ -303,7 +303,7 @@ class Cores:
                 self._claims[number] = file
 
     def release(self) -> None:
-        """Let others have them."""
+        """Release them for others."""
         while self._claims:
             _, file = self._claims.popitem()
             os.close(file)
@@ -312,8 +312,8 @@ class Cores:
 
 DEEPEST = 64
 """Folders within folders that a job may make."""
-_LOOK_SECONDS = 0.1
-"""How long one look may take; a folder that takes longer is counted in several."""
+_CHECK_SECONDS = 0.1
+"""Seconds that one check may take; a folder that takes longer is counted in several."""
 _LEAST = 4096
 """Bytes that an entry counts at least, so that their number has a limit, too."""
 
@@ -337,7 +337,7 @@ class DiskQuota:
 
     def check(self) -> str:
         """Count on for a moment; return what is too much, as soon as it is known."""
-        end = time.monotonic() + _LOOK_SECONDS
+        end = time.monotonic() + _CHECK_SECONDS
         try:
             for size in self._walk:
                 self._found += size
@@ -353,7 +353,7 @@ class DiskQuota:
         return ""
 
     def close(self) -> None:
-        """Let go of the folders that a look has left open."""
+        """Close the folders that a check has left open."""
         self._walk.close()
 
 

@@ -29,7 +29,7 @@ class _Message(BaseModel):
 class JobOrder(_Message):
     """Host: fit.  The job's folder holds ``train.npz`` (and ``validation.npz`` for a grid).
 
-    `equations` says whether an answer has some, `compares` whether it matters what candidates
+    `equations` is whether an answer has some, `compares` whether it matters what candidates
     predict, and `language_model` which socket in the folder asks one.
     """
 

@@ -19,14 +19,16 @@ from typing import TYPE_CHECKING, ClassVar
 from mdbench.errors import UnavailableError
 from mdbench.runtimes import bubblewrap, processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
-from mdbench.runtimes.cgroups import can_make, make_group, remove_left_groups
 from mdbench.runtimes.environments import venvs
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
-from mdbench.runtimes.launch import (
+from mdbench.runtimes.usage import can_make, make_group, remove_left_groups
+from mdbench.runtimes.worker import (
+    JOB,
     NOBODY_UID,
     WORKER_COMMAND,
     WORKER_PACKAGE,
+    Worker,
     await_hello,
     can_drop_privileges,
     inside_paths,
@@ -36,19 +38,17 @@ from mdbench.runtimes.launch import (
     worker_environment,
     worker_options,
 )
-from mdbench.runtimes.worker import JOB, JsonLinesWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mdbench.methods import Method
-    from mdbench.runtimes.base import Level, Limits, Worker
-    from mdbench.runtimes.cgroups import Group
-    from mdbench.runtimes.usage import UsageMeter
+    from mdbench.runtimes.base import Level, Limits
+    from mdbench.runtimes.usage import Group, UsageMeter
 
 
 PERIOD_SECONDS = 0.05
-"""How often the jobs are looked at; what lasts shorter may be missed."""
+"""Seconds between two checks of the jobs; what lasts shorter may be missed."""
 
 
 class Watchdog:
@@ -70,7 +70,7 @@ class Watchdog:
     Attributes
     ----------
     breach
-        The limit that was broken, until `forget` is called.
+        The limit that was broken, until the next job begins.
     """
 
     def __init__(
@@ -92,10 +92,6 @@ class Watchdog:
         """Begin to watch."""
         self._thread.start()
 
-    def forget(self) -> None:
-        """A new job begins."""
-        self.breach = None
-
     def stop(self) -> None:
         """End the watch."""
         self._stop.set()
@@ -107,12 +103,12 @@ class Watchdog:
             root = self._root()
             if root is None:
                 continue
-            found = self._look(root)
+            found = self._check_jobs(root)
             if found is not None:
                 self.breach = self.breach or found
                 self._kill()
 
-    def _look(self, root: int) -> Breach | None:
+    def _check_jobs(self, root: int) -> Breach | None:
         jobs = processes.job_processes(root)
         count = sum(processes.threads(pid) for pid in jobs)
         if count > self._limits.processes:
@@ -230,7 +226,7 @@ class VenvRuntime(Runtime):
         return worker
 
 
-class VenvWorker(JsonLinesWorker):
+class VenvWorker(Worker):
     """A worker process on this machine.
 
     Parameters
@@ -276,6 +272,7 @@ class VenvWorker(JsonLinesWorker):
         used = [*folders, *self._paths.values(), WORKER_PACKAGE]
         interpreter = _interpreter_folders(python[0])
         self._nobody = can_drop_privileges(used, interpreter, same_place=not wrapped)
+        self._user = [f"--user={NOBODY_UID}"] if self._nobody else []
         scratch = Scratch(report)
         places = dict.fromkeys(interpreter, "python")
         places[Path(python[0]).parent.parent] = "environment"
@@ -291,6 +288,8 @@ class VenvWorker(JsonLinesWorker):
         self._most_mb = limits.memory_mb
         self._found: int | None = None
         self._interrupted = False
+        self._passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        self._passed_on[processes.TREE_MARK] = self._mark
         command, environment = (self._sandboxed_command if wrapped else self._plain_command)(
             python, folders, options, limits.threads
         )
@@ -340,7 +339,7 @@ class VenvWorker(JsonLinesWorker):
                     *WORKER_COMMAND,
                     method[0],
                     "--own-pids",
-                    *self._user_options(),
+                    *self._user,
                     *options,
                 ),
                 *path_options(inside_paths(inside, self._paths)),
@@ -352,12 +351,12 @@ class VenvWorker(JsonLinesWorker):
                 **{p: self._paths[name] for name, p in inside_paths(inside, self._paths).items()},
             },
             writable={_JOB: self._scratch.path / JOB},
-            environment=self._passed_on()
+            environment=self._passed_on
             | worker_environment(threads, home="/tmp", path=f"{inside}/path"),  # noqa: S108
             same_place=_interpreter_folders(python[0]),
             becomes_nobody=self._nobody,
         )
-        return command, self._passed_on()
+        return command, self._passed_on
 
     def _plain_command(
         self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
@@ -365,30 +364,23 @@ class VenvWorker(JsonLinesWorker):
         path = str(self._scratch.path)
         if self._nobody:
             self._scratch.path.chmod(0o711)  # for the way to the folder of the jobs
-        environment = self._passed_on() | worker_environment(
+        environment = self._passed_on | worker_environment(
             threads, home=path, path=str(lay_out_worker(self._scratch.path))
         )
         shown = {name: str(place) for name, place in self._paths.items()}
-        own = [f"--jobs={self._inside}", *self._user_options(), *path_options(shown)]
+        own = [f"--jobs={self._inside}", *self._user, *path_options(shown)]
         return [*python, *WORKER_COMMAND, str(folders[0]), *own, *options], environment
-
-    def _user_options(self) -> list[str]:
-        return [f"--user={NOBODY_UID}"] if self._nobody else []
 
     def _grant(self, folder: int) -> None:
         if self._nobody:
             os.fchown(folder, NOBODY_UID, NOBODY_UID)
-
-    def _passed_on(self) -> dict[str, str]:
-        passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        return passed | {processes.TREE_MARK: self._mark}
 
     @property
     def alive(self) -> bool:
         return not (self._interrupted or self._is_unusable) and self._process.poll() is None
 
     def begin_log(self, path: Path, job: str) -> None:
-        self._watchdog.forget()
+        self._watchdog.breach = None
         super().begin_log(path, job)
 
     def ask_to_finish(self) -> None:

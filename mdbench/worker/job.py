@@ -25,8 +25,7 @@ import numpy as np
 import numpy.ma  # NumPy imports it when it is first used: 20 ms
 import numpy.random
 
-from .api import Candidate, Problem, Unavailable, Unsupported
-from .language_model import SOCKET_VARIABLE
+from .api import SOCKET_VARIABLE, Candidate, Problem, Unavailable, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -92,7 +91,7 @@ class _Alarm:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let nothing be raised until the end."""
+        """Raise nothing until the end."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -385,7 +384,7 @@ class _CandidateSender:
 
 
 def _array(values: Any) -> Any:
-    """Take what an adapter predicts as it stands: an array of floats or texts of whatever shape."""
+    """Return an adapter's predictions as an array of floats or texts, of whatever shape."""
     if np.ma.isMaskedArray(values) or np.iscomplexobj(values):
         raise TypeError("predictions are real numbers without a mask, or texts")
     array = np.asarray(values)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""How a folder is opened that may have been exchanged for a link."""
+"""Flags to open a folder that may have been exchanged for a link."""
 
 
 def within(seconds: float) -> Callable[[], bool]:
@@ -128,7 +128,7 @@ def open_folder(parent: int, name: str) -> int | None:
 
 
 def _unlock(parent: int, name: str) -> None:
-    """Give the owner of a folder all rights; a link is not followed."""
+    """Grant the owner of a folder all rights; a link is not followed."""
     with suppress(OSError):
         handle = os.open(
             name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent

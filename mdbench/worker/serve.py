@@ -27,8 +27,15 @@ import numpy as np
 
 from .api import Unavailable, paths
 from .job import Channel, Connection, describe, one_line, run_job, warm_up
-from .sandbox import drop_most_capabilities, drop_privileges, run_container_init, set_dumpable
-from .seccomp import deny_namespaces, deny_signals_to, install_filter
+from .sandbox import (
+    deny_namespaces,
+    deny_signals_to,
+    drop_most_capabilities,
+    drop_privileges,
+    install_filter,
+    run_container_init,
+    set_dumpable,
+)
 from .supervisor import Supervisor, children, set_pdeathsig
 
 
@@ -177,7 +184,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 def _restart_without_fork(
     arguments: list[str], environment: dict[str, str], channel: Channel, left: str
 ) -> NoReturn:
-    """Be another worker, which forks before the import: what was left goes with this one."""
+    """Become another worker, which forks before the import: what was left goes with this one."""
     channel.hand_over()
     done = ("--pipes", "--user")
     kept = [each for each in arguments if not each.startswith(done)]
@@ -245,14 +252,14 @@ def end_of_log(job: str) -> bytes:
 
 
 def _limit_output(megabytes: int | None) -> None:
-    """Let no file grow beyond the limit; a write beyond it fails, with errno EFBIG."""
+    """Limit the size of each file; a write beyond it fails, with errno EFBIG."""
     if megabytes is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (megabytes * 2**20, megabytes * 2**20))
 
 
 def _prefer_for_oom_kill() -> None:
-    """Have the kernel end this process, and neither worker nor host, where memory runs out."""
+    """Make the kernel end this process, and neither worker nor host, where memory runs out."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
         file.write("1000")
 

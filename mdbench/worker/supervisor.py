@@ -61,13 +61,13 @@ class _JobProcess:
         return self._start_read, self._name_write, self._status_write
 
     def keep_parent_ends(self, pid: int) -> None:
-        """Keep the parent's ends."""
+        """Close all but the parent's ends."""
         self.pid = pid
         for each in (self._start_read, self._name_write, self._status_write):
             os.close(each)
 
     def start(self) -> None:
-        """Let it take the next job; it may have died meanwhile."""
+        """Start the next job; the process may have died meanwhile."""
         with suppress(BrokenPipeError):
             os.write(self._start_write, b".")
 
@@ -283,7 +283,7 @@ class Supervisor:
 
 
 def set_pdeathsig(number: int = signal.SIGKILL) -> None:
-    """Have the kernel (Linux) send a signal to this process when the thread that started it ends.
+    """Make the kernel (Linux) send a signal to this process when the thread that started it ends.
 
     Exits at once if that has happened already.
     """

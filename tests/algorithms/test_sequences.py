@@ -25,8 +25,8 @@ from mdbench.datatypes.derivation.datasets import (
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.records import texts, trees
 from mdbench.datatypes.derivation.settings import GeneratorSettings
+from mdbench.datatypes.facts import Protocol
 from mdbench.methods import load
-from mdbench.protocols import Protocol
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes.environments.venvs import prepare

@@ -17,9 +17,9 @@ from sweeps import sampled
 
 from mdbench import datatypes
 from mdbench.datatypes.base import Candidate
+from mdbench.datatypes.facts import Protocol
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.protocols import Protocol
 from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:

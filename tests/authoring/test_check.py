@@ -1,4 +1,4 @@
-"""A new method runs as it stands, and the check explains what is broken."""
+"""A new method can be run as it is, and the check explains what is broken."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 from harness import HereRuntime, add_method, children
 
 from mdbench import methods
-from mdbench.authoring.check import Finding, check_method
-from mdbench.authoring.new import make_method
+from mdbench.authoring.check import Finding, check_method, make_method
 from mdbench.errors import UsageError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from harness import ROOT
 
 from mdbench import datatypes
-from mdbench.authoring.truths import (
+from mdbench.authoring.check import (
     TruthCheck,
     WrongAnswer,
     beats,
@@ -19,14 +19,14 @@ from mdbench.authoring.truths import (
     read_wrong_answers,
 )
 from mdbench.cli import main
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.errors import RecordsError, UsageError
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
-    from mdbench.authoring.truths import WrongAnswers
+    from mdbench.authoring.check import WrongAnswers
     from mdbench.workspace import Workspace
 
 Output = pytest.CaptureFixture[str]

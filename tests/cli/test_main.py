@@ -293,8 +293,8 @@ def test_a_run_that_is_stopped_leaves_whole_records(workspace: Workspace, number
     )
     code = (
         "import sys\nfrom harness import HereRuntime\nfrom mdbench.cli import main\n"
-        "from mdbench.runtimes import select\n"
-        "select.VenvRuntime = lambda *_, **__: HereRuntime()\nsys.exit(main(sys.argv[1:]))\n"
+        "from mdbench.runtimes import venv\n"
+        "venv.VenvRuntime = lambda *_, **__: HereRuntime()\nsys.exit(main(sys.argv[1:]))\n"
     )
     datasets = ["rc-circuit", "autocatalysis", "landau-equation"]
     options = ["--algorithm", "slow", "--data-type", "ode", "--n-jobs", "1", "--dataset", *datasets]

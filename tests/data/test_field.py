@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from mdbench.data.array_files import read_field, write_field
+from mdbench.data.field_files import read_field, write_field
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from mdbench.data.smoothing import FEWEST_SAMPLES, smooth, smooth_in_time, smoot
 from mdbench.data.splines import LONGEST_KEPT, MOST_FUNCTIONS
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes.equations.selection import Increments
-from mdbench.datatypes.pde.tasks import smoothed_field
+from mdbench.datatypes.pde.weak_form import smoothed_field
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -25,9 +25,9 @@ from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
 from mdbench.expressions.printers import LONGEST, mathml, name_as, names_in, rounded_to, written_as
 from mdbench.records import Record
-from mdbench.reports.code_export import code
 from mdbench.reports.html import page
-from mdbench.reports.run_tables import DECIMAL, _rounded
+from mdbench.reports.systems import code
+from mdbench.reports.terminal import DECIMAL, _rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -15,7 +15,7 @@ from mdbench.expressions.fidelity import compare as fidelity
 from mdbench.expressions.fidelity.compare import MAX_SECONDS, Verdict, compare
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import ball_value, exact_ball, provably_differ
-from mdbench.expressions.srbench.compare import symbolic_solution
+from mdbench.expressions.srbench import symbolic_solution
 
 if TYPE_CHECKING:
     from types import ModuleType

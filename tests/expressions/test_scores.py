@@ -10,9 +10,9 @@ from harness import ROOT
 import mdbench
 from mdbench.datatypes import find
 from mdbench.datatypes.equations.terms import compare_with_truth
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import EquationError
 from mdbench.expressions.scores import compare
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,11 +17,11 @@ from harness import ROOT
 from sweeps import sampled
 
 from mdbench.datatypes.base import Answer
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import data_type as ode
 from mdbench.datatypes.pde import data_type as pde
 from mdbench.datatypes.srsd import data_type as srsd
 from mdbench.errors import AnswerError
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

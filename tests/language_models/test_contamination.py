@@ -12,11 +12,11 @@ from harness import ROOT
 from mdbench.cli import main
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Background
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import RecordsError, UsageError
-from mdbench.language_models.contamination import PROBES, Probes, Subject, closest
+from mdbench.language_models.contamination import PROBES, ProbeReport, ProbeTarget, closest
 from mdbench.language_models.stub import Stub
 from mdbench.language_models.views import prompt_view, symmetries
-from mdbench.protocols import Protocol
 from mdbench.reports.language_models import probe_rows, read_probes
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.llm import run_probes
@@ -40,7 +40,7 @@ def task_of(kind: str, name: str) -> tuple[Any, Background]:
 
 def ask(
     workspace: Workspace, folder: Path, write: Callable[[str], str], **changes: Any
-) -> tuple[Probes, Stub]:
+) -> tuple[ProbeReport, Stub]:
     def said(request: dict[str, Any], _: str) -> str:
         return write(request["messages"][-1]["content"])
 
@@ -146,7 +146,7 @@ def test_probes_are_written_down_read_and_replayed(workspace: Workspace, tmp_pat
     ("changes", "words"),
     [
         ({"llm_model": None}, "--llm-model is missing"),
-        ({"llm_url": None}, "Nobody says where"),
+        ({"llm_url": None}, "No endpoint of"),
         ({"data_type": "derivation"}, "has no tables"),
         ({"prompt": "anon"}, "--prompt is of runs"),
         ({"llm_calls": 3}, "budget of this job is used up"),
@@ -240,7 +240,7 @@ def test_names_are_made_fit_for_python_and_for_equations() -> None:
 
 def test_the_rows_of_a_problem_of_the_same_size_are_taken() -> None:
     tasks = [task_of("srsd", name) for name in (FRICTION, POTENTIAL, "feynman-i.12.2")]
-    subjects = [Subject(str(i), task, known) for i, (task, known) in enumerate(tasks)]
+    subjects = [ProbeTarget(str(i), task, known) for i, (task, known) in enumerate(tasks)]
     assert closest(subjects[0], subjects) is subjects[1]
     assert closest(subjects[1], subjects) is subjects[0]
     assert closest(subjects[2], subjects) is None

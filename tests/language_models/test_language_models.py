@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.errors import UnavailableError, UsageError
-from mdbench.language_models.budget import BudgetAccount, LlmLimits, LlmSettings, TokenUse
 from mdbench.language_models.conversation import (
     ChatRequest,
     Conversation,
@@ -27,12 +26,22 @@ from mdbench.language_models.conversation import (
     request_hash,
 )
 from mdbench.language_models.endpoint import CERTIFICATES, Endpoint, EndpointError, LiveResponder
-from mdbench.language_models.exchanges import Exchange, ExchangeLog, ExchangeReplay
+from mdbench.language_models.exchanges import (
+    NO_KEY,
+    BudgetAccount,
+    Exchange,
+    ExchangeLog,
+    ExchangeReplay,
+    Key,
+    LlmLimits,
+    LlmSettings,
+    TokenUse,
+    read_key,
+)
 from mdbench.language_models.proxy import NAME, Proxy
-from mdbench.language_models.secrets import NO_KEY, Key, read_key
 from mdbench.language_models.stub import MODES, Stub
 from mdbench.worker import BudgetSpent, LanguageModel, LanguageModelError, Unavailable
-from mdbench.worker.language_model import SOCKET_VARIABLE, language_model
+from mdbench.worker.api import SOCKET_VARIABLE, language_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,10 +128,10 @@ def test_each_completion_is_one_line_and_no_line_has_the_key(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("mode", "status", "calls"),
     [
-        ("429", "the endpoint said 429 Too Many Requests", 4),
-        ("500", "the endpoint said 500", 4),
-        ("401", "the endpoint said 401 Unauthorized", 1),
-        ("redirect", "the endpoint said 302 Found", 1),
+        ("429", "the endpoint answered 429 Too Many Requests", 4),
+        ("500", "the endpoint answered 500", 4),
+        ("401", "the endpoint answered 401 Unauthorized", 1),
+        ("redirect", "the endpoint answered 302 Found", 1),
         ("bad-json", "no chat completion", 1),
         ("huge", "an answer of more than", 4),
     ],
@@ -199,7 +208,7 @@ def test_the_same_question_has_the_same_answer(mode: str, tmp_path: Path) -> Non
 def test_a_stub_knows_as_often_as_it_should() -> None:
     stub = Stub(answer="x0*x1", knows=0.1, write=lambda _, equation: equation)
     said = [
-        stub.said({"messages": [{"content": f"x0 x1 {n}"}]}, "good")[0] == "x0*x1"
+        stub.reply({"messages": [{"content": f"x0 x1 {n}"}]}, "good")[0] == "x0*x1"
         for n in range(2000)
     ]
     assert 150 < sum(said) < 250

@@ -6,8 +6,8 @@ import pytest
 from harness import ROOT
 
 from mdbench.datatypes import find
+from mdbench.datatypes.facts import Protocol
 from mdbench.metrics.spec import MetricSpec, above_floor, raised, ranks
-from mdbench.protocols import Protocol
 
 ERROR = MetricSpec(
     name="error", title="", explanation="", scale="log", nothing=1.0, resolution=1e-12

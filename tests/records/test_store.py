@@ -312,7 +312,7 @@ def test_a_record_that_does_not_fit_leaves_nothing(
                 patch.setattr(os, "write", write_until_full(space))
                 with pytest.raises(RecordsError, match="no space left") as caught:
                     writer.append(record(9))
-            assert "Make room" in caught.value.hint
+            assert "Free some space" in caught.value.hint
             assert filled.path.read_bytes() == content
             writer.append(record(8))
             assert [one.seed for one in filled.read()] == [0, 1, 2, 8]

@@ -10,9 +10,9 @@ import pytest
 
 from mdbench.datatypes import classes
 from mdbench.errors import RecordsError
-from mdbench.records import SCHEMA, Record, key_of, upgrade
+from mdbench.records import SCHEMA, Record, key_of
 from mdbench.records.schema import LARGEST
-from mdbench.records.upgrades import UPGRADES
+from mdbench.records.upgrades import UPGRADES, upgrade
 
 
 def rename_colour(data: dict[str, Any]) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from reporting import DROPPED, KINDS, SPECS, compare, data, many, points, texts,
 
 from mdbench.cli import main
 from mdbench.datatypes.equations.options import uses_smoothing
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 from mdbench.records import Record
 from mdbench.reports import leaderboard
+from mdbench.reports.entries import given_options
 from mdbench.reports.figures import figures
 from mdbench.reports.html import page
-from mdbench.reports.leaderboard import Kind
-from mdbench.reports.results import as_given
+from mdbench.reports.leaderboard import MethodFacts
 from mdbench.reports.tables import leaderboard_table, undecided
 
 if TYPE_CHECKING:
@@ -195,10 +195,10 @@ def test_who_is_given_the_truth_is_not_counted_and_baselines_by_themselves(
     found: dict[str, int], says: str
 ) -> None:
     kinds = {
-        "oracle": Kind("linear", reference=True),  # by what it is given, not by its name
-        "linear": Kind("baseline"),
-        "zero": Kind("baseline"),
-        "truth": Kind("linear"),
+        "oracle": MethodFacts("linear", reference=True),  # by what it is given, not by its name
+        "linear": MethodFacts("baseline"),
+        "zero": MethodFacts("baseline"),
+        "truth": MethodFacts("linear"),
     }
     results = [
         Record.model_validate(data(name, seed=seed, verdict="identified" if held else ""))
@@ -419,7 +419,7 @@ def test_the_head_shows_the_conditions_and_several_values_of_them() -> None:
 def test_the_head_shows_which_derivatives_methods_were_given() -> None:
     def told(*records: dict[str, Any]) -> Sequence[tuple[str, str]]:
         results = [Record.model_validate(one) for one in records]
-        return as_given(results, {"ode": ["derivatives", "inputs"], "srsd": ["variant"]})
+        return given_options(results, {"ode": ["derivatives", "inputs"], "srsd": ["variant"]})
 
     fd = data("a", options={"derivatives": "fd"})
     assert told(data("a")) == [("derivatives", "smooth")]

@@ -10,10 +10,10 @@ from reporting import boards, data, many, write
 
 from mdbench.api import load
 from mdbench.cli import main
-from mdbench.language_models.contamination import Probed, Probes
+from mdbench.language_models.contamination import ProbeReport, ProbeResult
 from mdbench.records import Record, latest_by_case
 from mdbench.reports.html import page
-from mdbench.reports.language_models import asked, asking_row, curves
+from mdbench.reports.language_models import curves, model_usage, usage_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,14 +63,14 @@ def test_another_model_or_prompt_is_another_method() -> None:
 
 
 def test_calls_tokens_and_money_are_shown_next_to_the_score() -> None:
-    rows = {one.method: one for one in asked(results(), boards(RECORDS))}
+    rows = {one.method: one for one in model_usage(results(), boards(RECORDS))}
     assert set(rows) == {"loop (m, anon)", "loop (m, named)", "loop (other, anon)"}
     one = rows["loop (m, anon)"]
     assert (one.jobs, one.calls, one.failed, one.tokens) == (2, 75, 6, (2000, 400))
     assert one.money == pytest.approx(0.5)
     assert one.spent == 0.5
-    assert asking_row(one)[4:8] == ["2", f"NMSE {one.score}", "75", "6"]
-    assert asked([], {}) == []
+    assert usage_row(one)[4:8] == ["2", f"NMSE {one.score}", "75", "6"]
+    assert model_usage([], {}) == []
 
 
 def test_a_curve_is_the_median_of_the_best_so_far() -> None:
@@ -81,8 +81,8 @@ def test_a_curve_is_the_median_of_the_best_so_far() -> None:
     assert curves([], {}) == {}
 
 
-def probes() -> Probes:
-    one = Probed(
+def probes() -> ProbeReport:
+    one = ProbeResult(
         dataset="a",
         samples=5,
         right={"closed": 5, "anon": 1, "named": 4, "swapped": 0, "rescaled": 1},
@@ -91,7 +91,7 @@ def probes() -> Probes:
         answered=dict.fromkeys(SIZES, 5),
         other="b",
     )
-    return Probes(
+    return ProbeReport(
         mdbench="0",
         model="m<b>",
         data_type="ode",

@@ -11,19 +11,18 @@ from reporting import DROPPED, MOTION, SPECS, boards, compare, data, many, point
 from mdbench.drawing.numbers import fixed
 from mdbench.metrics.spec import MetricSpec
 from mdbench.reports import leaderboard
-from mdbench.reports.entries import entry, specs_of
-from mdbench.reports.leaderboard import Aggregated
+from mdbench.reports.entries import Aggregated, entry, specs_of
 from mdbench.reports.terminal import leaderboards
 
 if TYPE_CHECKING:
-    from mdbench.reports.leaderboard import Board, Row
+    from mdbench.reports.leaderboard import Leaderboard, Row
 
 
-def row(found: Board, method: str) -> Row:
+def row(found: Leaderboard, method: str) -> Row:
     return next(each for each in found.rows if each.method == method)
 
 
-def value(found: Board, method: str, name: str = "nmse") -> float | None:
+def value(found: Leaderboard, method: str, name: str = "nmse") -> float | None:
     return row(found, method).values[name].value
 
 

@@ -10,11 +10,12 @@ from pngs import pictures
 from reporting import TEXTS, data
 
 from mdbench import datatypes
-from mdbench.data.array_files import write_field, write_npz
+from mdbench.data.field_files import write_field
+from mdbench.data.trajectory import write_npz
 from mdbench.datatypes.base import Plots, PlottedAnswer
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError
-from mdbench.protocols import Protocol
 from mdbench.records import Record
 from mdbench.reports.systems import MOST_DRAWN, Pictures
 

@@ -9,7 +9,7 @@ import pytest
 from harness import ROOT
 
 from mdbench import datatypes
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 from mdbench.runs import catalog
 from mdbench.runs.catalog import SizedCache
 

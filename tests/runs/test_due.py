@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harness import HereRuntime, Quiet, add_method, execute
 
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
-from mdbench.protocols import Protocol
 from mdbench.records import Status, key_of
 from mdbench.runs.due import explain
 from mdbench.runs.plan import Plan, make_plan

@@ -33,15 +33,16 @@ from harness import (
 )
 
 from mdbench import datatypes
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import simulation
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError, RecordsError, ScorerError, UnavailableError
 from mdbench.expressions import equation
 from mdbench.limited_process import LimitedProcess
-from mdbench.protocols import Protocol
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
 from mdbench.runs import session
+from mdbench.runs.exchange import END_SECONDS, JobExchange
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes import processes
@@ -143,7 +144,7 @@ BAD = {
     "lacks too late": (
         adapter(predict="(_ for _ in ()).throw(Unavailable('no weights'))"),
         Status.FAILED,
-        "said Unavailable after its fit: no weights",
+        "raised Unavailable after its fit: no weights",
     ),
     "no memory": (adapter(fit="raise MemoryError"), Status.OUT_OF_MEMORY, "MemoryError"),
     "NaN": (
@@ -354,9 +355,9 @@ def test_reading_candidates_is_bounded_and_not_the_methods_time(
     choose = session.JobSession._choose
 
     def watched(self: session.JobSession) -> Selection | None:
-        before, begin = self._deadline, time.monotonic()
+        before, begin = self._exchange.deadline, time.monotonic()
         choice = choose(self)
-        weighed.append((self._deadline - before, time.monotonic() - begin))
+        weighed.append((self._exchange.deadline - before, time.monotonic() - begin))
         return choice
 
     monkeypatch.setattr(session.JobSession, "_choose", watched)
@@ -616,8 +617,8 @@ def test_declared_limit_is_not_run(workspace: Workspace) -> None:
     ("more", "fresh_rooms", "process"),
     [
         ("", False, "forked from one import"),
-        ("fork_safe = false", False, "imports anew: fork_safe is false"),
-        ("", True, "a new room for each job"),
+        ("fork_safe = false", False, "imports again: fork_safe is false"),
+        ("", True, "a new sandbox for each job"),
     ],
 )
 def test_jobs_of_a_slot_share_one_worker_where_they_may(
@@ -1054,17 +1055,17 @@ def test_a_method_that_changes_its_folder_harms_no_other(
     wild_text = adapter(fit="import shutil; shutil.rmtree('scratch'); os.mkdir('test.npz')")
     add_method(workspace, "wild", wild_text)
     add_method(workspace, "zero")
-    end, waits = session.JobSession._end, []
+    end, waits = JobExchange.end, []
 
-    def ended(self: session.JobSession, patience: float) -> None:
+    def ended(self: JobExchange, patience: float) -> None:
         waits.append(patience)
         end(self, patience)
 
-    monkeypatch.setattr(session.JobSession, "_end", ended)
+    monkeypatch.setattr(JobExchange, "end", ended)
     wild, zero = run(workspace, "wild", "zero", wrapped=False).records
     assert wild.status is Status.INVALID_OUTPUT
     assert "changed its job's folder" in wild.reason
-    assert waits == [0.0, session._END_SECONDS]  # it waits for orders, and is not waited for
+    assert waits == [0.0, END_SECONDS]  # it waits for orders, and is not waited for
     assert zero.status is Status.OK
 
 

@@ -60,7 +60,7 @@ def test_without_records_the_budget_counts(workspace: Workspace) -> None:
         workspace, replace(ONE, seeds=(0, 1, 2), threads=2, memory_mb=512, n_jobs=2)
     )
     (cost,) = found.costs
-    assert (cost.jobs, cost.done, cost.to_run, cost.told_by) == (3, 0, 3, {"budget": 3})
+    assert (cost.jobs, cost.done, cost.to_run, cost.basis) == (3, 0, 3, {"budget": 3})
     assert (found.wall_s.low, found.wall_s.value, found.wall_s.high) == (0.0, 150.0, 150.0)
     assert cost.cpu_s is not None
     assert cost.cpu_s.high == 3 * 100.0 * 2
@@ -77,7 +77,7 @@ def test_records_of_the_dataset_then_of_its_size_then_of_the_method(workspace: W
     took([1.0, 2.0, 3.0])
     names = ("rc-circuit", "autocatalysis", "lorenz-equations-chaotic")  # 1, 1 and 3 equations
     found = forecast_of(workspace, replace(ONE, datasets=names, seeds=(3,), n_jobs=2))
-    assert {one.job.dataset: one.told_by for one in found.due} == dict(
+    assert {one.job.dataset: one.basis for one in found.due} == dict(
         zip(names, ("dataset", "size", "method"), strict=True)
     )
     assert {one.records for one in found.due} == {3}
@@ -97,7 +97,7 @@ def test_records_of_the_dataset_then_of_its_size_then_of_the_method(workspace: W
 
 def test_two_records_are_too_few(workspace: Workspace) -> None:
     run(workspace, replace(ONE, seeds=(0, 1)))
-    assert forecast_of(workspace, replace(ONE, seeds=(2,))).due[0].told_by == "budget"
+    assert forecast_of(workspace, replace(ONE, seeds=(2,))).due[0].basis == "budget"
 
 
 def test_a_time_limit_states_nothing_about_longer_ones(workspace: Workspace) -> None:
@@ -166,7 +166,7 @@ def test_plan_prints_and_gives_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", *line]) == 0
     text = capsys.readouterr().out
     assert "zero · ode: 1 job, 0 done, 1 to run; a job 1 h (0 s to 1 h)" in text
-    assert "told by budget 1" in text
+    assert "estimated from budget 1" in text
     assert "1 job: 0 done, 1 to run. Nothing was done." in text
     assert main(["plan", *line, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

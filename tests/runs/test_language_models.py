@@ -311,7 +311,7 @@ def test_the_same_again_without_asking_anybody(bench: Bench) -> None:
 def test_a_model_has_to_be_named_and_found(here: Bench) -> None:
     with pytest.raises(UsageError, match="none was named"):
         here.ask(None, llm_model=None)
-    with pytest.raises(UsageError, match="nobody says where"):
+    with pytest.raises(UsageError, match="no endpoint was named"):
         here.ask(None)
     with pytest.raises(UsageError, match="does not exist"):
         here.ask(None, llm_replay=here.workspace.root / "none")
@@ -398,7 +398,7 @@ def test_a_name_that_was_not_given_is_no_answer(here: Bench) -> None:
         ("slow", Status.OK, ""),
         ("bad-json", Status.FAILED, "no chat completion"),
         ("wrong-n", Status.FAILED, "no chat completion"),
-        ("401", Status.UNAVAILABLE, "the endpoint said 401 Unauthorized"),
+        ("401", Status.UNAVAILABLE, "the endpoint answered 401 Unauthorized"),
     ],
 )
 def test_modes_end_in_the_right_status(here: Bench, mode: str, status: Status, words: str) -> None:
@@ -461,7 +461,7 @@ def test_the_stub_is_a_command(
     def stop(*_: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mdbench.cli.llm.wait", stop)
+    monkeypatch.setattr("mdbench.cli.score.wait", stop)
     assert main(["llm-stub", "--port", "0", "--mode", "prose"]) == 0
     said = capsys.readouterr().out
     assert "/v1 answers with prose" in said
@@ -513,7 +513,7 @@ def test_a_bundle_has_what_was_said_and_is_reproduced_from_it(
 
     monkeypatch.setattr("mdbench.workspace.Workspace.find", lambda: here.workspace)
     with closing(here.runtime):
-        monkeypatch.setattr("mdbench.cli.reproduce.open_runtime", lambda *_, **__: here.runtime)
+        monkeypatch.setattr("mdbench.cli.results.open_runtime", lambda *_, **__: here.runtime)
         assert main(["reproduce", str(out)]) == 0
     assert "1 of 1 record reproduced" in capsys.readouterr().out
     assert stub.count == 20

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from harness import HereRuntime, add_method, make_workspace
 
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import DataError, MethodError, UsageError
-from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.plan import Plan, make_plan, resolve_jobs
 from mdbench.runs.spec import LlmOptions

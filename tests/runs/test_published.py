@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import ROOT, HereRuntime, Quiet, execute, number
 
-from mdbench.protocols import Protocol
-from mdbench.reports.published import read_published
+from mdbench.datatypes.facts import Protocol
+from mdbench.reports.comparison import read_published
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 from mdbench.workspace import Workspace

@@ -19,8 +19,8 @@ from mdbench.runs.plan import make_plan, resolve_jobs
 from mdbench.runs.record import Energy, calibrate
 from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes.launch import run_in_launcher_thread
 from mdbench.runtimes.processes import pin_workers_to, worker_cores
+from mdbench.runtimes.worker import run_in_launcher_thread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,10 +130,10 @@ def entry(speed: float | None) -> Entry:
 def test_a_report_states_when_it_pools_times_of_unlike_machines(
     speeds: tuple[float | None, ...], said: bool
 ) -> None:
-    class Board:
+    class Leaderboard:
         entries = tuple(map(entry, speeds))
 
-    text = pooled(Board())  # type: ignore[arg-type]
+    text = pooled(Leaderboard())  # type: ignore[arg-type]
     assert bool(text) == said
     assert ("2.1 times as fast" in text) == said
 

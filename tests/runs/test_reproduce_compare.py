@@ -10,7 +10,8 @@ import pytest
 from harness import add_method
 
 from mdbench.cli import main
-from mdbench.records import Record, upgrade
+from mdbench.records import Record
+from mdbench.records.upgrades import upgrade
 from mdbench.runs.reproduce import (
     TOLERANCE,
     TOLERANCE_OF_DATA,

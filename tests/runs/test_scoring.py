@@ -8,7 +8,7 @@ from harness import ROOT
 
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Answer
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 from mdbench.records import Status
 from mdbench.runs.scoring import JobResult, score_result
 

@@ -10,7 +10,7 @@ from harness import ROOT
 
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Candidate, ScoredCandidate, Selection
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 from mdbench.runs.scoring import CandidatePool
 from mdbench.runtimes.protocol import CandidateItem
 
@@ -76,7 +76,7 @@ def test_a_mistake_in_weighing_costs_one_candidate(
     heard.add(item(*TRUTH), None)
     heard.evaluate(60.0, never)
     assert (heard.count, heard.n_invalid) == (2, 1)
-    assert heard.first_reason == "could not weigh it: OverflowError: out of range"
+    assert heard.first_reason == "could not evaluate it: OverflowError: out of range"
     choice = heard.select()
     assert choice is not None
     assert choice.equations == TRUTH

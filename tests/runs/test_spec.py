@@ -14,9 +14,8 @@ from harness import ROOT, add_method
 
 from mdbench import datatypes
 from mdbench.cli import main
-from mdbench.datatypes.facts import Option
+from mdbench.datatypes.facts import Option, Protocol
 from mdbench.errors import UsageError
-from mdbench.protocols import Protocol
 from mdbench.records import Record, RecordStore
 from mdbench.runs.options import metadata, read, typed_fields
 from mdbench.runs.spec import CommonOptions, JobSpec

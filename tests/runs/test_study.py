@@ -17,7 +17,7 @@ from mdbench import api
 from mdbench.cli import main, run
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import RecordStore, comparable, read_latest
-from mdbench.reports.results import studies
+from mdbench.reports.entries import studies
 from mdbench.runs.options import typed_fields
 from mdbench.runs.plan import make_plan
 from mdbench.runs.spec import JobSpec
@@ -114,7 +114,7 @@ def test_a_study_does_nothing_that_a_command_line_has_done(workspace: Workspace)
         ("schema = 1\ngrid = 3", "no list of tables"),
         ("schema = 1\ngrid = []", "no list of tables"),
         (f"schema = 1\na = {'[' * 9999}", "no TOML"),
-        ("schema = 1\n[[grid]]\nn_jobs = 2", "n_jobs stands in grid 1"),
+        ("schema = 1\n[[grid]]\nn_jobs = 2", "n_jobs is in grid 1"),
         ("schema = 1\nstudy = 'other.toml'", "cannot ask for another"),
         ("schema = 1\ndata-type = 'ode'", "Write data_type"),
         ("schema = 1\nwith_noise = 'no'", "with_noise is 'no'"),
@@ -168,9 +168,9 @@ def test_only_options_of_the_whole_run_may_be_added(
         value = [declared.name, "1"] if declared.metavar else [declared.name]
         if not declared.of_run:
             assert main(["why", "--study", path, *value]) == 2, option
-            assert f"{declared.name} was given beside --study" in capsys.readouterr().err
+            assert f"{declared.name} was given with --study" in capsys.readouterr().err
     assert main(["why", "--study", path, "--derivatives=fd"]) == 2
-    assert "--derivatives=fd was given beside --study" in capsys.readouterr().err
+    assert "--derivatives=fd was given with --study" in capsys.readouterr().err
     beside = Study.read(Path(path), {"n_jobs": "3", "result_dir": "else"}).whole
     assert (beside.n_jobs, beside.result_dir) == (3, Path("else"))
     monkeypatch.setenv("MDBENCH_RUNTIME", "docker")  # is said where nobody says anything
@@ -233,7 +233,7 @@ def test_from_python(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> N
     table: Any = mdbench.run(study=written(TWO), n_jobs=2)
     assert len(table) == 7
     assert table["study"].nunique() == 1
-    with pytest.raises(UsageError, match="--seed was given beside --study"):
+    with pytest.raises(UsageError, match="--seed was given with --study"):
         mdbench.run(study="study.toml", seed=1)
     with pytest.raises(UsageError, match="--algorithm is missing"):
         mdbench.run()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace
 
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import Real
 from mdbench.datatypes.real.dimensions import dimension_of, si_exponents
-from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.catalog import DatasetInfo
 from mdbench.runs.plan import make_plan

@@ -26,12 +26,12 @@ from isolated import HOME
 from mdbench.data.smoothing import smooth
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status
-from mdbench.runs import session
+from mdbench.runs import exchange, session
 from mdbench.runs.scoring import CandidatePool
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Limits, Prepared
-from mdbench.runtimes.cgroups import can_make
 from mdbench.runtimes.job_folder import LOCK_FILE, PREFIX
+from mdbench.runtimes.usage import can_make
 from mdbench.runtimes.venv import VenvWorker
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
-    from mdbench.runtimes.base import Worker
+    from mdbench.runtimes.worker import Worker
     from mdbench.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -405,7 +405,7 @@ def test_while_the_clock_stands_the_job_stands(
     clock = Clock()
     stood = threading.Event()
 
-    class Watched(session.PausedJob):
+    class Watched(exchange.PausedJob):
         """Lets a quarter of an hour go by while the job stands."""
 
         def __init__(self, worker: Worker) -> None:
@@ -414,7 +414,7 @@ def test_while_the_clock_stands_the_job_stands(
 
             def longer(timeout: float | None = None) -> bool:
                 over = wait(timeout)
-                if timeout == session._CHECK_SECONDS and not clock.ahead and worker.is_paused():
+                if timeout == exchange._CHECK_SECONDS and not clock.ahead and worker.is_paused():
                     clock.ahead = 900.0
                     stood.set()
                 return over
@@ -428,7 +428,7 @@ def test_while_the_clock_stands_the_job_stands(
 
     monkeypatch.setattr(CandidatePool, "evaluate", weigh)
     monkeypatch.setattr(session, "PausedJob", Watched)
-    monkeypatch.setattr(session, "time", clock)
+    monkeypatch.setattr(exchange, "time", clock)
     bench.add(COMPUTES_ON)
     bench.make_front()
     record = bench.one("nothing", timeout=100.0)  # less than the weighing takes
@@ -765,7 +765,7 @@ def test_a_job_whose_time_is_up_is_asked_for_its_candidates(
     out_of_time(monkeypatch, lambda attempt: has_written(attempt, "ready"))
     (stuck,) = bench.run("nothing", seeds=(1,)).records
     # The limit is for jobs that might never end.
-    monkeypatch.setattr(session, "_LAST_WORDS_SECONDS", 100.0)
+    monkeypatch.setattr(exchange, "_LAST_WORDS_SECONDS", 100.0)
     (listens,) = bench.run("nothing", seeds=(0,)).records
     assert listens.status is Status.PARTIAL, listens.reason
     assert "from the best of 10 candidates" in listens.reason

@@ -18,7 +18,7 @@ from isolated import HOME, Bench
 
 from mdbench.records import Status
 from mdbench.runs import session
-from mdbench.runtimes import cgroups, venv
+from mdbench.runtimes import usage, venv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,7 +161,7 @@ def test_no_job_can_send_anything_to_the_next_one(bench: Bench, way: str) -> Non
     assert told.status is heard.status is Status.OK, (told.reason, heard.reason)
     jobs: Any = heard.runtime.details["jobs"]
     assert jobs["system_calls"]
-    assert jobs["process"].startswith("imports anew" if way in AT_IMPORT else "forked")
+    assert jobs["process"].startswith("imports again" if way in AT_IMPORT else "forked")
     if way != "files" or jobs["namespaces"] or bench.flavour == "docker":
         assert heard.equations == ("0",)  # else files are not held, and the record says so
 
@@ -173,7 +173,7 @@ def test_each_job_can_have_a_new_sandbox(bench: Bench, way: str) -> None:
     assert [record.status for record in records] == [Status.OK] * 3, records[-1].reason
     assert [record.equations for record in records[1:]] == [("0",), ("0",)]
     jobs: Any = records[0].runtime.details["jobs"]
-    assert "a new room" in jobs["process"]
+    assert "a new sandbox" in jobs["process"]
 
 
 HIDES_ITS_COSTS = """
@@ -229,7 +229,7 @@ def test_costs_are_measured_from_outside(
 ) -> None:
     if not grouped:
         monkeypatch.setattr(venv, "make_group", lambda: None)
-    elif bench.flavour != "docker" and not cgroups.can_make():
+    elif bench.flavour != "docker" and not usage.can_make():
         pytest.skip("no groups can be made here")
     bench.add(HIDES_ITS_COSTS)
     (record,) = bench.run_seeds(0).records

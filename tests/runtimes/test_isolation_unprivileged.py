@@ -18,7 +18,7 @@ from mdbench.records import Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes.base import Prepared
-from mdbench.runtimes.launch import WORKER_PACKAGE, can_drop_privileges
+from mdbench.runtimes.worker import WORKER_PACKAGE, can_drop_privileges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

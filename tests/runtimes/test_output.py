@@ -69,7 +69,7 @@ def test_many_empty_files_are_too_much_as_well(tmp_path: Path) -> None:
 
 
 def test_a_long_look_is_taken_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(processes, "_CHECK_SECONDS", 0.0)
     for number in range(300):
         (tmp_path / str(number)).touch()
     with looking(tmp_path, 1) as written:

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from mdbench.backends.local import LocalBackend
 from mdbench.methods import SHARED
 from mdbench.runs import execute as _execute
+from mdbench.runs.exchange import JobExchange
 from mdbench.runs.plan import make_plan
-from mdbench.runs.session import JobSession
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes import select
+from mdbench.runtimes import venv
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.venv import VenvRuntime
 from mdbench.workspace import Workspace
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.runs.execute import Backend, Observer, Summary
     from mdbench.runs.plan import Plan
+    from mdbench.runs.session import JobSession
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
     from mdbench.runtimes.protocol import Message
@@ -136,7 +137,7 @@ def use_on_command_line(
         ("MDBENCH_RUNTIME", "venv"),
     ):
         monkeypatch.setenv(name, str(value))
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(venv, "VenvRuntime", lambda *_, **__: HereRuntime())
     monkeypatch.chdir(folder)
 
 
@@ -248,14 +249,15 @@ def out_of_time(monkeypatch: pytest.MonkeyPatch, so_far: Callable[[JobSession], 
 
     The limit that the job is given is then a guard only.
     """
-    honest = JobSession._receive
+    honest = JobExchange._receive
 
-    def watched(self: JobSession, timeout: float) -> Message:
-        if self._deadline > time.monotonic() and so_far(self):
-            self._deadline = time.monotonic()
+    def watched(self: JobExchange, timeout: float) -> Message:
+        session: JobSession = self._collect.__self__  # type: ignore[attr-defined]
+        if self.deadline > time.monotonic() and so_far(session):
+            self.deadline = time.monotonic()
         return honest(self, min(timeout, 0.05))
 
-    monkeypatch.setattr(JobSession, "_receive", watched)
+    monkeypatch.setattr(JobExchange, "_receive", watched)
 
 
 def has_written(attempt: JobSession, name: str) -> bool:

@@ -109,7 +109,7 @@ HELD = (
     ),
     Held(
         "tell another job something by what its import left: threads, files, shared memory",
-        "seen: each job imports anew",
+        "seen: each job imports again",
         SAME,
         SAME,
         SAME,

@@ -8,24 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.metrics.spec import MetricSpec, flag
-from mdbench.records import Record, key_of, upgrade
+from mdbench.records import Record, key_of
+from mdbench.records.upgrades import upgrade
 from mdbench.reports import leaderboard
-from mdbench.reports.leaderboard import Kind
+from mdbench.reports.leaderboard import MethodFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mdbench.reports.leaderboard import Board
+    from mdbench.reports.leaderboard import Leaderboard
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-2.jsonl"
 EXAMPLE = upgrade(json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0]))
 METHODS = ("sindy", "operon", "linear", "zero", "truth")
 KINDS = {
-    "truth": Kind("baseline", reference=True),
-    "zero": Kind("baseline"),
-    "sindy": Kind("linear"),
-    "linear": Kind("linear"),
-    "operon": Kind("genetic"),
+    "truth": MethodFacts("baseline", reference=True),
+    "zero": MethodFacts("baseline"),
+    "sindy": MethodFacts("linear"),
+    "linear": MethodFacts("linear"),
+    "operon": MethodFacts("genetic"),
 }
 MOTION = (
     MetricSpec(
@@ -195,13 +196,13 @@ def result(*arguments: Any, **changes: Any) -> Record:
     return Record.model_validate(data(*arguments, **changes))
 
 
-def boards(records: Iterable[dict[str, Any]]) -> dict[str, Board]:
+def boards(records: Iterable[dict[str, Any]]) -> dict[str, Leaderboard]:
     """Compare the methods of each data type."""
     results = [Record.model_validate(one) for one in records]
     return leaderboard.boards(results, KINDS, SPECS)
 
 
-def compare(records: Iterable[dict[str, Any]], data_type: str = "ode") -> Board:
+def compare(records: Iterable[dict[str, Any]], data_type: str = "ode") -> Leaderboard:
     """Compare the methods of one data type."""
     found = boards(records)
     return found[data_type] if found else leaderboard.board([], KINDS, SPECS[data_type])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mdbench.runtimes.launch import WORKER_COMMAND, lay_out_worker
+from mdbench.runtimes.worker import WORKER_COMMAND, lay_out_worker
 from mdbench.worker import Problem
 from mdbench.worker.supervisor import _empty, _mounts_below
 

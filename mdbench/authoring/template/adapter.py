@@ -23,7 +23,7 @@ class Adapter:
         return self._features(problem.X) @ self.coefficients
 
     def equations(self) -> list[str]:
-        """Give one right-hand side for each target, in the names of `problem.variables`."""
+        """Return one right-hand side for each target, in the names of `problem.variables`."""
         names = ["1", *self.variables]
         return [
             " + ".join(f"{value!r}*{name}" for value, name in zip(column, names))

@@ -1,1 +1,11 @@
 """Symbolic derivations: is this step right?  Public names: `mdbench.derivations`."""
+
+from __future__ import annotations
+
+from mdbench.datatypes.facts import TypeFacts
+
+FACTS = TypeFacts(
+    views=("sequence", "trees"),
+    families=("classifier",),
+    order=lambda name, head: (head["train"], name),
+)

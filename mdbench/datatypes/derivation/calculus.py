@@ -41,7 +41,7 @@ class Calculation:
     task
         ``differentiate`` or ``integrate``.
     left
-        The letter that stands for the expression, or for its derivative; empty where the
+        The letter for the expression, or for its derivative; empty where the
         sequences have expressions alone (all but the perturbation EC).
     """
 
@@ -163,17 +163,17 @@ class _Drawing:
         """
         own = [str(each.name) for each in symbols_of(asked.body)]
         stand_ins = dict(zip(own, LETTERS, strict=False))
-        stands_for = {letter: name for name, letter in stand_ins.items()}
+        replaced = {letter: name for name, letter in stand_ins.items()}
         known = (rename(each, stand_ins) for each in (asked.body, asked.variable))
         found: dict[str, tuple[sympy.Expr, sympy.Symbol]] = {}
         for body, variable in self._others(*known):
             answer = _answer(self.task, body, variable)
-            if answer is not None and _fits(answer := rename(answer, stands_for)):
+            if answer is not None and _fits(answer := rename(answer, replaced)):
                 found.setdefault(latex(answer), (body, variable))
         text = latex(asked.answer)
         found.pop(text, None)
         for other in sorted(found, key=lambda other: (damerau_levenshtein(text, other), other)):
-            body, variable = (rename(each, stands_for) for each in found[other])
+            body, variable = (rename(each, replaced) for each in found[other])
             answer = calculate(self.task, body, variable)
             if answer is not None and agree(asked.answer, answer, everywhere=True) is False:
                 return _Asked(body, variable, answer)

@@ -1,4 +1,4 @@
-"""Symbolic derivations (Meadows et al. 2023): tell the next equation from a wrong one.
+"""Symbolic derivations (Meadows et al. 2023): the next equation against a wrong one.
 
 The answers are labels.  A system is the configuration of a generator; its sequences are made on
 first use.  A method is fitted once and predicts once, on all sets of the test together: who made
@@ -19,7 +19,6 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from mdbench.data.cache import write_whole
 from mdbench.datatypes.base import (
     NO_OPTIONS,
     Answer,
@@ -35,9 +34,9 @@ from mdbench.datatypes.base import (
     Split,
     Task,
 )
+from mdbench.datatypes.derivation import FACTS
 from mdbench.datatypes.derivation.calculus import Calculation
 from mdbench.datatypes.derivation.datasets import make_all, sets_of
-from mdbench.datatypes.derivation.facts import FACTS
 from mdbench.datatypes.derivation.records import authors_record, read_record
 from mdbench.datatypes.derivation.scores import (
     OF_PAIRS,
@@ -54,6 +53,7 @@ from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings,
 from mdbench.datatypes.derivation.steps import symbol
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
 from mdbench.limited_process import PARSER_LOCK
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,10 +61,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.derivation.plots import DerivationLine, Telling
+    from mdbench.datatypes.derivation.plots import DerivationLine, MethodScores
     from mdbench.datatypes.derivation.steps import Derivation, Step
+    from mdbench.datatypes.facts import Protocol
     from mdbench.metrics.spec import Value
-    from mdbench.protocols import Protocol
 
     Array = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ _THRESHOLD = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Sequences(Dataset):
-    """All sequences of a configuration, each split in an order that tells nothing.
+    """All sequences of a configuration, each split in an order without information.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         )
 
     def read_answer(self, task: Task[Sequences], answer: Answer) -> Labels:  # noqa: ARG002
-        """Read scores from 0 to 1, of which those from 0.5 on say: right."""
+        """Read scores from 0 to 1, of which those from 0.5 on mean: right."""
         if answer.predictions is None:
             raise AnswerError("there are no labels")
         return Labels(right=_read(answer.predictions))
@@ -195,7 +195,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
 
         example = read_record(_read_examples(dataset.file)["test"][0])
         lines, asked = _lines(example)
-        return Plots(derivation_pictures(lines, asked, [_told(one) for one in answers]))
+        return Plots(derivation_pictures(lines, asked, [_method_scores(one) for one in answers]))
 
     def files(self, dataset: Sequences) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Return the examples as JSON lines: as documented, and in the keys of the authors."""
@@ -231,21 +231,21 @@ def _lines(example: Derivation | Calculation) -> tuple[list[DerivationLine], str
         ], asked
     [negative, *_] = example.negatives
     lines = [
-        DerivationLine(str(number), _says(step), step.sides)
+        DerivationLine(str(number), _operation_of(step), step.sides)
         for number, step in enumerate(example.context, 1)
     ]
-    lines += [DerivationLine("right", _says(example.final), example.final.sides)]
-    lines += [DerivationLine("wrong", _says(negative), negative.sides)]
-    return lines, _says(example.final)
+    lines += [DerivationLine("right", _operation_of(example.final), example.final.sides)]
+    lines += [DerivationLine("wrong", _operation_of(negative), negative.sides)]
+    return lines, _operation_of(example.final)
 
 
-def _says(step: Step) -> str:
+def _operation_of(step: Step) -> str:
     operand = [] if step.operand is None else [str(step.operand)]
     return " ".join([step.op.replace("_", " "), *map(str, step.refs), *operand])
 
 
-def _told(one: PlottedAnswer) -> Telling:
-    from mdbench.datatypes.derivation.plots import Telling  # noqa: PLC0415 - reports alone
+def _method_scores(one: PlottedAnswer) -> MethodScores:
+    from mdbench.datatypes.derivation.plots import MethodScores  # noqa: PLC0415 - reports alone
 
     accuracy = {}
     static = one.metrics.get("static_accuracy")
@@ -256,7 +256,7 @@ def _told(one: PlottedAnswer) -> Telling:
         ends = [one.metrics.get(f"{name}_drop_{end}") for end in ("high", "low")]
         low, high = (static - end if isinstance(end, float | int) else None for end in ends)
         accuracy[TITLES[name]] = (float(value), low, high)
-    return Telling(one.method, one.number, accuracy, str(one.metrics.get("first_pair") or ""))
+    return MethodScores(one.method, one.number, accuracy, str(one.metrics.get("first_pair") or ""))
 
 
 _known_leaks: dict[str, dict[str, Value]] = {}
@@ -300,7 +300,7 @@ class _Configurations(Source[Sequences]):
         return sorted(self._files, key=lambda name: (self._settings(name).train, name))
 
     def groups(self) -> dict[str, list[str]]:
-        """Group by size: what the file says."""
+        """Group by the size that the file states."""
         groups: dict[str, list[str]] = {}
         for name in self.names():
             if group := self._read(name).get("group"):
@@ -322,7 +322,7 @@ class _Configurations(Source[Sequences]):
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise DataError(f"{file} is no valid TOML: {error}") from None
         if not isinstance(content.get("title"), str):
-            raise DataError(f"{file}: key 'title' is missing.", "Say in a few words what it is.")
+            raise DataError(f"{file}: key 'title' is missing.", "Give a title of a few words.")
         return content
 
     def _settings(self, name: str) -> GeneratorSettings:
@@ -385,7 +385,7 @@ class _Configurations(Source[Sequences]):
         arrays: dict[str, NDArray[Any]] = {}
         for split in _SPLITS:
             rows = [row for row in made.rows if row.split == split]
-            # In no order that tells of pairs or sets.
+            # In an order that shows no pairs or sets.
             seed = int.from_bytes(hashlib.sha256(f"{settings.seed}:{split}".encode()).digest()[:8])
             rows = [rows[n] for n in np.random.default_rng(seed).permutation(len(rows))]
             arrays[f"{split}_texts"] = _bytes("\n".join(row.text for row in rows))

@@ -35,9 +35,9 @@ _MAX_BYTES = 2 << 30
 """Memory for a chunk."""
 _MOST_SKIPPED = 1000
 _PATIENCE = 50
-"""How many times the examples that a split should need for its next one may be drawn in vain."""
+"""Factor on the examples that a split should need for its next one, after which none is drawn."""
 _WIDER = "Raise premise_size, steps or alternatives, so that more examples differ."
-_OTHERS = "The settings are not to blame.  Another seed draws other examples."
+_OTHERS = "The settings are not the cause.  Another seed draws other examples."
 _ENVIRONMENT = {"SYMPY_CACHE_SIZE": "20000"}
 """Measured: calculus takes a third less CPU time than with the 1,000 results that SymPy keeps."""
 
@@ -66,7 +66,7 @@ class SequenceRow:
 
 @dataclass
 class Made:
-    """What was made.
+    """The examples that were made.
 
     Attributes
     ----------
@@ -127,14 +127,16 @@ def _versions(example: Derivation | Calculation, settings: GeneratorSettings) ->
 
 
 def make_all(
-    settings: GeneratorSettings, say: Callable[[str], None] = lambda _text: None, processes: int = 0
+    settings: GeneratorSettings,
+    report: Callable[[str], None] = lambda _text: None,
+    processes: int = 0,
 ) -> Made:
     """Make all splits and perturbed sets of a configuration.
 
     Parameters
     ----------
-    say
-        Told how it goes on.
+    report
+        Called with messages on the progress.
     processes
         How many make examples at a time; 0 for as many as there are processors.
 
@@ -149,32 +151,32 @@ def make_all(
         tested = {"test": settings.test}
         if settings.split == "authors":
             both = {"training": settings.train + settings.validation}
-            _fill(made, makers, settings, "main", both, say)
+            _fill(made, makers, settings, "main", both, report)
             _cut(made, settings)
-            _fill(made, makers, settings, "test", tested, say)
+            _fill(made, makers, settings, "test", tested, report)
         else:
-            _fill(made, makers, settings, "main", wanted | tested, say)
+            _fill(made, makers, settings, "main", wanted | tested, report)
         for fewer in range(1, settings.steps - 1) if settings.structured else ():
             if fewer > 2:  # noqa: PLR2004 - s-1 and s-2 are what is reported
                 break
             shorter = replace(settings, steps=settings.steps - fewer)
-            _fill(made, makers, shorter, f"s{fewer}", {f"s{fewer}": settings.test}, say)
+            _fill(made, makers, shorter, f"s{fewer}", {f"s{fewer}": settings.test}, report)
         if settings.easy and not settings.structured:
-            _fill(made, makers, settings, "easy", {"easy": settings.easy}, say)
+            _fill(made, makers, settings, "easy", {"easy": settings.easy}, report)
     return made
 
 
 class _Makers:
     """Processes that make examples, each asked by a thread of its own.
 
-    What integrals one has worked out the others are told with the next question.
+    The integrals that one has worked out are sent to the others with the next question.
     """
 
     def __init__(self, count: int) -> None:
         self.count = count
         self._closing = False
         self._integrals: list[tuple[LimitedProcess, list[str | None]]] = []
-        self._told: Counter[LimitedProcess] = Counter()
+        self._sent: Counter[LimitedProcess] = Counter()
         self._free: SimpleQueue[LimitedProcess] = SimpleQueue()
         self._all = [
             LimitedProcess(__name__, _CHUNK_SECONDS, _MAX_BYTES, _ENVIRONMENT) for _ in range(count)
@@ -234,12 +236,12 @@ class _Makers:
     ) -> dict[str, Any]:
         """Put a question, with what others have worked out since the last one."""
         known = len(self._integrals)
-        untold = self._integrals[self._told[child] : known]
-        others = [each for who, each in untold if who is not child]
+        unsent = self._integrals[self._sent[child] : known]
+        others = [each for who, each in unsent if who is not child]
         found = child.ask({**question, "integrals": others}, seconds)
-        # A process that was ended has forgotten what it was told.
+        # A process that was ended has lost what it was sent.
         ended = "error" in found or child.process is None
-        self._told[child] = 0 if ended else known
+        self._sent[child] = 0 if ended else known
         self._integrals += [(child, each) for each in found.get("integrals", ())]
         return found
 
@@ -250,7 +252,7 @@ def _fill(  # noqa: PLR0917 - each is another thing
     settings: GeneratorSettings,
     stream: str,
     wanted: dict[str, int],
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """Take examples of a stream until every split has as many sequences as are wanted."""
     records = {name: made.records.setdefault(name, []) for name in wanted}
@@ -278,7 +280,7 @@ def _fill(  # noqa: PLR0917 - each is another thing
         made.rows += _rows(split, pair, example["rows"])
         done += 2
         if done % 2000 == 0:
-            say(f"{done} of {total} sequences")
+            report(f"{done} of {total} sequences")
         if 2 * len(records[split]) >= wanted[split]:
             missing.remove(split)
             if not missing:
@@ -328,7 +330,7 @@ def variable_renaming(
 ) -> Derivation | Calculation | None:
     """VR: give all symbols and functions Greek names, each one of its own.
 
-    Names may say how SymPy writes signs, sin(a - b) or -sin(b - a), and in which order it has
+    Names may decide how SymPy writes signs, sin(a - b) or -sin(b - a), and in which order it has
     derivatives; where a step would not replay for that, others are drawn.  None if none will do,
     or if there are more than ten names.
     """
@@ -396,7 +398,7 @@ def alternative_results(example: Derivation) -> Derivation:
 
 
 def equation_conversion(example: Calculation, seed: int) -> Calculation:
-    """EC: write equations, with a letter for the expression that stands nowhere in it."""
+    """EC: write equations, with a letter for the expression that is not in it."""
     taken = set(names(_expressions(example)))
     rng = Random(f"{seed}:{example.stream}:{example.index}:letter")  # noqa: S311 - no secret
     free = [letter for letter in LETTERS if letter not in taken]

@@ -42,9 +42,9 @@ _TRIES = 400
 _MOST_APPLIED = 40
 """Those of them that are applied at most."""
 _STEPS_OF_AUTHORS = 6
-"""How many steps a derivation has before the authors cut it."""
+"""Number of steps of a derivation before the authors cut it."""
 _SPARE = 3
-"""How many steps beyond those wanted are drawn, of which some are not needed."""
+"""Number of steps drawn beyond those wanted, of which some are not needed."""
 _MOST_PREFIXES = 10_000
 _UNARY = (*FUNCTIONS, "expand", *EVALUATIONS)
 _BINARY = (*ARITHMETIC, *CALCULUS, *SUBSTITUTIONS)
@@ -143,7 +143,7 @@ class _Draft:
             self._learn(step)
 
     def grow(self, count: int) -> bool:
-        """Add random steps until there are `count`; tell whether that was possible."""
+        """Add random steps until there are `count`; return whether that was possible."""
         tries = 0
         while len(self.steps) < count:
             tries += 1
@@ -158,7 +158,7 @@ class _Draft:
     def pair(self) -> tuple[Step, Step] | None:
         """Draw two final steps in one way, each of which needs all others; None if there are none.
 
-        A coin decides which is the right one, so that nothing in a candidate alone tells of it.
+        A coin decides which is the right one, so that nothing in a candidate alone shows it.
         """
         loose = self._loose()
         if len(loose) > 2 or len(self.steps) not in loose:  # noqa: PLR2004 - a step joins two
@@ -301,7 +301,7 @@ class _Draft:
         return Step(op, refs, operand, constants, *sides)
 
     def _constants(self, sides: Sides) -> dict[sympy.Expr, sympy.Symbol]:
-        """Draw a letter for each integral, which stands for nothing so far."""
+        """Draw a letter for each integral that is not used so far."""
         integrals = fresh_integrals(sides)
         taken = set(names(part for step in self.steps for part in step.sides))
         free = [letter for letter in LETTERS if letter not in taken]
@@ -378,7 +378,7 @@ def _bound(sides: Sides) -> set[sympy.Symbol]:
 
 
 def _under_other_derivative(sides: Sides) -> bool:
-    """Whether an integral stands in a derivative by another variable than its own."""
+    """Whether an integral is in a derivative by another variable than its own."""
     for part in elements(sides):
         if isinstance(part, sympy.Derivative) and part.has(sympy.Integral):
             within = {limit[0] for each in part.atoms(sympy.Integral) for limit in each.limits}

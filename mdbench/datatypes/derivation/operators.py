@@ -123,7 +123,7 @@ def check(op: str, refs: Sequence[int], operand: object, steps: int) -> None:
     Raises
     ------
     DataError
-        If so; says why.
+        If so; the message has the reason.
     """
     if op not in OPERATORS:
         raise DataError(f"there is no operator {op!r}.", did_you_mean(op, OPERATORS))
@@ -180,7 +180,7 @@ def _find_derivatives(expr: Any, new: dict[sympy.Expr, sympy.Expr]) -> None:
 def fresh_integrals(sides: Sides) -> list[sympy.Integral]:
     """Return the integrals of an equation that can be worked out, in their order.
 
-    There are none where an integral stands in another.
+    There are none where an integral is in another.
     """
     found = [each for each in elements(sides) if isinstance(each, sympy.Integral)]
     if any(each.function.has(sympy.Integral) for each in found):
@@ -251,16 +251,16 @@ def _check_premise(step: Step, earlier: Sequence[Step]) -> None:
         if isinstance(defined, AppliedUndef) and set(defined.args) == body.free_symbols:
             if step.op == "premise" or body in known:
                 return
-            raise DataError("it renames what stands in no earlier equation.")
+            raise DataError("it renames what is in no earlier equation.")
     raise DataError("a premise is a function of all free symbols of the other side.")
 
 
 MOST_NODES = 60
 """Larger integrands are left as they are."""
-_KEPT, _TOLD = 50_000, 10_000
-"""Integrals that are kept; then all are forgotten.  Of the news that nobody asks for the last."""
+_KEPT, _NEWS = 50_000, 10_000
+"""Integrals that are kept, before all are dropped; and new ones that wait to be asked for."""
 _known: dict[tuple[sympy.Expr, sympy.Symbol], sympy.Expr | None] = {}
-_news: deque[tuple[sympy.Expr, sympy.Symbol]] = deque(maxlen=_TOLD)
+_news: deque[tuple[sympy.Expr, sympy.Symbol]] = deque(maxlen=_NEWS)
 
 
 def antiderivative(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr | None:
@@ -332,7 +332,7 @@ def _worked_out(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr | N
     except (
         ArithmeticError, AttributeError, NotImplementedError, RecursionError, TypeError, ValueError
     ):  # fmt: skip
-        return None  # SymPy's rules raise these where they have come to an end
+        return None  # SymPy's rules raise these where none applies
     finally:
         _forget()
     if not is_readable(answer) or answer.has(sympy.Integral):

@@ -1,4 +1,4 @@
-"""A derivation as mathematics, and how well methods tell its kind in sets that are perturbed."""
+"""A derivation as mathematics, and how well methods classify it in sets that are perturbed."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class DerivationLine:
 
 
 @dataclass(frozen=True)
-class Telling:
-    """What a method makes of a system.
+class MethodScores:
+    """The scores of a method on a system.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Telling:
 
 
 def derivation_pictures(
-    lines: Sequence[DerivationLine], asked: str, found: Sequence[Telling]
+    lines: Sequence[DerivationLine], asked: str, found: Sequence[MethodScores]
 ) -> str:
     """Draw a derivation step by step with its candidates, who chose which, and bars of all sets.
 
@@ -71,7 +71,7 @@ def derivation_pictures(
     asked
         The operation whose result is asked for.
     found
-        What methods make of them.
+        The scores of methods on them.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def _equation(sides: tuple[sympy.Expr, sympy.Expr]) -> str:
     return f"<math><mrow>{left}<mo>=</mo>{right}</mrow></math>"
 
 
-def _bars(found: Sequence[Telling]) -> str:
+def _bars(found: Sequence[MethodScores]) -> str:
     """Draw a bar for each set and method, from 0 to 1, with a line for what a coin has."""
     sets = list(dict.fromkeys(name for one in found for name in one.accuracy))
     height_each = len(found) * _BAR + _GAP

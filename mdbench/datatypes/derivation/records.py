@@ -36,8 +36,8 @@ def alpha_class(example: Derivation | Calculation) -> str:
 def context_class(example: Derivation | Calculation) -> str:
     """Hash what an example begins with: all steps but the final one, or the expression.
 
-    Both candidates have it in common.  A split by the class of the whole derivation would tell
-    of the label: what is right in the test would stand in the training as wrong only.
+    Both candidates have it in common.  A split by the class of the whole derivation would
+    reveal the label: what is right in the test would be in the training as wrong only.
     """
     if isinstance(example, Derivation):
         return _class_of(example.context)
@@ -152,7 +152,7 @@ def read_record(data: object) -> Derivation | Calculation:
     Raises
     ------
     DataError
-        If it is not; says why.
+        If it is not; the message has the reason.
     """
     if not isinstance(data, dict):
         raise DataError("a record is an object.")
@@ -172,7 +172,7 @@ def read_record(data: object) -> Derivation | Calculation:
     content = _content(example)
     if data.get("id") != _identity(content):
         raise DataError(
-            f"id is {data.get('id')!r}, and what the record says has the hash "
+            f"id is {data.get('id')!r}, and the content of the record has the hash "
             f"{_identity(content)!r}.",
             "The record was changed after it was written, or LaTeX and srepr differ.",
         )
@@ -215,7 +215,7 @@ def _read_calculation(data: dict[str, Any], stream: str, index: int) -> Calculat
 
 def _list(data: dict[str, Any], key: str) -> list[Any]:
     value = data.get(key)
-    if not isinstance(value, list) or len(value) > 100:  # noqa: PLR2004 - nobody has so many
+    if not isinstance(value, list) or len(value) > 100:  # noqa: PLR2004 - none has so many
         raise DataError(f"{key} is no list.")
     return value
 
@@ -326,7 +326,7 @@ def _annotation(step: Step) -> str:
 def trees(example: Derivation | Calculation) -> tuple[str, str]:
     """Write the same as JSON, with expressions as `write` has them.
 
-    There is nothing in it that the text does not say: no constants, and nothing of the other
+    It holds nothing that is not in the text: no constants, and nothing of the other
     candidate.
     """
     raise TypeError(f"{type(example).__name__} is no example")

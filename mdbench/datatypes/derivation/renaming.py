@@ -87,7 +87,7 @@ def rename(expr: Any, new: Mapping[str, str], memo: dict[Any, Any] | None = None
 def shade(
     expr: Any, colours: Mapping[str, int], memo: dict[Any, int], *, signed: bool = True
 ) -> int:
-    """Hash an expression in which names are told apart by their colours alone.
+    """Hash an expression in which names differ by their colours alone.
 
     The order in which SymPy keeps terms, factors and variables makes no difference, since it
     depends on names.
@@ -127,7 +127,7 @@ def shade(
 
 
 def shades(parts: Sequence[Any], *, signed: bool = True) -> dict[str, int]:
-    """Return each name a colour that depends on where it stands, and not on what it is called.
+    """Return each name a colour that depends on its places, and not on the name itself.
 
     Names have equal colours where they can be exchanged, and seldom otherwise.
 
@@ -176,7 +176,7 @@ def _mixed(numbers: Iterable[int]) -> int:
 
 
 def class_of(words: Sequence[object], parts: Sequence[Any]) -> str:
-    """Hash words and expressions so that neither names nor the signs that hang on them count.
+    """Hash words and expressions so that neither names nor the signs that depend on them count.
 
     Parameters
     ----------

@@ -306,7 +306,7 @@ def tokens(text: str) -> list[str]:
 def probe(train: Sequence[str], labels: Sequence[int], test: Iterable[str]) -> list[bool]:
     """Return which candidates a naive Bayes of words and pairs of them takes for right.
 
-    Where it is right more often than a coin, or less often, the data tell of the label by the
+    Where it is right more often than a coin, or less often, the data reveal the label by the
     candidate alone.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What a set of derivations is made by, and what may be asked for."""
+"""Settings of the generator of derivations, and the values allowed."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class GeneratorSettings:
         ``closed``: the final step needs all others.  ``prefix``: the first steps of a derivation
         of six that is closed, as the authors cut them.
     negatives
-        ``symmetric``: both candidates are drawn in the same way, and a coin says which is right.
-        In calculus it says which of two expressions is asked about; both are in one split.
+        ``symmetric``: both candidates are drawn in the same way, and a coin decides which is right.
+        In calculus it decides which of two expressions is asked about; both are in one split.
         ``authors``: the wrong one is any next step, or the nearest wrong answer of calculus.
     split
         ``alpha``: derivations whose steps but the last differ in names only are in one split.
@@ -132,7 +132,7 @@ def read_settings(values: Mapping[str, Any]) -> GeneratorSettings:
     Raises
     ------
     DataError
-        If a key is not known or a value not allowed; says which are.
+        If a key is not known or a value not allowed; the message has those that are.
     """
     known = [field.name for field in fields(GeneratorSettings)]
     for name in values:

@@ -1,4 +1,4 @@
-"""What a derivation is: steps, each an equation with the operation that gave it."""
+"""Derivations: steps, each an equation with the operation that gave it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Sides(NamedTuple):
-    """An equation: an ordered pair of expressions, which nobody evaluates to true or false."""
+    """An equation: an ordered pair of expressions, which is not evaluated to true or false."""
 
     lhs: sympy.Expr
     rhs: sympy.Expr
@@ -28,7 +28,7 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """An equation and how it came about.
+    """An equation with the operation that gave it.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def is_closed(steps: Sequence[Step]) -> bool:
 
 
 SYMBOLS = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,19}")
-"""What symbols and functions may be called."""
+"""Names allowed for symbols and functions."""
 _MOST_TEXT, _MOST_DEPTH, _MOST_NODES = 50_000, 60, 2_000
 _MOST_DIGITS, _MOST_BITS, _MOST_ORDER = 40, 512, 20
 _KEPT = 50_000
@@ -185,7 +185,7 @@ def symbol(name: str) -> sympy.Symbol:
 
 
 class _Kept(dict[Any, Any]):
-    """What was worked out for expressions; forgets all when it is full."""
+    """Results for expressions; all are dropped when it is full."""
 
     def keep(self, key: Any, value: Any) -> Any:
         if len(self) >= _KEPT:
@@ -272,7 +272,7 @@ def read(text: str) -> sympy.Expr:
     ------
     DataError
         If the text is too long or too deep, is no nested call, or calls anything but
-        `CONSTRUCTORS`; says what.
+        `CONSTRUCTORS`; the message names it.
     """
     if not isinstance(text, str):
         raise DataError(f"{text!r:.80} is no text.", "Give an expression as srepr writes it.")

@@ -1,6 +1,6 @@
-"""Numbers: what an expression is worth at a point, and whether all steps of a derivation are true.
+"""Numbers: the value of an expression at a point, and whether all steps of a derivation are true.
 
-Functions are put back to what their premises say, indefinite integrals are taken from a base point,
+Functions are replaced by their premises, indefinite integrals are taken from a base point,
 and each constant is minus its antiderivative at that point.
 """
 
@@ -135,7 +135,7 @@ def falsehoods(steps: Sequence[Step]) -> list[int]:
 
 
 class _Meaning:
-    """What functions and constants stand for."""
+    """The meaning of functions and constants."""
 
     def __init__(self) -> None:
         self.functions: dict[str, tuple[tuple[sympy.Symbol, ...], sympy.Expr]] = {}

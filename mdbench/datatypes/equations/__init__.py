@@ -1,1 +1,1 @@
-"""What all data types share whose answers are equations: evaluation, selection, terms, files."""
+"""Shared by all data types whose answers are equations: evaluation, selection, terms, files."""

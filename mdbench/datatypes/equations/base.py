@@ -20,13 +20,12 @@ from mdbench.datatypes.base import (
     select_per_target,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
+from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
 from mdbench.metrics.regression import agreement, nmse
-from mdbench.metrics.selection import fitness
-from mdbench.metrics.spec import RESTS, MetricSpec, Value
-from mdbench.protocols import Protocol
+from mdbench.metrics.spec import RESTS, MetricSpec, Value, fitness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +122,7 @@ class EquationTask(Task[D]):
     evidence
         What candidates are compared with; None under `published`, which has its own way.
     held_out
-        What the test compares equations with where nobody knows exact targets; else None.
+        What the test compares equations with where exact targets are not known; else None.
     scored
         The samples of the test that errors are taken on, by number in C order; None for all.
     """
@@ -321,7 +320,11 @@ class EquationType(DataType[D, EquationTask[D]]):
             raise AnswerError("an equation is zero, which the published pipeline refuses")
         read, complexity = _parse_and_count(candidate.equations, task.variables)
         if task.evidence is not None:
-            return self._evaluate_on_evidence(task, task.evidence, candidate, read, complexity)
+            first = candidate.target
+            places = range(len(read)) if first is None else (first,)
+            losses = np.array(list(self._losses(task, read, task.evidence, places)))
+            value = task.evidence.preference(losses, places, read)
+            return ScoredCandidate(candidate, float(np.mean(losses)), complexity, value)
         if self.compares_equations(task) or candidate.predictions is None:
             columns = data.columns
             found = [self.candidate_values(task, each, columns) for each in read]
@@ -343,21 +346,6 @@ class EquationType(DataType[D, EquationTask[D]]):
         if task.evidence is None:
             return super().select(task, candidates)
         return select_per_target(candidates, len(task.targets), _fittest)
-
-    def _evaluate_on_evidence(
-        self,
-        task: EquationTask[D],
-        evidence: Evidence,
-        candidate: Candidate,
-        read: Sequence[Equation],
-        complexity: int,
-    ) -> ScoredCandidate:
-        """Weigh how well equations explain the evidence against what they are made of."""
-        first = candidate.target
-        targets = range(len(read)) if first is None else (first,)
-        losses = np.array(list(self._losses(task, read, evidence, targets)))
-        value = evidence.preference(losses, targets, read)
-        return ScoredCandidate(candidate, float(np.mean(losses)), complexity, value)
 
     def _losses(
         self,
@@ -467,7 +455,7 @@ seems to be noise: what is sampled too seldom looks like noise, too."""
 
 
 class Course(NamedTuple):
-    """How a system goes on from what methods are given to the test.
+    """The course of a system from the data that methods are given to the test.
 
     Attributes
     ----------
@@ -483,7 +471,7 @@ class Course(NamedTuple):
 
 
 def at_rest(course: Course, targets: Array, by_state: Sequence[float], floors: Array | None) -> str:
-    """Say that the system is at rest in the test, and how that is known; empty where it is not.
+    """Return a note that the system is at rest in the test, and why; empty where it is not.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""What is to be known of somebody's own data before a method is tried on them, in a few lines."""
+"""A description of the user's data in a few lines, before a method is tried on them."""
 
 from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from mdbench.data.field import Field
     from mdbench.data.trajectory import Trajectory
-    from mdbench.datatypes.base import Dataset
     from mdbench.datatypes.real.problem import Measurements
 
     Array = NDArray[np.float64]
@@ -35,14 +34,6 @@ _STILL = 1e-9
 """A state that changes by no larger share of its size does not change."""
 _NOTHING = 1e-6
 """Noise below this share of the data's size is none to be seen."""
-
-
-@runtime_checkable
-class Advising(Protocol):
-    """A data type that has something to say of data before a method is tried on them."""
-
-    def advice(self, dataset: Dataset) -> Sequence[str]:
-        """Say it, a line each, the first of them what there is."""
 
 
 def of_trajectory(dataset: Any) -> list[str]:
@@ -147,7 +138,9 @@ def of_table(dataset: Any) -> list[str]:
         f"{counted(len(y), 'row')}; {ranges}; {target} {float(y.min()):g} to {float(y.max()):g}"
     ]
     if still:
-        lines.append(f"{', '.join(still)}: the same in all rows, so that nothing can be told of it")
+        lines.append(
+            f"{', '.join(still)}: the same in all rows, so that nothing can be learnt of it"
+        )
     repeated = len(x) - len(np.unique(x, axis=0))
     if repeated:
         lines.append(f"{repeated:,} rows have the inputs of another one")
@@ -204,7 +197,7 @@ _FAST = 10
 _NEAR = 10
 """Neighbours of a row that the Gamma test looks at."""
 FEWEST_ROWS = 30
-"""Rows below which nothing is said of a table's noise."""
+"""Rows below which a table's noise is not estimated."""
 
 
 class Spacing(NamedTuple):

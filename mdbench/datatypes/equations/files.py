@@ -1,4 +1,4 @@
-"""What data types of sampled systems share: files by their names, order, and fingerprints."""
+"""Files of sampled systems: by their names, in order, and with fingerprints."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class SystemFiles(Mapping[str, _T]):
 
     @cached_property
     def heads(self) -> Mapping[str, Mapping[str, Any]]:
-        """What stands above the first table of each file, by the names of the systems."""
+        """The keys above the first table of each file, by the names of the systems."""
         heads = sorted_heads(self._files.values(), self._order)
         if heads is None:
             whole = {name: vars(self[name]) for name in self._files}
@@ -203,7 +203,7 @@ def read_table(path: Path) -> dict[str, Any]:
 
 
 def parse(equation: str, names: Iterable[str]) -> ast.expr:
-    """Parse an equation; a ValueError says what in it is not allowed."""
+    """Parse an equation; raises a ValueError that names what is not allowed."""
     try:
         expression = _tree(equation.strip()).body
     except SyntaxError as error:
@@ -226,9 +226,9 @@ def parse(equation: str, names: Iterable[str]) -> ast.expr:
     return expression
 
 
-def put_in(equation: str, names: Iterable[str], values: Mapping[str, float]) -> str:
+def substitute(equation: str, names: Iterable[str], values: Mapping[str, float]) -> str:
     """Substitute values for names, at full precision."""
-    return ast.unparse(_PutIn(values).visit(parse(equation, names)))
+    return ast.unparse(_Substitution(values).visit(parse(equation, names)))
 
 
 def without(equation: str, names: Collection[str]) -> str:
@@ -248,8 +248,8 @@ def _tree(text: str) -> ast.Expression:
         return ast.parse(text, mode="eval")
 
 
-class _PutIn(ast.NodeTransformer):
-    """Puts values in the place of names."""
+class _Substitution(ast.NodeTransformer):
+    """Replaces names by values."""
 
     def __init__(self, values: Mapping[str, float]) -> None:
         self.values = values

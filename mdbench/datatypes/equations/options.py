@@ -1,16 +1,19 @@
-"""Options of runs on data of people's own: how their files are read, and what is true of them."""
+"""Options of runs on the user's data: how files are read; and the true equations, where known."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Literal
 
-from mdbench.data.columns import MISSING
-from mdbench.datatypes.facts import Option
-from mdbench.errors import UsageError
-from mdbench.protocols import Protocol
+from pydantic import BaseModel, ConfigDict, Field
+
+from mdbench.data.columns import MISSING, read_description
+from mdbench.datatypes.facts import Option, Protocol
+from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 
 def _labels(text: str) -> list[str]:
@@ -30,7 +33,7 @@ INPUTS = Option(
 )
 TRAJECTORY = Option(
     "--trajectory",
-    "The column of the user's files that tells several trajectories apart.",
+    "The column of the user's files that separates several trajectories.",
     "COL",
     changes_system=False,
 )
@@ -77,3 +80,121 @@ def uses_smoothing(options: Mapping[str, Any], protocol: Protocol) -> bool:
             )
         return False
     return asked != "fd"
+
+
+OWN_PAGE = "docs/datasets.md lists all keys and the values allowed."
+
+_LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\s*$")
+
+
+class FieldDescription(BaseModel):
+    """The TOML file of a field."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_: Literal[1] = Field(alias="schema")
+    title: str = ""
+    source: str = ""
+    truth: dict[str, str] | None = None
+
+
+def read_field_description(path: Path) -> FieldDescription:
+    """Read the TOML file that has the name of a field; empty where there is none.
+
+    Raises
+    ------
+    DataError
+        If it has a key or a value that is not allowed; it names both.
+    """
+    file = path.with_suffix(".toml")
+    return (
+        read_description(file, FieldDescription, OWN_PAGE)
+        if file.exists()
+        else FieldDescription(schema=1)
+    )
+
+
+def user_truth(
+    typed: str | None,
+    in_file: Mapping[str, str] | None,
+    file: Path,
+    *,
+    states: Mapping[str, str],
+    variables: Sequence[str],
+) -> tuple[str, ...] | None:
+    """Read the true equations, one for each state; None where they are not known.
+
+    Parameters
+    ----------
+    typed
+        With the option, which counts before what is in the file; None without it.
+    in_file
+        The table ``[truth]`` of the TOML file; None where it has none.
+    file
+        The TOML file, for messages.
+    states
+        The names of the states by all that may be written for them, in order.
+    variables
+        The names that right-hand sides may use.
+
+    Returns
+    -------
+    tuple of str
+        Right-hand sides in the given names.
+
+    Raises
+    ------
+    UsageError, DataError
+        If what is typed, or what is in the file, is no equation for each state; it names the
+        file, the state, what is wrong and what is allowed.
+    """
+    names = list(dict.fromkeys(states.values()))
+    if typed is not None:
+        return _checked(_typed(typed, names), states, variables, TRUTH.name, UsageError)
+    if in_file is not None:
+        where = f"{file}: table [truth]"
+        return _checked(list(in_file.items()), states, variables, where, DataError)
+    return None
+
+
+def _typed(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    parts = [part.strip() for part in text.split(";") if part.strip()]
+    if len(parts) == len(names) and not any("=" in part for part in parts):
+        return list(zip(names, parts, strict=True))
+    pairs = [tuple(map(str.strip, part.split("=", 1))) for part in parts]
+    if not all(len(pair) == 2 for pair in pairs):  # noqa: PLR2004
+        raise UsageError(
+            f"{TRUTH.name} is {text!r}.",
+            f"Give an equation for each state, such as: {TRUTH.name} "
+            f'"{"; ".join(f"{name} = ..." for name in names)}"',
+        )
+    return [(pair[0], pair[-1]) for pair in pairs]
+
+
+def _checked(
+    pairs: Sequence[tuple[str, str]],
+    states: Mapping[str, str],
+    variables: Sequence[str],
+    where: str,
+    error: type[DataError | UsageError],
+) -> tuple[str, ...]:
+    from mdbench.expressions import parse  # noqa: PLC0415 - a list of datasets needs no NumPy
+
+    found: dict[str, str] = {}
+    for left, text in pairs:
+        match = _LEFT.match(left)
+        name = states.get(left) or (match and states.get(match["d"] or match["name"]))
+        if not name:
+            raise error(f"{where}: there is no state {left!r}.", did_you_mean(left, states))
+        if name in found:
+            raise error(f"{where}: {name} has two equations.", "Give one for each state.")
+        try:
+            parse(text, variables)
+        except EquationError as refused:
+            what = f"{where}: the equation of {name}: {refused.message}"
+            raise error(what, refused.hint) from None
+        found[name] = text
+    names = dict.fromkeys(states.values())
+    if missing := [name for name in names if name not in found]:
+        raise error(f"{where}: {missing[0]} has no equation.", "Give one for each state.")
+    return tuple(found[name] for name in names)

@@ -1,7 +1,7 @@
-"""What candidates are held against when one is chosen under `strict`, and the rule of choice.
+"""The criteria by which a candidate is selected under `strict`, and the rule of selection.
 
 The choice uses only what a scientist would have, noisy data, and is made in a form in which noise
-is not differentiated.  docs/selection.md has the rule beside others.
+is not differentiated.  docs/selection.md compares the rule with others.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 PIECE = 0.5
-"""By how much a piece of an equation has to lower the logarithm of the loss to be worth it."""
+"""By how much a piece of an equation has to lower the logarithm of the loss to be kept."""
 INTEGRATED_TO = 1e-5
-"""Data that were integrated are exact to this share of themselves, and fits to less say nothing."""
+"""Data that were integrated are exact to this share of themselves; fits to less mean nothing."""
 _NODES = 3
 """At which a right-hand side is evaluated between two samples (Gauss and Legendre)."""
 _FEWEST = 8

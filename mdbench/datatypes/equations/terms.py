@@ -12,7 +12,6 @@ from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.expressions.fidelity.verdict import negligible, used
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.metrics.spec import MetricSpec, flag
@@ -83,13 +82,13 @@ TERM_METRICS = (
     ),
     _verdict(
         "numerical",
-        "what evaluating has proved of the answer: told apart from the truth at a point, equal, or "
+        "what evaluating has proved of the answer: different from the truth at a point, equal, or "
         "equal to the truth with its constants moved by 5 % at most",
         ("apart", "equal", "near"),
     ),
     _verdict(
         "structural",
-        "what the terms of the answer say, multiplied out",
+        "what the terms of the answer show, multiplied out",
         ("other", "one term off", "same"),
     ),
     MetricSpec(
@@ -147,8 +146,8 @@ coefficients where the two have no term with a constant in common."""
 def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Task[Any]) -> Scores:
     """Put an answer, whose equations have been read before, next to the truth.
 
-    A term that the dataset names as unseen, since nobody can see it in the data, is not asked for:
-    an answer may have it or not, and the notes say where it differs in one.
+    A term that the dataset names as unseen, since it cannot be seen in the data, is not asked for:
+    an answer may have it or not, and the notes name those in which it differs.
     """
     # A table may lack a feature that the truth has.
     unknown = {name for text in truth for name in _NAME.findall(text)} - {*CONSTANTS, *FUNCTIONS}
@@ -220,6 +219,9 @@ def _skeleton(
     domain: Mapping[str, tuple[float, float]],
 ) -> Value:
     """Whether for each equation some choice of its constants makes it the true one."""
+    # Imported here, as answers that are identified do not need it.
+    from mdbench.expressions.fidelity.skeleton import same_skeleton  # noqa: PLC0415
+
     ranges = tuple((name, *ends) for name, ends in domain.items())
     undecided = False
     for true, answer in zip(truth, equations, strict=True):
@@ -236,7 +238,7 @@ def _skeleton(
 def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:
     """Return the least and the largest value of the variables of a text, of all rows there are.
 
-    Empty where no identity in it could hang on them, as many columns take long to make.
+    Empty where no identity in it could depend on them, as many columns take long to make.
     """
     if not _HANGS_ON_THE_DOMAIN.search(text):
         return {}

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.data import splits
-from mdbench.data.array_files import write_npz
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import smooth
-from mdbench.data.trajectory import Trajectory, named_columns, state_names
-from mdbench.datatypes.base import Plots, Source
+from mdbench.data.trajectory import (
+    Trajectory,
+    named_columns,
+    split_as_published,
+    split_chronologically,
+    state_names,
+    write_npz,
+)
+from mdbench.datatypes.base import Plots, Source, Split
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -22,28 +27,24 @@ from mdbench.datatypes.equations.base import (
     EquationTask,
     EquationType,
 )
-from mdbench.datatypes.equations.data_checks import of_trajectory
 from mdbench.datatypes.equations.files import suffix
 from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.ode.datasets import OdeDataset, OdeFiles, OdeSystems
-from mdbench.datatypes.ode.facts import FACTS
-from mdbench.datatypes.ode.simulation import Ending, simulate, warm
-from mdbench.datatypes.ode.tasks import (
-    Samples,
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.ode import FACTS
+from mdbench.datatypes.ode.datasets import (
+    OdeDataset,
+    OdeFiles,
+    OdeSystems,
     concatenated,
-    given_samples,
     held_out,
     increments,
-    measured_samples,
-    needs_of,
     rates,
-    split_of,
 )
+from mdbench.datatypes.ode.simulation import Ending, simulate, warm
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.data.smoothing import Smoothed
     from mdbench.datatypes.base import PlotBudget, PlottedAnswer
     from mdbench.datatypes.equations.base import EquationAnswer
     from mdbench.datatypes.ode.simulation import Simulated
@@ -101,6 +103,16 @@ _ENDED = MetricSpec(
 )
 
 
+class _Samples(NamedTuple):
+    """Some samples of one trajectory, as methods are shown them: see `Split`."""
+
+    t: Array
+    u: Array
+    du: Array
+    measured: Array
+    inputs: Array | None
+
+
 class Ode(EquationType[OdeDataset]):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
@@ -122,7 +134,12 @@ class Ode(EquationType[OdeDataset]):
     check_datasets = ("rc-circuit", "harmonic-oscillator")
     options = FACTS.options
     has_plots = True
-    advice = staticmethod(of_trajectory)
+
+    def advice(self, dataset: OdeDataset) -> list[str]:
+        """Describe the data before a method is tried on them."""
+        from mdbench.datatypes.equations.data_checks import of_trajectory  # noqa: PLC0415 - few runs need it
+
+        return of_trajectory(dataset)
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
@@ -145,16 +162,16 @@ class Ode(EquationType[OdeDataset]):
             variables=variables,
             targets=tuple(f"{variable}_t" for variable in variables[: dataset.dim]),
             any_order=view == "table",
-            needs=needs_of(given) if view != "table" else (),
+            needs=_needs_of(given) if view != "table" else (),
         )
         if protocol is not Protocol.STRICT:
             return self._as_published(make, dataset, view)
         tests = held_out(dataset.clean)
-        test = split_of(view, [measured_samples(one, rates(one)) for one in tests])
-        befores = [one.rows(splits.chronological(len(one.t)).refit) for one in given.pieces]
+        test = _split_of(view, [_measured_samples(one, rates(one)) for one in tests])
+        befores = [one.rows(split_chronologically(len(one.t)).refit) for one in given.pieces]
         curves = [smooth(one.t, one.u) for one in befores]
-        shown = split_of(
-            view, list(map(partial(given_samples, smoothed=dataset.smoothed), curves, befores))
+        shown = _split_of(
+            view, list(map(partial(_given_samples, smoothed=dataset.smoothed), curves, befores))
         )
         return make(
             train=shown,
@@ -177,20 +194,20 @@ class Ode(EquationType[OdeDataset]):
         self, make: Callable[..., EquationTask[OdeDataset]], dataset: OdeDataset, view: str
     ) -> EquationTask[OdeDataset]:
         given, clean = dataset.given, dataset.clean
-        if needs := needs_of(given):
+        if needs := _needs_of(given):
             raise UsageError(
                 f"The protocol published knows no {' and no '.join(needs)}.",
                 "Leave out --protocol published.",
             )
         t, u = given.t, given.u
-        cut = splits.published(len(t))
+        cut = split_as_published(len(t))
         du = time_derivative(t, u)
         train, validation, refit = (
-            split_of(view, [Samples(t[rows], u[rows], du[rows], u[rows], None)])
+            _split_of(view, [_Samples(t[rows], u[rows], du[rows], u[rows], None)])
             for rows in (cut.train, cut.validation, cut.refit)
         )
         true = rates(clean.rows(cut.test))
-        test = split_of(view, [measured_samples(given.rows(cut.test), true)])
+        test = _split_of(view, [_measured_samples(given.rows(cut.test), true)])
         return make(train=train, validation=validation, refit=refit, test=test)
 
     def preload(self) -> None:
@@ -205,7 +222,7 @@ class Ode(EquationType[OdeDataset]):
     def course(self, task: EquationTask[OdeDataset]) -> Course:
         """Return how the clean trajectories go on to the test."""
         befores = [
-            one.rows(splits.chronological(len(one.t)).refit) for one in task.dataset.clean.pieces
+            one.rows(split_chronologically(len(one.t)).refit) for one in task.dataset.clean.pieces
         ]
         tests = held_out(task.dataset.clean, task.protocol)
         return Course(
@@ -247,7 +264,7 @@ class Ode(EquationType[OdeDataset]):
             scores[follows.name] = None if late else float(followed)
             if worst.r2 is not None or late:
                 scores[r2.name] = worst.r2
-        # The first of the two that did not come to its end decides.
+        # The first of the two that did not reach its end decides.
         ends = [way.ended for way, *_ in ways if way.ended is not Ending.WHOLE]
         ended = ends[0] if ends else Ending.WHOLE
         return scores | {_ENDED.name: None if ended is Ending.LATE else ended.value}
@@ -255,7 +272,7 @@ class Ode(EquationType[OdeDataset]):
     def plots(
         self, dataset: OdeDataset, answers: Sequence[PlottedAnswer], budget: PlotBudget
     ) -> Plots:
-        """Draw the trajectories, and over them what answers make of them."""
+        """Draw the trajectories, and over them those of answers."""
         from mdbench.datatypes.ode.plots import Found, follow, trajectory_pictures  # noqa: PLC0415
         from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
 
@@ -284,11 +301,54 @@ class Ode(EquationType[OdeDataset]):
         yield path, partial(write_npz, trajectory=series)
 
 
-DATA_TYPE = Ode
+def _needs_of(series: Trajectory) -> tuple[str, ...]:
+    """Return what a method has to handle in samples besides times and states."""
+    several = ("trajectories",) if len(series.starts) > 1 else ()
+    return several + (("inputs",) if series.inputs is not None else ())
+
+
+def _given_samples(curve: Smoothed, measured: Trajectory, *, smoothed: bool) -> _Samples:
+    """Return noisy samples for a method, with derivatives.
+
+    A smoothed curve is known least at its ends, and the first and the last sample are left out.
+    """
+    if not smoothed:
+        return _measured_samples(measured, time_derivative(curve.t, measured.u))
+    inner = measured.rows(slice(1, -1))
+    return _Samples(inner.t, curve.u[1:-1], curve.du[1:-1], inner.u, inner.inputs)
+
+
+def _measured_samples(series: Trajectory, du: Array) -> _Samples:
+    """Return samples as they were measured."""
+    return _Samples(series.t, series.u, du, series.u, series.inputs)
+
+
+def _split_of(view: str, pieces: Sequence[_Samples]) -> Split:
+    """Return samples of one trajectory, or of several one after the other, in a view."""
+    t, u, du, measured = (
+        np.ascontiguousarray(np.concatenate([one[place] for one in pieces])) for place in range(4)
+    )
+    inputs = None
+    if pieces[0].inputs is not None:
+        inputs = np.concatenate([one.inputs for one in pieces if one.inputs is not None])
+    columns = named_columns(Trajectory(t, u, inputs=inputs))
+    if view == "table":
+        x = u if inputs is None else np.concatenate([u, inputs], axis=1)
+        return Split({"X": np.ascontiguousarray(x)}, "Y", du, columns)
+    arrays = {"t": t, "u": u, "measured": measured}
+    if inputs is not None:
+        arrays["inputs"] = np.ascontiguousarray(inputs)
+    if len(pieces) > 1:
+        lengths = [len(one.t) for one in pieces]
+        arrays["trajectory"] = np.repeat(np.arange(float(len(pieces))), lengths)
+    return Split(arrays, "du", du, columns)
 
 
 def _quality(way: Simulated) -> float:
-    """Order simulations; one that nobody knows the end of may be worse than any that follows."""
+    """Return a key to order simulations; one that was killed may be any below `FOLLOWED`."""
     if way.ended is Ending.LATE:
         return FOLLOWED
     return -np.inf if way.r2 is None else way.r2
+
+
+DATA_TYPE = Ode

@@ -10,35 +10,39 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mdbench.data import splits
-from mdbench.data.array_files import read_npz
-from mdbench.data.cache import load_or_make
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
-from mdbench.data.csv import Reading, read_csv
+from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
-from mdbench.data.trajectory import Trajectory
+from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
+from mdbench.data.trajectory import (
+    Trajectory,
+    load_or_make,
+    named_columns,
+    read_npz,
+    split_as_published,
+    split_chronologically,
+    state_names,
+)
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named
 from mdbench.datatypes.equations.options import (
     INPUTS,
     MISSING_VALUES,
     OWN_OPTIONS,
+    OWN_PAGE,
     TRAJECTORY,
     TRUTH,
+    user_truth,
     uses_smoothing,
 )
-from mdbench.datatypes.equations.selection import INTEGRATED_TO
-from mdbench.datatypes.equations.user_truths import OWN_PAGE, user_truth
-from mdbench.datatypes.ode.facts import FACTS
+from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
-from mdbench.datatypes.ode.tasks import (
-    user_floor,
-)
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.metrics.regression import nmse
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,8 +75,8 @@ class OdeDataset(Dataset):
     unseen
         Makes or reads a true trajectory from another initial condition; None where there is none.
     titles
-        What axes say of the time and of each state; empty for those that have no names but the
-        methods'.
+        Titles of the axes for the time and for each state; empty for those without names of their
+        own.
     """
 
     given: Trajectory = field(repr=False)
@@ -160,7 +164,7 @@ class OdeSystems(Source[OdeDataset]):
         smoothed = uses_smoothing(options, protocol)
         if own := [option.name for option in OWN_OPTIONS if option.key in options]:
             raise UsageError(
-                f"{own[0]} says how a file of your own is read.", "Name one by --dataset-path."
+                f"{own[0]} is an option for a file of your own.", "Name one by --dataset-path."
             )
         system = self._system(name)
         path = self.cache / f"{name}-{system.recipe[:16]}.npz"
@@ -220,7 +224,7 @@ class OdeFiles(Source[OdeDataset]):
         path = named(name, self.paths)
         try:
             known = read_recording(path, NO_OPTIONS)
-        except (DataError, UsageError):  # options say how it is read, or loading it says why not
+        except (DataError, UsageError):  # it needs options, or loading it raises the error
             return str(path)
         names = ", ".join(f"{theirs}: {own}" for theirs, own in known.names.items())
         return f"{f'{known.title}: ' * bool(known.title)}{path}{f' ({names})' * bool(names)}"
@@ -242,7 +246,7 @@ class OdeFiles(Source[OdeDataset]):
         if noisy is not None:
             measured = read_recording(noisy, options, described_by=path).trajectory
             if not np.array_equal(measured.t, clean.t):
-                clean = measured  # nobody knows these states without noise
+                clean = measured  # these states are not known without noise
             u, noise = measured.u, "file"
         else:
             u, noise = clean.u, Protocol.STRICT.value
@@ -268,6 +272,48 @@ class OdeFiles(Source[OdeDataset]):
         )
 
 
+def held_out(series: Trajectory, protocol: Protocol = Protocol.STRICT) -> list[Trajectory]:
+    """Return the samples of the test, of each trajectory."""
+    cut = split_chronologically if protocol is Protocol.STRICT else split_as_published
+    return [one.rows(cut(len(one.t)).test) for one in series.pieces]
+
+
+def rates(series: Trajectory) -> Array:
+    """Return the derivatives of one trajectory, by finite differences where they are not known."""
+    return time_derivative(series.t, series.u) if series.du is None else series.du
+
+
+def increments(tests: Sequence[Trajectory]) -> Increments | None:
+    """Return what equations are compared with where derivatives are not known.
+
+    None where a trajectory has too few samples.
+    """
+    if any(len(one.t) < FEWEST_SAMPLES for one in tests):
+        return None
+    return Increments.of([smooth(one.t, one.u) for one in tests], tests)
+
+
+def concatenated(columns: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Concatenate the columns of several trajectories."""
+    return {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
+
+
+def user_floor(truth: Sequence[str], clean: Trajectory) -> float | None:
+    """Score the user's truth of a trajectory, as answers are scored."""
+    tests = held_out(clean)
+    at = concatenated([named_columns(one) for one in tests])
+    read = [parse(text, state_names(clean)) for text in truth]
+    if clean.du is not None:
+        values = np.stack([one.evaluate(at) for one in read], axis=-1)
+        return nmse(values, np.concatenate([rates(one) for one in tests]))
+    if (evidence := increments(tests)) is None:
+        return None
+    values = np.array(
+        [evidence.loss(one.evaluate(evidence.columns), i) for i, one in enumerate(read)]
+    )
+    return float(np.mean(values)) if np.isfinite(values).all() else None
+
+
 def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bool) -> float:
     """Score the truth on the test inputs.
 
@@ -276,7 +322,7 @@ def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bo
     but for its last digits: then the floor is what the truth so scores.
     """
     assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
-    rows = splits.chronological(len(clean.t)).test
+    rows = split_chronologically(len(clean.t)).test
     targets = clean.du[rows]
 
     def score(u: Array) -> float:
@@ -320,11 +366,11 @@ _TAKEN = frozenset(FUNCTIONS) | frozenset(CONSTANTS)
 _TIME = LabelledColumn("time", "t")
 
 
-"""Options of data types that read trajectories of people's own."""
+"""Options of data types that read the user's trajectories."""
 
 
 class _File(BaseModel):
-    """What a TOML file beside the data may say."""
+    """The TOML file of a data file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -341,7 +387,7 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class UserRecording:
-    """What is known of a trajectory of somebody's own.
+    """A trajectory of the user's, and what is known of it.
 
     Attributes
     ----------
@@ -403,6 +449,9 @@ def read_recording(
     UsageError
         If an option does not fit the file.
     """
+    # Imported here, as the project's own systems do not need it.
+    from mdbench.data.csv import Reading, read_csv  # noqa: PLC0415
+
     described = _read_description_of(described_by or path)
     how = Reading(
         options.get(MISSING_VALUES.key, described.missing),

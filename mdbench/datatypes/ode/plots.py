@@ -1,4 +1,4 @@
-"""Pictures of trajectories: what was measured, and what discovered equations make of it."""
+"""Pictures of trajectories: the measured ones, and those of discovered equations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.data.splits import chronological
+from mdbench.data.trajectory import split_chronologically
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.drawing.svg import COLOURS, LEFT, MARKERS, Axis, Plot, dashes, marker
 from mdbench.errors import MdbenchError
@@ -31,11 +31,11 @@ MARGIN = 0.15
 MARKS = 4
 """Signs of a method along a line."""
 MOST_LETTERS = 40
-"""Of what stands at an axis."""
+"""Of the text at an axis."""
 
 
 class Found(NamedTuple):
-    """What a method makes of a system.
+    """The trajectories of an answer.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def follow(
     Parameters
     ----------
     equations
-        Right-hand sides in ``u0``, ``u1``, ..., which nobody need have read before.
+        Right-hand sides in ``u0``, ``u1``, ..., which need not have been read before.
     seen, unseen
         The trajectory of the data, of which the test window is followed, and another one.
     evaluations
@@ -78,7 +78,7 @@ def follow(
     used : int
         How often they were evaluated.
     """
-    starts = [(seen, chronological(len(seen.t)).test.start)]
+    starts = [(seen, split_chronologically(len(seen.t)).test.start)]
     if unseen is not None:
         starts.append((unseen, 0))
     try:
@@ -108,7 +108,7 @@ def trajectory_pictures(
     titles: Sequence[str] = (),
     measured: bool = False,
 ) -> str:
-    """Draw the states over time, and what methods make of them.
+    """Draw the states over time, and the trajectories of answers.
 
     Parameters
     ----------
@@ -119,18 +119,18 @@ def trajectory_pictures(
     unseen
         That from the second initial condition, if there is one.
     found
-        What methods make of them.
+        The trajectories of answers.
     titles
         Of the time and of each state, where they have names of their own.
     measured
-        Whether the states were measured, and nobody knows the true ones.
+        Whether the states were measured, and the true ones are not known.
 
     Returns
     -------
     str
         HTML: one figure with one or two pictures.
     """
-    first = chronological(len(seen.t)).test.start
+    first = split_chronologically(len(seen.t)).test.start
     caption = "Measurements in grey" if measured else "True trajectories in grey"
     if found:
         of = "the equations" if measured else "the equations found on clean data"
@@ -236,7 +236,7 @@ def _states(names: Sequence[str]) -> list[str]:
 
 
 def _shortened(names: Sequence[str]) -> str:
-    """Return what stands at the axis: the names of the states, as far as there is room."""
+    """Return the text at the axis: the names of the states, as far as there is space."""
     joined = ", ".join(names)
     return joined if len(joined) <= MOST_LETTERS else "states"
 

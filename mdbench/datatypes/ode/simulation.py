@@ -1,22 +1,27 @@
 """Integrates discovered systems, which may do anything, in a process that can be killed.
 
-An answer may blow up, become so stiff that the solver stands still, or keep it busy for ever.
-The work is done by `integrating` in a child process with a limit on CPU time.
+An answer may blow up, become so stiff that the solver makes no progress, or never end.  The work
+is done in a child process with a limit on CPU time, by the function `answer` of this module.  The
+equations have passed the grammar; what is executed is written from their trees.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.limited_process import LimitedProcess
+from mdbench.datatypes.ode.systems import SOLVER
+from mdbench.expressions.grammar import read
+from mdbench.expressions.tree import FUNCTIONS, Call, Chain, Negation, Node, Number, Power, Variable
+from mdbench.limited_process import PARSER_LOCK, LimitedProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,13 +36,16 @@ MAX_EVALUATIONS = 20_000
 few hundred."""
 BLOWN_UP = 1e6
 """A state of this many times the largest true one has blown up."""
+_LONG = 20
+"""Longer chains are written as calls, as Python reads no expression of any depth."""
+_TOLERANCES = {name: value for name, value in SOLVER.items() if name != "method"}
 
 
 class Ending(StrEnum):
-    """How a simulation ended."""
+    """The end of a simulation."""
 
     WHOLE = "whole"
-    """It came to the last time."""
+    """It reached the last time."""
     BLEW_UP = "blew_up"
     """A state or a derivative became undefined, infinite or as good as that."""
     STIFF = "stiff"
@@ -48,14 +56,14 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Simulated:
-    """What became of an answer that was integrated.
+    """The result of integrating an answer.
 
     Attributes
     ----------
     r2
         Of the trajectory; None where there is no whole one.
     states
-        The states as far as it came, shape ``(m, d)`` with m at most the number of times.
+        The states as far as it went, shape ``(m, d)`` with m at most the number of times.
     evaluations
         How often the right-hand sides were evaluated.
     """
@@ -109,7 +117,7 @@ def simulate(
 
 
 def warm() -> None:
-    """Let the child load its solver meanwhile, which takes it a second."""
+    """Start the child, which needs a second to load its solver."""
     _child.start()
 
 
@@ -149,4 +157,174 @@ def trajectory_r2(predicted: Array, true: Array) -> float | None:
     return r2 if math.isfinite(r2) else None
 
 
-_child = LimitedProcess(f"{__package__}.integrator", MAX_SECONDS, MAX_BYTES)
+_child = LimitedProcess(__name__, MAX_SECONDS, MAX_BYTES)
+
+
+class _BlewUpError(ArithmeticError):
+    """A derivative is not finite, or a state is too large."""
+
+
+class _TooManyError(Exception):
+    """The right-hand sides were evaluated too often."""
+
+
+def prepare() -> None:
+    """Load the solver in the child, before any question."""
+    import scipy.integrate  # noqa: F401, PLC0415 - the child alone needs it
+
+
+def answer(question: dict[str, Any]) -> dict[str, Any]:
+    """Integrate ``equations`` from ``start`` to the times ``t``: the child's side of `simulate`.
+
+    ``inputs``, where there are some, are values at these times.
+
+    Returns
+    -------
+    dict
+        The states as far as they could be integrated, how the simulation ended, and how often the
+        right-hand sides were evaluated.
+    """
+    inputs = question.get("inputs") or []
+    derivatives = compiled(question["equations"], len(inputs))
+    times = question["t"]
+    limit, most = question["limit"], question["evaluations"]
+    used = 0
+
+    def right_hand_side(now: float, u: Any) -> list[float]:
+        nonlocal used
+        used += 1
+        if used > most:
+            raise _TooManyError
+        state = u.tolist()
+        if not all(abs(value) < limit for value in state):
+            raise _BlewUpError
+        du = derivatives(*state, *(float(np.interp(now, times, one)) for one in inputs))
+        if not all(map(math.isfinite, du)):
+            raise _BlewUpError
+        return du
+
+    t = np.array(question["t"])
+    reached = [question["start"]]
+    ended = Ending.WHOLE
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # LSODA warns when it gives up
+            _march(right_hand_side, t, reached)
+        if len(reached) < len(t):
+            ended = Ending.STIFF
+    except (ArithmeticError, ValueError, TypeError):
+        ended = Ending.BLEW_UP  # complex values are a TypeError, and as undefined as the rest
+    except _TooManyError:
+        ended = Ending.STIFF
+    if not np.isfinite(reached).all():
+        ended = Ending.BLEW_UP
+        reached = [state for state in reached if all(map(math.isfinite, state))]
+    return {"ended": ended, "u": reached, "evaluations": min(used, most)}
+
+
+def _march(right_hand_side: Callable[..., list[float]], t: Any, reached: list[Any]) -> None:
+    """Add the states at one time after the other, as far as the solver comes."""
+    from scipy.integrate import LSODA  # noqa: PLC0415 - as in `prepare`
+
+    solver = LSODA(right_hand_side, t[0], reached[0], t[-1], **_TOLERANCES)
+    while solver.status == "running":
+        solver.step()
+        if solver.status == "failed":
+            return
+        passed = np.searchsorted(t, solver.t, side="right")
+        if passed > len(reached):
+            reached += solver.dense_output()(t[len(reached) : passed]).T.tolist()
+
+
+def compiled(equations: list[str], inputs: int = 0) -> Callable[..., list[float]]:
+    """Make a function of the states and of inputs that gives the derivatives, all plain floats.
+
+    Raises
+    ------
+    EquationError
+        If an equation cannot be read.
+
+    Examples
+    --------
+    >>> compiled(["-u0*u1", "u0**2 + exp(u1)"])(2.0, 0.0)
+    [-0.0, 5.0]
+    """
+    names = (*(f"u{i}" for i in range(len(equations))), *(f"v{i}" for i in range(inputs)))
+    written = ", ".join(_python(read(text, names)) for text in equations)
+    with PARSER_LOCK:
+        code = compile(f"lambda {', '.join(names)}: [{written}]", "<equations>", "eval")
+    made: Callable[..., list[float]] = eval(code, {"__builtins__": {}} | _SCOPE)  # noqa: S307
+    return made
+
+
+def _python(node: Node) -> str:
+    if node.constant is not None:
+        return f"({float(node.constant)!r})"
+    match node:
+        case Variable():
+            return node.name
+        case Chain():
+            return _chain(node)
+        case Negation():
+            return f"(-{_python(node.operand)})"
+        case Power():
+            return f"_pow({_python(node.base)}, {_python(node.exponent)})"
+        case Call():
+            arguments = ", ".join(map(_python, node.arguments))
+            return f"_{FUNCTIONS[node.function].sympy.lower()}({arguments})"
+        case Number():
+            raise AssertionError("a number is constant")
+
+
+def _chain(node: Chain) -> str:
+    parts = [("", node.first), *node.rest]
+    if len(parts) <= _LONG:
+        return f"({''.join(symbol + _python(part) for symbol, part in parts)})"
+    if node.rest[0][0] in "+-":
+        signed = ("-" * (symbol == "-") + _python(part) for symbol, part in parts)
+        return f"_sum(({', '.join(signed)}))"
+    powers = ("1.0/" * (symbol == "/") + _python(part) for symbol, part in parts)
+    return f"_product(({', '.join(powers)}))"
+
+
+def _product(factors: Iterable[float]) -> float:
+    result = 1.0
+    for factor in factors:
+        result *= factor
+    return result
+
+
+def _pow(base: float, exponent: float) -> float:
+    try:
+        # A negative base with a fractional exponent has no real value.
+        return math.pow(base, exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _no_overflow(function: Callable[[float], float]) -> Callable[[float], float]:
+    def guarded(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return math.copysign(math.inf, x) if function is math.sinh else math.inf
+
+    return guarded
+
+
+_SCOPE: dict[str, Any] = {
+    "_abs": abs,
+    "_cot": lambda x: 1.0 / math.tan(x),
+    "_max": max,
+    "_min": min,
+    "_pow": _pow,
+    "_product": _product,
+    "_sign": lambda x: math.copysign(1.0, x) if x else 0.0,
+    "_sum": sum,
+    **{f"_{name}": _no_overflow(getattr(math, name)) for name in ("exp", "sinh", "cosh")},
+    **{
+        f"_{name}": getattr(math, name)
+        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "log", "sqrt")
+    },
+    **{f"_{name}": getattr(math, name) for name in ("tanh", "asinh", "acosh", "atanh")},
+}

@@ -21,8 +21,8 @@ from mdbench.datatypes.equations.files import (
     number,
     parse,
     pop,
-    put_in,
     read_table,
+    substitute,
     text,
     texts,
 )
@@ -101,16 +101,16 @@ class OdeSystem:
     def truth(self) -> tuple[str, ...]:
         """The right-hand sides with the constants put in, at full precision."""
         names = (*self.variables, *self.constants)
-        return tuple(put_in(each, names, self.constants) for each in self.equations)
+        return tuple(substitute(each, names, self.constants) for each in self.equations)
 
     @cached_property
     def form(self) -> str:
-        """What the right-hand sides are made of: the first of `FORMS` that one of them has."""
+        """The form of the right-hand sides: the first of `FORMS` that one of them has."""
         return min((_form(text) for text in self.truth), key=FORMS.index)
 
     @property
     def recipe(self) -> str:
-        """SHA-256 of all that decides what `integrate` makes of this system by default."""
+        """SHA-256 of all that decides the arrays of `integrate` for this system by default."""
         decisive = (_REVISION, SOLVER, T_END, N_POINTS, self.truth, self.initial_conditions[0])
         return hashlib.sha256(repr(decisive).encode()).hexdigest()
 

@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.data import splits
-from mdbench.data.array_files import (
+from mdbench.data.field import feature_names, unsupported
+from mdbench.data.field_files import (
     FIELD_ENDINGS,
     FIELD_HINT,
     read_field,
@@ -19,9 +19,8 @@ from mdbench.data.array_files import (
     refuse_tables,
     write_field,
 )
-from mdbench.data.cache import write_whole
-from mdbench.data.field import feature_names, unsupported
 from mdbench.data.noise import add_noise, add_published_noise
+from mdbench.data.trajectory import split_chronologically
 from mdbench.datatypes.base import NO_OPTIONS, Plots, Source
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
@@ -33,7 +32,6 @@ from mdbench.datatypes.equations.base import (
     EquationTask,
     EquationType,
 )
-from mdbench.datatypes.equations.data_checks import of_field
 from mdbench.datatypes.equations.files import (
     SystemFiles,
     find_files,
@@ -42,10 +40,15 @@ from mdbench.datatypes.equations.files import (
     suffix,
     without,
 )
-from mdbench.datatypes.equations.options import TRUTH, uses_smoothing
+from mdbench.datatypes.equations.options import (
+    TRUTH,
+    read_field_description,
+    user_truth,
+    uses_smoothing,
+)
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.equations.user_truths import read_field_description, user_truth
-from mdbench.datatypes.pde.facts import FACTS
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.pde import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
 from mdbench.datatypes.pde.tasks import (
     PdeDataset,
@@ -62,7 +65,7 @@ from mdbench.datatypes.pde.tasks import (
 from mdbench.errors import DataError, UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value
-from mdbench.protocols import Protocol
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -78,10 +81,10 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _PUBLISHED_SEED = 42
-"""The seed of the published noise, which seed 0 of a run stands for."""
+"""The seed of the published noise, which seed 0 of a run uses."""
 _QUIET_SECONDS = 2.0
 """Data that are made faster are made without a word."""
-_SAY_SECONDS = 10.0
+_REPORT_SECONDS = 10.0
 
 
 _RESIDUAL = MetricSpec(
@@ -106,7 +109,12 @@ class Pde(EquationType[PdeDataset]):
     derivative = "∂"
     metrics = (NMSE, PUBLISHED_NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
     options = FACTS.options
-    advice = staticmethod(of_field)
+
+    def advice(self, dataset: PdeDataset) -> list[str]:
+        """Describe the data before a method is tried on them."""
+        from mdbench.datatypes.equations.data_checks import of_field  # noqa: PLC0415 - few runs need it
+
+        return of_field(dataset)
 
     def source(self, path: Path | None = None) -> Source[PdeDataset]:
         """Open the 14 systems; or a file of the user's, or a folder of them."""
@@ -155,7 +163,7 @@ class Pde(EquationType[PdeDataset]):
         if task.protocol is not Protocol.STRICT:
             return None
         clean, states = task.dataset.clean, task.dataset.states
-        u, cut = clean.u[..., states], splits.chronological(len(clean.t))
+        u, cut = clean.u[..., states], split_chronologically(len(clean.t))
         rates = task.refit.targets if clean.du is None else clean.du[..., cut.refit, states]
         return Course(
             rates.reshape(-1, rates.shape[-1]), [u[..., cut.refit, :]], [u[..., cut.test, :]]
@@ -274,7 +282,7 @@ class _PdeSystems(Source[PdeDataset]):
     ) -> PdeDataset:
         if TRUTH.key in options:
             raise UsageError(
-                f"{TRUTH.name} says the true equations of a file of your own.",
+                f"{TRUTH.name} gives the true equations of a file of your own.",
                 "Name one by --dataset-path.",
             )
         system = self._system(name, protocol, options)
@@ -351,7 +359,7 @@ class _PdeSystems(Source[PdeDataset]):
 
 
 class _PdeFiles(Source[PdeDataset]):
-    """Fields in files of the user's, whose truth is known only where they say it.
+    """Fields in files of the user's, whose truth is known only where they give it.
 
     Every file in the folder, and in the folders in it, is a dataset of the file's name.  A
     name that ends in ``_snr_40`` and the like is a noisy version of that dataset.
@@ -370,7 +378,7 @@ class _PdeFiles(Source[PdeDataset]):
         path = named(name, self.paths)
         try:
             title = read_field_description(path).title
-        except DataError:  # loading it says why
+        except DataError:  # loading it gives the error
             title = ""
         return f"{title}: {path}" if title else str(path)
 
@@ -388,7 +396,7 @@ class _PdeFiles(Source[PdeDataset]):
         clean = read_field_file(path)
         measured = clean if noisy is None else read_field_file(noisy)
         if measured.u.shape != clean.u.shape or not np.array_equal(measured.t, clean.t):
-            clean = measured  # nobody knows these states without noise
+            clean = measured  # these states are not known without noise
         self._short_axes.report(name, clean)
         smoothed = uses_smoothing(options, protocol)
         u, noise = measured.u, "file" if noisy else Protocol.STRICT.value
@@ -424,26 +432,26 @@ class _PdeFiles(Source[PdeDataset]):
 
 
 class _ShortAxes:
-    """Says once for each dataset which derivatives it has too few nodes for."""
+    """Report once for each dataset the derivatives for which it has too few nodes."""
 
     def __init__(self, kind: Pde) -> None:
         self._kind = kind
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def report(self, name: str, clean: Field) -> None:
-        if name in self._told:
+        if name in self._reported:
             return
-        self._told.add(name)
+        self._reported.add(name)
         for order, reason in unsupported(clean).items():
             self._kind.on_progress(f"{name}: no feature {order}: {reason}")
 
 
 class _ProgressLine:
-    """Says now and then how far the making of a field is."""
+    """Reports the progress of making a field, at intervals."""
 
-    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+    def __init__(self, name: str, report: Callable[[str], None]) -> None:
         self._name = name
-        self._say = say
+        self._report = report
         self._begin = time.monotonic()
         self._next = self._begin + _QUIET_SECONDS
 
@@ -451,9 +459,9 @@ class _ProgressLine:
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + _SAY_SECONDS
+        self._next = now + _REPORT_SECONDS
         left = f", {(now - self._begin) * (1 / part - 1):.0f} s left" if part > 0 else ""
-        self._say(f"{self._name}: its data are made, once: {part:.0%}{left}")
+        self._report(f"{self._name}: its data are made, once: {part:.0%}{left}")
 
 
 def _released(options: Mapping[str, Any]) -> bool:

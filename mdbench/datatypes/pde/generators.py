@@ -15,8 +15,8 @@ from mdbench.data.derivatives import accurate_derivative, time_derivative
 from mdbench.data.field import Field
 from mdbench.datatypes.pde.solvers import channels, closed_forms, elements, spectral
 from mdbench.datatypes.pde.solvers.channel_waves import repeating_channel, vortices
-from mdbench.datatypes.pde.solvers.plate import heated_plate
-from mdbench.datatypes.pde.solvers.species import Reaction
+from mdbench.datatypes.pde.solvers.closed_forms import heated_plate
+from mdbench.datatypes.pde.solvers.navier_stokes import Reaction
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def make_fields(
     released
         Whether to make the published data, with what is wrong in them.
     progress
-        Told the part that is done, from 0 to 1, now and then.
+        Called with the part that is done, from 0 to 1, at intervals.
 
     Returns
     -------

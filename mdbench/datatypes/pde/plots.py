@@ -10,7 +10,7 @@ import numpy as np
 
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.field import FieldColumns, feature_names
-from mdbench.data.splits import chronological
+from mdbench.data.trajectory import split_chronologically
 from mdbench.drawing.svg import LEVELS, UNDEFINED, Axis, levels, png_uri, ticks
 from mdbench.errors import MdbenchError
 from mdbench.expressions import parse
@@ -36,7 +36,7 @@ LEFT, TOP, RIGHT, BOTTOM = 46, 20, 14, 36
 AXES_OF_PLANE = 2
 MOST_DIGITS = 9
 ROUND_OFF = 1e-9
-"""Ends of a scale that are this small beside the other one are written as 0."""
+"""Ends of a scale that are this small compared with the other one are written as 0."""
 PLAIN = 999.5
 """From here on four digits are needed to do without a power of ten."""
 
@@ -68,7 +68,7 @@ def field_pictures(
     field
         The field without noise.
     found
-        Equations to hold against it: who gave them, a few words, and the right-hand sides.
+        Equations to compare with it: who gave them, a few words, and the right-hand sides.
     states
         Whose right-hand sides they are, by number; all states' by default.
 
@@ -148,7 +148,7 @@ def errors(
 def _space_time(field: Field) -> str:
     across, space = _picked(len(field.t)), _picked(len(field.grid["x"]))
     sides = _Side("t", field.t[across]), _Side("x", field.grid["x"][space])
-    test = float(field.t[chronological(len(field.t)).test.start])
+    test = float(field.t[split_chronologically(len(field.t)).test.start])
     states = []
     for i in range(field.dim):
         u = field.u[..., i]
@@ -184,7 +184,7 @@ def _planes(field: Field) -> str:
 def _error_panel(
     field: Field, who: str, words: str, equations: Sequence[str], states: Sequence[int] | None
 ) -> str:
-    rows = chronological(len(field.t)).test
+    rows = split_chronologically(len(field.t)).test
     line = len(field.grid) == 1
     moment = _moment(field)
     missed = errors(field, equations, rows if line else slice(moment, moment + 1), states)
@@ -213,7 +213,7 @@ def _drawn_nodes(field: Field) -> tuple[tuple[NDArray[np.intp], ...], tuple[_Sid
 
 def _moment(field: Field) -> int:
     """Choose the middle of the test window."""
-    rows = chronological(len(field.t)).test
+    rows = split_chronologically(len(field.t)).test
     return int((rows.start + len(field.t) - 1) // 2)
 
 
@@ -255,7 +255,7 @@ def _state(bar: str, *panels: str) -> str:
 def _scale(state: int, low: float, high: float) -> str:
     small = ROUND_OFF * max(abs(low), abs(high))
     ends = [0.0 if abs(value) < small else value for value in (low, high)]
-    # As many digits as tell them apart.
+    # As many digits as make them differ.
     many = (tuple(_power(value, digits) for value in ends) for digits in range(3, MOST_DIGITS + 1))
     shown = next((each for each in many if len({*each}) > 1), ("", f"{_power(high)} everywhere"))
     return _bar(f"u{state}", *shown)
@@ -321,7 +321,7 @@ def _panel(
 
 
 def _ticks(axis: Axis, pixels: int) -> list[float]:
-    """Choose at least two round values, and more where there is room."""
+    """Choose at least two round values, and more where there is space."""
     found: list[float] = []
     for most in range(max(2, pixels // 50), 9):
         found = ticks(axis.low, axis.high, log=False, most=most)

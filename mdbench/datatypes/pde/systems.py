@@ -21,8 +21,8 @@ from mdbench.datatypes.equations.files import (
     number,
     parse,
     pop,
-    put_in,
     read_table,
+    substitute,
     text,
     texts,
 )
@@ -106,7 +106,7 @@ class PdeSystem:
         derivatives (``u0_xx``), the coordinates in `explicit` and the constants.  A state without
         one, such as a pressure, is known and not asked for.
     unseen
-        The terms of the truth that nobody can see in the data, by left-hand side and text:
+        The terms of the truth that cannot be seen in the data, by left-hand side and text:
         ``("u0_t", "u0 * u0_x")``.
     constants
         The value of each constant, by its name.
@@ -171,11 +171,11 @@ class PdeSystem:
     def truth(self) -> tuple[str, ...]:
         """The right-hand sides with the constants put in, at full precision."""
         names = self._names()
-        return tuple(put_in(each, names, self.constants) for each in self.equations.values())
+        return tuple(substitute(each, names, self.constants) for each in self.equations.values())
 
     @property
     def recipe(self) -> str:
-        """SHA-256 of all that decides what its generator makes of this system."""
+        """SHA-256 of all that decides the field that its generator makes of this system."""
         decisive = (
             _REVISION,
             self.published,

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.data import splits
 from mdbench.data.derivatives import one_sided_nodes, time_derivative
 from mdbench.data.field import FieldColumns, feature_names, published_columns
-from mdbench.data.smoothing import FEWEST_SAMPLES, InTime, smooth_in_time, smoother_along
+from mdbench.data.smoothing import FEWEST_SAMPLES
+from mdbench.data.trajectory import split_as_published, split_chronologically
 from mdbench.datatypes.base import Dataset, Split
 from mdbench.datatypes.equations.base import CachedColumns
-from mdbench.datatypes.equations.selection import INTEGRATED_TO, Evidence
+from mdbench.datatypes.equations.selection import Evidence
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.pde.weak_form import SmoothedField, WeakWindows, smoothed_field
 from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
+    from mdbench.datatypes.equations.selection import Evidence
 
     Array = NDArray[np.float64]
 
@@ -65,7 +67,7 @@ class PdeDataset(Dataset):
         The states whose equations are asked for, by their numbers; None for all.  The others,
         such as a pressure, are known at every time.
     unseen_terms
-        The terms of the truth that nobody can see in the data, by left-hand side and text.
+        The terms of the truth that cannot be seen in the data, by left-hand side and text.
     """
 
     given: Field = field(repr=False)
@@ -95,7 +97,7 @@ class StrictSplits(NamedTuple):
     given, test
         What a method is given, and what its answer is tested on.
     evidence, held_out
-        What candidates are compared with, and the answer where nobody knows exact targets.
+        What candidates are compared with, and the answer where exact targets are not known.
     scored
         The numbers of the test's samples that are scored.
     remarks
@@ -115,7 +117,7 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
 
     Smoothed states are known least at the ends, and the first and the last time are left out.
     """
-    cut = splits.chronological(len(dataset.given.t))
+    cut = split_chronologically(len(dataset.given.t))
     given = _between(dataset.given, cut.refit)
     (smoothed, remarks), evidence = _evidence(dataset, given)
     if dataset.smoothed:
@@ -158,7 +160,7 @@ def published_splits(
 ) -> tuple[Split, Split, Split, Split]:
     """Cut a field by time, and differentiate all of it in time before."""
     given, clean = dataset.given, dataset.clean
-    cut = splits.published(len(given.t))
+    cut = split_as_published(len(given.t))
     du = _du(given.t, given.u[..., dataset.states], slice(None))
     test_du = _du(given.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
 
@@ -181,7 +183,7 @@ def clean_test(dataset: PdeDataset, protocol: Protocol) -> tuple[FieldColumns, A
     of the solver or of the file.  Under `published` the features are its second-order ones.
     """
     clean = dataset.clean
-    rows = splits.chronological(len(clean.t)).test
+    rows = split_chronologically(len(clean.t)).test
     targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
     cut = replace(clean, t=clean.t[rows], u=np.ascontiguousarray(clean.u[..., rows, :]), du=None)
     return _columns(cut, dataset.explicit, protocol), targets[..., dataset.states]
@@ -263,7 +265,7 @@ def published_table(
     clean = dataset.clean
     target = _du(clean.t, clean.u, slice(None)) if clean.du is None else clean.du
     target = target[..., dataset.states]
-    cut = splits.published(du[..., 0].size)
+    cut = split_as_published(du[..., 0].size)
 
     def part(where: slice, values: Array, rows: Rows | None) -> Split:
         flat = {name: column.reshape(-1)[where] for name, column in columns.items()}
@@ -302,7 +304,7 @@ def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
 
     None where it has no finite score.
     """
-    test = _between(dataset.clean, splits.chronological(len(dataset.clean.t)).test)
+    test = _between(dataset.clean, split_chronologically(len(dataset.clean.t)).test)
     if protocol is Protocol.STRICT and dataset.clean.du is None and len(test.t) >= FEWEST_SAMPLES:
         _, evidence = _evidence(dataset, test)
         columns, texts = evidence.columns, dataset.truth or ()
@@ -318,211 +320,8 @@ def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
 
 def noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
     """Return the noisy field's published features at the test's times, and clean targets."""
-    rows = splits.published(len(dataset.given.t)).test
+    rows = split_as_published(len(dataset.given.t)).test
     columns = _columns(_between(dataset.given, rows), dataset.explicit, Protocol.PUBLISHED)
     clean = dataset.clean
     targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
     return columns, targets[..., dataset.states]
-
-
-_SMOOTHNESS = 6
-"""A test function is (1 - s^2) to this power along each axis and in time."""
-_TAIL = 7.75
-"""Half the width of a test function times the highest wave number that it lets pass: two standard
-deviations of its spectrum, which is nearly normal."""
-_QUIET = 1e-6
-"""What counts as noise at least when waves are told from it: a share of the variance."""
-_OVERLAP = 2.0
-"""Test functions in half the width of one."""
-_MOST = 3000
-"""Test functions, about."""
-_BORDER = 3
-"""Nodes at the ends of an axis that is not periodic where no test function is: derivatives are
-worse there."""
-_LEAST = 0.05
-"""Of the mean variance that each integral's noise is taken to have at least."""
-_DEGREES = (1, 3, 5)
-"""Of the splines between times: the highest that there are enough of these for."""
-_NODES = 3
-"""At which test functions are integrated between two samples (Gauss and Legendre)."""
-
-
-class SmoothedField(NamedTuple):
-    """A field that was smoothed along all axes and in time.
-
-    Attributes
-    ----------
-    field
-        Its `du` is the derivative in time of the smoothed states.
-    remarks
-        What has to be known of how it was made; mostly empty.
-    """
-
-    field: Field
-    remarks: tuple[str, ...]
-
-
-def smoothed_field(given: Field) -> SmoothedField:
-    """Smooth a field along all axes and in time, as much as it takes; with its rates of change."""
-    found = [_smoothed_state(given, given.u[..., state]) for state in range(given.dim)]
-    u, du = (
-        np.stack(arrays, axis=-1) for arrays in zip(*(each[:2] for each in found), strict=True)
-    )
-    remarks = tuple(f"u{state}: {one.remark}" for state, one in enumerate(found) if one.remark)
-    return SmoothedField(replace(given, u=u, du=du), remarks)
-
-
-def _smoothed_state(given: Field, u: Array) -> InTime:
-    """Smooth one state along all axes, and then in time; the noise is estimated first."""
-    noise = smooth_in_time(u, given.t, -1).noise
-    for axis, (name, nodes) in enumerate(given.grid.items()):
-        if len(nodes) >= _FEWEST:
-            smoother = smoother_along(u, nodes, axis, periodic=name in given.periods, noise=noise)
-            u, noise = smoother(u), noise * smoother.left
-    return smooth_in_time(u, given.t, -1)
-
-
-_FEWEST = 12
-"""Nodes of an axis along which a field is smoothed; fewer are left as they are."""
-
-
-@dataclass(frozen=True, eq=False)
-class WeakWindows(Evidence):
-    """Integrals over windows in space and time, in which changes are to be those of equations.
-
-    A right-hand side is evaluated on the smoothed field, and integrated against test functions
-    that fall to zero at the border of their window; the derivative in time is moved on to the test
-    function, and integrated with the field as it was measured.  Windows are so wide that the
-    test functions let the waves pass that are above the noise, and noise above these as little as
-    may be.  An integral counts the less, the more noise is in it.
-
-    Attributes
-    ----------
-    changes
-        For each target, the integrals of its derivative in time, (rows,).
-    weights
-        Of these rows.
-    along
-        For each target, what integrates along each axis and in time, (rows of the axis, nodes).
-    """
-
-    changes: tuple[Array, ...] = field(repr=False)
-    weights: tuple[Array, ...] = field(repr=False)
-    along: tuple[tuple[Array, ...], ...] = field(repr=False)
-
-    @classmethod
-    def of(
-        cls, given: Field, smoothed: Array, columns: Mapping[str, Array], states: tuple[int, ...]
-    ) -> WeakWindows:
-        """Make it of a noisy field, of what it is when it is smoothed, and of that one's features.
-
-        Parameters
-        ----------
-        smoothed
-            Shaped like the states of `given`.
-        """
-        tiny = np.finfo(float).tiny
-        floors, all_changes, all_weights, all_along = [], [], [], []
-        for state in states:
-            measured, rest = given.u[..., state], given.u[..., state] - smoothed[..., state]
-            halves, along = _bumps(given, rest, smoothed[..., state])
-            moved, kept = _in_time(given.t, halves[-1], len(along[-1]))
-            changes = _integrals(measured, (*along[:-1], moved))
-            exact = INTEGRATED_TO**2 * float(np.mean(measured**2))
-            noise = _integrals(rest**2 + exact, tuple(each**2 for each in (*along[:-1], moved)))
-            weights = 1.0 / (noise + _LEAST * np.mean(noise) + tiny)
-            whole = float(weights @ changes**2) or 1.0
-            floors.append(max(float(weights @ noise) / whole, tiny))
-            all_changes.append(changes)
-            all_weights.append(weights / whole)
-            all_along.append((*along[:-1], kept))
-        return cls(
-            columns, np.array(floors), tuple(all_changes), tuple(all_weights), tuple(all_along)
-        )
-
-    def loss(self, values: Array, target: int) -> float:
-        """Return the weighted squares of what is left over those of the changes."""
-        left = self.changes[target] - _integrals(values, self.along[target])
-        return float(np.sum(self.weights[target] * left**2))
-
-
-def _integrals(values: Array, along: tuple[Array, ...]) -> Array:
-    """Integrate values (n_x, ..., n_t) along all axes, (rows,)."""
-    for matrix in along:
-        values = np.tensordot(values, matrix, axes=(0, 1))
-    return values.reshape(-1)
-
-
-def _bumps(given: Field, rest: Array, smoothed: Array) -> tuple[list[int], list[Array]]:
-    """Choose windows along each axis and in time: half their widths, and their weights."""
-    shape = smoothed.shape
-    periodic = [*(name in given.periods for name in given.grid), False]
-    halves, wanted, inner = [], [], []
-    for axis, (n, around) in enumerate(zip(shape, periodic, strict=True)):
-        border = 0 if around else 1 if axis == len(shape) - 1 else min(_BORDER, (n - 1) // 4)
-        span = n - 2 * border
-        most = max((span - 1) // 4, 0)
-        wave = _corner(rest, smoothed, axis, periodic=around)
-        half = int(np.clip(round(_TAIL / wave), min(2, most), most))
-        free = span if around else span - 2 * half
-        halves.append(half)
-        inner.append((border + half, free))
-        wanted.append(max(4.0, _OVERLAP * free / max(half, 1)))
-    less = min(1.0, _MOST / float(np.prod(wanted))) ** (1 / len(shape))
-    along = []
-    for n, around, half, (first, free), many in zip(
-        shape, periodic, halves, inner, wanted, strict=True
-    ):
-        count = max(1, min(round(many * less), free))
-        places = np.arange(count) * n / count if around else first + np.linspace(0, free - 1, count)
-        away = np.abs(np.arange(n) - np.round(places)[:, None])
-        if around:
-            away = np.minimum(away, n - away)
-        bumps = np.maximum(1 - (away / (half + 1)) ** 2, 0) ** _SMOOTHNESS
-        along.append(bumps / bumps.sum(axis=1, keepdims=True))
-    return halves, along
-
-
-def _corner(rest: Array, smoothed: Array, axis: int, *, periodic: bool) -> float:
-    """Return the highest wave number along an axis that is above the noise, in radians a node."""
-    n = smoothed.shape[axis]
-    lines = np.moveaxis(smoothed, axis, -1).reshape(-1, n)
-    lines = lines - lines.mean()
-    noise = max(float(np.mean(rest**2)), _QUIET * float(np.mean(lines**2)))
-    if not periodic and n > 2:  # noqa: PLR2004 - a line through two nodes leaves nothing
-        s = np.linspace(-1, 1, n)
-        ends = np.stack([np.ones(n), s])
-        lines = lines - (lines @ np.linalg.pinv(ends)) @ ends
-        bell = np.cos(np.pi * s / 2) ** 2
-        lines = lines * bell / np.sqrt(np.mean(bell**2))
-    powers = np.mean(np.abs(np.fft.rfft(lines, axis=1)) ** 2, axis=0) / n
-    above = np.flatnonzero(powers > noise)
-    return float(2 * np.pi * max(int(above[-1]) if len(above) else 1, 1) / n)
-
-
-def _in_time(t: Array, half: int, rows: int) -> tuple[Array, Array]:
-    """Return matrices (rows, n) that integrate samples times test functions in time.
-
-    The first one times minus their derivatives.  Between samples these are interpolated by
-    a spline of degree 5, or less where they are few.
-    """
-    from scipy.interpolate import make_interp_spline  # noqa: PLC0415 - takes a moment to load
-
-    n = len(t)
-    step = (t[-1] - t[0]) / (n - 1)
-    width = (half + 1) * step
-    middles = np.linspace(t[1] + half * step, t[-2] - half * step, rows)
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    halves = np.diff(t)[:, None] / 2
-    places = (t[:-1, None] + halves * (nodes + 1)).ravel()
-    degree = max(k for k in _DEGREES if k < n)
-    between = make_interp_spline(t, np.eye(n), k=degree)(places)
-    s = (places - middles[:, None]) / width
-    inside = np.maximum(1 - s**2, 0)
-    test = inside**_SMOOTHNESS
-    slope = -2 * _SMOOTHNESS * s * inside ** (_SMOOTHNESS - 1) / width
-    sizes = (halves * weights).ravel()
-    norm = np.sum(test * sizes, axis=1, keepdims=True)
-    return np.asarray(-(slope * sizes / norm) @ between), np.asarray(
-        (test * sizes / norm) @ between
-    )

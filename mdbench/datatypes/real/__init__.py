@@ -1,1 +1,33 @@
 """Measured tables, the laws that people found in them, folds, and dimensions."""
+
+from __future__ import annotations
+
+from mdbench.datatypes.facts import Option, TypeFacts
+from mdbench.errors import UsageError
+
+
+def _fold_numbers(text: str) -> list[int]:
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError:
+        found = [0]
+    if min(found) < 1:
+        raise UsageError(f"--fold is {text!r}.", "Give numbers from 1 on, such as 1 or 1,2,3.")
+    return found
+
+
+FACTS = TypeFacts(
+    views=("table",),
+    options=(
+        Option(
+            "--fold",
+            "Only these folds of each table; default: all, one after the other.",
+            metavar="NUMBERS",
+            parse=_fold_numbers,
+            changes_system=False,
+            is_fold=True,
+        ),
+    ),
+    order=lambda name, _: (name,),
+    alone=(".csv",),
+)

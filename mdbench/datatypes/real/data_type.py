@@ -18,18 +18,17 @@ from mdbench.datatypes.equations.base import (
     EquationType,
     table_split,
 )
-from mdbench.datatypes.equations.data_checks import of_table
 from mdbench.datatypes.equations.files import named
 from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.real import FACTS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
-from mdbench.datatypes.real.facts import FACTS
 from mdbench.datatypes.real.problem import Measurements, read_measurements
 from mdbench.errors import DataError, EquationError, UsageError
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.metrics.spec import MetricSpec, Value, flag
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,11 +145,16 @@ class Real(EquationType[RealDataset]):
     snr_levels = False
     of_equations = True
     has_plots = True
-    advice = staticmethod(of_table)
 
     def __init__(self, systems: Path, cache: Path) -> None:
         super().__init__(systems, cache)
         self._opened: list[_Tables] = []
+
+    def advice(self, dataset: RealDataset) -> list[str]:
+        """Describe the data before a method is tried on them."""
+        from mdbench.datatypes.equations.data_checks import of_table  # noqa: PLC0415 - few runs need it
+
+        return of_table(dataset)
 
     def source(self, path: Path | None = None) -> Source[RealDataset]:
         """Open the project's tables; or a file of the user's (TOML or CSV), or a folder."""
@@ -399,7 +403,7 @@ def _units_of(table: Measurements) -> dict[str, tuple[float, ...]] | None:
     Raises
     ------
     DataError
-        If what stands for a unit is none: before anything is run.
+        If a unit is not valid: before anything is run.
     """
     if not _has_dimensions(table):
         return None
@@ -410,7 +414,7 @@ def _units_of(table: Measurements) -> dict[str, tuple[float, ...]] | None:
 
 
 def _is_one_of(text: str, laws: Sequence[str], table: Measurements) -> bool | None:
-    """Whether some choice of constants makes an answer one of the laws; None: nobody knows."""
+    """Whether some choice of constants makes an answer one of the laws; None: not known."""
     ranges = tuple(
         (name, float(column.min()), float(column.max()))
         for name, column in zip(table.columns, table.x.T, strict=True)
@@ -436,8 +440,8 @@ SEVERAL = 5
 def folds(name: str, x: NDArray[np.float64]) -> list[NDArray[np.intp]]:
     """Return the rows that each fold holds out; every row is in one of them.
 
-    Rows with equal inputs stay together, so that nobody learns an answer that is asked.  Which fold
-    an input is in hangs on nothing but the table's name and inputs.
+    Rows with equal inputs stay together, so that no method learns an answer that is asked.  The
+    fold of an input depends on nothing but the table's name and inputs.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def dimension_of(unit: str) -> dict[str, float]:
     Raises
     ------
     DataError
-        If nobody knows it.
+        If it is not known.
     """
     import pint  # noqa: PLC0415 - takes long, and few tables have units
 
@@ -147,7 +147,7 @@ class _Dimension:
 
 
 class _System:
-    """What an equation asks of the dimensions of its parts."""
+    """The conditions of an equation on the dimensions of its parts."""
 
     def __init__(self, variables: Mapping[str, Array]) -> None:
         self._variables = variables

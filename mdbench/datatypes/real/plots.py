@@ -1,4 +1,4 @@
-"""Pictures of small tables: the rows, the law that people found, and what answers make of them."""
+"""Pictures of small tables: the rows, the accepted law, and the curves of answers."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MARGIN = 0.15
 
 
 class Curve(NamedTuple):
-    """What a method makes of a table.
+    """The answer of a method on a table.
 
     Attributes
     ----------
     number
         Sets the colour and the dashes.
     equation
-        In the columns' names; nobody need have read it before.
+        In the columns' names; it need not have been read before.
     """
 
     method: str
@@ -54,7 +54,7 @@ def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve])
     law
         With its constants, if there is one; it is drawn in grey.
     found
-        What methods make of the table.
+        The answers of methods.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def _target(table: Measurements) -> str:
 
 
 def _values(text: str, columns: Mapping[str, Array]) -> Array | None:
-    """Work an answer out that nobody need have read before."""
+    """Evaluate an answer, which need not have been read before."""
     try:
         values = parse(text, tuple(columns)).evaluate(columns)
     except EquationError:

@@ -93,13 +93,13 @@ class Measurements:
     truth
         One of `TRUTHS`.
     units
-        Of each column, by its name, in their order; empty where nobody says.
+        Of each column, by its name, in their order; empty where the file has none.
     target, unit
         The target's name and unit.
     logarithm
         Whether the target is the natural logarithm of what has the unit.
     laws
-        The law, or all that are accepted; none where nobody knows one.
+        The law, or all that are accepted; none where none is known.
     x, y
         The rows: (n, columns) and (n,).
     rounding
@@ -163,7 +163,7 @@ def read_measurements(path: Path) -> Measurements:
     if header != (*file.columns, file.target.name):
         raise DataError(
             f"{path.with_suffix('.csv')}, line 1: the columns are {', '.join(header)}, and "
-            f"{path.name} says {', '.join((*file.columns, file.target.name))}.",
+            f"{path.name} has {', '.join((*file.columns, file.target.name))}.",
             "Name the same columns in both, the target last.",
         )
     if (file.truth == "none") == bool(file.laws):
@@ -266,7 +266,7 @@ class Law:
     text
         As it is written, such as ``b1*a**1.5``.
     start
-        The constants of the best fit to all rows, by name, from which other fits set out.
+        The constants of the best fit to all rows, by name, from which other fits start.
     residual
         The sum of squared residuals of that fit, as its source certifies it; None where none does.
     """
@@ -316,11 +316,11 @@ class Law:
     def written(self, constants: Mapping[str, float]) -> str:
         """Insert constants, with all their digits."""
 
-        def put_in(match: re.Match[str]) -> str:
+        def substitute(match: re.Match[str]) -> str:
             name = match[0]
             return f"({constants[name]!r})" if name in constants else name
 
-        return _NAME.sub(put_in, self.text)
+        return _NAME.sub(substitute, self.text)
 
     def _read(self, columns: Mapping[str, Array]) -> Equation:
         return parse(self.text, (*columns, *self.start))

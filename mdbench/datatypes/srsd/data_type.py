@@ -24,15 +24,15 @@ from mdbench.datatypes.equations.base import (
 from mdbench.datatypes.equations.files import SystemFiles, named
 from mdbench.datatypes.equations.selection import Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.srsd.facts import FACTS, target_noise
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.srsd import FACTS, target_noise
 from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
 from mdbench.errors import DataError, EquationError, UsageError
+from mdbench.expressions import srbench
 from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
-from mdbench.expressions.srbench import compare as comparison
 from mdbench.metrics.regression import agreement, is_accurate, nmse, r2, relative_error
 from mdbench.metrics.spec import MetricSpec, Value, flag
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -123,7 +123,7 @@ class SrsdDataset(Dataset):
     domain
         How each column was drawn, for the comparison of equations: see `FormulaProblem.domain`.
     set
-        How hard the problem is: one of `SETS`, or what else a user's problem says.
+        How hard the problem is: one of `SETS`, or another text in a user's problem.
     """
 
     x: Array = field(repr=False)
@@ -203,7 +203,7 @@ class Srsd(EquationType[SrsdDataset]):
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return names of datasets that say variant, columns and noise."""
+        """Return names of datasets, which have variant, columns and noise in them."""
         released, dummies = "variant" in given, "dummy_columns" in given
         return [
             (str(ProblemName(name, released, dummies, level)), {})
@@ -318,7 +318,7 @@ class Srsd(EquationType[SrsdDataset]):
 
     def preload(self) -> None:
         """Start the process in which SymPy works."""
-        comparison.start()
+        srbench.start()
 
     def metric_names(self, task: EquationTask[SrsdDataset]) -> tuple[str, ...]:
         """Return the names of a task's metrics: without a truth there are none that need one."""
@@ -341,21 +341,21 @@ class Srsd(EquationType[SrsdDataset]):
         names, seconds = tuple(domain), SYMBOLIC_SECONDS
         scores: dict[str, Value] = {}
         try:
-            scores["normalized_edit_distance"] = comparison.normalized_edit_distance(
+            scores["normalized_edit_distance"] = srbench.normalized_edit_distance(
                 truth, equation, names, seconds=seconds
             ).value
         except EquationError:  # of the truth, which may be a user's own
             scores["normalized_edit_distance"] = None
-        solution = comparison.symbolic_solution(truth, equation, domain, seconds=seconds)
+        solution = srbench.symbolic_solution(truth, equation, domain, seconds=seconds)
         error = found.get("r2")
-        srbench = comparison.srbench_solution(
+        by_srbench = srbench.srbench_solution(
             truth,
             equation,
             names,
             r2=error if isinstance(error, float) else None,
             seconds=seconds,
         )
-        for name, verdict in {"solution": solution, "srbench_solution": srbench}.items():
+        for name, verdict in {"solution": solution, "srbench_solution": by_srbench}.items():
             scores[name] = None if verdict.solved is None else float(verdict.solved)
         return scores
 
@@ -419,7 +419,7 @@ class _Problems(Source[SrsdDataset]):
         snr_db: float | None,
         seed: int,
         protocol: Protocol,  # noqa: ARG002 - the samples are the same
-        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - the name says it all
+        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - all is in the name
     ) -> SrsdDataset:
         if snr_db is not None:
             raise UsageError("srsd has no noise levels in dB.", "It has --target-noise 0.01.")

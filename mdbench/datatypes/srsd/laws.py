@@ -36,7 +36,7 @@ SIGNS = ("positive", "negative", "mixed", "range")
 _SMALLEST, _LARGEST = (float(x) for x in (np.finfo("f4").smallest_normal, np.finfo("f4").max))
 """Targets are within single precision, or their rows are rejected."""
 _MOST_BATCHES = 200
-"""How often as many rows as are wanted are drawn before a problem is given up."""
+"""Number of times that as many rows as are wanted are drawn before a problem is given up."""
 
 _RELEASED = frozenset({"data", "truth", "note"})
 
@@ -47,7 +47,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Spread:
-    """How the values of a variable are drawn.
+    """The distribution of a variable.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def read_problem(path: Path) -> FormulaProblem:
     ------
     DataError
         If the file cannot be read, a key is missing or unknown, a formula cannot be read, or a
-        variable cannot be drawn as it says; it names the file, the key and the value.
+        variable cannot be drawn as it is given; it names the file, the key and the value.
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -276,7 +276,7 @@ def _spread(path: Path, name: str, entry: object) -> Spread:
         raise DataError(f"{where}: whole numbers from {low:g} to {high:g}", "Give whole numbers.")
     if sign in {"positive", "negative"} and low < 0:
         raise DataError(
-            f"{where}: sign = {sign!r} and low = {low:g}", "Say sign = 'range', or 'mixed'."
+            f"{where}: sign = {sign!r} and low = {low:g}", "Give sign = 'range', or 'mixed'."
         )
     return Spread(distribution, low, high, sign)
 
@@ -287,7 +287,7 @@ def _meaning(name: str, entry: Mapping[str, Any]) -> str:
 
 
 def _constant(path: Path, name: str, entry: object) -> str:
-    """Write a constant as it stands in a formula, at full precision."""
+    """Return a constant as it is written in a formula, at full precision."""
     where = f"{path}: constants.{name}"
     if not isinstance(entry, dict) or not {"value"} <= set(entry) <= {"value", "unit", "meaning"}:
         raise DataError(f"{where} = {entry!r}", "It has the keys value, unit and meaning.")

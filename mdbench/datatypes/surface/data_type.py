@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,15 +18,16 @@ from mdbench.datatypes.equations.base import (
     EquationType,
     table_split,
 )
+from mdbench.datatypes.equations.selection import Evidence
 from mdbench.datatypes.equations.terms import TERM_METRICS
-from mdbench.datatypes.surface import scoring
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.surface import FACTS, scoring
 from mdbench.datatypes.surface.datasets import (
     SurfaceDataset,
     SurfaceName,
     Surfaces,
     check_variant,
 )
-from mdbench.datatypes.surface.facts import FACTS
 from mdbench.datatypes.surface.metrics import (
     COVERAGE,
     DISTANCES,
@@ -37,17 +38,8 @@ from mdbench.datatypes.surface.metrics import (
     failure,
 )
 from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows
-from mdbench.datatypes.surface.selection import (
-    EXACT,
-    FirstSteps,
-    Variances,
-    may_be_solution,
-    pooled_nmse,
-)
 from mdbench.errors import AnswerError, EquationError
-from mdbench.expressions import parse
-from mdbench.expressions.srbench import compare as comparison
-from mdbench.protocols import Protocol
+from mdbench.expressions import parse, srbench
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +48,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Answer, PlotBudget, PlottedAnswer, Scores, Source
-    from mdbench.datatypes.equations.selection import Evidence
     from mdbench.metrics.spec import Value
 
     Array = NDArray[np.float64]
@@ -65,6 +56,115 @@ SYMBOLIC_SECONDS = 10
 """CPU time that SymPy has for one step in comparing an answer with the truth."""
 _WHOLE = 1e-9
 """Values that differ by less, over the largest, are equal at whole numbers."""
+
+EXACT = 1e-24
+"""The square of what is left of an exact surface in double precision, over the variance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variances(Evidence):
+    """Targets that are measured themselves: errors over their variance."""
+
+    targets: Array = field(repr=False)
+
+    def loss(self, values: Array, target: int) -> float:
+        """Return the squared error over the variance."""
+        return pooled_nmse(values[:, None], self.targets[:, target : target + 1])
+
+
+@dataclass(frozen=True, eq=False)
+class FirstSteps(Evidence):
+    """Points at which an equation is to be zero.
+
+    Newton's first step from each point is about as long as the distance to the nearest zero.  An
+    equation's own size is of no account, and one that is the same everywhere has no steps.
+
+    Attributes
+    ----------
+    step
+        What values are differenced over; the columns hold the points, and then, for each axis, the
+        points moved to and fro along it.
+    size
+        The root mean square of the points' distances from their centre.
+    """
+
+    step: float
+    size: float
+
+    @classmethod
+    def of(cls, points: Array, names: Sequence[str]) -> FirstSteps:
+        """Make it of points, (n, 3)."""
+        size = float(np.sqrt(np.mean(np.sum((points - points.mean(axis=0)) ** 2, axis=1)))) or 1.0
+        step = 1e-5 * size
+        moved = [points]
+        for axis in np.eye(3):
+            moved += [points + step * axis, points - step * axis]
+        whole = np.concatenate(moved)
+        columns = {name: np.ascontiguousarray(whole[:, i]) for i, name in enumerate(names)}
+        return cls(columns, np.array([EXACT]), step, size)
+
+    def loss(self, values: Array, target: int) -> float:
+        """Return the mean squared step, over the square of the cloud's size, at most 1."""
+        del target
+        centre, *moved = values.reshape(7, -1)
+        slope = np.stack([a - b for a, b in zip(moved[::2], moved[1::2], strict=True)])
+        squares = np.sum((slope / (2 * self.step)) ** 2, axis=0)
+        if not squares.any():
+            return math.nan  # constant: it has no zeros, or is zero everywhere
+        steps = centre**2 / np.where(squares > 0, squares, np.nan) / self.size**2
+        return float(np.mean(np.where(np.isfinite(steps), np.minimum(steps, 1.0), 1.0)))
+
+
+WORST = 1e12
+"""An NMSE that is larger, or not a number, is recorded as this."""
+_APART = 1e-2
+"""Differences and ratios that vary by more are not constant."""
+
+
+def pooled_nmse(values: Array, targets: Array) -> float:
+    r"""Return the squared error over the variance of the targets, both summed over the outputs.
+
+    .. math:: \frac{\sum (\hat y - y)^2}{\sum (y - \bar y)^2}
+
+    Parameters
+    ----------
+    values, targets
+        (n, outputs).
+
+    Returns
+    -------
+    float
+        At most `WORST`; where all targets of an output are equal, 0 if all values are right.
+
+    References
+    ----------
+    Kabra et al., "SurfaceBench", section 4; there it is a share of the variance, and not, as
+    elsewhere, of the sum of squares.
+    """
+    scale = float(np.max(np.abs(targets))) or 1.0
+    with np.errstate(all="ignore"):
+        error = float(np.sum(((values - targets) / scale) ** 2))
+        power = float(np.sum(((targets - targets.mean(axis=0)) / scale) ** 2))
+    if error == 0:
+        return 0.0
+    # What is left of equal targets when their mean is taken off is rounding.
+    if not np.isfinite(error) or power <= targets.size * np.finfo(np.float64).eps ** 2:
+        return WORST
+    return min(error / power, WORST)
+
+
+def may_be_solution(values: Array, targets: Array) -> bool:
+    """Whether one output's values are near a constant term or factor of the targets.
+
+    What is not is no solution, and need not be looked at symbolically.
+    """
+    with np.errstate(all="ignore"):
+        spread = float(np.std(targets)) or 1.0
+        near = bool(np.std(values - targets) <= _APART * spread)
+        factor = float(values @ targets) / (float(targets @ targets) or 1.0)
+        size = float(np.sqrt(np.mean(values**2)))
+        left = float(np.sqrt(np.mean((values - factor * targets) ** 2)))
+        return near or bool(left <= _APART * size)
 
 
 class SurfaceType(EquationType[SurfaceDataset]):
@@ -96,7 +196,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return the names of the datasets with variant, normals and noise; the names say it all.
+        """Return the names of the datasets with variant, normals and noise, which are in the names.
 
         Raises
         ------
@@ -172,7 +272,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         Raises
         ------
         AnswerError
-            If there is nothing to be scored; says why.
+            If there is nothing to be scored; the message has the reason.
         """
         read = super().read_answer(task, answer)
         if task.dataset.cloud:
@@ -202,7 +302,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
                 for i, name in enumerate(task.targets)
             ]
         found = scoring.geometry(task.dataset.shape, given.equations)
-        notes |= _told(found)
+        notes |= _shape_notes(found)
         return replace(scores, notes=notes)
 
     def own_scores(
@@ -225,10 +325,12 @@ class SurfaceType(EquationType[SurfaceDataset]):
             scores["nmse_ood"] = pooled_nmse(values, dataset.beyond.y)
             scores["coverage_ood"] = float(np.isfinite(values).all(axis=-1).mean())
         if dataset.truth is not None:
-            scores |= self._beside(task, dataset.truth, answer, found.get("identified"), shapes)
+            scores |= self._compared_with_truth(
+                task, dataset.truth, answer, found.get("identified"), shapes
+            )
         return scores
 
-    def _beside(
+    def _compared_with_truth(
         self,
         task: EquationTask[SurfaceDataset],
         truth: Sequence[str],
@@ -261,7 +363,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     def preload(self) -> None:
         """Start the processes that work out shapes, and in which SymPy works."""
         scoring.start()
-        comparison.start()
+        srbench.start()
 
     def plots(
         self,
@@ -294,7 +396,7 @@ def _solution(
     answer: EquationAnswer,
     same: bool | None,
 ) -> Value:
-    """Whether the answer is a solution, equation by equation; None where nobody knows."""
+    """Whether the answer is a solution, equation by equation; None where it is not known."""
     shape = task.dataset.shape
     if shape.representation == "implicit":
         return None if same is None else float(same)
@@ -309,9 +411,7 @@ def _solution(
     undecided = False
     for true, text in zip(truth, answer.compared, strict=True):
         try:
-            solved = comparison.symbolic_solution(
-                true, text, domain, seconds=SYMBOLIC_SECONDS
-            ).solved
+            solved = srbench.symbolic_solution(true, text, domain, seconds=SYMBOLIC_SECONDS).solved
         except EquationError:
             solved = None
         if solved is False:
@@ -324,7 +424,7 @@ def _is_right_at_whole_numbers(dataset: SurfaceDataset, answer: EquationAnswer) 
     """Whether an answer is the truth wherever the truth is known: on its grid, and beyond.
 
     Between whole numbers there is no truth, only the way in which it happens to be written.  More
-    than half of the points are out of the domain, where nobody could fit them.
+    than half of the points are out of the domain, where they cannot be fitted.
     """
     if dataset.beyond is None:
         return False
@@ -361,8 +461,8 @@ def _of_the_truths_size(
     return (scaled,)
 
 
-def _told(found: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return what is to be known of an answer's shape."""
+def _shape_notes(found: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return notes on the shape of an answer."""
     notes = []
     if "error" in found:
         notes.append(f"its shape is not known: {found['error']}")

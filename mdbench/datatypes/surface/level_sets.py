@@ -1,8 +1,8 @@
 """Where a function of space is zero: triangles, and points on them.
 
-Marching tetrahedra in NumPy rather than a library's marching cubes: the triangles only say where
+Marching tetrahedra in NumPy rather than a library's marching cubes: the triangles only show where
 to draw points, which Newton's steps then put onto the surface, and every edge that a zero cuts is
-looked at to tell zeros from poles, which no library does.
+looked at to separate zeros from poles, which no library does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SETTLED = 1e-10
 _MOST_ZEROS = 0.5
 """A function that is zero at more of the nodes vanishes."""
 _TOUCHES = 1e-6
-"""What a minimum has to be, over what is beside it, to be a zero."""
+"""Largest ratio of a minimum to the values next to it that makes it a zero."""
 _GOLDEN_ROUNDS = 24
 _ROUND_OFF = 1e-13
 _MOST_CELLS = 40_000
@@ -46,12 +46,12 @@ every second one will do, or every third."""
 _COMMON = 1e-7
 """A denominator that is smaller, over its median in the box, is zero."""
 _NEAR_COMMON = 1e-2
-"""The same where zeros are not told from those beside them: those without a change of sign."""
+"""The same where zeros are not separated from those next to them: without a change of sign."""
 
 
 @dataclass(frozen=True)
 class LevelSet:
-    """What was found of the zeros of a function in a box.
+    """The zeros of a function in a box, as far as they were found.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class LevelSet:
         Points where it is zero without a change of sign, (k, 3): those on lines of the grid, so
         that only surfaces of them are found.
     weight
-        The area that each of these stands for.
+        The area that each of these represents.
     poles
         How many edges of the grid have a change of sign that is no zero, but a pole or a jump.
     vanishes
@@ -253,7 +253,7 @@ def _cut_edges(tetrahedra: Whole, values: Array) -> tuple[Whole, Whole]:
 def _crossings(
     function: Function, nodes: Array, values: Array, edges: Whole
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Halve each edge on which the sign changes, and tell whether it is zero there.
+    """Halve each edge on which the sign changes, and return whether it is zero there.
 
     Between the ends of a bracket that holds a zero, values shrink as it does; at a pole they
     grow, and at a jump they stay.

@@ -1,4 +1,4 @@
-"""What answers that are surfaces are scored by."""
+"""Metrics of answers that are surfaces."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DISTANCES = {
     "hausdorff_95": ("Hausdorff 95 %", "the same, of all but the farthest 5 %"),
 }
 _NOTHING = vars(Distances.of_nothing(1.0))
-"""What no answer counts as: as a surface that is not there."""
+"""The score of no answer: that of a surface without points."""
 
 
 def _distances() -> tuple[MetricSpec, ...]:
@@ -164,7 +164,7 @@ def failure(
     -------
     str or None
         One of `FAILURES`: ``search`` where a family of functions is missing or too many, else
-        ``fitting``: the structure or a constant is wrong.  None where nobody knows whether it is
+        ``fitting``: the structure or a constant is wrong.  None where it is not known whether it is
         the truth, and its families are the truth's.
 
     References

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 EVALUATIONS = 800
-"""What a surface costs of what the pictures of a page may take."""
+"""Evaluations for a surface, out of those that the pictures of a page may use."""
 NEAR, FAR = 0.01, 0.3
 """Ends of the scale of distances, in diagonals of the true cloud's box; points of one surface are
 about half of the first apart."""
@@ -39,7 +39,7 @@ _DARKEST = 0.4
 _CELLS, _LEVEL_CELLS = 48, 33
 _POINTS = 30_000
 _BEYOND = 0.25
-"""What lies farther outside of the true box, in its sides, is not drawn."""
+"""Points farther outside of the true box, in its sides, are not drawn."""
 _MARGIN = 0.93
 _MOST_TEXT = 4_000
 """Characters of an equation that is drawn."""

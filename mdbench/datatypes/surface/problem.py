@@ -1,22 +1,25 @@
-"""True surfaces: reading their files, and drawing the rows that methods are given."""
+"""Surfaces: reading files of true ones and of points, and drawing the rows of methods."""
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 import tomllib
 import unicodedata
 from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from itertools import islice, product
+from typing import IO, TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -24,12 +27,12 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 OUTPUTS = {"explicit": ("z",), "implicit": ("F",), "parametric": ("x", "y", "z")}
-"""What the equations of each representation give."""
+"""The variables on the left of the equations, for each representation."""
 REPRESENTATIONS = tuple(OUTPUTS)
 INPUTS = {"explicit": 2, "implicit": 3, "parametric": 2}
 
 _MOST_BATCHES = 100
-"""How often rows are drawn before a surface is given up as not finite."""
+"""Number of times that rows are drawn before a surface is given up as not finite."""
 _REQUIRED = ("category", "representation", "source", "inputs", "expressions", "domain")
 _OPTIONAL = ("grid", "reading", "other_reading", "writing", "formulas", "parameters")
 _WORD = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[A-Za-z_]\w*", re.ASCII)
@@ -184,7 +187,7 @@ def read_surface(path: Path) -> TrueSurface:
             f"{path}: representation = {kind!r}", f"It is one of: {', '.join(OUTPUTS)}."
         )
     if table.get("grid", "integers") != "integers":
-        raise DataError(f"{path}: grid = {table['grid']!r}", "Say integers, or leave it out.")
+        raise DataError(f"{path}: grid = {table['grid']!r}", "Give integers, or leave it out.")
     inputs = _inputs(path, table["inputs"], kind)
     printed = _texts(path, "expressions", table["expressions"], kind)
     formulas = _texts(path, "formulas", table.get("formulas", table["expressions"]), kind)
@@ -239,11 +242,11 @@ def _formula(
 ) -> str:
     """Insert the values of parameters; the result can be read."""
 
-    def put_in(match: re.Match[str]) -> str:
+    def substitute(match: re.Match[str]) -> str:
         known = parameters.get(match[0])
         return match[0] if known is None else f"{known:.17g}" if known >= 0 else f"({known:.17g})"
 
-    written = _WORD.sub(put_in, text.replace("Abs(", "abs("))
+    written = _WORD.sub(substitute, text.replace("Abs(", "abs("))
     try:
         parse(written, inputs)
     except EquationError as error:
@@ -267,3 +270,173 @@ def _domain(path: Path, value: Any, inputs: tuple[str, ...]) -> tuple[tuple[floa
             raise DataError(f"{path}: domain.{name} = {pair!r}", "The first has to be less.")
         ends.append((low, high))
     return tuple(ends)
+
+
+FEWEST = 50
+MOST = 1_000_000
+_MOST_BYTES = 200 << 20
+_MOST_LINES = 1_000
+"""Of the head of a PLY file."""
+_NAMES = ("x", "y", "z")
+_NORMALS = ("nx", "ny", "nz")
+_EXPECTED = (
+    "Expected are points: a CSV with the columns x, y, z (and nx, ny, nz), an NPZ with the array "
+    "points (n, 3) (and normals), a PLY, or the vertices of an OBJ."
+)
+
+
+def read_points(path: Path) -> tuple[Array, Array | None]:
+    """Read points, (n, 3), and their unit normals where the file has them.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or the points cannot be used; it names the file and why.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise DataError(f"{path} has more than {_MOST_BYTES >> 20} MiB", _EXPECTED)
+        points, normals = _READERS[path.suffix.lower()](path)
+    except (OSError, ValueError, EOFError, BadZipFile, csv.Error, IndexError) as error:
+        raise DataError(f"{path} cannot be read: {error}", _EXPECTED) from error
+    if points.ndim != 2 or points.shape[1] != 3:  # noqa: PLR2004 - space
+        raise DataError(f"{path}: points have the shape {points.shape}", _EXPECTED)
+    if not FEWEST <= len(points) <= MOST:
+        raise DataError(
+            f"{path} has {len(points)} points", f"From {FEWEST:,} to {MOST:,} are wanted."
+        )
+    if not np.isfinite(points).all():
+        row = int(np.argmin(np.isfinite(points).all(axis=1)))
+        raise DataError(f"{path}: point {row + 1} is not finite: {points[row].tolist()}")
+    if not np.ptp(points, axis=0).any():
+        raise DataError(f"{path}: all points are the same")
+    if normals is None:
+        return points, None
+    if normals.shape != points.shape or not np.isfinite(normals).all():
+        raise DataError(f"{path}: normals of the shape {normals.shape} do not fit {points.shape}")
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    if not lengths.all():
+        raise DataError(f"{path}: a normal has no length")
+    return points, normals / lengths
+
+
+def _csv(path: Path) -> tuple[Array, Array | None]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = csv.reader(file, strict=True)
+        header = [cell.strip() for cell in next(lines, [])]
+        if missing := [name for name in _NAMES if name not in header]:
+            raise DataError(f"{path}, line 1: there is no column {missing[0]!r}", _EXPECTED)
+        rows = []
+        for cells in lines:
+            if len(cells) != len(header):
+                if not cells:
+                    continue
+                raise DataError(
+                    f"{path}, line {lines.line_num}: {len(cells)} cells, but the header names "
+                    f"{len(header)} columns"
+                )
+            rows.append([float(cell) for cell in cells])
+    return _split(np.array(rows, dtype=np.float64).reshape(-1, len(header)), header)
+
+
+def _npz(path: Path) -> tuple[Array, Array | None]:
+    with path.open("rb") as file, PARSER_LOCK:
+        archive = np.load(file, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile) or "points" not in archive.files:
+            raise DataError(f"{path} has no array points", _EXPECTED)
+        points = np.asarray(archive["points"], dtype=np.float64)
+        if "normals" not in archive.files:
+            return points, None
+        return points, np.asarray(archive["normals"], dtype=np.float64)
+
+
+def _obj(path: Path) -> tuple[Array, Array | None]:
+    """Take the vertices; normals belong to corners of faces there, and are left."""
+    points = []
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            words = line.split()
+            if words and words[0] == "v":
+                x, y, z = map(float, words[1:4])
+                points.append((x, y, z))
+    return np.array(points, dtype=np.float64).reshape(-1, 3), None
+
+
+def _ply(path: Path) -> tuple[Array, Array | None]:
+    with path.open("rb") as file:
+        head = _ply_head(path, file)
+        body = file.read()
+    form = next((words[1] for words in head if words[:1] == ["format"]), "")
+    count, properties = _vertices(path, head)
+    names = [words[-1] for words in properties]
+    if missing := [name for name in _NAMES if name not in names]:
+        raise DataError(f"{path}: vertices have no {missing[0]!r}", _EXPECTED)
+    if form == "ascii":
+        rows = [line.split()[: len(names)] for line in body.splitlines()[:count]]
+        return _split(np.array(rows, dtype=np.float64).reshape(-1, len(names)), names)
+    order = {"binary_little_endian": "<", "binary_big_endian": ">"}.get(form)
+    if order is None or any(words[0] not in _PLY_TYPES for words in properties):
+        raise DataError(f"{path}: its format is {form!r}", _EXPECTED)
+    layout = np.dtype([(words[-1], order + _PLY_TYPES[words[0]]) for words in properties])
+    table = np.frombuffer(body, layout, count)
+    return _split(np.stack([table[name].astype(np.float64) for name in names], axis=-1), names)
+
+
+def _ply_head(path: Path, file: IO[bytes]) -> list[list[str]]:
+    head: list[list[str]] = []
+    for line in islice(file, _MOST_LINES):
+        head.append(line[:_MOST_LINES].decode("ascii", "replace").split())
+        if head[-1][:1] == ["end_header"]:
+            break
+    if not head or head[0] != ["ply"] or head[-1][:1] != ["end_header"]:
+        raise DataError(f"{path} is no PLY file", _EXPECTED)
+    return head
+
+
+def _vertices(path: Path, head: list[list[str]]) -> tuple[int, list[list[str]]]:
+    """Return how many vertices there are, and the properties of each."""
+    elements: list[tuple[str, int, list[list[str]]]] = []
+    for words in head:
+        if words[:1] == ["element"]:
+            elements.append((words[1], int(words[2]), []))
+        elif words[:1] == ["property"] and elements:
+            elements[-1][2].append(words[1:])
+    if not elements or elements[0][0] != "vertex":
+        raise DataError(f"{path}: its first element is not vertex", _EXPECTED)
+    _, count, properties = elements[0]
+    if not 0 <= count <= MOST or any(words[0] == "list" for words in properties):
+        raise DataError(f"{path}: {count} vertices, or lists among their properties", _EXPECTED)
+    return count, properties
+
+
+_PLY_TYPES = {
+    name: code
+    for code, names in {
+        "i1": "char int8",
+        "u1": "uchar uint8",
+        "i2": "short int16",
+        "u2": "ushort uint16",
+        "i4": "int int32",
+        "u4": "uint uint32",
+        "f4": "float float32",
+        "f8": "double float64",
+    }.items()
+    for name in names.split()
+}
+
+
+def _split(table: Array, names: list[str]) -> tuple[Array, Array | None]:
+    points = table[:, [names.index(name) for name in _NAMES]]
+    if all(name in names for name in _NORMALS):
+        return points, table[:, [names.index(name) for name in _NORMALS]]
+    return points, None
+
+
+_READERS: dict[str, Callable[[Path], tuple[Array, Array | None]]] = {
+    ".csv": _csv,
+    ".npz": _npz,
+    ".ply": _ply,
+    ".obj": _obj,
+}
+ENDINGS = tuple(_READERS)
+"""Of files with points."""

@@ -2,7 +2,7 @@
 
 The authors compared equations by hand: *identified* are those with all terms, no other, and
 every coefficient within 5 %; those with one term missing or too many are counted apart.  Here the
-same is worked out; ``docs/fidelity.md`` says how, and what a term is.
+same is computed; ``docs/fidelity.md`` explains it, and what a term is.
 """
 
 from __future__ import annotations
@@ -17,46 +17,36 @@ from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text, whole
 from mdbench.expressions.equation import parse
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.alternative_forms import AlternativeForms, Names, TimeBudget
-from mdbench.expressions.fidelity.constant_match import (
-    ConstantMatcher,
-    Equivalence,
-    MatchResult,
-    constant_shift,
-)
-from mdbench.expressions.fidelity.numeric import EXACT
-from mdbench.expressions.fidelity.term_match import TOLERANCE, Match, match, tree_of_sums
+from mdbench.expressions.fidelity.numeric import EXACT, ValueComparison
 from mdbench.expressions.fidelity.verdict import (
     EquivalenceChecks,
+    Match,
     Numerical,
     Structural,
     Symbolic,
     combine,
     identified,
+    match,
 )
 from mdbench.expressions.grammar import read
-from mdbench.expressions.srbench.tree_edit_distance import edit_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mdbench.expressions.atoms import Monomial, Sum
+    from mdbench.expressions.fidelity.numeric import Domain
 
 
 MAX_SECONDS = 60.0
 """After this no further writing of an equation is tried."""
-_MOST_LEFT_OUT = 12
-"""Sums of more terms are not tried with each of them left out."""
 _MOST_CELLS = 40_000
 """Trees whose sizes have a larger product are not compared."""
-_ROUNDING = Fraction(1, 10**8)
-"""What fractions leave where their texts were rounded to 15 digits, as a share."""
 _DIGITS = 6
 """Significant digits of the terms that are named."""
 
 
 class Verdict(StrEnum):
-    """What an answer is."""
+    """The verdict on an answer."""
 
     IDENTIFIED = "identified"
     """All terms, no other, every constant within 5 %."""
@@ -71,6 +61,22 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
+class Names:
+    """The names of the variables of truth and answer, and the known ranges of their values."""
+
+    true: tuple[str, ...]
+    predicted: tuple[str, ...]
+    domain: Domain
+
+
+@dataclass
+class TimeBudget:
+    """The CPU time that is left for other forms of the equations of an answer."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Term:
     """A term of one equation.
 
@@ -79,7 +85,7 @@ class Term:
     equation
         The index of the equation.
     text
-        For people, with rounded constants.
+        To be read by people, with rounded constants.
     exact
         For `parse`, in full precision.
     """
@@ -90,7 +96,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class _Pair:
+class EquationPair:
     """One equation and the true one.
 
     Attributes
@@ -124,6 +130,7 @@ class _Pair:
 
     @property
     def faults(self) -> int:
+        """Number of terms that are missing, too many or wrong."""
         return len(self.missing) + len(self.extra) + self.wrong
 
 
@@ -133,7 +140,7 @@ class TermComparison:
     What is costly and not always needed is worked out when it is asked for.
     """
 
-    def __init__(self, pairs: Sequence[_Pair]) -> None:
+    def __init__(self, pairs: Sequence[EquationPair]) -> None:
         self._pairs = pairs
         self._n_true = sum(len(pair.truth) for pair in pairs)
         self._n_found = sum(pair.found for pair in pairs)
@@ -192,10 +199,14 @@ class TermComparison:
         """
         if not all(pair.decided for pair in self._pairs):
             return None
-        true = tree_of_sums([pair.truth for pair in self._pairs])
         # What is the same in another form is so in that of the truth.
-        sums = [pair.prediction if pair.faults else pair.truth for pair in self._pairs]
-        tree = tree_of_sums(sums)
+        if not any(pair.faults for pair in self._pairs):
+            return 0.0
+        # Imported here, as answers without faults do not need it.
+        from mdbench.expressions.tree_edit_distance import edit_distance, tree_of_sums  # noqa: PLC0415
+
+        true = tree_of_sums([pair.truth for pair in self._pairs])
+        tree = tree_of_sums([p.prediction if p.faults else p.truth for p in self._pairs])
         if true == tree:
             return 0.0
         if len(tree) >= 2 * len(true):
@@ -313,7 +324,7 @@ def _share(part: int, whole: int, other: int) -> float:
     return 0.0 if other else 1.0
 
 
-def _equation(truth: str, prediction: str, names: Names, budget: TimeBudget) -> _Pair:
+def _equation(truth: str, prediction: str, names: Names, budget: TimeBudget) -> EquationPair:
     """Compare two equations, the cheapest way first.
 
     Texts; terms, where all are powers of variables; values, as they stand and with the truth's
@@ -324,52 +335,25 @@ def _equation(truth: str, prediction: str, names: Names, budget: TimeBudget) -> 
     if t == p and read(truth, names.true) == read(prediction, names.predicted):
         same = EquivalenceChecks(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME, "the same text")
         return replace(_pair(t, t, match(t, t)), find_checks=lambda: same)
-    large = _is_whole(t) or _is_whole(p)
+    large = is_whole(t) or is_whole(p)
     direct = None if large else _pair(t, p, match(t, p))
-    matcher = partial(ConstantMatcher, truth, prediction, names.true, names.predicted, names.domain)
     if direct is not None and _is_polynomial(t) and _is_polynomial(p):
         # Each has one form only, and the arithmetic is exact.
         symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
-        return replace(direct, find_checks=lambda: _checks(symbolic, direct, matcher()))
-    values = matcher()
-    near: bool | None = False
-    symbolic = Symbolic.EQUAL if direct is not None and t == p else Symbolic.NOT_PROVED
-    faithful = direct is not None and not direct.faults and _is_faithful(t, p, values)
-    if direct is not None and faithful and (t == p or not _units_matter(t)):
-        found = direct
-    else:
-        forms = partial(AlternativeForms, truth, prediction, names, budget)
-        found, near = _by_values_or_forms(t, p, direct, values, forms)
-    checks = partial(_checks, symbolic, direct, values, faithful=faithful, near=near)
-    return replace(found, find_checks=checks)
+        compared = partial(
+            ValueComparison, truth, prediction, names.true, names.predicted, names.domain
+        )
+        return replace(direct, find_checks=lambda: checks_of(symbolic, direct, compared()))
+    # Imported here, as polynomials do not need it.
+    from mdbench.expressions.fidelity.alternative_forms import compare_forms  # noqa: PLC0415
+
+    return compare_forms((truth, prediction), (t, p), direct, names, budget)
 
 
-def _by_values_or_forms(
-    t: Sum,
-    p: Sum,
-    direct: _Pair | None,
-    values: ConstantMatcher,
-    forms: Callable[[], AlternativeForms],
-) -> tuple[_Pair, bool | None]:
-    """Compare by values, then by other forms; return, too, whether it is near by values."""
-    known = _by_values(t, {} if direct is None else p, values)
-    if known is not None:
-        return known, not known.faults
-    if direct is None:
-        missing = tuple((monomial, t) for monomial in t)
-        found = _Pair(t, {}, 0, 0, None, missing, (), decided=False)
-        known_apart = not _is_whole(t) and values.relation(t).relation is not Equivalence.UNKNOWN
-        return found, False if known_apart else None
-    found = _off_by_terms(direct, values, forms())
-    if not found.decided and values.relation(t).relation is Equivalence.UNKNOWN:
-        return found, None
-    return found, found.decided and not found.faults
-
-
-def _checks(
+def checks_of(
     symbolic: Symbolic,
-    direct: _Pair | None,
-    values: ConstantMatcher,
+    direct: EquationPair | None,
+    values: ValueComparison,
     *,
     faithful: bool = True,
     near: bool | None = False,
@@ -403,21 +387,6 @@ def _checks(
     return EquivalenceChecks.of(symbolic, numerical, structural, explanation, rounded=rounded)
 
 
-def _off_by_terms(direct: _Pair, values: ConstantMatcher, others: AlternativeForms) -> _Pair:
-    """Return what is known of two equations whose terms differ, and whose values do if they can."""
-    t, p = direct.truth, direct.prediction
-    if values.relation(t).relation is Equivalence.UNKNOWN:
-        return replace(direct, decided=False)
-    if not direct.faults:
-        return _nothing_matched(t, p)
-    if direct.faults == 1 and not direct.wrong:
-        return direct
-    best = _but_for_one_term(t, p, values) or _by_other_writings(t, p, values, others)
-    if best is not None:
-        return best
-    return direct if others.complete else replace(direct, decided=False)
-
-
 def _terms_or_whole(text: str, names: tuple[str, ...]) -> Sum:
     """Multiply out; what is too large to be is one term."""
     try:
@@ -427,7 +396,8 @@ def _terms_or_whole(text: str, names: tuple[str, ...]) -> Sum:
         return {((whole(text), 1),): Fraction(1)}
 
 
-def _is_whole(terms: Sum) -> bool:
+def is_whole(terms: Sum) -> bool:
+    """Whether a sum is one term that was too large to be multiplied out."""
     return any(atom.kind == "whole" for monomial in terms for atom, _ in monomial)
 
 
@@ -439,73 +409,8 @@ def _is_polynomial(terms: Sum) -> bool:
     )
 
 
-def _units_matter(terms: Sum) -> bool:
-    """Whether coefficients change unevenly with the units of variables.
-
-    In other units a logarithm leaves a constant, and a power that is not whole a factor that hangs
-    on its exponent.
-    """
-    return any(
-        atom.kind == "log"
-        or (power.denominator != 1 and atom.kind != "exp")
-        or _units_matter(dict(atom.inner))
-        or _units_matter(dict(atom.second or ()))
-        for monomial in terms
-        for atom, power in monomial
-    )
-
-
-def _is_faithful(t: Sum, p: Sum, values: ConstantMatcher) -> bool:
-    return (
-        not values.undefined
-        and values.faithful(t, of_truth=True)
-        and values.faithful(p, of_truth=False)
-    )
-
-
-def _nothing_matched(t: Sum, p: Sum) -> _Pair:
-    """Return a pair in which nothing is found: terms that are alike stand for other values."""
-    missing = tuple((monomial, t) for monomial in t)
-    return _Pair(t, p, 0, 0, None, missing, tuple((monomial, p) for monomial in p))
-
-
-def _by_values(t: Sum, p: Sum, values: ConstantMatcher) -> _Pair | None:
-    """Whether the values are the truth's, as it stands or with its constants moved."""
-    if values.undefined:
-        return _nothing_matched(t, p)
-    factor = 0.0 if values.equal else values.proportional()
-    if factor is not None and abs(factor) <= TOLERANCE:
-        found = MatchResult(Equivalence.SAME, abs(factor))
-    elif _is_whole(t):
-        return None
-    else:
-        relations = (values.relation(terms) for terms in _forms(t, values))
-        known = {Equivalence.SAME, Equivalence.OTHER_CONSTANTS}
-        found = next(
-            (each for each in relations if each.relation in known), MatchResult(Equivalence.APART)
-        )
-    if not values.equal and (found.relation is Equivalence.OTHER_CONSTANTS or _units_matter(t)):
-        error = constant_shift(values)
-        if error is not None:
-            if error <= TOLERANCE:
-                found = MatchResult(Equivalence.SAME, error)
-            elif found.relation is Equivalence.SAME:
-                found = MatchResult(Equivalence.OTHER_CONSTANTS, error)
-    if found.relation is Equivalence.SAME and not values.holds_more:
-        return _Pair(t, p, len(t), 0, found.error, (), ())
-    if found.relation is Equivalence.OTHER_CONSTANTS:
-        return _Pair(t, p, len(t), 1, found.error, (), ())
-    return None
-
-
-def _forms(t: Sum, values: ConstantMatcher) -> Iterator[Sum]:
-    """Return the sums of terms whose constants may be moved."""
-    if values.faithful(t, of_truth=True):
-        yield t
-
-
-def _pair(t: Sum, p: Sum, matched: Match) -> _Pair:
-    return _Pair(
+def _pair(t: Sum, p: Sum, matched: Match) -> EquationPair:
+    return EquationPair(
         truth=t,
         prediction=p,
         found=len(matched.pairs),
@@ -514,53 +419,6 @@ def _pair(t: Sum, p: Sum, matched: Match) -> _Pair:
         missing=tuple((monomial, t) for monomial in matched.missing),
         extra=tuple((monomial, p) for monomial in matched.extra),
     )
-
-
-def _by_other_writings(
-    t: Sum, p: Sum, values: ConstantMatcher, others: AlternativeForms
-) -> _Pair | None:
-    """Search for a writing of both in which they are the same, or all but one term is.
-
-    None if there is no such writing.  What is found has to have the answer's values.
-    """
-    for one, other in others.both():
-        found = _match_rounded(one, other)
-        if found.missing or len(found.extra) > 1 or (found.extra and found.wrong):
-            continue
-        extra = found.extra[0] if found.extra else None
-        without = None if extra is None else {extra: other[extra]}
-        relation = values.relation(one, without).relation
-        if relation is Equivalence.SAME:
-            more = () if extra is None else ((extra, other),)
-            return _Pair(t, p, len(t), 0, found.error, (), more)
-        if relation is Equivalence.OTHER_CONSTANTS:
-            return _Pair(t, p, len(t), max(1, found.wrong), found.error, (), ())
-    return None
-
-
-def _but_for_one_term(t: Sum, p: Sum, values: ConstantMatcher) -> _Pair | None:
-    """Leave out one term after the other: of the truth, or of the answer."""
-    for left in t if 1 < len(t) <= _MOST_LEFT_OUT else ():
-        rest = {monomial: c for monomial, c in t.items() if monomial != left}
-        found = values.relation(rest)
-        if found.relation is Equivalence.SAME:
-            return _Pair(t, p, len(t) - 1, 0, found.error, ((left, t),), ())
-    for left in p if 1 < len(p) <= _MOST_LEFT_OUT else ():
-        found = values.relation(t, without={left: p[left]})
-        if found.relation is Equivalence.SAME:
-            return _Pair(t, p, len(t), 0, found.error, (), ((left, p),))
-    return None
-
-
-def _match_rounded(truth: Sum, prediction: Sum) -> Match:
-    """Match two sums of which one was written again from a text of rounded numbers.
-
-    What should have cancelled then leaves terms of about the size of the rounding.
-    """
-    found = match(truth, prediction)
-    least = _ROUNDING * max(map(abs, prediction.values()), default=Fraction(0))
-    extra = tuple(monomial for monomial in found.extra if abs(prediction[monomial]) > least)
-    return replace(found, extra=extra)
 
 
 def _terms(groups: Iterable[Iterable[tuple[Monomial, Sum]]]) -> tuple[Term, ...]:

@@ -14,6 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.expressions.fidelity.models import (
+    FARTHEST,
+    Model,
+    ParametricExpression,
+    fit_model,
+    parametrize,
+)
 from mdbench.expressions.fidelity.numeric import (
     CHECKED,
     CLOSE,
@@ -23,10 +30,8 @@ from mdbench.expressions.fidelity.numeric import (
     exact_point,
     spread_out,
 )
-from mdbench.expressions.fidelity.sum_model import FARTHEST, Model, fit_model
-from mdbench.expressions.fidelity.term_match import TOLERANCE
+from mdbench.expressions.fidelity.verdict import TOLERANCE
 from mdbench.expressions.interval_eval import DIGITS, ball_value, exact_ball, known_value, precision
-from mdbench.expressions.parametric import ParametricExpression, parametrize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +49,7 @@ _STEPS = 20
 
 
 class Equivalence(StrEnum):
-    """How the values of an answer are related to those of the truth."""
+    """The relation of the values of an answer to those of the truth."""
 
     SAME = "same"
     """Equal, with the truth's constants moved by 5 % at most."""
@@ -253,7 +258,7 @@ class _Fit:
         return np.where(undefined, 1.0, error), np.where(undefined, 0.0, weights)
 
     def is_near(self, constants: Array) -> bool:
-        """Whether more digits are worth while."""
+        """Whether more digits are useful."""
         return float(np.max(np.abs(self.residuals(constants)[0]))) <= _NEAR
 
     def solved(self, start: Array, free: Sequence[int]) -> Array:
@@ -301,7 +306,7 @@ class _Fit:
             slopes[~np.isfinite(slopes)] = 0.0
             with np.errstate(all="ignore"):
                 lengths = np.max(np.abs(slopes), axis=0)
-            # What double precision hardly sees stands still here.
+            # What double precision hardly shows does not move here.
             lost = ~(lengths > _SEEN * np.max(lengths, initial=0.0)) | ~np.isfinite(lengths)
             slopes[:, lost], lengths[lost] = 0.0, 1.0
             slopes = slopes / lengths
@@ -452,7 +457,7 @@ def constant_shift(values: ValueComparison) -> float | None:
     """Return by how much the truth's constants, as written, have to move to give the answer.
 
     Where constants can stand in for each other all but as many as are needed stand still:
-    whichever leaves the least.  So the verdict does not hang on the units of variables.
+    whichever leaves the least.  So the verdict does not depend on the units of variables.
 
     Returns
     -------

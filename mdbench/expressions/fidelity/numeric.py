@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.expressions.fidelity.sum_model import Model
-from mdbench.expressions.fidelity.term_match import TOLERANCE
+from mdbench.expressions.fidelity.verdict import TOLERANCE
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import (
     DIGITS,
@@ -32,11 +31,12 @@ from mdbench.expressions.interval_eval import (
 from mdbench.expressions.tree import Call, Node, Variable, names_in, parts, value, with_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from mdbench.expressions.atoms import Sum
+    from mdbench.expressions.fidelity.models import Model
 
     Array = NDArray[np.float64]
 
@@ -56,19 +56,19 @@ _NEARLY = 1e-3
 _UNDEFINED = 0.2
 """An answer without values at more than this share of the truth's points is another equation."""
 _LOOKED_AT = 3
-"""At how many points double precision is held against more digits."""
+"""Number of points at which double precision is compared with more digits."""
 CHECKED = 12
 _FEWEST = 4
 """Equal is what is equal at so many points or more."""
 _UNSEEN = 1e-11
-"""What changes values by less cannot be seen where numbers are rounded."""
+"""Smaller changes of values cannot be seen where numbers are rounded."""
 _PART = "the part"
 _MOST_PARTS = 400
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What is proved of the values of two equations.
+    """The proved relation of the values of two equations.
 
     Attributes
     ----------
@@ -183,19 +183,19 @@ class ValueComparison:
             try:
                 self._precise(self.prediction, i)
             except TooLargeError:
-                continue  # there is one, but nobody knows it
+                continue  # there is one, but it is not known
             except ArithmeticError:
                 none += 1
         return none > _UNDEFINED * int(defined.sum())
 
     @cached_property
     def equal(self) -> bool | None:
-        """Whether the two have the same values as they stand; None if undecided."""
+        """Whether the two have the same values as they are written; None if undecided."""
         return self.compared.equal
 
     @cached_property
     def compared(self) -> Agreement:
-        """What is proved of the values of the two as they stand."""
+        """The proved relation of the values of the two as they are written."""
         one, other = self.true_values, self.values
         usable = np.isfinite(one) & np.isfinite(other)
         with np.errstate(all="ignore"):
@@ -204,14 +204,14 @@ class ValueComparison:
         # The farthest apart first: one point is enough.
         found = self._compare_at(far[np.argsort(-share[far], kind="stable")][: CHECKED // 2])
         if found.equal is not False:
-            # What double precision cannot tell may be a small number beside what cancels.
+            # What double precision cannot show may be a small number next to what cancels.
             found = found.joined(self._compare_at(spread_out(np.flatnonzero(usable), self.base)))
         if found.equal is not False:
             near = found.points
             found = found.joined(self._compare_far(lambda point: [ball_value(self.truth, point)]))
             # Far away less is asked for, which does not do where there is little else.
             enough = near >= _FEWEST or (found.points >= _FEWEST and found.share <= self.tolerance)
-            # Where the answer has values that nobody knows it may differ.
+            # Where the values of the answer are not known it may differ.
             if found.equal and not (enough and self._is_known):
                 return Agreement(None)
         return found
@@ -276,7 +276,7 @@ class ValueComparison:
                 if provably_differ(both, EXACT)[0]:
                     return False
         except ArithmeticError:
-            pass  # nobody knows
+            pass  # it is not known
         return True
 
     def proportional(self) -> float | None:
@@ -374,7 +374,7 @@ class ValueComparison:
 
     @property
     def base(self) -> int:
-        """How many points there are without those of branches."""
+        """Number of points without those of branches."""
         return len(next(iter(points(self._names, self._domain).values()), ()))
 
     def _both(self, i: Any) -> tuple[Any, Any, Any]:
@@ -390,6 +390,9 @@ class ValueComparison:
         node, values = (
             (self.truth, self.true_values) if of_truth else (self.prediction, self.values)
         )
+        # Imported here, as it is for equations that are no polynomials.
+        from mdbench.expressions.fidelity.models import Model  # noqa: PLC0415
+
         model = Model(terms)
         still = np.zeros(len(model.moving))
         with np.errstate(all="ignore"):
@@ -460,7 +463,7 @@ _WIDE = 100.0
 _DECADES = (-1, 1, -2, 2, -3, 3, -5, -8)
 """By how many decades far points are farther; of these every fourth is positive, too."""
 _POSITIVE = 4
-"""What may have either sign is positive at every so manieth point, together."""
+"""All variables of either sign are positive together at one in so many points."""
 
 
 @lru_cache(maxsize=1_024)
@@ -508,7 +511,7 @@ def _drawn(known: tuple[float, float] | None, i: int, generator: random.Random) 
 
 
 def _same_sign(low: float, high: float, wider: float, generator: random.Random) -> float:
-    if high < low * _BEYOND:  # a constant column, or nearly so, tells nothing within its range
+    if high < low * _BEYOND:  # a constant column, or nearly so, shows nothing within its range
         wider = _BEYOND
     low, high = low / wider, high * wider
     if low > 0 and high > _WIDE * low:
@@ -526,18 +529,6 @@ _NEW_POINTS = 2
 """Points that are added on a side of a branch where none was."""
 
 
-def _branches(node: Node) -> Iterator[Callable[[Mapping[str, Array]], Array]]:
-    """Return the functions at whose zeros an equation changes its form."""
-    for part in parts(node):
-        if isinstance(part, Call) and part.function in _BRANCHED:
-            yield lambda columns, part=part: _side(part, columns)  # type: ignore[misc]
-
-
-def _side(call: Call, columns: Mapping[str, Array]) -> Any:
-    values = [np.asarray(value(argument, columns), np.float64) for argument in call.arguments]
-    return values[0] - values[1] if len(values) > 1 else values[0]
-
-
 def with_branches(
     base: Mapping[str, Array], trees: Iterable[Node], known: set[str]
 ) -> Mapping[str, Array]:
@@ -545,7 +536,8 @@ def with_branches(
 
     Variables of a known range are followed to ten times its ends, others to a million.
     """
-    branches = [branch for tree in trees for branch in _branches(tree)][:_MOST_BRANCHES]
+    calls = (part for tree in trees for part in parts(tree) if isinstance(part, Call))
+    branches = [call for call in calls if call.function in _BRANCHED][:_MOST_BRANCHES]
     if not branches or not base:
         return base
     n = len(next(iter(base.values())))
@@ -571,6 +563,9 @@ def with_branches(
     }
 
 
-def _signs(branch: Callable[[Mapping[str, Array]], Array], columns: Any, n: int) -> Array:
+def _signs(branch: Call, columns: Mapping[str, Array], n: int) -> Array:
+    """Return the sides of a branch that n points are on: of a zero, or of two equal values."""
     with np.errstate(all="ignore"):
-        return np.broadcast_to(np.sign(branch(columns)), n)
+        values = [np.asarray(value(each, columns), np.float64) for each in branch.arguments]
+        side = values[0] - values[1] if len(values) > 1 else values[0]
+        return np.broadcast_to(np.sign(side), n)

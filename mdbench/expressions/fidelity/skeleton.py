@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.errors import EquationError
+from mdbench.expressions.equation import linear
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.constant_match import fit_parametric, refined_constants
+from mdbench.expressions.fidelity.models import ParametricExpression, parametrize
 from mdbench.expressions.fidelity.numeric import ValueComparison
-from mdbench.expressions.linear import linear
-from mdbench.expressions.parametric import ParametricExpression, parametrize
 from mdbench.expressions.tree import (
     Call,
     Chain,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 MOST_CONSTANTS = 24
 """Answers with more constants are undecided."""
 _STARTS = 8
-"""From how many choices of constants a fit sets out."""
+"""Number of choices of constants from which a fit starts."""
 _FEWEST = 12
 """Points that have to be there besides one for each constant."""
 _UNSEEN = 1e-9
@@ -67,7 +67,7 @@ def same_skeleton(
     bool or None
         None for answers of too many constants, where too little can be evaluated, and where too
         much cancels for double precision, unless a choice was found.  False
-        also where no choice was found: fits set out from the answer's own constants, and from
+        also where no choice was found: fits start from the answer's own constants, and from
         seven draws of the truth's, which are always the same.
     """
     known = _by_monomials(truth, prediction, true_names, names)
@@ -76,7 +76,7 @@ def same_skeleton(
     values = ValueComparison(truth, prediction, true_names, names, domain)
     used = [{node.name for node in names_in(tree)} for tree in (values.truth, values.prediction)]
     if used[0] != used[1]:
-        return False  # what the one hangs on and the other does not would have to vanish
+        return False  # what one depends on and the other does not would have to vanish
     answer = parametrize(values.prediction, named=True)
     usable = np.isfinite(values.true_values)
     if values.equal or not len(answer.start):
@@ -124,7 +124,7 @@ def _is_polynomial(terms: Sum) -> bool:
 
 
 def _starts(answer: ParametricExpression, true: Array) -> Iterator[Array]:
-    """Return constants to set out from: the answer's own, and the truth's in other orders."""
+    """Return constants to start from: the answer's own, and the truth's in other orders."""
     yield answer.start
     generator = random.Random("starts")  # noqa: S311 - the same for all, not secrets
     pool = [float(c) for c in true if np.isfinite(c) and c] or [1.0]
@@ -216,8 +216,8 @@ def _is_idle(
         usable = np.isfinite(whole) & np.isfinite(filled)
         if not usable.any():
             return False
-        hangs = any(not node.name.startswith("#") for node in names_in(part))
-        number = float(np.median(filled[usable])) if hangs else 0.0
+        varies = any(not node.name.startswith("#") for node in names_in(part))
+        number = float(np.median(filled[usable])) if varies else 0.0
         other = np.broadcast_to(value(tree, {**named, _HOLE: np.full(n, number)}), n)
         same = np.abs(other - whole) <= _UNSEEN * np.abs(whole)
     return bool(same[usable].all())

@@ -1,15 +1,19 @@
-"""Three verdicts on an equation, kept apart, the rule of one of them, and negligible terms."""
+"""Terms paired one to one, three separate verdicts on an equation, and negligible terms."""
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mdbench.errors import EquationError
+from mdbench.expressions.atoms import constants_of, skeleton_of
 from mdbench.expressions.equation import parse
 
 if TYPE_CHECKING:
@@ -17,11 +21,110 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.expressions.atoms import Exponent, Monomial, Sum
     from mdbench.expressions.fidelity.compare import Term
 
 
+TOLERANCE = 0.05
+"""The largest relative error of a constant that counts as right (MDBench, AAAI 2026)."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """Two sums, term by term.
+
+    Attributes
+    ----------
+    pairs
+        Terms of the truth and of the prediction that are alike, with the largest relative error
+        of a constant in them, the coefficient's own included.
+    missing, extra
+        Terms that only the truth, or only the prediction, has.
+    """
+
+    pairs: tuple[tuple[Monomial, Monomial, float], ...]
+    missing: tuple[Monomial, ...]
+    extra: tuple[Monomial, ...]
+
+    @property
+    def wrong(self) -> int:
+        """Number of terms that have a wrong coefficient."""
+        return sum(error > TOLERANCE for _, _, error in self.pairs)
+
+    @property
+    def faults(self) -> int:
+        """Number of terms that are missing, too many or wrong."""
+        return len(self.missing) + len(self.extra) + self.wrong
+
+    @property
+    def error(self) -> float | None:
+        """The largest relative error among the pairs."""
+        return max((error for _, _, error in self.pairs), default=None)
+
+
+def match(truth: Sum, prediction: Sum) -> Match:
+    """Pair the terms of two sums one to one, those first whose constants are nearest.
+
+    Terms can be a pair if they are the same but for constants, and the constants within them
+    (inside functions, and exponents) are within `TOLERANCE`; an exponent that is whole on either
+    side has to be equal.  Their coefficients may be anything.
+    """
+    offered: dict[str, list[Monomial]] = {}
+    for monomial in prediction:
+        offered.setdefault(skeleton_of(monomial), []).append(monomial)
+    candidates: list[tuple[float, int, Monomial, Monomial]] = []
+    for t in truth:
+        for p in offered.get(skeleton_of(t), ()):
+            inner = _inner_error(t, p)
+            if inner is not None:
+                error = max(inner, _relative(prediction[p], truth[t]))
+                candidates.append((error, len(candidates), t, p))
+    pairs = []
+    taken_t: set[Monomial] = set()
+    taken_p: set[Monomial] = set()
+    for error, _, t, p in sorted(candidates, key=itemgetter(0, 1)):
+        if t not in taken_t and p not in taken_p:
+            taken_t.add(t)
+            taken_p.add(p)
+            pairs.append((t, p, error))
+    return Match(
+        tuple(pairs),
+        tuple(t for t in truth if t not in taken_t),
+        tuple(p for p in prediction if p not in taken_p),
+    )
+
+
+def _inner_error(truth: Monomial, prediction: Monomial) -> float | None:
+    """Return the largest error of the constants in two products; None if one is too large."""
+    if truth == prediction:
+        return 0.0
+    largest = 0.0
+    marks = (mark for mark in skeleton_of(truth) if mark in "#^~")
+    values = zip(constants_of(truth), constants_of(prediction), strict=True)
+    for mark, (t, p) in zip(marks, values, strict=True):
+        if t == p:
+            continue
+        if mark == "^" and 1 in {t.denominator, p.denominator}:
+            return None
+        # A phase that is off by 0.05 changes a wave by 5 % of its amplitude.
+        error = abs(float(p - t)) if mark == "~" else _relative(p, t)
+        if error > TOLERANCE:
+            return None
+        largest = max(largest, error)
+    return largest
+
+
+def _relative(value: Exponent, true: Exponent) -> float:
+    if not true:
+        return float(value != 0)
+    try:
+        return float(abs(Fraction(value) / Fraction(true) - 1))
+    except OverflowError:
+        return math.inf
+
+
 class Symbolic(StrEnum):
-    """What rewriting has proved."""
+    """The result of rewriting."""
 
     NOT_PROVED = "not proved"
     EQUAL = "equal"
@@ -31,7 +134,7 @@ class Symbolic(StrEnum):
 
 
 class Numerical(StrEnum):
-    """What evaluating has proved."""
+    """The result of evaluating."""
 
     APART = "apart"
     """They differ at a point."""
@@ -43,7 +146,7 @@ class Numerical(StrEnum):
 
 
 class Structural(StrEnum):
-    """What the terms say, as both are multiplied out."""
+    """The result of comparing the terms of both, multiplied out."""
 
     OTHER = "other"
     ONE_TERM_OFF = "one term off"
@@ -60,7 +163,7 @@ class EquivalenceChecks:
     Attributes
     ----------
     explanation
-        What evaluation has found, for people; empty where nothing was evaluated.
+        The result of evaluation, in words; empty where nothing was evaluated.
     contradictions
         Where two verdicts exclude each other: a fault of the scorer, or of what is known of the
         domain.
@@ -89,7 +192,7 @@ class EquivalenceChecks:
         apart, equal = numerical is Numerical.APART, numerical is Numerical.EQUAL
         found = []
         if symbolic is Symbolic.EQUAL and apart:
-            found.append("proved equal, and told apart by values")
+            found.append("proved equal, and different by values")
         if symbolic is Symbolic.UNEQUAL and equal and not rounded:
             found.append("proved unequal, and equal by values")
         return cls(symbolic, numerical, structural, explanation, tuple(found))

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mdbench.errors import EquationError, UsageError, did_you_mean
 from mdbench.expressions.grammar import check, read
-from mdbench.expressions.printers.base import (
+from mdbench.expressions.printers.mathematics import (
     ATOM,
     POWER,
     PRODUCT,
     SIGN,
     SUM,
+    LatexPrinter,
+    MathMLPrinter,
     Part,
     Printer,
     plain_number,
 )
-from mdbench.expressions.printers.mathematics import LatexPrinter, MathMLPrinter
 from mdbench.expressions.tree import ALIASES, CONSTANTS, Call, Chain, Negation, Node, Number
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class CodePrinter(Printer):
     reserved: ClassVar[str]
     """Words that no variable can have as its name, with spaces between them."""
     prefix: ClassVar[str] = ""
-    """What stands before the name of a function."""
+    """Text before the name of a function."""
     functions: ClassVar[Mapping[str, str]] = {}
     """Calls that are not written by our name, with ``{0}`` and ``{1}`` for the arguments."""
     power: ClassVar[str] = "{0}**{1}"
@@ -101,7 +102,7 @@ class CodePrinter(Printer):
         return Part(self._leading(node.first, PRODUCT) + "".join(rest), PRODUCT)
 
     def _inside(self, node: Node, least: int) -> str:
-        """Return a part, in brackets where it hangs together less or begins with a sign.
+        """Return a part, in brackets where it binds less or begins with a sign.
 
         Behind another sign a minus is the operator ``--`` of C, and an error in Julia.
         """

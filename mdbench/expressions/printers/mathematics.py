@@ -1,23 +1,13 @@
-"""Equations as mathematics: LaTeX and MathML."""
+"""The base of all printers of equations, and those of mathematics: LaTeX and MathML."""
 
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, TypeGuard
 
-from mdbench.expressions.printers.base import (
-    ATOM,
-    POWER,
-    PRODUCT,
-    SUM,
-    End,
-    Part,
-    Printer,
-    plain_number,
-)
 from mdbench.expressions.tree import (
     ALIASES,
     CONSTANTS,
@@ -27,10 +17,98 @@ from mdbench.expressions.tree import (
     Negation,
     Node,
     Number,
+    Power,
+    Variable,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+
+SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
+"""Binding strengths of the parts of an expression."""
+
+End: TypeAlias = Literal[
+    "number", "name", "word", "function", "bracket", "bar", "derivative", "form"
+]
+"""The kind of an end of a part: a ``name`` has one letter; a ``form`` cannot be taken for a part
+of its neighbour."""
+
+
+class Part(NamedTuple):
+    """A printed node.
+
+    Attributes
+    ----------
+    text
+        The printed text; in mathematics without a leading minus.
+    strength
+        Its binding strength, from `SUM` to `ATOM`.
+    first, last
+        The kinds of its ends (mathematics only).
+    minus
+        Whether a minus is before it (mathematics only); not before a sum.
+    """
+
+    text: str
+    strength: int
+    first: End = "form"
+    last: End = "form"
+    minus: bool = False
+
+
+class Printer(ABC):
+    """Base of all printers."""
+
+    constants: ClassVar[Mapping[str, str]]
+    """The texts of named constants."""
+
+    def print(self, node: Node) -> str:
+        """Return the text of a tree."""
+        return self._visit(node).text
+
+    def _visit(self, node: Node) -> Part:
+        match node:
+            case Number():
+                return self._number(node.text)
+            case Variable():
+                return self._variable(node.name)
+            case Negation():
+                return self._negation(node)
+            case Power():
+                return self._power(node.base, node.exponent)
+            case Call():
+                return self._call(node)
+            case Chain():
+                return self._sum(node) if node.rest[0][0] in "+-" else self._product(node)
+
+    @abstractmethod
+    def _number(self, text: str) -> Part: ...
+
+    @abstractmethod
+    def _variable(self, name: str) -> Part: ...
+
+    @abstractmethod
+    def _negation(self, node: Negation) -> Part: ...
+
+    @abstractmethod
+    def _power(self, base: Node, exponent: Node) -> Part: ...
+
+    @abstractmethod
+    def _call(self, node: Call) -> Part: ...
+
+    @abstractmethod
+    def _sum(self, node: Chain) -> Part: ...
+
+    @abstractmethod
+    def _product(self, node: Chain) -> Part: ...
+
+
+def plain_number(text: str) -> str:
+    """Return a number as every language reads it: Python takes no 007, and Julia no 2.*x."""
+    mantissa, e, exponent = text.lower().partition("e")
+    whole, point, decimals = mantissa.partition(".")
+    whole = whole.lstrip("0") or "0"
+    return f"{whole}{point}{decimals or '0' if point else ''}{e}{exponent}"
 
 
 class MathPrinter(Printer):
@@ -56,7 +134,7 @@ class MathPrinter(Printer):
     root: ClassVar[str]
     fraction: ClassVar[str]
     row: ClassVar[str] = "{}"
-    """What holds a part together, unseen."""
+    """Invisible marks around a part that keep it together."""
     euler: ClassVar[str] = ""
     """The base of powers of e; empty where exp is written like other functions."""
 
@@ -143,7 +221,7 @@ class MathPrinter(Printer):
         return Part(row, PRODUCT, held[0].first, held[-1].last, held[0].minus)
 
     def _between(self, left: End, right: End) -> str:
-        """Return what stands between two factors: a dot where they would read as something else."""
+        """Return the sign between two factors: a dot where they would read as something else."""
         if right == "number" or "bar" in {left, right} or left in {"derivative", "word"}:
             return self.dot
         if (left == "name" and right == "bracket") or (left != "number" and right == "word"):
@@ -189,9 +267,9 @@ class MathPrinter(Printer):
         return Part(text, ATOM, "bracket", "bracket")
 
     def _held(self, part: Part, least: int, *, leads: bool = False) -> Part:
-        """Put a part in brackets where it hangs together less than is needed.
+        """Put a part in brackets where it binds less than is needed.
 
-        With a minus it needs them, too, unless it leads what it stands in.
+        With a minus it needs them, too, unless it is first in what it is a part of.
         """
         plain = part.strength >= least and (leads or not part.minus)
         return part if plain else self._bracketed(part)
@@ -252,7 +330,7 @@ class LatexPrinter(MathPrinter):
         return f"\\arc{usual[1:]}" if usual in {"acos", "asin", "atan"} else f"\\{usual}"
 
     def _name(self, name: str) -> tuple[str, End]:
-        if "_" in name and name.replace("_", "", 1) in self._names:  # x_1 beside x1
+        if "_" in name and name.replace("_", "", 1) in self._names:  # x_1 next to x1
             return self._word(name), "word"
         found = self._PARTS.fullmatch(name)
         state = name.rpartition("_")[0]

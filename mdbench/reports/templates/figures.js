@@ -45,21 +45,21 @@ const drawFigures = (section, type, {losses, unfit, counted, rows, entries}, dat
     return made;
   };
   for (const svg of section.querySelectorAll("svg[data-figure]")) {
-    const told = svg.dataset, top = Number(told.top), y = axis(told.y), x = axis(told.x);
-    const places = told.places ? JSON.parse(told.places) : null;
+    const attributes = svg.dataset, top = Number(attributes.top), y = axis(attributes.y), x = axis(attributes.x);
+    const places = attributes.places ? JSON.parse(attributes.places) : null;
     const bottom = HEIGHT - BOTTOM, width = WIDTH - RIGHT - LEFT;
     const atY = (value) => Number.isFinite(value) ? top + (bottom - top) * (1 - y.place(value)) : TOP + 10;
     const atX = (value) => LEFT + width * (x ? x.place(value) : (value + 0.5) / places.length);
-    const spec = type.specs.find((each) => each.name === told.figure), byMean = told.mean === "1";
+    const spec = type.specs.find((each) => each.name === attributes.figure), byMean = attributes.mean === "1";
     for (const group of svg.querySelectorAll("g[data-m]")) {
       const m = number.get(group.dataset.m), aside = Number(group.dataset.o), found = [], spreads = [];
-      if (told.figure === "weighed") {
+      if (attributes.figure === "weighed") {
         const row = rows.find((each) => each.name === group.dataset.m);
         const k = type.specs.findIndex((each) => each.weighs);
         const size = row && row.values[k].value, score = row ? row.values[0].value : null;
         if (size && score !== null) found.push([atX(size), atY(clip(score, y.log))]);  // moved aside below
       } else places.forEach((place, n) => {
-        const values = told.figure === "time" ? ofTime(m, place, counted.attempted) : ofNoise(spec, m, place);
+        const values = attributes.figure === "time" ? ofTime(m, place, counted.attempted) : ofNoise(spec, m, place);
         if (!values.length) return;
         const at = atX(n) + aside;
         found.push([at, atY(byMean ? mean(values) : middle(values))]);
@@ -80,7 +80,7 @@ const drawFigures = (section, type, {losses, unfit, counted, rows, entries}, dat
     }
     // What was written and joined for all results would be wrong.
     for (const part of svg.querySelectorAll(":scope > .front, :scope > .halo")) part.remove();
-    if (told.figure === "weighed") besides(svg, primary, rows, path);
+    if (attributes.figure === "weighed") besides(svg, primary, rows, path);
   }
 };
 

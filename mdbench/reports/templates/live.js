@@ -14,9 +14,9 @@
   style.textContent = "@media print { #live { display: none } }";
   document.head.append(style);
   document.body.append(strip);
-  const say = (text) => { if (strip.textContent !== text) strip.textContent = text; };
+  const show = (text) => { if (strip.textContent !== text) strip.textContent = text; };
   const live = `live, as of ${new Date().toLocaleTimeString()}`;
-  say(live);
+  show(live);
 
   // What an element is called that comes again in the next page: by its id, or by the text of its part.
   const named = (elements, text) => {
@@ -52,7 +52,7 @@
   const save = () => {
     // The nearest places above what is looked at: some may be gone, or closed, in the next page.
     const above = places().map((one) => [one.id, one.getBoundingClientRect().top]).filter(([, top]) => top <= 1);
-    const told = {
+    const saved = {
       folds: [...folds()].map(([name, fold]) => [name, fold.open]),
       controls: [...controls()].map(([name, one]) => [name, chosen(one)]),
       sorted: [...heads()].filter(([, head]) => head.hasAttribute("aria-sort"))
@@ -60,30 +60,30 @@
       anchors: above.reverse().slice(0, ANCHORS),
       x: scrollX, y: scrollY,
     };
-    try { sessionStorage.setItem(KEY, JSON.stringify(told)); } catch { /* the page begins at its top */ }
+    try { sessionStorage.setItem(KEY, JSON.stringify(saved)); } catch { /* the page begins at its top */ }
   };
   const restore = () => {
-    let told = null;
+    let saved = null;
     try {
-      told = JSON.parse(sessionStorage.getItem(KEY));
+      saved = JSON.parse(sessionStorage.getItem(KEY));
       sessionStorage.removeItem(KEY);
     } catch { /* nothing is kept */ }
-    if (!told) return;
+    if (!saved) return;
     history.scrollRestoration = "manual";
     const fresh = folds(), now = controls(), columns = heads();
-    for (const [name, open] of told.folds) if (fresh.has(name)) fresh.get(name).open = open;
-    for (const [name, value] of told.controls)
+    for (const [name, open] of saved.folds) if (fresh.has(name)) fresh.get(name).open = open;
+    for (const [name, value] of saved.controls)
       if (now.has(name) && choose(now.get(name), value))
         now.get(name).dispatchEvent(new Event("change", {bubbles: true}));
-    for (const [name, direction] of told.sorted)
+    for (const [name, direction] of saved.sorted)
       for (let i = 0; i < 3 && columns.has(name) && columns.get(name).getAttribute("aria-sort") !== direction; i++)
         columns.get(name).querySelector("button")?.click();
     const back = () => {
       const seen = (id) => document.getElementById(id)?.getClientRects().length;
-      const anchor = told.anchors.find(([id]) => seen(id));
+      const anchor = saved.anchors.find(([id]) => seen(id));
       if (anchor)
-        scrollTo(told.x, scrollY + document.getElementById(anchor[0]).getBoundingClientRect().top - anchor[1]);
-      else scrollTo(told.x, told.y);
+        scrollTo(saved.x, scrollY + document.getElementById(anchor[0]).getBoundingClientRect().top - anchor[1]);
+      else scrollTo(saved.x, saved.y);
     };
     back();
     addEventListener("load", back, {once: true});
@@ -101,8 +101,8 @@
           location.reload();
           return;
         }
-        say(state.trouble ? `The newest records cannot be shown: ${state.trouble}` : live);
-      } catch { say("mdbench watch has ended; this is the last page"); }
+        show(state.trouble ? `The newest records cannot be shown: ${state.trouble}` : live);
+      } catch { show("mdbench watch has ended; this is the last page"); }
     setTimeout(ask, EVERY);
   };
   setTimeout(ask, EVERY);

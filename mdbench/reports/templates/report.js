@@ -21,7 +21,7 @@
   const duration = (s) => s === null ? NOTHING : s < 0.0995 ? fixed(1000 * s) + " ms"
     : s < 10 ? fixed(s, 1) + " s" : s < 3600 ? fixed(s) + " s" : fixed(s / 3600, 1) + " h";
 
-  // What a metric's spec says: the same as spec.py, floor.py and columns.py.
+  // What a metric's spec has: the same as spec.py, floor.py and columns.py.
   const number = (x) => x === "inf" ? Infinity : x === "-inf" ? -Infinity : x;
   for (const type of Object.values(data.types)) for (const spec of type.specs) {
     const sign = spec.better === "higher" ? -1 : 1;
@@ -127,8 +127,8 @@
     }
     const methods = group(entries, (i) => t.m[i]), losses = new Map();
     for (const [method, ones] of methods) {
-      const own = new Map(), told = ones.filter((i) => attempted(i) && (!answered(i) || known(primary, i)));
-      for (const [id, seeds] of group(told, caseOf))
+      const own = new Map(), tried = ones.filter((i) => attempted(i) && (!answered(i) || known(primary, i)));
+      for (const [id, seeds] of group(tried, caseOf))
         own.set(id, median(seeds.map((i) => answered(i)
           ? primary.loss(primary.raised(primary.v[i], floors.get(id))) : Infinity)));
       losses.set(method, own);
@@ -233,11 +233,11 @@
       });
     }
     table.tBodies[0].replaceWith(body);
-    const told = specs.map((spec, k) => [spec.title, rows.reduce((sum, row) => sum + row.values[k].undecided, 0)])
+    const undecided = specs.map((spec, k) => [spec.title, rows.reduce((sum, row) => sum + row.values[k].undecided, 0)])
       .filter(([, count]) => count).map((each) => each.join(" ")).join(", ");
     table.closest("section").querySelector(".cut").textContent = rows.some((row) => row.cutOff) ? data.cut : "";
-    table.closest("section").querySelector(".undecided").textContent = told
-      ? `The scorer could not decide, and nothing counts these values: ${told}.` : "";
+    table.closest("section").querySelector(".undecided").textContent = undecided
+      ? `The scorer could not decide, and nothing counts these values: ${undecided}.` : "";
   };
 
   // Tables are sorted by a click on a column's head; what has no value comes last.
@@ -268,7 +268,7 @@
         sort(table, column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1));
     });
 
-  const form = document.getElementById("filters"), told = document.getElementById("filtered");
+  const form = document.getElementById("filters"), filtered = document.getElementById("filtered");
   const families = new Map(data.methods.map((method) => [method[0], method[FAMILY]]));
   const drawings = new Map();  // figures as they are of all results
   const figures = (section, type, found, active) => {
@@ -308,10 +308,10 @@
     for (const row of document.querySelectorAll("table.answers tbody tr"))
       row.hidden = !(is(chosen.noise, row.dataset.n) && is(chosen.protocol, row.dataset.p)
         && is(chosen.family, families.get(row.dataset.m)));
-    told.textContent = count === all ? "" : `${count} of ${all} results`;
+    filtered.textContent = count === all ? "" : `${count} of ${all} results`;
   };
 
-  // What is chosen stands in the address, in words: #PLACE?noise=40+dB&family=linear
+  // What is chosen is in the address, in words: #PLACE?noise=40+dB&family=linear
   const selects = [...form.querySelectorAll("select")];
   const parts = () => {
     const [place, ...rest] = location.hash.slice(1).split("?");
@@ -383,7 +383,7 @@
     const button = event.target.closest("button.copy");
     if (!button) return;
     const code = document.getElementById(button.dataset.of), label = button.dataset.label ??= button.textContent;
-    let says = "copied";
+    let text = "copied";
     try {
       await navigator.clipboard.writeText(code.textContent);
     } catch {
@@ -393,9 +393,9 @@
       getSelection().addRange(range);
       let done = false;
       try { done = document.execCommand("copy"); } catch { /* it stays selected */ }
-      if (!done) says = "selected: press Ctrl+C";
+      if (!done) text = "selected: press Ctrl+C";
     }
-    button.textContent = says;
+    button.textContent = text;
     setTimeout(() => { button.textContent = label; }, 3000);
   });
   for (const button of document.querySelectorAll("button.copy")) button.hidden = false;

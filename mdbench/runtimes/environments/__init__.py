@@ -1,1 +1,1 @@
-"""How the environments of methods are made: virtual environments and container images."""
+"""The environments of methods: virtual environments and container images."""

@@ -126,7 +126,7 @@ def _parse(text: str) -> Requirement:
     except InvalidRequirement:
         raise MethodError(
             f"{text!r} in a lock is no requirement.",
-            "A lock is not written by hand; to make it anew: scripts/lock",
+            "A lock is not written by hand; to make it again: scripts/lock",
         ) from None
 
 
@@ -155,7 +155,7 @@ print(json.dumps({
     "markers": markers.default_environment(),
 }))
 """
-"""What a container's Python is asked about itself."""
+"""Code that a container's Python runs to describe itself."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments.pip_settings import redact
-from mdbench.runtimes.environments.subprocesses import kill_group, running
+from mdbench.runtimes.environments.subprocesses import kill_group, redact, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 
 
 ANSWER_SECONDS = 60.0
-"""How long the engine may take over what is no build."""
+"""Seconds that the engine may take for what is no build."""
 BUILD_SECONDS = 3600.0
-"""How long a build may take."""
+"""Seconds that a build may take."""
 
 _TAIL_LINES = 12
 _STEP = re.compile(r"^(Step \d+/\d+ :|#\d+ \[[^]]*\]) (RUN|COPY)")
@@ -113,7 +112,7 @@ def image(reference: str) -> dict[str, Any] | None:
             return None
         raise
     except ValueError:
-        raise UnavailableError(f"What Docker says of {reference} cannot be read.") from None
+        raise UnavailableError(f"Docker's description of {reference} cannot be read.") from None
     return dict(found)
 
 
@@ -232,12 +231,12 @@ def _failed(failure: str, program: str, lines: Sequence[str], hint: str = "") ->
         refused = "permission denied" in lines[-1].lower()
         passing = not refused
         hint = (
-            "Add yourself to the group of those who may use it, then log in anew: "
+            "Add yourself to the group of those who may use it, then log in again: "
             "sudo usermod -aG docker $USER"
             if refused
             else "Start the engine: sudo systemctl start docker (another one: DOCKER_HOST=...)"
         )
-    message = "\n    ".join([f"{failure}; {program} says:", *lines])
+    message = "\n    ".join([f"{failure}; {program} reports:", *lines])
     return UnavailableError(message, hint, passing=passing)
 
 
@@ -249,9 +248,9 @@ def _no_program(error: OSError) -> UnavailableError:
 
 
 ENGINE_SECONDS = 30
-"""How long the engine may take to answer."""
+"""Seconds that the engine may take to answer."""
 START_IT = "Start the engine: sudo systemctl start docker. Without it: --runtime venv"
-"""What to do where there is no engine."""
+"""Advice where there is no engine."""
 
 
 def engine_address() -> str:

@@ -25,8 +25,7 @@ from mdbench.errors import MethodError, UnavailableError
 from mdbench.methods import files_of
 from mdbench.runtimes.environments import base_images, docker_cli
 from mdbench.runtimes.environments.base_images import Base, dockerfile, sha256
-from mdbench.runtimes.environments.pip_settings import read_pip_settings
-from mdbench.runtimes.environments.subprocesses import with_heartbeat
+from mdbench.runtimes.environments.subprocesses import read_pip_settings, with_heartbeat
 from mdbench.runtimes.environments.uv import file_lock
 from mdbench.runtimes.environments.venvs import python_range, read_lock
 from mdbench.runtimes.job_folder import Scratch
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 IMAGE_PYTHON = "/opt/env/bin/python"
 """The method's interpreter in its image."""
 PATH_IN_IMAGE = "/mdbench/path"
-"""What PYTHONPATH must be there, so that the worker is found."""
+"""PYTHONPATH in the image, so that the worker is found."""
 METHODS_IN_IMAGE = "/mdbench/method"
 """The folder there that holds the method's folder and those that it uses."""
 
@@ -77,7 +76,7 @@ class MethodImage:
 
 @dataclass(frozen=True)
 class _Recipe:
-    """What an environment is made of."""
+    """The parts of an environment."""
 
     method: str
     base: Base
@@ -458,7 +457,7 @@ def _context(
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let every user read what goes into an image, whatever our umask is."""
+    """Make what goes into an image readable for every user, whatever our umask is."""
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
 

@@ -1,26 +1,38 @@
-"""Programs that make environments and images: how they are run, ended and reported on.
+"""Programs that make environments and images: how they are run, and pip's settings for them.
+
+People behind a company's proxy or mirror have configured pip.  uv reads none of that, so its
+environment variables are filled in from pip's settings; what the user has set for uv itself
+is left alone.
 
 Needs the standard library only, as the set-up of the core environment (scripts/bootstrap.py) runs
 before anything is installed.
+
+Sources: pip's user guide, "Configuration"; uv's reference, "Environment variables" and
+"TLS certificates".
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import signal
+import ssl
 import subprocess
 import threading
 import time
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from mdbench.errors import UnavailableError
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 class SubprocessRegistry:
@@ -209,3 +221,175 @@ def with_package_count(
         return f"{what}: {count} of up to {len(set(locked))} packages are in"
 
     return telling
+
+
+_SECTIONS = ("global", "install", ":env:")
+"""Sections that ``pip install`` reads; a later one overrides an earlier one."""
+_PIP_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class UvSettings:
+    """Settings for uv.
+
+    Attributes
+    ----------
+    environment
+        Environment variables to add.
+    arguments
+        Arguments of ``uv pip`` for what has no environment variable.
+    """
+
+    environment: dict[str, str]
+    arguments: tuple[str, ...] = ()
+
+
+def read_pip_settings(python: str | Path) -> dict[str, str]:
+    """Ask the pip of an interpreter for the settings in force.
+
+    Parameters
+    ----------
+    python
+        The interpreter; without pip there are no settings.
+
+    Returns
+    -------
+    dict
+        The value of each key, such as ``index-url``; several values in one are separated by
+        white space.
+
+    Raises
+    ------
+    UnavailableError
+        If pip refuses its own settings.
+    """
+    command = [str(python), "-m", "pip", "config", "list"]
+    environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONUTF8": "1"}
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environment,
+        timeout=_PIP_SECONDS,
+        check=False,
+    )
+    if "No module named pip" in done.stderr:
+        return {}
+    if done.returncode != 0:
+        raise UnavailableError(
+            f"pip cannot read its settings: {redact(done.stderr.strip())}",
+            f"To see where they come from: {python} -m pip config debug",
+        )
+    sections: dict[str, dict[str, str]] = {name: {} for name in _SECTIONS}
+    for line in done.stdout.splitlines():
+        name, _, value = line.partition("=")
+        section, _, key = name.partition(".")
+        if section in sections and (text := _literal(value)):
+            sections[section][key] = text
+    return {key: value for section in _SECTIONS for key, value in sections[section].items()}
+
+
+def _literal(text: str) -> str:
+    with PARSER_LOCK:
+        return str(ast.literal_eval(text))
+
+
+def uv_settings(pip: Mapping[str, str], environ: Mapping[str, str]) -> UvSettings:
+    """Translate pip's settings for uv.
+
+    Parameters
+    ----------
+    pip
+        Settings as `read_pip_settings` gives them.
+    environ
+        The environment in which uv will run; its settings for uv go before pip's.
+    """
+    no_index = _is_true(pip.get("no-index"))
+    found = {} if no_index else _indexes(pip, environ)
+    # uv separates these by commas, unlike the rest.
+    links = [link.replace(",", "%2C") for link in _reachable(pip.get("find-links", ""))]
+    found["UV_FIND_LINKS"] = ",".join(links)
+    found["UV_INSECURE_HOST"] = " ".join(pip.get("trusted-host", "").split())
+    found["UV_HTTP_TIMEOUT"] = _whole_seconds(pip.get("timeout") or pip.get("default-timeout"))
+    found["SSL_CLIENT_CERT"] = _path(pip.get("client-cert"))
+    found |= _certificates(pip, environ) | _proxies(pip, environ)
+    environment = {name: value for name, value in found.items() if value and not environ.get(name)}
+    return UvSettings(environment, ("--no-index",) if no_index else ())
+
+
+def redact(text: str) -> str:
+    """Hide user names and passwords in the URLs of a text.
+
+    Examples
+    --------
+    >>> redact("cannot reach https://me:secret@mirror.example/simple")
+    'cannot reach https://***@mirror.example/simple'
+    """
+    return re.sub(r"(?<=://)[^/\s]*@", "***@", text)
+
+
+def _indexes(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    default = pip.get("index-url")
+    if default and not _any_of(environ, "UV_DEFAULT_INDEX", "UV_INDEX_URL"):
+        found["UV_DEFAULT_INDEX"] = default
+    extra = _reachable(pip.get("extra-index-url", ""))
+    if extra and not _any_of(environ, "UV_INDEX", "UV_EXTRA_INDEX_URL"):
+        found["UV_INDEX"] = " ".join(extra)
+        # pip takes the best of all indexes; uv by itself stops at the first with the package.
+        found["UV_INDEX_STRATEGY"] = "unsafe-best-match"
+    return found
+
+
+def _certificates(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    if _any_of(environ, "SSL_CERT_FILE", "SSL_CERT_DIR", "UV_SYSTEM_CERTS", "UV_NATIVE_TLS"):
+        return {}
+    bundle = pip.get("cert") or environ.get("REQUESTS_CA_BUNDLE") or environ.get("CURL_CA_BUNDLE")
+    if bundle:
+        path = _path(bundle)
+        return {"SSL_CERT_DIR" if Path(path).is_dir() else "SSL_CERT_FILE": path}
+    # Without a setting pip trusts the system's certificates, uv only those that it carries.
+    system = ssl.get_default_verify_paths()
+    return {"UV_SYSTEM_CERTS": "true"} if system.cafile or system.capath else {}
+
+
+def _proxies(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    proxy = pip.get("proxy", "")
+    if not proxy or _any_of(environ, "ALL_PROXY", "HTTPS_PROXY", "all_proxy", "https_proxy"):
+        return {}
+    url = proxy if "://" in proxy else f"http://{proxy}"
+    return {"HTTP_PROXY": url, "HTTPS_PROXY": url}
+
+
+def _reachable(locations: str) -> list[str]:
+    """Return folders as file URLs, less those that are missing: pip only warns of them."""
+    found = []
+    for location in locations.split():
+        url = urlsplit(location)
+        if url.scheme in {"", "file"}:
+            path = Path(_path(unquote(url.path) if url.scheme else location))
+            if path.is_dir():
+                found.append(path.as_uri())
+        else:
+            found.append(location)
+    return found
+
+
+def _path(text: str | None) -> str:
+    return str(Path(text).expanduser().absolute()) if text else ""
+
+
+def _whole_seconds(text: str | None) -> str:
+    try:
+        return str(max(1, round(float(text)))) if text else ""
+    except ValueError:
+        return ""
+
+
+def _is_true(text: str | None) -> bool:
+    return (text or "").strip().lower() in {"1", "true", "t", "yes", "y", "on"}
+
+
+def _any_of(environ: Mapping[str, str], *names: str) -> bool:
+    return any(environ.get(name) for name in names)

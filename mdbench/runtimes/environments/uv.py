@@ -22,20 +22,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments.pip_settings import redact
-from mdbench.runtimes.environments.subprocesses import check_stopped, running
+from mdbench.runtimes.environments.subprocesses import check_stopped, redact, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from mdbench.runtimes.environments.pip_settings import UvSettings
+    from mdbench.runtimes.environments.subprocesses import UvSettings
 
 
 _PROJECT = Path(__file__).resolve().parents[3]
 STAMP = ".mdbench-stamp"
 """Marks an environment as ours; holds what it was made for once it is whole."""
 _TAIL_LINES = 12
-_LOOK_SECONDS = 0.2
+_CHECK_SECONDS = 0.2
 _HIDDEN_FROM_UV = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON")
 """Variables by which another environment that is active would get in the way."""
 _PLAIN_OUTPUT = {"UV_NO_PROGRESS": "1", "UV_NO_WRAP": "1", "NO_COLOR": "1"}
@@ -78,7 +77,7 @@ def build_once(
         if not _is_whole(prefix, key):
             return False
         if change := sealed and detect_change(prefix, but=STAMP):
-            report(f"{prefix.name} is made anew: {change}")
+            report(f"{prefix.name} is made again: {change}")
         return not change
 
     try:
@@ -177,7 +176,7 @@ def run_uv(
                     on_line(shown)
     if process.returncode != 0:
         raise UnavailableError(
-            "\n    ".join([f"{failure}; {who} says:", *tail]),
+            "\n    ".join([f"{failure}; {who} reports:", *tail]),
             _advice(tail),
             passing=not any(map(_FINAL.search, tail)),
         )
@@ -196,7 +195,7 @@ def _advice(output: Iterable[str]) -> str:
     """Return advice by uv's output."""
     text = "\n".join(output)
     if "No space left" in text:
-        what = "Make room on the disk"
+        what = "Free some space on the disk"
     elif re.search(r"initialize cache|Permission denied|Read-only file system", text):
         what = "See to it that the folder named above may be written (UV_CACHE_DIR sets another)"
     else:
@@ -237,8 +236,8 @@ def compile_bytecode(prefix: Path) -> None:
     """
     processes = min(8, len(os.sched_getaffinity(0)))
     options = ["-q", "-j", str(processes), "-x", "/site-packages/.*/tests?/"]
-    # Isolated, lest PYTHONPYCACHEPREFIX put it elsewhere.  A package may ship a file that is
-    # no valid Python, so the exit status says nothing.
+    # Isolated, so that PYTHONPYCACHEPREFIX does not put it elsewhere.  A package may ship a file
+    # that is no valid Python, so the exit status means nothing.
     with running(
         [str(prefix / "bin" / "python"), "-I", "-m", "compileall", *options, str(prefix / "lib")],
         stdin=subprocess.DEVNULL,
@@ -308,7 +307,7 @@ def file_lock(prefix: Path, on_line: Callable[[str], None]) -> Iterator[None]:
                     on_line(f"waiting for another process that makes {prefix.name}")
                 waiting = True
                 check_stopped()
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_CHECK_SECONDS)
         yield
 
 
@@ -331,7 +330,7 @@ def _ignore(_line: str) -> None:
 
 
 def seal(prefix: Path, *, but: str) -> None:
-    """Take the right to write from all in an environment, and list it.
+    """Make all in an environment read-only, and list it.
 
     Parameters
     ----------
@@ -344,7 +343,9 @@ def seal(prefix: Path, *, but: str) -> None:
         if not entry.is_symlink():
             mode = entry.stat().st_mode
             os.chmod(entry.path, stat.S_IMODE(mode) & ~0o222)  # noqa: PTH101 - of a DirEntry
-    found = {_name(entry, prefix): [*_look(entry), _hash(entry)] for entry in _entries(prefix, but)}
+    found = {
+        _name(entry, prefix): [*_status_of(entry), _hash(entry)] for entry in _entries(prefix, but)
+    }
     _write(prefix, found)
 
 
@@ -362,7 +363,7 @@ def detect_change(prefix: Path, *, but: str) -> str:
             return f"{name} was added"
         missing.discard(name)
         *known, content = listed[name]
-        now = _look(entry)
+        now = _status_of(entry)
         if now != known:
             if _hash(entry) != content:
                 return f"{name} was changed"
@@ -377,7 +378,7 @@ def detect_change(prefix: Path, *, but: str) -> str:
 
 
 def unseal(prefix: Path) -> None:
-    """Let its owner write the folders of an environment again, so that it can be removed."""
+    """Make the folders of an environment writable again, so that it can be removed."""
     for folder, _, _ in os.walk(prefix):
         with suppress(OSError):
             os.chmod(folder, os.stat(folder).st_mode | 0o700)  # noqa: PTH101, PTH116
@@ -412,7 +413,7 @@ def _name(entry: os.DirEntry[str], prefix: Path) -> str:
     return os.path.relpath(entry.path, prefix).encode("utf-8", "replace").decode()
 
 
-def _look(entry: os.DirEntry[str]) -> list[int]:
+def _status_of(entry: os.DirEntry[str]) -> list[int]:
     status = entry.stat(follow_symlinks=False)
     return [status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 

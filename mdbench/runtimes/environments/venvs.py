@@ -22,9 +22,12 @@ from uv import find_uv_bin
 
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import bubblewrap
-from mdbench.runtimes.cgroups import make_group
-from mdbench.runtimes.environments.pip_settings import read_pip_settings, redact, uv_settings
-from mdbench.runtimes.environments.subprocesses import with_package_count
+from mdbench.runtimes.environments.subprocesses import (
+    read_pip_settings,
+    redact,
+    uv_settings,
+    with_package_count,
+)
 from mdbench.runtimes.environments.uv import (
     build_once,
     compile_bytecode,
@@ -33,16 +36,17 @@ from mdbench.runtimes.environments.uv import (
     split_requirements,
 )
 from mdbench.runtimes.job_folder import Scratch, remove_tree
+from mdbench.runtimes.usage import make_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mdbench.runtimes.environments.pip_settings import UvSettings
+    from mdbench.runtimes.environments.subprocesses import UvSettings
 
 _ANSWER_SECONDS = 10.0
 _FOR_UV = ("UV_", "SSL_")
 _NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")
-"""What the network needs of the machine."""
+"""Files of the machine that the network needs."""
 
 UV_FILE = "uv.toml"
 """In the lock's folder: what a package does not declare and uv has to know."""
@@ -296,7 +300,7 @@ def _with_build_hint(error: UnavailableError) -> UnavailableError:
     return UnavailableError(
         error.message,
         "Only wheels are installed. Pin a version that has one, or let it be built from its "
-        "sources in a room: build = true in method.toml.",
+        "sources in a sandbox: build = true in method.toml.",
         passing=error.passing,
     )
 

@@ -21,8 +21,8 @@ from mdbench.datatypes.derivation.scores import (
     f1,
     probe,
 )
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, DataError, UsageError
-from mdbench.protocols import Protocol
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions

@@ -18,11 +18,11 @@ from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.equations import selection as evidence_module
 from mdbench.datatypes.equations import terms
 from mdbench.datatypes.equations.base import CONTRADICTION, CachedColumns
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.datatypes.pde.tasks import PdeDataset, Rows
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import parse
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,13 +9,13 @@ import pytest
 from harness import ROOT, known
 from scipy.integrate import solve_ivp
 
-from mdbench.data.array_files import write_field
 from mdbench.data.field import Field
+from mdbench.data.field_files import write_field
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.base import STILL, Course, at_rest
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.pde.data_type import Pde
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,18 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mdbench
-from mdbench.data.array_files import read_npz
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.smoothing import smooth
-from mdbench.data.trajectory import Trajectory
+from mdbench.data.trajectory import Trajectory, read_npz
 from mdbench.datatypes.base import Answer, Candidate
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import datasets
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.datasets import OdeDataset
 from mdbench.datatypes.ode.systems import OdeSystem, integrate
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -213,7 +212,7 @@ def test_fingerprints_are_the_same_in_every_process(kind: Ode, source: Source[Od
     script = f"""
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from mdbench.protocols import Protocol
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 source = Ode(Path({str(kind.systems)!r}), Path({str(kind.cache)!r})).source()
 load = source.load("rössler-fixed-point", snr_db=30.0, seed=5, protocol=Protocol.STRICT)

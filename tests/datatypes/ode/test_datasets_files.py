@@ -15,15 +15,15 @@ from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns
 from mdbench.datatypes.base import Answer, Background
 from mdbench.datatypes.equations.selection import Increments
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import parse
 from mdbench.language_models.views import prompt_view
-from mdbench.protocols import Protocol
 from mdbench.records import RecordStore
 from mdbench.runs.catalog import Catalog
-from mdbench.runs.rescore import rescored
+from mdbench.runs.reproduce import rescored
 
 if TYPE_CHECKING:
     from mdbench.datatypes.equations.base import EquationTask

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from harness import ROOT
 
-from mdbench.datatypes.ode.integrator import compiled
-from mdbench.datatypes.ode.simulation import Ending, simulate, trajectory_r2
+from mdbench.datatypes.ode.simulation import Ending, compiled, simulate, trajectory_r2
 from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.errors import DataError
 from mdbench.expressions import parse

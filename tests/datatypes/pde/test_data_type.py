@@ -13,17 +13,18 @@ import pytest
 from harness import known
 
 import mdbench
-from mdbench.data.array_files import read_field
 from mdbench.data.field import Field, FieldColumns
+from mdbench.data.field_files import read_field
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.datatypes.base import Answer, Candidate
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde import data_type as pde
 from mdbench.datatypes.pde import generators as fields
 from mdbench.datatypes.pde.data_type import Pde
 from mdbench.datatypes.pde.systems import read_system
-from mdbench.datatypes.pde.tasks import PdeDataset, Rows, smoothed_field
+from mdbench.datatypes.pde.tasks import PdeDataset, Rows
+from mdbench.datatypes.pde.weak_form import smoothed_field
 from mdbench.errors import DataError, UsageError
-from mdbench.protocols import Protocol
 
 if TYPE_CHECKING:
     from mdbench.datatypes.base import Source, Split
@@ -183,7 +184,7 @@ def test_what_takes_long_states_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pde, "_QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(pde, "_SAY_SECONDS", 0.0)
+    monkeypatch.setattr(pde, "_REPORT_SECONDS", 0.0)
     kind = Pde(SYSTEMS, tmp_path)
     said: list[str] = []
     source = kind.source()

@@ -12,12 +12,12 @@ from harness import ROOT, HereRuntime, add_method, known, make_workspace, number
 
 from mdbench.cli import main
 from mdbench.datatypes.base import Answer
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.pde.data_type import Pde
 from mdbench.errors import DataError, UsageError
-from mdbench.protocols import Protocol
 from mdbench.records import RecordStore
-from mdbench.runtimes import select
+from mdbench.runtimes import venv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -226,7 +226,7 @@ def test_a_run_and_what_is_shown_of_it(
     toml.write_text(re.sub(r"data_types = .*", 'data_types = ["pde"]', text), encoding="utf-8")
     monkeypatch.setenv("MDBENCH_ROOT", str(workspace.root))
     monkeypatch.setenv("MDBENCH_HOME", str(workspace.home))
-    monkeypatch.setattr(select, "VenvRuntime", lambda *_, **__: HereRuntime())
+    monkeypatch.setattr(venv, "VenvRuntime", lambda *_, **__: HereRuntime())
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path, "heat", du=False, toml=said({"u0": HEAT}))
     line = ["--algorithm", "right", "--data-type", "pde", "--dataset-path", str(path)]

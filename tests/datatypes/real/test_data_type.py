@@ -9,9 +9,9 @@ import pytest
 from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import MARGIN, Real, RealDataset
 from mdbench.errors import DataError, UsageError
-from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status, read_latest
 from mdbench.reports.leaderboard import boards
 from mdbench.runs.plan import make_plan

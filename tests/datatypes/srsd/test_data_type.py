@@ -8,15 +8,15 @@ import pytest
 from harness import ROOT, HereRuntime, Quiet, add_method, execute, known, number
 
 from mdbench.datatypes.base import Answer, Candidate
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd.data_type import ProblemName, Srsd, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import equation, parse
 from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
-from mdbench.expressions.srbench.compare import symbolic_solution
+from mdbench.expressions.srbench import symbolic_solution
 from mdbench.limited_process import LimitedProcess
 from mdbench.metrics.regression import nmse, r2
-from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.reproduce import differences, plans_of

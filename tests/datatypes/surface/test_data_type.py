@@ -14,11 +14,10 @@ from harness import ROOT, HereRuntime, Quiet, add_method, execute, number
 from sweeps import sampled
 
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
-from mdbench.datatypes.surface.data_type import SurfaceType
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.surface.data_type import WORST, FirstSteps, SurfaceType
 from mdbench.datatypes.surface.datasets import SurfaceDataset, SurfaceName
-from mdbench.datatypes.surface.selection import WORST, FirstSteps
 from mdbench.errors import AnswerError, DataError, UsageError
-from mdbench.protocols import Protocol
 from mdbench.records import RecordStore, Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.reproduce import differences, plans_of

@@ -153,7 +153,7 @@ k = -2
         ("x = [0, 1]", "", "It has the keys x, y"),
         ("x = [0, 1]", "x = [0, inf]", "has to be finite"),
         ("k = -2", "k = 'a'", "has to be a number"),
-        ('source = "me"', 'source = "me"\ngrid = "hexagons"', "Say integers"),
+        ('source = "me"', 'source = "me"\ngrid = "hexagons"', "Give integers"),
         ('source = "me"', "source = 3", "source = 3 has to be a text"),
         ("[domain]", "[domain", "no readable TOML file"),
     ],

@@ -10,9 +10,9 @@ from harness import ROOT
 
 from mdbench.datatypes.surface import scoring
 from mdbench.datatypes.surface.clouds import POINTS, Shape, floor_of, placed, true_points
+from mdbench.datatypes.surface.data_type import WORST, may_be_solution, pooled_nmse
 from mdbench.datatypes.surface.metrics import failure, families
 from mdbench.datatypes.surface.problem import read_surface
-from mdbench.datatypes.surface.selection import WORST, may_be_solution, pooled_nmse
 
 BOX = ((-5.0, 5.0), (-5.0, 5.0))
 PLANE = Shape("explicit", ("x", "y"), ("x",), BOX)

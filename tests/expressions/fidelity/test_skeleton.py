@@ -13,9 +13,9 @@ from sweeps import sampled
 
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.constant_match import fit_parametric
+from mdbench.expressions.fidelity.models import ParametricExpression, parametrize
 from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.expressions.grammar import read
-from mdbench.expressions.parametric import ParametricExpression, parametrize
 
 NAMES = ("x", "y", "z")
 

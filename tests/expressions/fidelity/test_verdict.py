@@ -59,7 +59,7 @@ def test_a_point_is_named_where_the_two_differ() -> None:
 def test_verdicts_that_exclude_each_other_are_reported() -> None:
     same = Structural.SAME
     assert EquivalenceChecks.of(Symbolic.EQUAL, Numerical.APART, same).contradictions == (
-        "proved equal, and told apart by values",
+        "proved equal, and different by values",
     )
     assert EquivalenceChecks.of(Symbolic.UNEQUAL, Numerical.EQUAL, same).contradictions == (
         "proved unequal, and equal by values",
@@ -76,7 +76,7 @@ def test_rounded_numbers_contradict_nothing() -> None:
     said = compare(["u0/(4*pi)"], ["0.0795774715459*u0"], NAMES).findings
     assert (said.symbolic, said.numerical, said.contradictions) == ("unequal", "equal", ())
     said = compare(["log(u0**2)"], ["2*log(u0)"], NAMES).findings
-    assert said.contradictions == ("proved equal, and told apart by values",)
+    assert said.contradictions == ("proved equal, and different by values",)
     assert not compare(
         ["log(u0**2)"], ["2*log(u0)"], NAMES, domain={"u0": (0.1, 2.0)}
     ).findings.contradictions

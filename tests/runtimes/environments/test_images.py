@@ -239,7 +239,7 @@ def test_no_registry(fake_docker: Callable[[str], Images], monkeypatch: pytest.M
 def test_what_docker_states_holds_no_password(fake_docker: Callable[[str], Images]) -> None:
     fake_docker(f"echo 'https://me:{SECRET}@x/ failed'; echo last; exit 1")
     lines: list[str] = []
-    with pytest.raises(UnavailableError, match=r"(?s)m:1 cannot be built; docker says:.*last") as e:
+    with pytest.raises(UnavailableError, match=r"(?s)m:1 cannot.*; docker reports:.*last") as e:
         docker_cli.build(
             Path(),
             "m:1",
@@ -547,7 +547,7 @@ def test_nothing_is_left_of_a_build_that_fails(
     (tmp_path / "environment.Dockerfile").write_text(spoilt, encoding="utf-8")
     monkeypatch.setattr(base_images, "_DOCKERFILES", tmp_path)
     identity = Images(workspace.home).identity(TINY, tiny(workspace).lock, ())
-    with pytest.raises(UnavailableError, match=r"(?s)env-tiny.*docker says:.*exit 7"):
+    with pytest.raises(UnavailableError, match=r"(?s)env-tiny.*docker reports:.*exit 7"):
         build(workspace)
     stage = f"--filter=label=mdbench.stage={identity}"
     assert docker_cli.docker(["ps", "--all", "--quiet", stage], "") == ""
@@ -559,7 +559,7 @@ def test_nothing_is_left_of_a_build_that_fails(
 def test_a_wheel_that_is_not_what_was_locked(workspace: Workspace, shelf: Path) -> None:
     stock(workspace, shelf, "where = 'nowhere'\n")
     (shelf / "numpy-9.9-py3-none-any.whl").write_bytes(b"another")
-    with pytest.raises(UnavailableError, match=r"(?s)The wheels of tiny.*pip says:.*HASHES"):
+    with pytest.raises(UnavailableError, match=r"(?s)The wheels of tiny.*pip reports:.*HASHES"):
         build(workspace)
 
 

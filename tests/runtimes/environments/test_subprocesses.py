@@ -291,7 +291,7 @@ def test_the_set_up_is_reported_and_can_be_stopped(tmp_path: Path) -> None:
         rest = process.stderr.read()
         assert process.wait(LONG) == 130
     assert any("2 of 3: the packages" in line for line in lines)
-    assert "interrupted; the same command starts afresh" in rest
+    assert "interrupted; the same command starts again" in rest
     assert "Traceback" not in rest
     assert all_gone(children)
 

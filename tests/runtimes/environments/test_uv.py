@@ -10,7 +10,7 @@ import pytest
 from harness import ROOT
 
 from mdbench.errors import UnavailableError
-from mdbench.runtimes.environments.pip_settings import UvSettings
+from mdbench.runtimes.environments.subprocesses import UvSettings
 from mdbench.runtimes.environments.uv import (
     STAMP,
     build_once,
@@ -186,7 +186,7 @@ def test_a_failure_of_uv_is_reported_with_its_last_lines(tmp_path: Path) -> None
             failure="It cannot be made",
         )
     text = str(caught.value)
-    assert text.startswith("It cannot be made; uv says:\n")
+    assert text.startswith("It cannot be made; uv reports:\n")
     assert "error: https://***@a.example refused" in text
     assert "100" in text
     assert "50" not in text
@@ -239,7 +239,7 @@ def test_uv_keeps_what_it_fetched_where_it_can(tmp_path: Path) -> None:
     ("said", "advice"),
     [
         ("error: Failed to initialize cache at `/x`", "UV_CACHE_DIR"),
-        ("error: No space left on device (os error 28)", "Make room"),
+        ("error: No space left on device (os error 28)", "Free some space"),
         ("error: Failed to fetch: `https://...`", "pip config list"),
     ],
 )

@@ -17,7 +17,7 @@ from zipfile import ZipFile
 import pytest
 
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.runtimes import bubblewrap, cgroups
+from mdbench.runtimes import bubblewrap, usage
 from mdbench.runtimes.environments import venvs
 from mdbench.runtimes.environments.venvs import Environment, lock_requirements, prepare
 
@@ -127,7 +127,7 @@ def test_another_lock_or_python_makes_another_environment(shop: Shop) -> None:
 
 def test_a_wheel_whose_hash_differs_is_refused(shop: Shop) -> None:
     shop.write_lock(f"numpy==9.9 --hash=sha256:{'0' * 64}\n")
-    with pytest.raises(UnavailableError, match="environment of m cannot be made; uv says:") as why:
+    with pytest.raises(UnavailableError, match="of m cannot be made; uv reports:") as why:
         shop.prepare()
     assert "numpy==9.9" in str(why.value)
 
@@ -217,7 +217,7 @@ def test_what_cannot_be_locked_is_explained(shop: Shop) -> None:
     source.write_text("numpy>=10\n", encoding="utf-8")
     with pytest.raises(MethodError, match="'<4' has no lowest Python"):
         lock_requirements(source, shop.lock, "<4")
-    with pytest.raises(UnavailableError, match=r"requirements.in cannot be locked; uv says:"):
+    with pytest.raises(UnavailableError, match=r"requirements.in cannot be locked; uv reports:"):
         lock_requirements(source, shop.lock, HERE)
 
 
@@ -334,7 +334,7 @@ def test_what_no_index_has_is_fetched_when_the_environment_is_made(shop: Shop) -
         program.write_text(text, encoding="utf-8")
         return prepare("m", shop.lock, HERE, shop.home, fetch=program)
 
-    with pytest.raises(UnavailableError, match=r"fetch_it\.py says:\n +no server") as why:
+    with pytest.raises(UnavailableError, match=r"fetch_it\.py reports:\n +no server") as why:
         made("import sys; print('a lot'); sys.exit('no server')")
     assert "a lot" not in str(why.value)
     fetching = (
@@ -376,7 +376,7 @@ def test_uv_s_other_settings_are_the_user_s(shop: Shop, text: str | None, told: 
 
 
 def test_a_build_has_so_much_memory(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "memory" not in cgroups.can_make():
+    if "memory" not in usage.can_make():
         pytest.skip("no groups can be made here")
     with_source(shop, hungry=True)
     monkeypatch.setattr(venvs, "_BUILD_MB", 500)

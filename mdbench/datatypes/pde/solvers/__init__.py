@@ -1,1 +1,1 @@
-"""How the fields of the data type pde are made."""
+"""Solvers that make the fields of the data type pde."""

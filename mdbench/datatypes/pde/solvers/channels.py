@@ -10,16 +10,20 @@ from scipy.spatial import Delaunay
 from skfem import MeshTri
 
 from mdbench.datatypes.pde.solvers.elements import kuhn_mesh
-from mdbench.datatypes.pde.solvers.navier_stokes import Spaces, Walls, ipcs
-from mdbench.datatypes.pde.solvers.species import LinearSpecies, QuadraticSpecies
+from mdbench.datatypes.pde.solvers.navier_stokes import (
+    LinearSpecies,
+    QuadraticSpecies,
+    Spaces,
+    Walls,
+    ipcs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.pde.solvers.navier_stokes import Flow
-    from mdbench.datatypes.pde.solvers.species import Reaction
+    from mdbench.datatypes.pde.solvers.navier_stokes import Flow, Reaction
 
     Array = NDArray[np.float64]
     Progress = Callable[[float], None]
@@ -172,7 +176,7 @@ def cylinder_mesh(obstacle: Obstacle, spacing: float) -> Any:
     """Triangulate the channel around the cylinder.
 
     Staggered rings of nodes, whose distances grow with the radius, lead over to a lattice of
-    equilateral triangles; a few smoothings even out the seam.  The edges on the cylinder have
+    equilateral triangles; a few smoothings even out the joint.  The edges on the cylinder have
     about half of `spacing`.
 
     Returns

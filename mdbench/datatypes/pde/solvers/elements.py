@@ -157,7 +157,7 @@ def soil(
     surface
         The temperature of the surface at a time.
     progress
-        Told the part that is done, from 0 to 1.
+        Called with the part that is done, from 0 to 1.
 
     Returns
     -------

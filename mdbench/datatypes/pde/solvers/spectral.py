@@ -85,7 +85,7 @@ def burgers(
     substeps
         Steps of the solver in each dt.
     progress
-        Told the part that is done, from 0 to 1, now and then.
+        Called with the part that is done, from 0 to 1, at intervals.
 
     Returns
     -------

@@ -18,8 +18,15 @@ from mdbench.datatypes.pde.solvers.channels import (
     past_cylinder,
 )
 from mdbench.datatypes.pde.solvers.elements import kuhn_mesh
-from mdbench.datatypes.pde.solvers.navier_stokes import Flow, Spaces, Walls, ipcs
-from mdbench.datatypes.pde.solvers.species import LinearSpecies, QuadraticSpecies, Reaction
+from mdbench.datatypes.pde.solvers.navier_stokes import (
+    Flow,
+    LinearSpecies,
+    QuadraticSpecies,
+    Reaction,
+    Spaces,
+    Walls,
+    ipcs,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import ScoredCandidate
-    from mdbench.protocols import Protocol
+    from mdbench.datatypes.facts import Protocol
 
 SURFACES = {
     "plane": ("u", "v", "0.5*u - v"),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.protocols import Protocol
+    from mdbench.datatypes.facts import Protocol
 
 RULES: dict[str, Callable[[str], str]] = {
     "vowels": lambda word: "vowel" if word[0] in "aeiou" else "consonant",

@@ -1,0 +1,353 @@
+"""Fields in files: NPZ in the layout of MDBench's own datasets, MATLAB and netCDF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
+
+import numpy as np
+
+from mdbench.data.field import AXES, Field
+from mdbench.data.trajectory import UNREADABLE, npz_array, reason_of, refuse_unreal
+from mdbench.errors import DataError, UnavailableError
+from mdbench.limited_process import PARSER_LOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+_EXPECTED_FIELD = (
+    "An NPZ file with the arrays t (n_t,), x (n_x,), y and z in 2D and 3D, and u "
+    "(n_x[, n_y[, n_z]], n_t, d) is expected; du, shaped like u, may be there, too: "
+    "numpy.savez('mine.npz', t=t, x=x, u=u)."
+)
+
+
+def read_field(path: Path) -> Field:
+    """Read and check a field; `du` may be missing.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, damaged, holds pickled objects, lacks a key or has one too many,
+        or its arrays cannot be used; it names the file, the key and the value.
+    """
+    try:
+        with path.open("rb") as file, PARSER_LOCK:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} is a single array", _EXPECTED_FIELD)
+            u = npz_array(archive, path, "u", _EXPECTED_FIELD)
+            axes = AXES[: max(1, u.ndim - 2)]
+            lengths = {f"{axis}_period": axis for axis in axes}
+            known = {*axes, "t", "u", "du", *lengths}
+            others = [key for key in archive.files if key not in known]
+            if others:
+                raise DataError(
+                    f"{path}: key {others[0]!r} does not fit u, whose shape is {u.shape}",
+                    f"With {u.ndim} dimensions, u is given on {', '.join(axes)} and t: the keys "
+                    f"are {', '.join((*axes, 't', 'u'))} and, if it is known, du; "
+                    f"{', '.join(lengths)} where an axis is periodic.",
+                )
+            grid = {axis: npz_array(archive, path, axis, _EXPECTED_FIELD) for axis in axes}
+            t = npz_array(archive, path, "t", _EXPECTED_FIELD)
+            du = npz_array(archive, path, "du", _EXPECTED_FIELD) if "du" in archive.files else None
+            periods = {
+                axis: _period(npz_array(archive, path, key, _EXPECTED_FIELD), path, key)
+                for key, axis in lengths.items()
+                if key in archive.files
+            }
+    except UNREADABLE as error:
+        raise DataError(f"{path} cannot be read: {reason_of(error)}", _EXPECTED_FIELD) from error
+    field = Field(t, grid, u, du, periods)
+    field.check(path)
+    return field
+
+
+def _period(array: Array, path: Path, key: str) -> float:
+    if array.size != 1:
+        raise DataError(f"{path}: {key} has shape {array.shape}", "It has to be one number.")
+    return float(array.reshape(()))
+
+
+def write_field(file: IO[bytes] | Path, field: Field) -> None:
+    """Write a field, not compressed."""
+    periods = {f"{axis}_period": period for axis, period in field.periods.items()}
+    arrays: dict[str, Any] = {"t": field.t, **field.grid, **periods, "u": field.u}
+    np.savez(file, **(arrays if field.du is None else arrays | {"du": field.du}))
+
+
+FIELD_ENDINGS = (".npz", ".mat", ".nc", ".nc4", ".cdf")
+"""Of the files that fields are read from, in lower case."""
+FIELD_HINT = (
+    "Give an .npz, .mat or .nc file (arrays t, x, y and z where there are any, u), or a folder of "
+    "such files."
+)
+_EXPECTED_ARRAYS = (
+    "The arrays t (n_t,), x (n_x,), y and z in 2D and 3D, and u (n_x[, n_y[, n_z]], n_t, d) are "
+    "expected; d may be left out where it is 1; du, shaped like u, and x_period may be there, too."
+)
+_MATLAB = f"{_EXPECTED_ARRAYS}  In MATLAB: save('mine.mat', 't', 'x', 'u')."
+_NETCDF = (
+    "The coordinates x, y and z where there are any, and t or time are expected, and variables on "
+    "all of them: u, whose further dimension counts the states, or one variable a state.  In "
+    "xarray: rename(lon='x') renames a coordinate, assign_coords(x=x) adds one, and isel(z=0, "
+    "drop=True) leaves one out."
+)
+_INSIDE = (
+    "Arrays are looked for outside of structures, and whole: in MATLAB save('mine.mat', '-struct', "
+    "'{name}') saves the arrays in a structure by themselves, and {name} = full({name}) fills a "
+    "sparse matrix."
+)
+_TIMES = ("t", "time")
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_HEADER = 512
+"""Bytes that MATLAB writes before what is HDF5 in its files of version 7.3."""
+_DAMAGED = (
+    *(OSError, ValueError, TypeError, LookupError, AttributeError, AssertionError, EOFError),
+    *(ZlibError, MemoryError, NotImplementedError, OverflowError),
+)
+"""Errors that SciPy and h5py raise where a file is not of the format that it begins with."""
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """An array of a file.
+
+    Attributes
+    ----------
+    dims
+        The names of its dimensions; empty where the file has none.
+    attributes
+        Its further attributes.
+    """
+
+    values: NDArray[Any]
+    dims: tuple[str, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_field_file(path: Path) -> Field:
+    """Read and check a field; `du` may be missing.
+
+    Raises
+    ------
+    DataError
+        If the file is missing or damaged, lacks an array or has one too many, or its arrays
+        cannot be used; it names the file, the array and the value.
+    UnavailableError
+        If the file takes a package that is not installed.
+    """
+    if path.suffix.lower() == ".npz":
+        return read_field(path)
+    try:
+        with PARSER_LOCK:
+            variables = _read(path)
+    except _DAMAGED as error:
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise DataError(f"{path} cannot be read: {reason}", FIELD_HINT) from error
+    if path.suffix.lower() == ".mat":
+        arrays = {name: _numbers(path, name, each) for name, each in variables.items()}
+        return _field(path, arrays, _MATLAB)
+    return _field(path, _by_dimension(path, variables), _NETCDF)
+
+
+def refuse_tables(path: Path) -> None:
+    """Refuse CSV files, and folders of nothing else: a table does not define a grid.
+
+    Raises
+    ------
+    DataError
+        With what to do instead.
+    """
+    folder = path.is_dir()
+    files = [file for file in path.glob("*") if file.is_file()] if folder else [path]
+    if not files or any(file.suffix.lower() not in {".csv", ".tsv", ".txt"} for file in files):
+        return
+    raise DataError(
+        f"{path} is {'a folder of tables' if folder else 'a table'}, and a field needs a grid: "
+        "rows and columns do not show which of them are places, times or states.",
+        "Reshape it once in Python: numpy.savez('mine.npz', t=t, x=x, u=u), with u of the shape "
+        "(n_x, n_t, d).  A series without space is --data-type ode.",
+    )
+
+
+def _field(path: Path, arrays: Mapping[str, Array], expected: str) -> Field:
+    axes = [axis for axis in AXES if axis in arrays]
+    for key in ("t", "u", *AXES[: max(1, len(axes))]):
+        if key not in arrays:
+            there = ", ".join(arrays) or "none"
+            raise DataError(f"{path}: array {key!r} is missing; it has {there}", expected)
+    lengths = {f"{axis}_period": axis for axis in axes}
+    others = [key for key in arrays if key not in {*axes, "t", "u", "du", *lengths}]
+    if others:
+        raise DataError(
+            f"{path}: array {others[0]!r} is none of {', '.join((*axes, 't', 'u'))}, du and "
+            f"{', '.join(lengths)}",
+            f"Leave it out of the file, or give it one of these names.  {expected}",
+        )
+    for key in lengths:
+        if key in arrays and arrays[key].size != 1:
+            raise DataError(
+                f"{path}: {key} has shape {arrays[key].shape}", "It has to be one number."
+            )
+    states = {
+        key: arrays[key][..., None] if arrays[key].ndim == len(axes) + 1 else arrays[key]
+        for key in ("u", "du")
+        if key in arrays
+    }
+    found = Field(
+        _row(arrays["t"]),
+        {axis: _row(arrays[axis]) for axis in axes},
+        np.ascontiguousarray(states["u"]),
+        np.ascontiguousarray(states["du"]) if "du" in states else None,
+        {axis: float(arrays[key].ravel()[0]) for key, axis in lengths.items() if key in arrays},
+    )
+    found.check(path)
+    return found
+
+
+def _row(array: Array) -> Array:
+    """Take off the second dimension that MATLAB gives to all rows and columns."""
+    return array.ravel() if array.size == max(array.shape, default=0) else array
+
+
+def _numbers(path: Path, name: str, variable: _Variable) -> Array:
+    values = variable.values
+    refuse_unreal(path, name, values.dtype)
+    numbers = values.astype(np.float64)
+    for missing in ("_FillValue", "missing_value"):
+        if missing in variable.attributes:
+            numbers[values == np.ravel(variable.attributes[missing])[0]] = np.nan
+    scale, offset = (
+        float(np.ravel(variable.attributes.get(key, default))[0])
+        for key, default in (("scale_factor", 1.0), ("add_offset", 0.0))
+    )
+    return np.asarray(numbers * scale + offset) if (scale, offset) != (1.0, 0.0) else numbers
+
+
+def _by_dimension(path: Path, variables: Mapping[str, _Variable]) -> dict[str, Array]:
+    """Order the arrays of a netCDF file by the names of their dimensions."""
+    times = [name for name in _TIMES if name in variables and variables[name].dims == (name,)]
+    axes = [axis for axis in AXES if axis in variables and variables[axis].dims == (axis,)]
+    if not axes or len(times) != 1:
+        there = ", ".join(f"{name}({', '.join(each.dims)})" for name, each in variables.items())
+        raise DataError(f"{path}: it has {there or 'no variables'}", _NETCDF)
+    order = (*axes, times[0])
+    arrays = {"t": _numbers(path, times[0], variables[times[0]])}
+    for axis in axes:
+        arrays[axis] = _numbers(path, axis, variables[axis])
+        period = variables[axis].attributes.get("period")
+        if period is not None:
+            arrays[f"{axis}_period"] = np.asarray(period, np.float64)
+        elif f"{axis}_period" in variables:
+            arrays[f"{axis}_period"] = _numbers(path, f"{axis}_period", variables[f"{axis}_period"])
+    if "u" in variables:
+        for key in ("u", "du"):
+            if key in variables:
+                arrays[key] = _ordered(path, key, variables[key], order)
+        return arrays
+    alone = [name for name, each in variables.items() if sorted(each.dims) == sorted(order)]
+    if not alone:
+        raise DataError(f"{path}: no variable is given on {', '.join(order)}", _NETCDF)
+    states = [_ordered(path, name, variables[name], order) for name in alone]
+    return arrays | {"u": np.stack(states, axis=-1)}
+
+
+def _ordered(path: Path, name: str, variable: _Variable, order: tuple[str, ...]) -> Array:
+    further = [dim for dim in variable.dims if dim not in order]
+    if not set(order) <= set(variable.dims) or len(further) > 1:
+        raise DataError(
+            f"{path}: {name} has the dimensions {', '.join(variable.dims) or 'none'}",
+            f"They have to be {', '.join(order)} and, where there are several states, one more.",
+        )
+    wanted = (*order, *further)
+    return _numbers(path, name, variable).transpose([variable.dims.index(dim) for dim in wanted])
+
+
+def _read(path: Path) -> dict[str, _Variable]:
+    with path.open("rb") as file:
+        begin = file.read(_HEADER + len(_HDF5))
+    if begin.startswith(_HDF5) or begin[_HEADER:] == _HDF5:
+        return _read_hdf5(path, matlab=path.suffix.lower() == ".mat")
+    return _read_matlab(path) if path.suffix.lower() == ".mat" else _read_netcdf(path)
+
+
+def _read_matlab(path: Path) -> dict[str, _Variable]:
+    from scipy.io import loadmat  # noqa: PLC0415 - few need it
+    from scipy.io.matlab import MatReadError  # noqa: PLC0415
+
+    try:
+        found = loadmat(path)
+    except MatReadError as error:
+        raise ValueError(str(error)) from error
+    arrays = {name: each for name, each in found.items() if not name.startswith("__")}
+    for name, each in arrays.items():
+        if not isinstance(each, np.ndarray) or each.dtype.names:
+            what = "a structure" if isinstance(each, np.ndarray) else "a sparse matrix"
+            raise DataError(f"{path}: {name} is {what}", _INSIDE.format(name=name))
+    return {name: _Variable(each) for name, each in arrays.items()}
+
+
+def _read_netcdf(path: Path) -> dict[str, _Variable]:
+    from scipy.io import netcdf_file  # noqa: PLC0415 - few need it
+
+    with netcdf_file(path, "r", mmap=False) as file:
+        return {
+            name: _Variable(np.array(each.data), tuple(each.dimensions), dict(each._attributes))  # noqa: SLF001 - SciPy gives them nowhere else
+            for name, each in file.variables.items()
+        }
+
+
+def _read_hdf5(path: Path, *, matlab: bool) -> dict[str, _Variable]:
+    try:
+        import h5py  # noqa: PLC0415 - optional
+    except ImportError:
+        what = "MATLAB of version 7.3" if matlab else "netCDF of version 4"
+        raise UnavailableError(
+            f"{path} is {what}, for which the package h5py is needed; it is not installed.",
+            "Save it by save('-v7') or as NETCDF3_64BIT, or add the package (5 MB): "
+            ".venv/bin/uv pip install --python .venv/bin/python h5py",
+        ) from None
+    with h5py.File(path, "r") as file:
+        arrays = {name: each for name, each in file.items() if isinstance(each, h5py.Dataset)}
+        groups = [name for name, each in file.items() if isinstance(each, h5py.Group)]
+        if matlab:
+            for name in groups:
+                if not name.startswith("#"):  # where MATLAB keeps what others refer to
+                    what = "a structure or a sparse matrix"
+                    raise DataError(f"{path}: {name} is {what}", _INSIDE.format(name=name))
+            # Columns come first in MATLAB, and last in HDF5.
+            return {name: _Variable(np.asarray(each[()]).T) for name, each in arrays.items()}
+        if groups and not arrays:
+            raise DataError(
+                f"{path}: all it has is in groups: {', '.join(groups)}",
+                "Give one of them a file of its own; in xarray: "
+                f"open_dataset({path.name!r}, group={groups[0]!r}).to_netcdf('mine.nc').",
+            )
+        return {
+            name: _Variable(np.asarray(each[()]), _dimensions(name, each), dict(each.attrs))
+            for name, each in arrays.items()
+            if not _is_mere_dimension(each.attrs)
+        }
+
+
+def _is_mere_dimension(attributes: Mapping[str, Any]) -> bool:
+    name = attributes.get("NAME", b"")
+    return isinstance(name, bytes) and name.startswith(b"This is a netCDF dimension but not")
+
+
+def _dimensions(name: str, dataset: Any) -> tuple[str, ...]:
+    """Return the names of an HDF5 dataset's dimensions, by the scales attached to them."""
+    if dataset.attrs.get("CLASS") == b"DIMENSION_SCALE" and dataset.ndim == 1:
+        return (name,)
+    scales: Iterable[Any] = dataset.dims
+    return tuple(
+        each[0].name.rsplit("/", 1)[-1] if len(each) else f"dim_{i}"
+        for i, each in enumerate(scales)
+    )

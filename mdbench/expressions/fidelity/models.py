@@ -1,0 +1,505 @@
+"""Equations whose constants may move: a sum of terms, and an equation in the form it is written in.
+
+An answer is the truth with other constants if the truth's constants can be moved until the two
+have the same values.  `Model` is a sum of terms, with its values, their derivatives, and the
+nearest fit.  `ParametricExpression` is an equation as it is written: what is only numbers is one
+constant, and so are the numbers of one sum or one product; a whole exponent is structure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from mdbench.expressions.interval_eval import (
+    ball_call,
+    ball_pow,
+    ball_sum,
+    ball_value,
+    exact_ball,
+)
+from mdbench.expressions.tree import (
+    FUNCTIONS,
+    Call,
+    Chain,
+    Negation,
+    Node,
+    Number,
+    Power,
+    Variable,
+    value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.expressions.atoms import Atom, Exponent, Sum, Terms
+
+    Array = NDArray[np.float64]
+
+MAX_CONSTANTS = 48
+"""Sums of more constants are not fitted."""
+MAX_STEPS = 24
+_CLOSE = 1e-8
+"""Values that double precision has as near as this are looked at with more digits."""
+FARTHEST = 0.9
+"""A constant that moves farther than by this share of itself is not followed: it may vanish."""
+_REACH = 0.05
+_MARGIN = 4.0
+"""Largest change of the values, relative to first order, where all constants move by `_REACH`."""
+_SCALED = frozenset({"sum", "log", "abs", "sign"})
+"""In these the first coefficient is 1 by definition."""
+
+_DERIVATIVES: dict[str, Callable[[Array], Array]] = {
+    "abs": np.sign,
+    "acos": lambda x: -1 / np.sqrt(1 - x * x),
+    "acosh": lambda x: 1 / np.sqrt(x * x - 1),
+    "asin": lambda x: 1 / np.sqrt(1 - x * x),
+    "asinh": lambda x: 1 / np.sqrt(1 + x * x),
+    "atan": lambda x: 1 / (1 + x * x),
+    "atanh": lambda x: 1 / (1 - x * x),
+    "cosh": np.sinh,
+    "exp": np.exp,
+    "log": lambda x: 1 / x,
+    "sign": np.zeros_like,
+    "sin": np.cos,
+    "sinh": np.cosh,
+    "tanh": lambda x: 1 - np.tanh(x) ** 2,
+}
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """A number of a model; with an index it may move: by a share of itself, a phase by radians."""
+
+    value: Fraction
+    index: int | None = None
+    phase: bool = False
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """A power of an atom."""
+
+    name: str
+    arguments: tuple[_Terms, ...]
+    phase: _Constant | None
+    power: _Constant
+
+
+_Terms: TypeAlias = "tuple[tuple[_Constant, tuple[_Factor, ...]], ...]"
+
+
+@dataclass(frozen=True)
+class ConstantFit:
+    """The truth with its constants moved to where its values are nearest.
+
+    Attributes
+    ----------
+    residual
+        The largest difference of a value, over the sizes of its terms.
+    shifts
+        By how much each constant has moved: as a share of itself, a phase in radians.
+    """
+
+    residual: float
+    shifts: Array
+
+
+class Model:
+    """A sum of terms with constants that may move; equal parts move together.
+
+    Attributes
+    ----------
+    moving
+        The constants that may move.
+    exponents
+        The indices of those that are exponents.
+    """
+
+    def __init__(self, terms: Sum) -> None:
+        self.moving: list[_Constant] = []
+        self.exponents: set[int] = set()
+        self._known: dict[object, tuple[_Terms, ...]] = {}
+        self._powers: dict[object, _Constant] = {}
+        self.terms = self._compiled(tuple(terms.items()), scaled=False)
+
+    def _constant(self, value: Exponent, *, phase: bool = False) -> _Constant:
+        made = _Constant(Fraction(value), len(self.moving), phase)
+        self.moving.append(made)
+        return made
+
+    def _compiled(self, terms: Terms, *, scaled: bool) -> _Terms:
+        return tuple(
+            (
+                _Constant(c) if scaled and i == 0 else self._constant(c),
+                tuple(self._factor(atom, power) for atom, power in monomial),
+            )
+            for i, (monomial, c) in enumerate(terms)
+        )
+
+    def _factor(self, atom: Atom, power: Exponent) -> _Factor:
+        if (atom, power) not in self._powers:
+            self._powers[atom, power] = self._power(atom, power)
+        exponent = self._powers[atom, power]
+        if atom.kind == "variable":
+            return _Factor(atom.text, (), None, exponent)
+        if atom not in self._known:
+            sums = [atom.inner] if atom.second is None else [atom.inner, atom.second]
+            scaled = atom.kind in _SCALED or atom.kind == "exp"
+            self._known[atom] = tuple(self._compiled(each, scaled=scaled) for each in sums)
+            if atom.kind == "wave":
+                self._powers[atom] = self._constant(atom.constants[-1], phase=True)
+        phase = self._powers.get(atom)
+        name = "sin" if atom.kind == "wave" else atom.kind
+        return _Factor(name, self._known[atom], phase, exponent)
+
+    def _power(self, atom: Atom, power: Exponent) -> _Constant:
+        if atom.kind == "exp":  # its power is a coefficient
+            return self._constant(power)
+        if power.denominator == 1:
+            return _Constant(Fraction(power))
+        self.exponents.add(len(self.moving))
+        return self._constant(power)
+
+    def dual(self, columns: Mapping[str, Array], shifts: Array) -> tuple[Array, Array]:
+        """Return the values with their derivatives by each shift, and the sizes of the terms.
+
+        Returns
+        -------
+        values
+            (1 + number of moving constants, number of points); the first row is the values.
+        sizes
+            (number of points,): the sum of the sizes of the terms.
+        """
+        return _DualEvaluator(columns, shifts, self.moving).of(self.terms)
+
+    def precise(self, point: Mapping[str, Any], shifts: Sequence[Any]) -> Any:
+        """Return the value at one point, with the present precision."""
+        return ball_sum(self.precise_terms(point, shifts))
+
+    def precise_terms(self, point: Mapping[str, Any], shifts: Sequence[Any]) -> list[Any]:
+        """Return the value of each term at one point."""
+        return [_precise((term,), point, shifts) for term in self.terms]
+
+
+class _DualEvaluator:
+    """Values with their derivatives, in double precision."""
+
+    def __init__(
+        self, columns: Mapping[str, Array], shifts: Array, moving: Sequence[_Constant]
+    ) -> None:
+        self.columns = columns
+        self.shifts = shifts
+        self.rows = 1 + len(moving)
+        self.n = len(next(iter(columns.values()))) if columns else 1
+
+    def constant(self, constant: _Constant) -> Array:
+        made: Array = np.zeros((self.rows, self.n))
+        value = float(constant.value)
+        if constant.index is not None:
+            shift = self.shifts[constant.index]
+            made[1 + constant.index] = 1.0 if constant.phase else value
+            value = value + shift if constant.phase else value * (1 + shift)
+        made[0] = value
+        return made
+
+    def of(self, terms: _Terms) -> tuple[Array, Array]:
+        total = np.zeros((self.rows, self.n))
+        sizes = np.zeros(self.n)
+        for c, factors in terms:
+            product = self.constant(c)
+            for factor in factors:
+                product = _times(product, self.factor(factor))
+            total += product
+            sizes += np.abs(product[0])
+        return total, sizes
+
+    def factor(self, factor: _Factor) -> Array:
+        if not factor.arguments:
+            base = np.zeros((self.rows, self.n))
+            base[0] = self.columns[factor.name]
+            return self.power(base, factor.power)
+        parts = [self.of(terms)[0] for terms in factor.arguments]
+        if factor.phase is not None:
+            parts[0] = parts[0] + self.constant(factor.phase)
+        if factor.name == "sum":
+            return self.power(parts[0], factor.power)
+        if factor.name == "exp":
+            return _applied("exp", _times(parts[0], self.constant(factor.power)))
+        if len(parts) > 1:
+            larger = parts[0][0] > parts[1][0]
+            first = larger if factor.name == "max" else ~larger
+            return self.power(np.where(first, parts[0], parts[1]), factor.power)
+        return self.power(_applied(factor.name, parts[0]), factor.power)
+
+    def power(self, base: Array, power: _Constant) -> Array:
+        if power.index is None:
+            if power.value == 1:
+                return base
+            e = float(power.value)
+            made: Array = base * (e * base[0] ** (e - 1))
+            made[0] = base[0] ** e
+            return made
+        exponent = self.constant(power)
+        made = exponent * np.log(base[0]) + base * (exponent[0] / base[0])
+        made[0] = base[0] ** exponent[0]
+        made[1:] *= made[0]
+        return made
+
+
+def _times(one: Array, other: Array) -> Array:
+    made: Array = one * other[0] + other * one[0]
+    made[0] = one[0] * other[0]
+    return made
+
+
+def _applied(name: str, argument: Array) -> Array:
+    made: Array = argument * _DERIVATIVES[name](argument[0])
+    made[0] = FUNCTIONS[name].numpy(argument[0])
+    return made
+
+
+def _precise(terms: _Terms, point: Mapping[str, Any], shifts: Sequence[Any]) -> Any:
+    values = []
+    for c, factors in terms:
+        product = _moved(c, shifts)
+        for factor in factors:
+            product *= _precise_factor(factor, point, shifts)
+        values.append(product)
+    return ball_sum(values)
+
+
+def _precise_factor(factor: _Factor, point: Mapping[str, Any], shifts: Sequence[Any]) -> Any:
+    power = _moved(factor.power, shifts)
+    if not factor.arguments:
+        return ball_pow(point[factor.name], power)
+    parts = [_precise(terms, point, shifts) for terms in factor.arguments]
+    if factor.phase is not None:
+        parts[0] += _moved(factor.phase, shifts)
+    if factor.name == "exp":
+        return ball_call("exp", parts[0] * power)
+    return ball_pow(parts[0] if factor.name == "sum" else ball_call(factor.name, *parts), power)
+
+
+def _moved(constant: _Constant, shifts: Sequence[Any]) -> Any:
+    value = exact_ball(constant.value)
+    if constant.index is None:
+        return value
+    shift = shifts[constant.index]
+    return value + shift if constant.phase else value * (1 + shift)
+
+
+def fit_model(model: Model, columns: Mapping[str, Array], values: Array) -> ConstantFit | None:
+    """Move the constants of a model until it has some values, as nearly as it can.
+
+    Parameters
+    ----------
+    columns
+        Points for each variable.
+    values
+        What it is to be there; where they are not finite, or the model is not, they are left out.
+
+    Returns
+    -------
+    ConstantFit or None
+        None where there are too few points, or too many constants.
+    """
+    n = len(model.moving)
+    if n > MAX_CONSTANTS:
+        return None
+    shifts = np.zeros(n)
+    with np.errstate(all="ignore"):
+        dual, sizes = model.dual(columns, shifts)
+        usable = np.isfinite(dual).all(axis=0) & np.isfinite(values) & (sizes > 0)
+        if usable.sum() <= n:
+            return None
+        kept = {name: column[usable] for name, column in columns.items()}
+        wanted, dual, sizes = values[usable], dual[:, usable], sizes[usable]
+        far = np.abs(wanted - dual[0]) / sizes
+        reach = _REACH * np.abs(dual[1:]).sum(axis=0) / sizes
+        if (far > _MARGIN * reach + _CLOSE)[reach < 1].any():
+            return ConstantFit(float(far.max()), shifts)
+        for _ in range(MAX_STEPS):
+            weights = 1 / (sizes + np.abs(wanted))
+            error = (wanted - dual[0]) * weights
+            if not np.isfinite(dual).all():
+                break
+            step = np.linalg.lstsq(dual[1:].T * weights[:, None], error, rcond=1e-12)[0]
+            longest = float(np.max(np.abs(step), initial=0.0))
+            shifts = shifts + step * min(1.0, 0.3 / longest if longest else 1.0)
+            if np.max(np.abs(shifts), initial=0.0) > FARTHEST:
+                return ConstantFit(float(np.max(np.abs(error))), shifts)
+            dual, sizes = model.dual(kept, shifts)
+            if longest < 1e-13:  # noqa: PLR2004 - as near as double precision gets
+                break
+        error = np.abs(wanted - dual[0]) / (sizes + np.abs(wanted))
+    return ConstantFit(float(np.max(np.where(np.isfinite(error), error, 1.0))), shifts)
+
+
+_STEP = 1e-7
+
+
+@dataclass(frozen=True)
+class ParametricExpression:
+    """A tree whose constants are variables, and what these are in the text.
+
+    Attributes
+    ----------
+    tree
+        With a variable ``#0``, ``#1``, ... for each constant.
+    start
+        The constants as they are written.
+    exponents
+        The indices of those that are an exponent, none of them whole.
+    """
+
+    tree: Node
+    start: Array
+    exponents: frozenset[int]
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether the values are a sum of each constant times a column, besides a column."""
+        return _degree(self.tree) <= 1
+
+    def values(self, columns: Mapping[str, Array], constants: Array) -> Array:
+        """Return the values with other constants."""
+        n = len(next(iter(columns.values())))
+        named = {f"#{k}": np.full(n, c) for k, c in enumerate(constants)}
+        with np.errstate(all="ignore"):
+            return np.array(np.broadcast_to(value(self.tree, {**columns, **named}), n))
+
+    def slopes(self, columns: Mapping[str, Array], constants: Array) -> Array:
+        """Return the derivatives by each constant times its size, (points, constants)."""
+        made = []
+        for k, c in enumerate(constants):
+            step = np.zeros(len(constants))
+            step[k] = _STEP * (abs(c) or 1.0)
+            ahead, behind = (self.values(columns, constants + s * step) for s in (1, -1))
+            with np.errstate(all="ignore"):
+                made.append((ahead - behind) / (2 * _STEP))
+        return np.array(made).reshape(len(made), -1).T
+
+    def precise(self, point: Mapping[str, Any], constants: Sequence[Any]) -> Any:
+        """Return the value at a point of balls, with the present precision."""
+        return ball_value(self.tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})
+
+
+def _degree(node: Node) -> int:
+    """Return the degree of a tree in its constants; 2 also for what is no polynomial in them."""
+    match node:
+        case Variable():
+            return int(node.name.startswith("#"))
+        case Negation():
+            return _degree(node.operand)
+        case Chain():
+            degree = _degree(node.first)
+            for symbol, operand in node.rest:
+                other = _degree(operand)
+                if symbol in "+-":
+                    degree = max(degree, other)
+                else:
+                    degree += 2 * other if symbol == "/" else other
+            return min(degree, 2)
+        case Power():
+            return 2 * min(_degree(node.base) + _degree(node.exponent), 1)
+        case Call():
+            return 2 * min(sum(map(_degree, node.arguments)), 1)
+    return 0
+
+
+def parametrize(node: Node, *, named: bool, scaled: bool = False) -> ParametricExpression:
+    """Take the constants out of a tree.
+
+    Parameters
+    ----------
+    named
+        Whether ``pi`` and ``E`` are constants like others, and not a part of the structure.
+    scaled
+        Whether each term of the equation has a constant before it, which is 1 where none is
+        written.
+    """
+    taker = _ConstantExtractor(named=named)
+    if scaled and isinstance(node, Chain) and node.rest[0][0] in "+-":
+        terms = [taker.scaled(part) for part in (node.first, *(part for _, part in node.rest))]
+        signs = [sign for sign, _ in node.rest]
+        tree: Node = replace(node, first=terms[0], rest=tuple(zip(signs, terms[1:], strict=True)))
+    else:
+        tree = taker.scaled(node) if scaled else taker.of(node)
+    return ParametricExpression(tree, np.array(taker.start), frozenset(taker.exponents))
+
+
+class _ConstantExtractor:
+    def __init__(self, *, named: bool) -> None:
+        self.named = named
+        self.start: list[float] = []
+        self.exponents: list[int] = []
+
+    def constant(self, number: float) -> Variable:
+        self.start.append(number)
+        return Variable(None, f"#{len(self.start) - 1}")
+
+    def is_free(self, node: Node) -> bool:
+        fixed = isinstance(node, Number) and node.text[0].isalpha() and not self.named
+        return node.constant is not None and not fixed
+
+    def scaled(self, node: Node) -> Node:
+        """Take the constants out of a term, with one before it."""
+        before = len(self.start)
+        tree = self.of(node)
+        if isinstance(node, Chain) and node.rest[0][0] in "*/" and isinstance(tree, Chain):
+            first = tree.first
+            if isinstance(first, Variable) and first.name == f"#{len(self.start) - 1}":
+                return tree
+        if node.constant is not None and len(self.start) > before:
+            return tree
+        return Chain(None, self.constant(1.0), (("*", tree),))
+
+    def of(self, node: Node) -> Node:
+        if node.constant is not None:
+            return self.constant(float(node.constant)) if self.is_free(node) else node
+        match node:
+            case Chain():
+                return self.chain(node)
+            case Negation():
+                return replace(node, operand=self.of(node.operand))
+            case Power():
+                return replace(node, base=self.of(node.base), exponent=self.exponent(node.exponent))
+            case Call():
+                return replace(node, arguments=tuple(map(self.of, node.arguments)))
+        return node
+
+    def exponent(self, node: Node) -> Node:
+        if node.constant is None:
+            return self.of(node)
+        if float(node.constant).is_integer():
+            return node
+        self.exponents.append(len(self.start))
+        return self.constant(float(node.constant))
+
+    def chain(self, node: Chain) -> Node:
+        """Make one constant of all the numbers of a sum, or of a product."""
+        is_sum = node.rest[0][0] in "+-"
+        first = "+" if is_sum else "*"
+        operands = [(first, node.first), *node.rest]
+        numbers = [(sign, part) for sign, part in operands if self.is_free(part)]
+        others = [(sign, self.of(part)) for sign, part in operands if not self.is_free(part)]
+        if not numbers:
+            return replace(node, first=others[0][1], rest=tuple(others[1:]))
+        together = 0.0 if is_sum else 1.0
+        for sign, part in numbers:
+            number = float(part.constant or 0.0)
+            together = {
+                "+": together + number,
+                "-": together - number,
+                "*": together * number,
+                "/": together / number if number else np.inf,
+            }[sign]
+        return Chain(None, self.constant(together), tuple(others))

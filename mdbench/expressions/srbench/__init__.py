@@ -1,1 +1,0 @@
-"""The comparison of SRBench: symbolic solutions and edit distances of trees."""

@@ -1,0 +1,383 @@
+"""Results compared: with those of another run, or with those that papers report.
+
+Two sets of results are paired by the question they answer.  The tests are those of the report: a
+signed-rank test over systems for each method (`mdbench.reports.leaderboard`), corrected after Holm
+for the number of methods.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from mdbench.errors import UsageError
+from mdbench.metrics.spec import raised
+from mdbench.reports import statistics
+from mdbench.reports.entries import entry, report_order, specs_of
+from mdbench.reports.leaderboard import board
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
+    from mdbench.reports.entries import Entry
+    from mdbench.reports.statistics import Wilcoxon
+
+Way: TypeAlias = Literal["better", "worse", "same", "other"]
+"""The way in which a result differs: by its primary score, or in something without an order."""
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Change:
+    """One question, with two answers that differ.
+
+    Attributes
+    ----------
+    way
+        By status and primary score: an answer is better than none.
+    flags
+        Flags with a mark that hold for one of the two only: whether that is the later one.
+    made_with
+        Parts of the key that differ: what the two were made with.
+    """
+
+    before: Record
+    after: Record
+    way: Way
+    flags: Mapping[str, bool]
+    made_with: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MethodChange:
+    """The change of one method on one data type.
+
+    Attributes
+    ----------
+    pairs, better, worse, same
+        Questions that both have, and how their primary scores differ.
+    gained, lost
+        How many more, and fewer, answers have each flag with a mark.
+    failures
+        Jobs without an answer, before and after.
+    test
+        Over systems; a negative effect is in favour of the earlier results.  None without pairs.
+    corrected
+        Its p-value for all methods together.
+    """
+
+    data_type: str
+    method: str
+    pairs: int
+    better: int
+    worse: int
+    same: int
+    gained: Mapping[str, int]
+    lost: Mapping[str, int]
+    failures: tuple[int, int]
+    test: Wilcoxon | None
+    corrected: float
+
+    @property
+    def verdict(self) -> str:
+        """The difference beyond chance, in words."""
+        if self.pairs == self.same:
+            return "the same"
+        if self.test is None or self.corrected >= _LEVEL or self.test.effect == 0:
+            return "not significant"
+        return "worse" if self.test.effect < 0 else "better"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All that differs between two sets of results.
+
+    Attributes
+    ----------
+    methods
+        By data type and name.
+    each
+        Single questions whose answers differ, in the order of reports.
+    only_before, only_after
+        Questions that one has alone, by data type and method.
+    made_with
+        In how many pairs each part of the key differs.
+    specs
+        The metrics of each data type, the primary one first.
+    """
+
+    methods: tuple[MethodChange, ...]
+    each: tuple[Change, ...]
+    only_before: Mapping[tuple[str, str], int]
+    only_after: Mapping[tuple[str, str], int]
+    made_with: Mapping[str, int]
+    specs: Mapping[str, Sequence[MetricSpec]]
+
+
+def changes(
+    before: Iterable[Record],
+    after: Iterable[Record],
+    known: Mapping[str, Sequence[MetricSpec]],
+    *,
+    across: bool = False,
+) -> Changes:
+    """Compare results with later ones.
+
+    Parameters
+    ----------
+    before, after
+        Those that count, of all data types.
+    known
+        The metrics of each data type; those of another one are made of what its records hold.
+    across
+        Whether options of the data type make no other question of a dataset.
+
+    Raises
+    ------
+    UsageError
+        If, across options, one side has several results for one question.
+    """
+    old, new = (_by_question(side, across=across) for side in (before, after))
+    specs = specs_of([*old.values(), *new.values()], known)
+    shared = [question for question in old if question in new]
+    found, each = [], []
+    groups: dict[tuple[str, str], list[tuple[object, ...]]] = defaultdict(list)
+    made_with: Counter[str] = Counter()
+    for question in shared:
+        groups[old[question].data_type, old[question].method].append(question)
+    for (data_type, method), questions in sorted(groups.items()):
+        pairs = [(old[question], new[question]) for question in questions]
+        compared = [_compared(*pair, specs[data_type]) for pair in pairs]
+        made_with.update(name for one in compared for name in one.made_with)
+        each += [one for one in compared if one.way != "same" or one.flags]
+        found.append(_of_method(data_type, method, compared, specs[data_type]))
+    corrected = statistics.holm([one.test.p for one in found if one.test])
+    ordered = iter(corrected)
+    methods = tuple(
+        MethodChange(**{**vars(one), "corrected": next(ordered)}) if one.test else one
+        for one in found
+    )
+    return Changes(
+        methods,
+        tuple(each),
+        Counter((old[q].data_type, old[q].method) for q in old if q not in new),
+        Counter((new[q].data_type, new[q].method) for q in new if q not in old),
+        made_with,
+        specs,
+    )
+
+
+def _by_question(results: Iterable[Record], *, across: bool) -> dict[tuple[object, ...], Record]:
+    found: dict[tuple[object, ...], Record] = {}
+    for one in sorted(results, key=report_order):
+        question = one.case
+        if across:
+            question = tuple(one.dataset if part == one.system else part for part in question)
+            if question in found:
+                raise UsageError(
+                    f"One side has both {found[question].system} and {one.system} of "
+                    f"{one.method}: across options they are one question.",
+                    "Name results files with one of them, or leave out --across-options.",
+                )
+        found[question] = one
+    return found
+
+
+def _compared(before: Record, after: Record, specs: Sequence[MetricSpec]) -> Change:
+    one, other = entry(before, specs), entry(after, specs)
+    flags = {
+        spec.name: other.values.get(spec.name) == 1
+        for spec in specs
+        if spec.mark and (one.values.get(spec.name) == 1) != (other.values.get(spec.name) == 1)
+    }
+    names = sorted(before.key_parts.keys() | after.key_parts.keys())
+    differ = tuple(n for n in names if before.key_parts.get(n) != after.key_parts.get(n))
+    return Change(before, after, _way(one, other, specs[0]), flags, differ)
+
+
+def _way(before: Entry, after: Entry, primary: MetricSpec) -> Way:
+    if not (before.attempted and after.attempted):
+        return "same" if before.status is after.status else "other"
+    if before.answered != after.answered:
+        return "better" if after.answered else "worse"
+    if not after.answered:
+        return "same" if before.status is after.status else "other"
+    values = before.values.get(primary.name), after.values.get(primary.name)
+    old, new = values
+    if not isinstance(old, int | float) or not isinstance(new, int | float):
+        return "same" if old == new else "other"
+    # Below what the truth itself scores there is neither better nor worse.
+    losses = [
+        primary.loss(raised(value, one.floor, primary))
+        for value, one in ((old, before), (new, after))
+    ]
+    if losses[0] == losses[1]:
+        return "same"
+    return "better" if losses[1] < losses[0] else "worse"
+
+
+def _of_method(
+    data_type: str, method: str, compared: Sequence[Change], specs: Sequence[MetricSpec]
+) -> MethodChange:
+    ways = Counter(one.way for one in compared)
+    flags = [(name, now) for one in compared for name, now in one.flags.items()]
+    # The case of the one before is used for both: across options they may have other names.
+    entries = [
+        entry(result, specs)._replace(method=side, case=entry(one.before, specs).case)
+        for one in compared
+        for side, result in (("before", one.before), ("after", one.after))
+    ]
+    tested = board(entries, {}, specs).pairs
+    attempted = [one for one in compared if one.before.attempted and one.after.attempted]
+    return MethodChange(
+        data_type=data_type,
+        method=method,
+        pairs=len(compared),
+        better=ways["better"],
+        worse=ways["worse"],
+        same=ways["same"],
+        gained=Counter(name for name, now in flags if now),
+        lost=Counter(name for name, now in flags if not now),
+        failures=(
+            sum(not one.before.answered for one in attempted),
+            sum(not one.after.answered for one in attempted),
+        ),
+        test=tested[0].test if tested else None,
+        corrected=1.0,
+    )
+
+
+_SCORE = re.compile(r"1e(-?\d+) \((\d+)\)(?: (.+))?")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An entry of a published table.
+
+    Attributes
+    ----------
+    sign
+        The mark of a flag that holds, a cross for no answer, or empty.
+    power
+        The power of ten of the primary score, where the entry has it.
+    size
+        What it is weighed against, likewise.
+    """
+
+    sign: str
+    power: int | None = None
+    size: int | None = None
+
+    @classmethod
+    def of(cls, text: str, signs: Mapping[str, str]) -> Mark:
+        """Read an entry; `signs` has the sign for each word.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+
+        Examples
+        --------
+        >>> Mark.of("found", {"found": "✓"})
+        Mark(sign='✓', power=None, size=None)
+        >>> Mark.of("1e-2 (17) nearly", {"nearly": "±1"})
+        Mark(sign='±1', power=-2, size=17)
+        """
+        if text in signs:
+            return cls(signs[text])
+        found = _SCORE.fullmatch(text)
+        if not found or (found[3] and found[3] not in signs):
+            raise ValueError(f"{text!r} is no entry of a table")
+        return cls(signs[found[3]] if found[3] else "", int(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        if self.power is None:
+            return self.sign
+        return f"1e{self.power} ({self.size}) {self.sign}".rstrip()
+
+
+@dataclass(frozen=True)
+class Published:
+    """The comparison tables of a paper.
+
+    Attributes
+    ----------
+    title, source
+        The benchmark, and where the tables are.
+    best
+        The sign of what methods are counted by.
+    marks
+        By data type, system and method; clean data.
+    """
+
+    title: str
+    source: str
+    best: str
+    marks: Mapping[str, Mapping[str, Mapping[str, Mark]]]
+
+    def of(self, data_type: str, system: str, method: str) -> Mark | None:
+        """Return an entry, if there is one."""
+        return self.marks.get(data_type, {}).get(system, {}).get(method)
+
+    def found(self, data_type: str, method: str) -> frozenset[str]:
+        """Return the systems for which a method has the best sign."""
+        tables = self.marks.get(data_type, {})
+        return frozenset(
+            system
+            for system, row in tables.items()
+            if method in row and row[method].sign == self.best
+        )
+
+    def has(self, data_type: str, method: str) -> bool:
+        """Return whether the tables have a column of a method."""
+        return any(method in row for row in self.marks.get(data_type, {}).values())
+
+
+@cache
+def read_published() -> Published:
+    """Read MDBench's tables."""
+    text = resources.files("mdbench.reports").joinpath("published.toml").read_text("utf-8")
+    tables = tomllib.loads(text)
+    head, signs = tables.pop("title"), tables.pop("signs")
+    marks = {
+        data_type: {
+            system: {method: Mark.of(entry, signs) for method, entry in row.items()}
+            for system, row in systems.items()
+        }
+        for data_type, systems in tables.items()
+    }
+    return Published(head["short"], head["source"], next(iter(signs.values())), marks)
+
+
+@dataclass(frozen=True)
+class PublishedSets:
+    """A paper's results of methods on whole sets of datasets.
+
+    Attributes
+    ----------
+    title, source
+        The benchmark, and where the tables are.
+    values
+        By data type, set, method and metric.
+    """
+
+    title: str
+    source: str
+    values: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
+
+
+@cache
+def read_published_sets(data_type: str) -> PublishedSets:
+    """Read a paper's tables of whole sets of a data type."""
+    folder = resources.files("mdbench.reports").joinpath("published_sets")
+    tables = tomllib.loads(folder.joinpath(f"{data_type}.toml").read_text("utf-8"))
+    head = tables.pop("title")
+    return PublishedSets(head["short"], head["source"], tables)

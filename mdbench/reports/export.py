@@ -1,0 +1,525 @@
+"""Tables to paste elsewhere: in Markdown for pages, in LaTeX for papers.
+
+The LaTeX tables have systems against methods, as MDBench's Tables 3, A5 and A6.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import defaultdict
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING
+
+from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, rounded
+from mdbench.metrics.spec import is_high
+from mdbench.reports.entries import counted_values, marked
+from mdbench.reports.figures import FAILED, middle, sign_of
+from mdbench.reports.tables import (
+    ALARM,
+    UNDECIDED,
+    Cell,
+    Column,
+    Table,
+    cell,
+    format_score,
+    interval,
+    leaderboard_table,
+    of_place,
+    pooled,
+    text_table,
+    to_markdown,
+    undecided,
+    without_columns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
+    from mdbench.reports.comparison import Published, PublishedSets
+    from mdbench.reports.entries import Entry
+    from mdbench.reports.leaderboard import Grid, Leaderboard
+
+
+def markdown_tables(boards: Mapping[str, Leaderboard], published: Published | None = None) -> str:
+    """Write for each data type its leaderboard, and a table of systems for each noise level.
+
+    Parameters
+    ----------
+    boards
+        The comparisons by data type.
+    published
+        Tables of a paper, whose entries are shown next to the methods' own.
+    """
+    parts = []
+    for data_type, board in boards.items():
+        parts += [f"## {data_type}", leaderboard_markdown(board)]
+        protocols = sorted({one.case.protocol for one in board.entries})
+        for protocol in protocols:
+            of = f", `--protocol {protocol}`" if len(protocols) > 1 else ""
+            some = of_protocol(board, protocol)
+            if published and (table := published_table(some, data_type, published)):
+                parts += [f"### Compared with {published.title}{of}", table]
+            for snr_db in some.noise_levels:
+                parts.append(f"### {noise_name(snr_db)}{of}")
+                parts.append(systems_table(some, data_type, snr_db, published))
+    return "\n\n".join(parts) + "\n"
+
+
+def of_protocol(board: Leaderboard, protocol: str) -> Leaderboard:
+    """Keep the results under one protocol; what was compared with the others stays as it was."""
+    entries = tuple(one for one in board.entries if one.case.protocol == protocol)
+    return replace(board, entries=entries)
+
+
+def leaderboard_markdown(board: Leaderboard) -> str:
+    """Return the leaderboard: the columns of the page that differ."""
+    table = without_columns(
+        leaderboard_table(board),
+        lambda column, cells: column.key == "family" or all(c.text == NOTHING for c in cells),
+    )
+    text = to_markdown(table)
+    return f"{text}\n\n{table.caption}" if table.caption else text
+
+
+def systems_table(
+    board: Leaderboard, data_type: str, snr_db: float | None, published: Published | None = None
+) -> str:
+    """Write what each method made of each system at one noise level.
+
+    A cell has the mark of the first flag, where it holds; otherwise it has the primary score and
+    what that is weighed against, and behind them the marks of other flags; a cross is no answer.
+
+    Parameters
+    ----------
+    board
+        The comparison, under one protocol.
+    data_type
+        What it is of.
+    snr_db
+        The noise level.
+    published
+        A paper's tables; their entries are for clean data only.
+    """
+    grid = board.grid(snr_db)
+    head = ["system", "floor"]
+    with_published = set()
+    for method in grid.methods:
+        head.append(method)
+        if published and snr_db is None and published.has(data_type, method):
+            with_published.add(method)
+            head.append(published.title)
+    lines = []
+    for system in grid.systems:
+        ones = [entry for method in grid.methods for entry in grid.cell(system, method)]
+        floors = [entry.floor for entry in ones if entry.floor is not None]
+        floor = median(floors) if floors else None
+        high = f" {ALARM}" if is_high(floor, board.primary) else ""
+        line = [f"`{system}`", format_score(board.primary, floor) + high]
+        for method in grid.methods:
+            line.append(_answer(board, grid.cell(system, method)))
+            if method in with_published and published:
+                mark = published.of(data_type, system, method)
+                line.append("" if mark is None else str(mark))
+        lines.append(line)
+    return to_markdown(text_table(head, lines, {"system"}))
+
+
+def found_table(board: Leaderboard) -> str:
+    """Write at each noise level how many jobs have each mark, of how many; empty without any.
+
+    What the scorer could not decide is not counted.
+    """
+    flags = marked(board.known)
+    groups: dict[tuple[str, float | None], list[Entry]] = defaultdict(list)
+    for one in board.entries:
+        groups[one.method, one.case.snr_db].append(one)
+    lines = []
+    for row in board.rows:
+        line = [row.method]
+        for snr_db in board.noise_levels:
+            found = [counted_values(groups[row.method, snr_db], spec).values for spec in flags]
+            held = " + ".join(str(each.count(1)) for each in found)
+            line.append(f"{held} of {len(found[0])}" if found and found[0] else "")
+        lines.append(line)
+    head = ["method", *map(noise_name, board.noise_levels)]
+    return to_markdown(text_table(head, lines, {"method"})) if flags else ""
+
+
+def published_table(board: Leaderboard, data_type: str, published: Published) -> str:
+    """Write how many systems have the first mark on clean data, here and in a paper's tables.
+
+    Only methods and systems that both have are counted; empty where there are none.
+    """
+    best = next((spec.mark for spec in marked(board.specs)), None)
+    lines = []
+    for row in board.rows:
+        if not published.has(data_type, row.method):
+            continue
+        own: dict[str, list[Entry]] = defaultdict(list)
+        for one in board.entries:
+            system, snr_db, _ = one.case
+            both = published.of(data_type, system, row.method) is not None
+            if one.method == row.method and snr_db is None and one.attempted and both:
+                own[system].append(one)
+        here = {system for system, ones in own.items() if sign_of(board, ones) == best}
+        there = published.found(data_type, row.method) & own.keys()
+        if own:
+            counts = (len(own), len(here), len(there), len(here & there))
+            only_here, only_there = sorted(here - there), sorted(there - here)
+            names = [", ".join(f"`{name}`" for name in each) for each in (only_here, only_there)]
+            lines.append([row.method, *map(str, counts), *names])
+    head = ["method", "systems", "here", published.title, "both"]
+    head += ["only here", f"only in {published.title}"]
+    return to_markdown(text_table(head, lines, {"method", *head[-2:]})) if lines else ""
+
+
+def sets_table(
+    results: Iterable[Record],
+    data_type: str,
+    groups: Mapping[str, Sequence[str]],
+    specs: Mapping[str, MetricSpec],
+    published: PublishedSets,
+    *,
+    every: bool = False,
+) -> str:
+    """Write what a paper reports of methods on whole sets, and what was measured next to it.
+
+    A row is a method that both have, on a set; a pair of columns is a metric.  What the scorer
+    could not decide is left out, and a job without an answer counts by the rule of the metric.
+
+    Parameters
+    ----------
+    groups
+        The datasets of each set.
+    specs
+        Those of the data type's metrics that are shown, by name.
+    every
+        Whether methods that only one of the two has are rows, too.
+    """
+    by_cell: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    tables = published.values[data_type]
+    set_of = {name: group for group in tables for name in groups.get(group, ())}
+    for one in results:
+        if one.data_type == data_type and one.dataset in set_of and one.attempted:
+            by_cell[one.method, set_of[one.dataset]].append(one)
+    lines = []
+    methods = [each for rows in tables.values() for each in rows]
+    for method in dict.fromkeys([*methods, *(method for method, _ in by_cell)]):
+        for group, rows in tables.items():
+            ones = by_cell.get((method, group), [])
+            sides = bool(ones), method in rows
+            if not (any(sides) if every else all(sides)):
+                continue
+            line = [method, group, f"{len(ones)} of {len(groups.get(group, ()))}"]
+            for name, spec in specs.items():
+                there = rows.get(method, {}).get(name)
+                line.append(NOTHING if there is None else fixed(there, 3))
+                line.append(_mean(ones, spec))
+            lines.append(line)
+    head = ["method", "set", "problems here"]
+    for spec in specs.values():
+        head += [f"{spec.title}, {published.title}", "here"]
+    return to_markdown(text_table(head, lines, {"method", "set"}))
+
+
+def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -> str:
+    """Write means by method and by what is behind the datasets' names, such as noise.
+
+    What the scorer could not decide is left out, and a job without an answer counts as the metric
+    sets; where that is infinitely bad, so is the mean.
+    """
+    cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for one in results:
+        if one.attempted:
+            cells[one.method, one.dataset.partition("+")[2] or NOTHING].append(one)
+    lines = []
+    for (method, asked), ones in cells.items():
+        line = [method, asked, str(len(ones))]
+        lines.append([*line, *(_mean(ones, spec) for spec in specs.values())])
+    head = ["method", "asked for", "problems", *(spec.title for spec in specs.values())]
+    return to_markdown(text_table(head, lines, {"method", "asked for"}))
+
+
+def _mean(ones: Iterable[Record], spec: MetricSpec) -> str:
+    """Write the mean of a metric over results, those without an answer included."""
+    values = [
+        one.metrics[spec.name] if one.answered and spec.name in one.metrics else spec.failed
+        for one in ones
+    ]
+    known = [value for value in values if isinstance(value, int | float)]
+    return rounded(sum(known) / len(known), 3) if known else NOTHING
+
+
+def cost_table(board: Leaderboard) -> str:
+    """Write the wall time and the peak memory of each method on each system, clean data."""
+    grid = board.grid(None)
+    lines = []
+    for system in grid.systems:
+        line = [f"`{system}`"]
+        for method in grid.methods:
+            ones = grid.cell(system, method)
+            times = [one.wall_s for one in ones if one.wall_s is not None]
+            sizes = [one.memory_mb for one in ones if one.memory_mb]
+            parts = [duration(median(times))] if times else []
+            parts += [f"{fixed(max(sizes))} MB"] if sizes else []
+            line.append(", ".join(parts))
+        lines.append(line)
+    return to_markdown(text_table(["system", *grid.methods], lines, {"system"}))
+
+
+def _answer(board: Leaderboard, entries: Sequence[Entry]) -> str:
+    if not entries:
+        return ""
+    sign = sign_of(board, entries)
+    marks = [spec.mark for spec in marked(board.specs)]
+    if sign == FAILED:
+        return f"{sign} {next(one.status for one in entries if one.attempted and not one.answered)}"
+    if sign in {"", UNDECIDED, *marks[:1]}:
+        return sign or ""
+    score, size = middle(entries, board.primary), middle(entries, board.weighs)
+    shown = UNDECIDED if score is None else format_score(board.primary, score)
+    return f"{shown}{'' if size is None else f' ({fixed(size)})'}{f' {sign}' if sign else ''}"
+
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "²": "$^2$",
+    "✓": r"$\checkmark$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "∞": r"$\infty$",
+    "–": "--",
+    "…": "--",
+    "⚠": r"\textbf{!}",
+    "µ": r"$\mu$",
+    "°": r"$^\circ$",
+    "·": r"$\cdot$",
+    "\xa0": "~",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+_GREEK = {
+    name.upper().replace("LAMBDA", "LAMDA"): name
+    for name in (
+        *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
+        *("lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi"),
+        "omega",
+    )
+}
+"""Unicode's names of letters, and TeX's."""
+
+
+def latex_tables(boards: Mapping[str, Leaderboard]) -> str:
+    r"""Write a leaderboard for each data type, and a table of systems for each noise level.
+
+    A cell has the mark of the first flag, where it holds; otherwise it has the primary score (its
+    power of ten, where ratios matter) and after a semicolon what that is weighed against,
+    underlined where another flag holds; a dash is a failure.  The best that no reference has
+    is bold.  Tables have labels such as ``tab:TYPE`` and ``tab:TYPE-20-db``.  Needs the packages
+    amssymb, booktabs and longtable.
+    """
+    parts = [r"% needs: \usepackage{amssymb,booktabs,longtable}"]
+    for data_type, board in boards.items():
+        parts.append(_leaderboard(data_type, board))
+        parts += [_systems(data_type, snr_db, board) for snr_db in board.noise_levels]
+    return "\n".join(parts) + "\n"
+
+
+def escape_latex(text: str) -> str:
+    r"""Write a text so that LaTeX shows it as it is, in one line.
+
+    Examples
+    --------
+    >>> print(escape_latex("50 % of a_b"))
+    50 \% of a\_b
+    """
+    return "".join(map(_sign, " ".join(text.splitlines())))
+
+
+def _sign(sign: str) -> str:
+    """Write a sign so that every TeX engine has it: Greek as mathematics, others by number."""
+    if sign in _SPECIAL:
+        return _SPECIAL[sign]
+    if sign.isascii() and sign.isprintable():
+        return sign
+    if "\xc0" <= sign <= "\xff":  # letters of Western Europe
+        return sign
+    name = unicodedata.name(sign, "")
+    size, _, letter = name.removeprefix("GREEK ").partition(" LETTER ")
+    if letter in _GREEK and size in {"SMALL", "CAPITAL"}:
+        return f"$\\{_GREEK[letter]}$" if size == "SMALL" else f"{letter.title()}"
+    return f"U+{ord(sign):04X}"
+
+
+def _leaderboard(data_type: str, board: Leaderboard) -> str:
+    primary, others = board.primary, of_place(board, "brief")
+    titles = [primary.title, "95 %", *(spec.title for spec in others)]
+    head = ["method", "rank", *map(escape_latex, titles), "answers", "time (s)"]
+    text = f"mean rank over {len(board.systems)} systems; {primary.title}: {primary.explanation}, "
+    text += "with its bootstrap interval"
+    text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
+    text = f"{escape_latex(f'{data_type}: {text}. {undecided(board)} {pooled(board)}'.strip())}"
+    table: list[list[str]] = []
+    for row in board.rows:
+        texts = [cell(primary, row.values[primary.name], primary=True).text]
+        texts.append(interval(primary, row, "…"))
+        texts += [cell(spec, row.values[spec.name]).text.partition(" (")[0] for spec in others]
+        line = [
+            escape_latex(row.method),
+            escape_latex(fixed(row.rank, 2)),
+            *map(_number, texts),
+            f"{row.answered}/{row.jobs}",
+            escape_latex(fixed(row.wall_s, 1)),
+        ]
+        table.append(line)
+    for place, losses in _compared(board, others).items():
+        own = [loss for row, loss in zip(board.rows, losses, strict=True) if not row.reference]
+        best = min((loss for loss in own if loss is not None), default=math.inf)
+        looks = {
+            line[place] for row, line in zip(board.rows, table, strict=True) if not row.reference
+        }
+        if math.isfinite(best) and len(looks) > 1:  # and what looks the same is as good
+            looks = {line[place] for line, loss in zip(table, losses, strict=True) if loss == best}
+            for row, line in zip(board.rows, table, strict=True):
+                if not row.reference and line[place] in looks:
+                    line[place] = _bold(line[place])
+    rows = [[*map(Cell, line)] for line in table]
+    return _tabular(Table([*map(Column, head)], rows, caption=text), _label(data_type))
+
+
+def _tabular(table: Table, label: str) -> str:
+    """Return a table whose texts are LaTeX as one that floats."""
+    head, *rows = _rows(table)
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{table.caption}}}",
+            rf"\label{{{label}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _longtable(table: Table, label: str) -> str:
+    """Return a table whose texts are LaTeX as one that may take several pages."""
+    head, *rows = _rows(table)
+    return "\n".join(
+        [
+            rf"\begin{{longtable}}{{l{'c' * (len(table.columns) - 1)}}}",
+            rf"\caption{{{table.caption}}}\label{{{label}}}\\",
+            rf"\toprule {head} \midrule \endfirsthead",  # the caption is on the first page only
+            rf"\toprule {head} \midrule \endhead",
+            r"\bottomrule \endfoot",
+            *rows,
+            r"\end{longtable}",
+        ]
+    )
+
+
+def _rows(table: Table) -> list[str]:
+    lines = [[column.title for column in table.columns]]
+    lines += [[cell.text for cell in row] for row in table.rows]
+    return [" & ".join(line) + r" \\" for line in lines]
+
+
+def _compared(board: Leaderboard, others: Sequence[MetricSpec]) -> dict[int, list[float | None]]:
+    """Return the columns of a leaderboard that have a better end, lower being better."""
+    found: dict[int, list[float | None]] = {1: [row.rank for row in board.rows]}
+    for place, spec in {2: board.primary, **dict(enumerate(others, start=4))}.items():
+        if spec.better != "neither" and spec.kind != "label":
+            values = [row.values[spec.name].value for row in board.rows]
+            found[place] = [None if value is None else spec.loss(value) for value in values]
+    found[4 + len(others)] = [-row.answered / row.jobs for row in board.rows]
+    found[5 + len(others)] = [row.wall_s for row in board.rows]
+    return found
+
+
+def _bold(text: str) -> str:
+    return rf"{{\bfseries\boldmath {text}}}"
+
+
+def _label(*parts: str) -> str:
+    r"""Name a table for ``\ref``: whatever names hold, it is one word."""
+    return "tab:" + re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")
+
+
+def _systems(data_type: str, snr_db: float | None, board: Leaderboard) -> str:
+    grid = board.grid(snr_db)
+    methods = grid.methods
+    first, *others = [f"{spec.title} ({spec.mark})" for spec in marked(board.known)] or [""]
+    text = f"{first}, otherwise " if first else ""
+    text += "the power of ten of " if board.primary.scale == "log" else ""
+    text += board.primary.title + (
+        f"; behind the semicolon {board.weighs.title}" if board.weighs else ""
+    )
+    text += f"; underlined: {', '.join(others)}" if others else ""
+    bold = "bold: the best score" + (" where nobody has the mark" if first else "")
+    text = escape_latex(f"{data_type}, {noise_name(snr_db)}: {text}; {NOTHING}: no answer; {bold}.")
+    rows = []
+    for system in grid.systems:
+        best = _best(board, grid, system)
+        row = [_cell(board, grid.cell(system, method), bold=method in best) for method in methods]
+        rows.append([*map(Cell, [escape_latex(system), *row])])
+    columns = [*map(Column, ["system", *map(escape_latex, methods)])]
+    return _longtable(Table(columns, rows, caption=text), _label(data_type, noise_name(snr_db)))
+
+
+def _best(board: Leaderboard, grid: Grid, system: str) -> list[str]:
+    """Return the methods with the best score; none where one has the first mark."""
+    first = [spec.mark for spec in marked(board.specs)][:1]
+    own = [row.method for row in board.rows if not row.reference]
+    scores: dict[str, float] = {}
+    for method in own:
+        entries = grid.cell(system, method)
+        sign = sign_of(board, entries) if entries else FAILED
+        score = middle(entries, board.primary)
+        if sign in first:
+            return []
+        if sign not in {FAILED, UNDECIDED} and score is not None and score < ENDLESS:
+            scores[method] = board.primary.loss(score)
+    return [method for method, loss in scores.items() if loss == min(scores.values())]
+
+
+def _cell(board: Leaderboard, entries: Sequence[Entry], *, bold: bool = False) -> str:
+    sign = sign_of(board, entries) if entries else ""
+    marks = [spec.mark for spec in marked(board.specs)]
+    primary, score = board.primary, middle(entries, board.primary)
+    if sign in {"", FAILED, UNDECIDED, *marks[:1]} or score is None:
+        return escape_latex(NOTHING if sign == FAILED else sign or "")
+    size = middle(entries, board.weighs)
+    if score >= ENDLESS:
+        shown = r"$\infty$"
+    elif primary.scale == "log" and score > 0:
+        shown = f"$10^{{{math.floor(math.log10(score))}}}$"
+    else:
+        shown = _number(format_score(primary, score))
+    shown = _bold(shown) if bold else shown
+    shown = rf"\underline{{{shown}}}" if sign in marks else shown
+    # Brackets behind a power of ten would read as a product.
+    return shown + ("" if size is None else f";~{fixed(size)}")
+
+
+def _number(text: str) -> str:
+    """Write numbers with a power of ten as such, others as they are."""
+    parts = []
+    for part in text.split("…"):
+        mantissa, e, power = part.partition("e")
+        number = e and power.lstrip("-").isdigit()
+        parts.append(rf"${mantissa}\cdot10^{{{power}}}$" if number else escape_latex(part))
+    return "--".join(parts)

@@ -1,0 +1,485 @@
+"""The exchange with a job: messages, arrays in files, and the job's time.
+
+Nobody trusts what comes from a job to be as it should, and its limits are kept from here.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import math
+import os
+import signal
+import stat
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
+
+from mdbench.datatypes.facts import Protocol
+from mdbench.limited_process import PARSER_LOCK
+from mdbench.records import ANSWERED, Status
+from mdbench.runs.scoring import JobResult
+from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.processes import DiskQuota
+from mdbench.runtimes.protocol import (
+    Candidates,
+    Described,
+    Ended,
+    Failed,
+    Fitted,
+    Predicted,
+    ProtocolError,
+    Started,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.base import Split, Task
+    from mdbench.runs.spec import JobSpec
+    from mdbench.runtimes.base import JobFolder
+    from mdbench.runtimes.protocol import Describe, JobOrder, Message, Predict, Refit
+    from mdbench.runtimes.worker import Worker
+
+_M = TypeVar("_M", Fitted, Described, Predicted)
+
+END_SECONDS = 5.0
+"""Seconds that a job's process may go on after its last message."""
+_QUICK_SECONDS = 0.02
+"""Shortest work for which the job is paused; for less its clock goes on."""
+_CHECK_SECONDS = 0.1
+"""Seconds between two checks that the job is still paused."""
+_LAST_WORDS_SECONDS = 1.0
+"""Seconds in which a job may still send candidates once its time is up, before it is killed."""
+_DYING_SECONDS = 0.5
+"""Seconds that a killed job may take to be gone, before its worker is killed too."""
+_CHECK_OUTPUT_SECONDS = 1.0
+"""Seconds between two checks of the size of a job's folder."""
+_CAUSED_BY_METHOD = {
+    errno.ENOENT,
+    errno.EEXIST,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ELOOP,
+    errno.ESTALE,
+}
+"""Errors that a method can cause in its folder; others, such as a full disk, are the machine's."""
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+_NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
+_MOST_APART_S, _MOST_APART = 0.1, 0.05
+"""Most by which a job's clock may be behind ours, which waits for files and messages, too."""
+_BREACHES = {"memory": Status.OUT_OF_MEMORY, "processes": Status.CRASHED}
+_FROM_OUTSIDE = {None} | {
+    code for sent in (signal.SIGKILL, signal.SIGTERM) for code in (-sent, 128 + sent)
+}
+"""Exit codes of processes that somebody may have killed, and of those that a wrapper ran."""
+
+
+class PausedJob:
+    """Pauses a job while something is done that is none of its time.
+
+    Whether it is paused is checked again and again from outside; time in which it may have run
+    counts.
+
+    Attributes
+    ----------
+    seconds
+        How long the job was paused.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self.seconds = 0.0
+        self._worker = worker
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._hold, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _hold(self) -> None:
+        if self._over.wait(_QUICK_SECONDS):
+            return
+        try:
+            over = False
+            while not over:
+                stopped = self._worker.pause()
+                since = time.monotonic()
+                over = self._over.wait(_CHECK_SECONDS)
+                if stopped and self._worker.is_paused():
+                    self.seconds += time.monotonic() - since
+        finally:
+            self._worker.resume()
+
+
+class JobStoppedError(Exception):
+    """The job has ended before its answer, or is to be ended.
+
+    Attributes
+    ----------
+    waits
+        Whether the job waits for a message that will not come.
+    killed
+        As `JobResult.killed`.
+    """
+
+    def __init__(
+        self, status: Status, reason: str, *, waits: bool = False, killed: bool = False
+    ) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.waits = waits
+        self.killed = killed
+
+
+class JobExchange:
+    """Messages to one job and from it, until its time is up or it writes too much.
+
+    Parameters
+    ----------
+    key
+        Names the job in messages.
+    folder
+        The job's own folder; empty.
+    collect
+        Called with the candidates that arrive while something else is waited for.
+
+    Attributes
+    ----------
+    deadline
+        When the job's time is up, by `time.monotonic`.
+    started
+        Whether the job has a process of its own by now.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        key: str,
+        folder: JobFolder,
+        job: JobSpec,
+        collect: Callable[[Candidates], None],
+    ) -> None:
+        self.deadline = time.monotonic() + job.timeout_s
+        self.started = False
+        self._worker = worker
+        self._key = key
+        self._folder = folder
+        self._job = job
+        self._collect = collect
+        self._quota = DiskQuota(folder.descriptor, job.output_mb)
+        self._next_check = time.monotonic() + _CHECK_OUTPUT_SECONDS
+        self._ended = False
+        self._sent = time.monotonic()
+
+    def close(self) -> None:
+        """Close the folders that are open."""
+        self._quota.close()
+
+    def clock(self) -> float:
+        """Return the seconds of the job's time that are over; while it is paused, none go by."""
+        return self._job.timeout_s - (self.deadline - time.monotonic())
+
+    def send(self, message: JobOrder | Refit | Describe | Predict) -> None:
+        """Send a message."""
+        self._sent = time.monotonic()
+        self._worker.send(message)
+
+    def seconds_taken(self, reported: float) -> float:
+        """Return how long the answer took: as reported, where our own clock does not contradict."""
+        ours = time.monotonic() - self._sent
+        believed = 0.0 <= reported <= ours <= reported + max(_MOST_APART_S, _MOST_APART * ours)
+        return reported if believed else ours
+
+    def write(self, file: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write an .npz file into the job's folder.
+
+        Raises
+        ------
+        JobStoppedError
+            If the job has filled the disk or changed its folder.
+        """
+        try:
+            write_arrays(file, arrays, folder=self._folder.descriptor)
+        except OSError as error:
+            if error.errno in _DISK_FULL and self.started:
+                # If it was not the job that filled the disk, the next one cannot begin.
+                raise JobStoppedError(
+                    Status.CRASHED,
+                    "no space is left on the disk that the job writes to",
+                    waits=True,
+                ) from error
+            if error.errno not in _CAUSED_BY_METHOD:
+                raise
+            raise JobStoppedError(
+                Status.INVALID_OUTPUT,
+                f"the method changed its job's folder: {file}: {error.strerror}",
+                waits=True,
+            ) from error
+
+    def read(
+        self, file: str, shape: tuple[int, ...], like: np.dtype[Any], *, each: bool = False
+    ) -> NDArray[Any]:
+        """Read predictions from the job's folder; see `read_predictions`."""
+        return read_predictions(file, shape, like, folder=self._folder.descriptor, each=each)
+
+    def wait_for(self, wanted: type[_M]) -> _M:
+        """Receive messages until the one wanted comes; candidates are collected as they arrive.
+
+        Raises
+        ------
+        WorkerTimeoutError
+            If the job's time is up.
+        JobStoppedError
+            If the job has failed, ended or written too much.
+        """
+        while True:
+            if too_much := self._check_output():
+                raise JobStoppedError(Status.CRASHED, f"killed: {too_much}")
+            try:
+                message = self._receive(min(self.deadline, self._next_check) - time.monotonic())
+            except WorkerTimeoutError:
+                if time.monotonic() >= self.deadline:
+                    raise
+                continue
+            if isinstance(message, wanted):
+                return message
+            if isinstance(message, Candidates):
+                self._collect(message)
+            elif isinstance(message, Started):
+                self.started = True
+            elif isinstance(message, Failed):
+                raise JobStoppedError(Status(message.kind), message.error)
+            elif isinstance(message, Ended):
+                self._ended = True
+                raise JobStoppedError(
+                    Status.CRASHED, _death(message.exit), killed=message.exit in _FROM_OUTSIDE
+                )
+            else:
+                raise ProtocolError(f"{message.type!r} where {wanted.__name__} was due")
+
+    def _check_output(self) -> str:
+        """Check what the job has written, when it is time to; kill it if that is too much."""
+        now = time.monotonic()
+        if now < self._next_check:
+            return ""
+        if reason := self._quota.check():
+            self._worker.kill_job()
+        self._next_check = now + _CHECK_OUTPUT_SECONDS
+        return reason
+
+    def _receive(self, timeout: float) -> Message:
+        message = self._worker.receive(max(0.0, timeout))
+        if getattr(message, "job", self._key) != self._key:
+            raise ProtocolError(f"a {message.type!r} message of another job")
+        return message
+
+    def finish(self) -> None:
+        """End a job whose time is up, within two seconds, and collect its last candidates."""
+        if not self.started:
+            self._worker.interrupt()
+            return
+        self._worker.ask_to_finish()
+        self._listen(_LAST_WORDS_SECONDS)
+        self.end(0.0)
+
+    def end(self, seconds: float) -> None:
+        """Wait so long for the job's end, then kill it; where that fails, its worker, too."""
+        if not self._listen(seconds) and self.started:
+            self._worker.kill_job()
+            self._listen(_DYING_SECONDS)
+        if not self._ended:
+            self._worker.interrupt()
+
+    def _listen(self, seconds: float) -> bool:
+        """Collect candidates for some time; return whether the job has ended meanwhile."""
+        end = time.monotonic() + seconds
+        while not self._ended:
+            self._check_output()
+            try:
+                message = self._receive(min(end, self._next_check) - time.monotonic())
+            except WorkerTimeoutError:
+                if time.monotonic() < end:
+                    continue
+                return False
+            except (WorkerGoneError, ProtocolError):
+                self._worker.interrupt()
+                return False
+            if isinstance(message, Candidates):
+                self._collect(message)
+            self._ended = isinstance(message, Ended)
+        return True
+
+
+def within_limits(result: JobResult, worker: Worker, memory_mb: int | None) -> JobResult:
+    """Return the limit that a job broke as its result, whether or not it was ended for it."""
+    answered = result.status in ANSWERED
+    if not answered and result.status not in _NOT_BY_A_LIMIT:
+        breach = worker.breach()
+        if breach is not None:
+            return JobResult(_BREACHES[breach.limit], f"killed: {breach.reason}")
+    peak = worker.usage().peak_memory_mb
+    if answered and memory_mb is not None and peak is not None and peak > memory_mb:
+        return JobResult(
+            Status.OUT_OF_MEMORY,
+            f"used {peak:.0f} MiB of memory; {memory_mb} MiB are allowed",
+        )
+    return result
+
+
+def result_of_lost(gone: WorkerGoneError) -> JobResult:
+    """Return the result of a job whose worker has ended."""
+    if gone.lost:
+        return JobResult(Status.UNAVAILABLE, str(gone), lost=True)
+    killed = gone.exit_code in _FROM_OUTSIDE
+    return JobResult(Status.CRASHED, _death(gone.exit_code), killed=killed)
+
+
+def _death(code: int | None) -> str:
+    """Return how a process ended, from its exit code (minus the signal that killed it)."""
+    if code is None:
+        return "the worker's process was lost"
+    if code < 0:
+        try:
+            return f"killed by signal {-code} ({signal.Signals(-code).name})"
+        except ValueError:
+            return f"killed by signal {-code}"
+    return f"ended with exit status {code} before its answer"
+
+
+LONGEST_TEXT = 200
+"""Characters of a predicted text, such as a label."""
+_ORDER = b"test rows"
+"""Part of the seed of the order of test rows, so that it differs from other draws."""
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Flags to make a file where the method may have put something in its place."""
+_MOST_HEADER = 4096
+"""Bytes that an .npy file may have beyond its numbers."""
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+class ArrayExchangeError(Exception):
+    """A file is not the array that it should be; the message has the difference."""
+
+
+def test_order(task: Task[Any], seed: int) -> NDArray[np.intp] | None:
+    """Draw the order in which test rows are given; None for their own."""
+    if task.protocol is not Protocol.STRICT or not task.any_order:
+        return None
+    return np.random.default_rng([seed, *_ORDER]).permutation(len(task.test.targets))
+
+
+def reorder(part: Split, order: NDArray[np.intp] | None) -> Split:
+    """Return the inputs of a part in an order."""
+    if order is None:
+        return part
+    inputs = {name: array[order] for name, array in part.inputs.items()}
+    return replace(part, inputs=inputs)
+
+
+def write_arrays(file: str, arrays: Mapping[str, NDArray[Any]], *, folder: int) -> None:
+    """Write an .npz file that is not there yet into an open folder.
+
+    Raises
+    ------
+    OSError
+        If something is in its place, or if it cannot be written.
+    """
+    new = os.open(file, _NEW, 0o644, dir_fd=folder)
+    with os.fdopen(new, "wb") as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def read_predictions(
+    path: Path | str,
+    shape: tuple[int, ...],
+    like: np.dtype[Any],
+    *,
+    folder: int | None = None,
+    each: bool = False,
+) -> NDArray[Any]:
+    """Read an .npy file that must hold an array of exactly this shape.
+
+    Its values are texts of at most `LONGEST_TEXT` characters where `like` is a type of text, and
+    else float64.
+
+    No link is followed, nothing but a plain file is opened, and no more is read than the shape
+    asks for and the file held when it was opened.
+
+    Parameters
+    ----------
+    folder
+        The open folder that `path` is a name in.
+    each
+        Whether it is a stack of equal arrays; errors give the shape of one.
+
+    Raises
+    ------
+    ArrayExchangeError
+        If it is anything else.
+    """
+    name = os.path.basename(path)  # noqa: PTH119 - may be no path
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, dir_fd=folder)
+    except OSError as error:
+        raise ArrayExchangeError(f"{name} cannot be read: {error.strerror}") from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise ArrayExchangeError(f"{name} is no plain file")
+    with os.fdopen(descriptor, "rb", buffering=0) as stream, PARSER_LOCK:
+        found, dtype = _read_header(stream.read(_MOST_HEADER) or b"", name)
+        if found != shape:
+            one = slice(1, None) if each and found[:1] == shape[:1] else slice(None)
+            raise ArrayExchangeError(f"predictions of shape {found[one]}; {shape[one]} expected")
+        texts = like.kind == "U"
+        if texts and (dtype.kind != "U" or dtype.itemsize > 4 * LONGEST_TEXT):
+            raise ArrayExchangeError(f"{name} is no array of texts of {LONGEST_TEXT} characters")
+        if not texts and dtype != np.float64:
+            raise ArrayExchangeError(f"{name} is no array of float64")
+        if status.st_size > dtype.itemsize * math.prod(shape) + _MOST_HEADER:
+            raise ArrayExchangeError(f"{name} holds more than its array")
+        content = io.BytesIO(_read(stream, status.st_size))  # which nobody changes any more
+        try:
+            # Read again: what was read first may have been another file's header.
+            if _read_header(content.read(_MOST_HEADER), name) != (found, dtype):
+                raise ArrayExchangeError(f"{name} was changed while it was read")
+            content.seek(0)
+            array: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
+        except ValueError:
+            raise ArrayExchangeError(f"{name} is cut short") from None
+    return array
+
+
+def _read(stream: io.RawIOBase, size: int) -> bytes:
+    stream.seek(0)
+    found = bytearray()
+    while len(found) < size and (block := stream.read(size - len(found))):
+        found += block
+    return bytes(found)
+
+
+def _read_header(content: bytes, name: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    beginning = io.BytesIO(content)  # a header may claim to be of any length
+    try:
+        shape, _, dtype = _HEADERS[np.lib.format.read_magic(beginning)](beginning)
+    except Exception:  # noqa: BLE001 - NumPy reads the header as Python, which may fail in any way
+        raise ArrayExchangeError(f"{name} is no array of numbers") from None
+    return shape, dtype

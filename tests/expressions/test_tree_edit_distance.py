@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+
+from mdbench.expressions.tree_edit_distance import Tree, edit_distance
+
+Nested = tuple[str, tuple["Nested", ...]]
+"""A label and the children."""
+
+
+def flat(tree: Nested) -> Tree:
+    labels: list[str] = []
+    children: list[int] = []
+
+    def walk(node: Nested) -> None:
+        for child in node[1]:
+            walk(child)
+        labels.append(node[0])
+        children.append(len(node[1]))
+
+    walk(tree)
+    return Tree(tuple(labels), tuple(children))
+
+
+def drawn(generator: random.Random, size: int) -> Nested:
+    """Draw an ordered tree of some size with labels from a small alphabet."""
+    left = size - 1
+    children = []
+    while left:
+        part = generator.randint(1, left)
+        children.append(drawn(generator, part))
+        left -= part
+    return generator.choice("abc"), tuple(children)
+
+
+def size(forest: tuple[Nested, ...]) -> int:
+    return sum(1 + size(children) for _, children in forest)
+
+
+@cache
+def brute(one: tuple[Nested, ...], other: tuple[Nested, ...]) -> int:
+    """Work the distance of two forests out by its recursive definition, from the right."""
+    if not one or not other:
+        return size(one) + size(other)
+    (a, inside_a), (b, inside_b) = one[-1], other[-1]
+    return min(
+        brute(one[:-1] + inside_a, other) + 1,
+        brute(one, other[:-1] + inside_b) + 1,
+        brute(one[:-1], other[:-1]) + brute(inside_a, inside_b) + (a != b),
+    )
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_the_distance_is_that_of_the_recursive_definition(seed: int) -> None:
+    generator = random.Random(seed)
+    one = drawn(generator, generator.randint(1, 9))
+    other = drawn(generator, generator.randint(1, 9))
+    assert edit_distance(flat(one), flat(other)) == brute((one,), (other,))
+
+
+def test_labels_are_equal_or_not() -> None:
+    # A library that compares labels as strings would find 0.5 or so.
+    assert edit_distance(Tree(("x10",), (0,)), Tree(("x11",), (0,))) == 1
+
+
+def test_the_example_of_zhang_and_shasha() -> None:
+    one = flat(("f", (("d", (("a", ()), ("c", (("b", ()),)))), ("e", ()))))
+    other = flat(("f", (("c", (("d", (("a", ()), ("b", ()))),)), ("e", ()))))
+    assert edit_distance(one, other) == 2
+
+
+def test_it_is_symmetric_and_zero_for_equal_trees() -> None:
+    generator = random.Random(7)
+    for _ in range(20):
+        one, other = flat(drawn(generator, 30)), flat(drawn(generator, 25))
+        assert edit_distance(one, other) == edit_distance(other, one)
+        assert edit_distance(one, one) == 0
+        assert edit_distance(one, other) >= 5

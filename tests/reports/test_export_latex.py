@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from reporting import boards, data, many, points, texts, write
+
+from mdbench.cli import main
+from mdbench.reports.export import escape_latex, latex_tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PDFLATEX = shutil.which("pdflatex")
+"""CI installs it: without it the test is skipped, which fails there."""
+
+
+def test_cells_are_those_of_the_paper() -> None:
+    records = [
+        data("a", "x_1", verdict="identified"),
+        data("b", "x_1", verdict="one_term_off", nmse=2e-4, complexity=7),
+        data("c", "x_1", nmse=30.0, complexity=12),
+        data("d", "x_1", status="timeout"),
+        data("e", "x_1", nmse=None),
+        data("f", "x_1", nmse=1.7e308, complexity=3),
+    ]
+    text = latex_tables(boards(records))
+    lines = [line for line in text.splitlines() if line.startswith(r"x\_1")]
+    assert len(lines) == 1
+    cells = set(lines[0].removesuffix(r" \\").split(" & ")[1:])
+    shown = {r"$\checkmark$", r"\underline{$10^{-4}$};~7", "$10^{1}$;~12", "--", "?"}
+    assert cells == {*shown, r"$\infty$;~3"}
+
+
+def test_the_best_is_bold_where_nobody_has_the_mark() -> None:
+    records = [
+        data("a", "x", nmse=2e-4, wall_s=1.0),
+        data("b", "x", nmse=3e-2, wall_s=2.0),
+        data("truth", "x", nmse=1e-9, wall_s=0.1),
+    ]
+    text = latex_tables(boards(records))
+    row = next(line for line in text.splitlines() if line.startswith("x &"))
+    assert row.count("bfseries") == 1  # and not that of the reference
+    assert r"{\bfseries\boldmath $10^{-4}$};~18" in row
+    board = {line.split(" & ")[0]: line for line in text.splitlines() if " & " in line}
+    assert r"{\bfseries\boldmath $2.0\cdot10^{-4}$}" in board["a"]
+    assert r"{\bfseries\boldmath 1.0}" in board["a"]  # seconds
+    assert "$3.0" in board["b"]
+    assert r"boldmath $" not in board["b"]
+    assert "bfseries" not in board["truth"]
+    marked = latex_tables(boards([*records, data("b", "x", seed=1, verdict="identified")]))
+    assert "bfseries" in marked
+
+
+def test_tables_are_centred_and_have_labels() -> None:
+    text = latex_tables(boards(many()))
+    labels = re.findall(r"\\label\{(.*?)\}", text)
+    assert labels == ["tab:ode", "tab:ode-clean", "tab:ode-20-db", "tab:ode-10-db"]
+    assert text.count("\\begin{table}\n\\centering\n") == 1
+    assert latex_tables(boards([data(data_type="a_b}%")])).count(r"\label{tab:a-b}") == 1
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(
+    PDFLATEX is None,
+    reason="no pdflatex: apt install --no-install-recommends texlive-latex-recommended",
+)
+def test_latex_takes_the_tables(tmp_path: Path) -> None:
+    hostile = [data(r"a_b^%$#&~\x{", "x_²✓±×∞", nmse=1.7e308), data("ünïcode 数 αΩ µ\x00", "x\ny")]
+    tables = latex_tables(boards([*many(), *texts(), *points(), *hostile]))
+    head = "\\documentclass{article}\n\\usepackage[margin=1cm,landscape]{geometry}\n"
+    head += "\\usepackage{amssymb,booktabs,longtable}\n\\begin{document}\n"
+    names = re.findall(r"\\label\{(.*?)\}", tables)
+    seen = "".join(f"\\ref{{{name}}} " for name in names)
+    (tmp_path / "t.tex").write_text(f"{head}{tables}{seen}\\end{{document}}\n", encoding="utf-8")
+    for _ in range(2):  # the second time references are known
+        done = subprocess.run(
+            [str(PDFLATEX), "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-3000:]
+    assert "undefined" not in done.stdout
+    assert "multiply defined" not in done.stdout
+    assert (tmp_path / "t.pdf").stat().st_size > 10_000
+
+
+def test_every_row_has_as_many_cells_as_the_head() -> None:
+    text = latex_tables(boards([*many(), *texts()]))
+    for block in text.split(r"\caption")[1:]:
+        ends = {
+            line.count("&") for line in block.splitlines() if line.endswith(r"\\") and "&" in line
+        }
+        heads = {line.count("&") for line in block.splitlines() if line.startswith(r"\toprule ")}
+        assert len(ends | heads) == 1
+        assert ends
+    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 6
+    assert text.count("{") == text.count("}")
+    assert text.isascii()
+
+
+def test_columns_are_those_of_narrow_tables() -> None:
+    texts_only = data("b", data_type="texts", scores={"accuracy": 0.5, "likelihood": 0.1})
+    first, second = (
+        dict(zip(*(line.split(" & ") for line in text.splitlines()[6:9:2]), strict=True))
+        for text in latex_tables(boards([data("a"), texts_only])).split(r"\begin{table}")[1:]
+    )
+    assert first["NMSE"] == r"$1.0\cdot10^{-3}$"  # one method is not the best of several
+    assert first[r"95 \%"] == r"$1.0\cdot10^{-3}$--$1.0\cdot10^{-3}$"
+    assert (first["identified"], first["R$^2$ test"], first["nodes"]) == ("0/1", "1/1", "18")
+    assert not {"agreement", "F1"} & first.keys()
+    assert second["accuracy"] == "0.500"
+    assert "nodes" not in second
+
+
+def test_a_newline_in_a_name_splits_no_row() -> None:
+    text = latex_tables(boards([data("a", "x\ny"), data("b\u2028c", "x\ny")]))
+    rows = [line for line in text.splitlines() if line.startswith("x")]
+    assert [row.partition(" & ")[0] for row in rows] == ["x y"]
+    assert "b c" in text
+
+
+def test_signs_are_escaped() -> None:
+    assert escape_latex(r"a_b & 5% \x") == r"a\_b \& 5\% \textbackslash{}x"
+    assert escape_latex("α/µm 数 ü") == r"$\alpha$/$\mu$m U+6570 ü"
+
+
+def test_export_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(write(tmp_path / "r", many(2)))
+    assert main(["export", folder, "--latex"]) == 0
+    printed = capsys.readouterr().out
+    assert main(["export", folder, "--latex", "--out", str(tmp_path / "t.tex")]) == 0
+    assert (tmp_path / "t.tex").read_text(encoding="utf-8") == printed
+    capsys.readouterr()
+    for forms in ([], ["--latex", "--markdown"]):
+        assert main(["export", folder, *forms]) == 2
+        assert "Give --latex or --markdown." in capsys.readouterr().err
+    assert main(["export", folder, "--latex", "--published"]) == 2
+    assert "--markdown --published" in capsys.readouterr().err

@@ -1,0 +1,192 @@
+"""Old records get new scores where their answers suffice, and no record is lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import add_method
+
+from mdbench.cli import main
+from mdbench.errors import RecordsError
+from mdbench.records import Record, RecordStore, Status, key_of
+from mdbench.runs.catalog import Catalog
+from mdbench.runs.reproduce import _PIECE, rescored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mdbench.workspace import Workspace
+
+Output = pytest.CaptureFixture[str]
+FILE = Path("results/zero-ode.jsonl")
+LINE = ["--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]
+
+
+@pytest.fixture
+def workspace(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("COLUMNS", "200")
+    add_method(command_line, "zero")
+    assert main(["run", *LINE]) == 0
+    return command_line
+
+
+def the_record() -> Record:
+    (record,) = RecordStore(FILE).read()
+    return record
+
+
+def old(**changes: Any) -> Record:
+    """Make of the record what an earlier scorer, or another answer, would have left."""
+    record = the_record()
+    parts = {name: part for name, part in record.key_parts.items() if name != "scorer"}
+    parts |= {"scoring": "2", **changes.pop("parts", {})}
+    data = record.model_dump(by_alias=True) | {"key_parts": parts, "key": key_of(parts)} | changes
+    return Record.model_validate(data)
+
+
+def test_an_answer_is_scored_again(workspace: Workspace) -> None:
+    right = the_record()
+    wrong = old(metrics={"nmse": 9.0, "agreement": 1e-7}, judged_by=("nmse",), floor=None, notes={})
+    done = rescored(wrong, Catalog(workspace))
+    assert done.left == ""
+    assert done.after.metrics == {**right.metrics, "agreement": 1e-7}
+    names = ("key", "key_parts", "judged_by", "floor", "notes", "provenance", "measured")
+    for name in names:
+        assert getattr(done.after, name) == getattr(right, name), name
+    assert done.changes["nmse"] == (9.0, pytest.approx(1.0))
+    assert "agreement" not in done.changes
+    assert not rescored(done.after, Catalog(workspace)).changes
+
+
+def test_an_answer_that_contradicted_itself_is_no_answer_any_more(workspace: Workspace) -> None:
+    done = rescored(old(metrics={"nmse": 1.4e-10, "agreement": 0.9}), Catalog(workspace))
+    assert done.after.status is Status.INVALID_OUTPUT
+    assert "contradict" in done.after.reason
+    assert (done.after.equations, done.after.metrics) == (None, {})
+    assert (done.after.hyperparameters, done.after.selection) == (None, None)
+    assert done.changes["status"] == ("ok", "invalid_output")
+
+
+def test_a_failure_stays_one_and_is_judged_by_what_an_answer_would_be(workspace: Workspace) -> None:
+    failed = old(status="timeout", reason="late", equations=None, metrics={}, judged_by=("nmse",))
+    done = rescored(failed, Catalog(workspace))
+    assert (done.after.status, done.after.reason) == (Status.TIMEOUT, "late")
+    assert done.after.judged_by == the_record().judged_by
+    assert done.after.key == the_record().key
+    assert (done.left, done.changes) == ("", {})
+
+
+def test_what_does_not_suffice_is_left(workspace: Workspace) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"protocol": "published"}, "predictions are scored"),
+        ({"status": "invalid_output", "equations": None, "metrics": {}}, "was refused"),
+        ({"equations": None}, "no equations"),
+        ({"parts": {"dataset": "0" * 64}}, "not the same any more"),
+        ({"dataset": "gone"}, "gone"),
+        ({"data_type": "gone"}, "no data type 'gone'"),
+    ]
+    for changes, reason in cases:
+        record = old(**changes)
+        done = rescored(record, Catalog(workspace))
+        assert reason in done.left
+        assert done.after is record
+        assert not done.changes
+
+
+def write(*records: Record) -> bytes:
+    FILE.write_text("".join(f"{record.to_line()}\n" for record in records), encoding="utf-8")
+    return FILE.read_bytes()
+
+
+@pytest.mark.usefixtures("workspace")
+def test_the_command_states_what_changed(capsys: Output) -> None:
+    right = the_record()
+    lines = write(
+        old(metrics={"nmse": 9.0}),
+        old(protocol="published"),
+        old(metrics={"nmse": 1.0, "agreement": 0.9}),
+    )
+    capsys.readouterr()
+    assert main(["rescore", str(FILE), "--dry-run"]) == 0
+    assert FILE.read_bytes() == lines
+    text = capsys.readouterr().out
+    assert "zero · rc-circuit  ok -> invalid_output: its predictions contradict" in text
+    assert "results/zero-ode.jsonl: 2 of 3 records would get new scores." in text
+    assert "left as they are: 1, as under published predictions are scored" in text
+    assert "changed: nmse 2, " in text
+    assert main(["rescore", "results"]) == 0
+    assert "2 of 3 records got new scores." in capsys.readouterr().out
+    first, second, third = RecordStore(FILE).read()
+    assert first.metrics["nmse"] == right.metrics["nmse"]
+    assert second.protocol == "published"
+    assert third.status is Status.INVALID_OUTPUT
+    assert [path.name for path in FILE.parent.glob("[!l]*")] == [FILE.name]
+    assert main(["why", *LINE]) == 0  # the key is that of a job of today
+    assert "0 of 1 job would be run" in capsys.readouterr().out
+
+
+@pytest.mark.slow  # processes that import what scores
+@pytest.mark.usefixtures("workspace")
+def test_several_processes_give_what_one_gives() -> None:
+    numbers = range(2 * _PIECE + 3)  # three pieces for two processes
+    several = [old(metrics={"nmse": float(n)}, parts={"seed": str(n)}) for n in numbers]
+    several[5] = old(protocol="published")
+    before = write(*several)
+    written = {}
+    for jobs in ("1", "2"):
+        FILE.write_bytes(before)
+        done = subprocess.run(  # in a process of its own, with which the others end
+            [sys.executable, "-m", "mdbench", "rescore", str(FILE), "--n-jobs", jobs],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        said = f"{len(several) - 1} of {len(several)} records got new scores."
+        assert said in done.stdout
+        written[jobs] = FILE.read_bytes()
+    assert written["1"] == written["2"] != before
+    assert [record.key for record in RecordStore(FILE).read()] != [one.key for one in several]
+
+
+@pytest.mark.usefixtures("workspace")
+def test_records_of_schema_2_are_upgraded(capsys: Output) -> None:
+    data = json.loads(FILE.read_text(encoding="utf-8")) | {"schema": 2}
+    right = the_record()
+    for name in ("options", "system", "judged_by", "notes", "floor"):
+        del data[name]
+    data["key_parts"] |= {"scoring": "2"}
+    del data["key_parts"]["scorer"], data["provenance"]["scorer"]
+    data |= {"metrics": {"nmse": 3.0}, "complexity": 1, "agreement": 0.0, "fidelity": None}
+    FILE.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
+    assert main(["rescore", str(FILE)]) == 0
+    assert "1 of 1 record got new scores." in capsys.readouterr().out
+    assert the_record() == right
+
+
+@pytest.mark.usefixtures("workspace")
+def test_the_file_is_written_whole_or_not_at_all(capsys: Output) -> None:
+    before = write(old(metrics={"nmse": 9.0}), old(metrics={"nmse": 8.0}))
+
+    def stop(records: Iterable[Record]) -> Iterator[Record]:
+        for record in records:
+            if record.metrics["nmse"] == 8.0:
+                raise KeyboardInterrupt
+            yield record
+
+    with pytest.raises(KeyboardInterrupt):
+        RecordStore(FILE).rewrite(stop)
+    assert FILE.read_bytes() == before
+    with RecordStore(FILE).open_for_writing(), pytest.raises(RecordsError, match="written by"):
+        RecordStore(FILE).rewrite(iter)
+    FILE.write_bytes(before + b'{"schema":3,"mdb')  # a run was killed
+    assert main(["rescore", str(FILE)]) == 0
+    assert len(RecordStore(FILE).read()) == 2
+    assert main(["rescore", "nowhere"]) == 2
+    assert "There is no results file nowhere" in capsys.readouterr().err

@@ -1,0 +1,142 @@
+"""Paths on the user's machine: what is refused, what is in the key, and what a method sees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from flavours import open_flavour
+from harness import Quiet, add_method, execute, make_workspace
+
+from mdbench.errors import MethodError
+from mdbench.records import Record, Status
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
+from mdbench.workspace import FOLDER_VARIABLE, fingerprint, read_paths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "settings"
+    folder.mkdir()
+    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
+    return folder
+
+
+def test_without_a_file_there_are_none(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_paths("m", ["weights"]) == {}
+    (settings / "m.toml").write_text("", encoding="utf-8")
+    assert read_paths("m", ["weights"]) == {}
+    monkeypatch.delenv(FOLDER_VARIABLE)
+    assert read_paths("m", ["weights"]) == {}
+
+
+def test_a_folder_and_a_file(settings: Path, tmp_path: Path) -> None:
+    file = settings / "m.toml"
+    file.write_text(f'[paths]\na = "{tmp_path}"\nb = "{file}"\n', encoding="utf-8")
+    assert read_paths("m", ["a", "b", "c"]) == {"a": tmp_path.resolve(), "b": file.resolve()}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[paths", "m.toml cannot be read"),
+        ("path = 1", "unknown key 'path'"),
+        ("paths = 1", "key 'paths' is 1"),
+        ('[paths]\nweight = "/"', "unknown key 'paths.weight'(.|\n)*Did you mean weights"),
+        ("[paths]\nweights = 3", "key 'paths.weights' is 3(.|\n)*absolute path"),
+        ('[paths]\nweights = "here"', "is 'here'(.|\n)*absolute path"),
+        ('[paths]\nweights = "/"\ncode = "/"', "two names have one path"),
+        ('[paths]\nweights = "/no/such/place"', "'/no/such/place', which does not exist"),
+    ],
+)
+def test_what_is_wrong_is_named(settings: Path, content: str, words: str) -> None:
+    (settings / "m.toml").write_text(content, encoding="utf-8")
+    with pytest.raises(MethodError, match=words):
+        read_paths("m", ["weights", "code"])
+
+
+def test_the_fingerprint_is_of_the_content(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        (folder / "sub").mkdir(parents=True)
+        (folder / "sub" / "w").write_bytes(b"123")
+        (folder / "link").symlink_to("sub/w")
+    known = fingerprint({"a": one})
+    assert known == fingerprint({"a": two})
+    assert known != fingerprint({"b": one})
+    (two / "sub" / "w").write_bytes(b"1234")
+    assert known != fingerprint({"a": two})
+    (one / "link").unlink()
+    assert known != fingerprint({"a": one})
+    assert fingerprint({"a": one / "sub" / "w"}) != fingerprint({"a": two / "sub" / "w"})
+
+
+READS = """
+import os
+import numpy as np
+from mdbench.worker import Unavailable, paths
+
+if "weights" not in paths:
+    raise Unavailable("no weights")
+PLACE = paths["weights"]
+
+class Adapter:
+    def __init__(self, *, seed, threads):
+        self.value = float((PLACE / "w").read_text())
+        print("it lies at", PLACE)
+    def fit(self, problem):
+        if str(PLACE).startswith("/mdbench/"):  # in a sandbox
+            try:
+                (PLACE / "new").write_text("x")
+            except OSError:
+                return
+            raise RuntimeError(f"{PLACE} can be written to")
+    def predict(self, problem):
+        return np.full((len(problem.X), 1), self.value)
+    def equations(self):
+        return [repr(self.value)]
+"""
+
+
+@pytest.mark.parametrize("flavour", ["plain", "bubblewrap"])
+def test_a_method_reads_it_and_no_record_shows_where_it_is(
+    settings: Path, tmp_path: Path, flavour: str
+) -> None:
+    runtime = open_flavour(flavour, tmp_path / "home")  # skips where there is no bubblewrap
+    (tmp_path / "place").mkdir()
+    workspace = make_workspace(tmp_path / "place")
+    add_method(workspace, "m", READS, more='paths = ["weights"]')
+    weights = tmp_path / "somewhere"
+    weights.mkdir()
+    (weights / "w").write_text("0.25", encoding="utf-8")
+    results = tmp_path / "results"
+
+    def run() -> Record:
+        options = RunOptions(
+            algorithms=("m",),
+            data_type="ode",
+            datasets=("rc-circuit",),
+            result_dir=results,
+            n_jobs=1,
+            timeout_s=20.0,
+        )
+        plan = make_plan(options, workspace)
+        (record,) = execute(plan, runtime, Quiet()).records
+        return record
+
+    assert run().status is Status.UNAVAILABLE
+    (settings / "m.toml").write_text(f'[paths]\nweights = "{weights}"\n', encoding="utf-8")
+    first = run()
+    assert (first.status, first.equations) == (Status.OK, ("0.25",)), first.reason
+    (weights / "w").write_text("0.5", encoding="utf-8")
+    second = run()
+    assert second.equations == ("0.5",)
+    assert first.key_parts["paths"] != second.key_parts["paths"]
+    assert first.key_parts["adapter"] == second.key_parts["adapter"]
+    for file in results.rglob("*"):
+        if file.is_file():
+            assert b"somewhere" not in file.read_bytes(), file
