@@ -15,6 +15,7 @@ from harness import ROOT, imported
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
+from sweeps import paired
 
 from mdbench.worker import Problem, Unsupported
 
@@ -130,8 +131,7 @@ def reference_ridge(features: Array, targets: Array, threshold: float, alpha: fl
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("library", ["cross", "powers"])
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(("library", "name"), paired(["cross", "powers"], SYSTEMS))
 def test_agrees_with_pysindy(
     sindy: Any, problems: dict[str, Problem], name: str, library: str
 ) -> None:

@@ -149,7 +149,7 @@ def grown(name: str) -> Field:
     return clean_field(SYSTEMS[name])
 
 
-@pytest.mark.parametrize(("name", "level"), sampled(FOUND, share=0.3), ids=str)
+@pytest.mark.parametrize(("name", "level"), sampled(FOUND), ids=str)
 def test_known_fields_are_found_and_chosen(
     weakform: Any, tmp_path: Path, name: str, level: float | None
 ) -> None:

@@ -57,7 +57,7 @@ HELD = (
         ("test_nothing_is_left_for_the_next_job", "test_no_job_can_send_anything_to_the_next_one"),
     ),
     Held(
-        "write beside its folder",
+        "write outside its folder",
         "256 MiB each in `/tmp` and `/dev/shm`",
         SAME,
         "256 MiB in `/dev/shm`",
@@ -100,7 +100,7 @@ HELD = (
         ("test_folders_in_folders_stop_nobody",),
     ),
     Held(
-        "tell another job something: System V IPC, message queues, the worker's memory",
+        "pass something to another job: System V IPC, message queues, the worker's memory",
         "hard: refused",
         "hard: refused",
         "hard: refused",
@@ -108,7 +108,7 @@ HELD = (
         ("test_no_job_can_send_anything_to_the_next_one", "test_what_no_method_needs_is_refused"),
     ),
     Held(
-        "tell another job something by what its import left: threads, files, shared memory",
+        "pass something to another job by what its import left: threads, files, shared memory",
         "seen: each job imports again",
         SAME,
         SAME,
@@ -159,7 +159,7 @@ HELD = (
         ("test_while_the_clock_stands_the_job_stands",),
     ),
     Held(
-        "say that it has ended, and stay",
+        "report that it has ended, and stay",
         "seen: the next job gets another worker",
         SAME,
         SAME,

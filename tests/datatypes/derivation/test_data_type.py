@@ -218,7 +218,9 @@ def test_damaged_records_are_reported(kind: DerivationType, cache: Path, tmp_pat
     assert len(list(other.files(load(other, TINY)))) == 6
 
 
-@pytest.mark.parametrize("name", [TINY, "differentiate-tiny"])
+@pytest.mark.parametrize(
+    "name", [TINY, pytest.param("differentiate-tiny", marks=pytest.mark.nightly)]
+)
 def test_pictures_show_a_derivation_bars_and_who_chose_what(
     kind: DerivationType, name: str
 ) -> None:

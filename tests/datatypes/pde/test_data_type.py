@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from harness import known
+from sweeps import paired
 
 import mdbench
 from mdbench.data.field import Field, FieldColumns
@@ -86,8 +87,7 @@ def test_the_14_systems_have_the_order_of_the_published_noise(source: Source[Pde
     assert set(Pde.check_datasets) <= set(names)
 
 
-@pytest.mark.parametrize("name", QUICK)
-@pytest.mark.parametrize("snr_db", [None, 20.0])
+@pytest.mark.parametrize(("snr_db", "name"), paired([None, 20.0], QUICK))
 def test_the_floor_is_what_the_truth_scores_in_both_views(
     name: str, snr_db: float | None, kind: Pde, source: Source[PdeDataset]
 ) -> None:
