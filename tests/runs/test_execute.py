@@ -956,7 +956,7 @@ class Adapter:
 def test_the_answer_must_be_the_candidate_chosen(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_END_SECONDS", 0.1)  # it waits for what will not be asked
+    monkeypatch.setattr(session, "END_SECONDS", 0.1)  # it waits for what will not be asked
     add_method(workspace, "liar", LIAR.format(value=7, early=False), tuning="front")
     record = only(run(workspace, "liar"))
     assert record.status is Status.INVALID_OUTPUT
