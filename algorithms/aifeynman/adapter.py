@@ -54,7 +54,7 @@ _SHARE_OF_BRUTE_FORCE = 0.5
 
 
 class Adapter(WrittenFronts):
-    """What the package puts on its front is taken down at once, so that a limit loses nothing.
+    """The front that the package finds is recorded at once, so that a time limit loses nothing.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Adapter(FieldAdapter):
         inclusion_probabilities: object = None,
         **library: Any,
     ) -> _BayesianSetting:
-        """Read a setting; probabilities that a candidate told are no part of it."""
+        """Read a setting; the inclusion probabilities of a candidate are no part of it."""
         del inclusion_probabilities
         start = Stlsq(FieldLibrary.of(**library), float(alpha), float(threshold))
         return _BayesianSetting(start, float(tolerance), float(inclusion))
@@ -106,19 +106,19 @@ class Adapter(FieldAdapter):
         found = np.zeros((len(settings), n_targets, p))
         remarks = []
         for place, setting in enumerate(settings):
-            told = []
+            probabilities = []
             for target in range(n_targets):
                 columns, each = posterior(setting.start, target)
                 one = each[tolerances.index(setting.tolerance)]
                 believed = np.where(one.inclusion > setting.inclusion, one.inclusion * one.mean, 0)
                 found[place, target, columns] = believed * units[target, columns]
-                told.append(
+                probabilities.append(
                     {
                         texts[column]: round(float(probability), 6)
                         for column, probability in zip(columns, one.inclusion, strict=True)
                     }
                 )
             remarks.append(
-                {"inclusion_probabilities": dict(zip(problem.targets, told, strict=True))}
+                {"inclusion_probabilities": dict(zip(problem.targets, probabilities, strict=True))}
             )
         return Models(found, remarks)

@@ -34,7 +34,7 @@ _ROUNDS = 200
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is known of the terms that were begun with.
+    """Posterior of the terms of the start.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ def posteriors(
 
 
 def _surprise(z: Array, prior: float) -> float:
-    """Give minus the divergence of the probabilities z from the prior's."""
+    """Return minus the divergence of the probabilities z from the prior's."""
     inside = z[(z > 0) & (z < 1)]
     entropy = -(inside * np.log(inside) + (1 - inside) * np.log1p(-inside)).sum()
     return float(entropy + prior * z.sum() - len(z) * np.logaddexp(0, prior))

@@ -43,7 +43,7 @@ clo_alg, clo_threshold, generations, evolutionary_algorithm
     """
 
     package = "Bingo"
-    # What Bingo evaluates; what it prints says nothing of it.
+    # The functions that Bingo evaluates; the equations that it prints do not show them.
     calls = {"log": "log(abs({0}))", "sqrt": "sqrt(abs({0}))"}  # noqa: RUF012
 
     def __init__(
@@ -99,7 +99,7 @@ clo_alg, clo_threshold, generations, evolutionary_algorithm
         return _texts(regressor.equation for regressor in model.get_pareto_front())
 
     def found(self, target: int) -> list[str]:
-        """Give the hall of fame of a search that was stopped."""
+        """Return the hall of fame of a search that was stopped."""
         del target
         island = getattr(self._running, "archipelago", None)
         return [] if island is None else _texts(island.hall_of_fame)

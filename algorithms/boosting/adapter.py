@@ -1,6 +1,6 @@
-"""Boosted trees on numbers that say what changed from the equation referred to.
+"""Boosted trees on features of what changed from the equation referred to.
 
-No number depends on what symbols are called.
+No feature depends on the names of symbols.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Adapter:
             self._model.fit(_table(problem), labels)
 
     def predict(self, problem: Problem) -> Array:
-        """Give the chance that each candidate is right, (n, 1)."""
+        """Return the probability that each candidate is right, (n, 1)."""
         with threadpool_limits(limits=self._threads):
             chances: Array = self._model.predict_proba(_table(problem))[:, 1:]
         return chances
@@ -146,7 +146,7 @@ def _sides(equation: str) -> tuple[str, str]:
 
 
 def numbers(asked: Asked) -> list[float]:
-    """Give numbers: the operation, and what there is more and less of on each side."""
+    """Return features: the operation, and which words are added and removed on each side."""
     found: list[float] = [asked.operation]
     operand = " ".join(asked.operand)
     for side in (0, 1):
@@ -191,7 +191,7 @@ def _count(text: str) -> int:
 
 
 def _begins_alike(one: Sequence[str], other: Sequence[str]) -> float:
-    """Give the share of a text's words with which another one begins, too."""
+    """Return the share of a text's words that another one begins with, too."""
     length = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

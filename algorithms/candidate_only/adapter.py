@@ -13,6 +13,6 @@ class Adapter(WordModel):
 
     @staticmethod
     def words(text: str) -> list[str]:
-        """Give the words of what stands last, and the pairs of neighbours."""
+        """Return the words of the last part, and the pairs of neighbours."""
         found = TOKEN.findall(text.rpartition(SEPARATOR)[2])
         return found + [" ".join(pair) for pair in pairwise(found)]

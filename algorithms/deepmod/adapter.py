@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 _ROUNDS = 3
-"""The most often that terms are chosen anew after a training with those of before."""
+"""Largest number of times that terms are selected again after a training with the last ones."""
 _SWEEP_PART = 0.5
 """The part of the time limit after which a sweep is ended."""
 _FIT_PART = 0.4
-"""The same of the fit of the winner, which is told the limit of both."""
+"""The same for the fit of the winner, which knows the limit of both."""
 _GAIN = 0.005
-"""What each further term has to add, of the mean square of u_t, to be a start of its own."""
+"""Smallest part of the mean square of u_t by which each further term of a start reduces it."""
 
 
 @dataclass(frozen=True)
@@ -177,11 +177,11 @@ class _Clock:
         self.rang = False
 
     def rings(self) -> bool:
-        """Tell whether the time is over."""
+        """Whether the time is over."""
         return self._after(self._end)
 
     def half(self) -> bool:
-        """Tell whether half of the time is over: what is left is for equations."""
+        """Whether half of the time is over: what is left is for equations."""
         return self._after((self._begin + self._end) / 2)
 
     def _after(self, end: float) -> bool:
@@ -246,7 +246,7 @@ def _starts(
 
 
 def _samples(problem: Problem) -> tuple[Array, Array]:
-    """Give coordinates (n, 1 + axes), time first, and states (n, states) of the rows to learn.
+    """Return coordinates (n, 1 + axes), time first, and states (n, states) of the rows to learn.
 
     Raises
     ------

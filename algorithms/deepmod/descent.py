@@ -41,16 +41,16 @@ class NormalEquations:
 
 
 class SumOfSquares(Protocol):
-    """What is to become small."""
+    """A sum of squares to be minimised."""
 
     def place(self) -> Array:
-        """Give the parameters, (p,)."""
+        """Return the parameters, (p,)."""
 
     def go(self, place: Array) -> None:
         """Set them."""
 
     def loss(self) -> float:
-        """Give the sum of squares; it may be anything but a number where it overflows."""
+        """Return the sum of squares; it may be infinite or NaN where it overflows."""
 
     def normal_equations(self) -> NormalEquations:
         """Linearise the residuals."""
@@ -78,7 +78,7 @@ class Marquardt:
         self._damping = damping
 
     def step(self) -> bool:
-        """Take a step that makes the sum smaller; tell whether there was one."""
+        """Take a step that makes the sum smaller, and return whether there was one."""
         here = self._goal.normal_equations()
         unit = float(here.curvature.diagonal().max())
         if not (np.isfinite(here.loss) and np.isfinite(unit) and unit > 0):

@@ -61,7 +61,7 @@ class FieldNetwork(nn.Module):
         return values
 
     def flat(self) -> Tensor:
-        """Give a copy of all weights as one vector: each layer's weights, then its biases."""
+        """Return a copy of all weights as one vector: each layer's weights, then its biases."""
         pairs = zip(self.weights, self.biases, strict=True)
         return torch.cat([each.detach().reshape(-1) for pair in pairs for each in pair])
 
@@ -114,13 +114,13 @@ class FieldNetwork(nn.Module):
 
 
 class Trace:
-    """What each layer took and gave, and with it derivatives by the weights, sample by sample.
+    """Inputs and outputs of each layer, and with them derivatives by the weights of each sample.
 
     Notes
     -----
     A sample's output depends on its own row of each layer only.  So one backward pass of the sum
-    over all samples gives each sample's derivatives by what its layers gave; times what the
-    layers took, they are its derivatives by the weights.
+    over all samples gives each sample's derivatives by the outputs of its layers; times the inputs
+    of the layers, they are its derivatives by the weights.
     """
 
     def __init__(self) -> None:

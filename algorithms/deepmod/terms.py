@@ -27,7 +27,7 @@ __all__ = ["Scales", "TermColumns"]
 
 @dataclass(frozen=True)
 class Scales:
-    """How the network's numbers and the data's belong together.
+    """Scales between the data's units and the network's.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class TermColumns:
         self._shift = torch.tensor(scales.mean / scales.size, dtype=torch.float32)
 
     def orders(self, columns: Sequence[int]) -> list[int]:
-        """Give the derivatives that some columns take: along time one, then along each axis."""
+        """Return the orders of derivatives of some columns: 1 along time, then along each axis."""
         highest = [1] + [0] * (len(self._scales.half) - 1)
         for each in (self._derivatives[column] for column in columns):
             if each is not None:
@@ -129,7 +129,7 @@ class TermColumns:
         return torch.stack(values, dim=1) if values else u.new_zeros((len(u), 0))
 
     def units(self) -> Array:
-        """Give what a column's one is in the data's units, (p,)."""
+        """Return the data's units of each column, (p,): what a one in it is."""
         scales = self._scales
         units = np.array([np.prod(scales.size[list(factors)]) for factors in self._factors])
         for column, each in enumerate(self._derivatives):
@@ -139,7 +139,7 @@ class TermColumns:
         return units
 
     def target_units(self) -> Array:
-        """Give what one is in the data's units for the derivatives in time, (states,)."""
+        """Return the data's units of the derivatives in time, (states,): what a one in them is."""
         return np.asarray(self._scales.deviation / self._scales.half[0])
 
 

@@ -1,4 +1,4 @@
-"""How network and equation are learnt together."""
+"""Training of the network and the equation together."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HELD_OUT = 0.2
 
 @dataclass(frozen=True)
 class Options:
-    """How the network is made and trained.
+    """Architecture and training of the network.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Learner:
         self._target_sizes = np.ones(states.shape[1])
 
     def state(self) -> Tensor:
-        """Give the network's weights as they are now."""
+        """Return the current weights of the network."""
         return self._network.flat()
 
     def go_back(self, state: Tensor) -> None:
@@ -164,7 +164,7 @@ class Learner:
         return result
 
     def misfits(self, choices: Sequence[Mask]) -> list[float]:
-        """Give what each choice of terms (states, p) leaves of u_t: a part of its mean square."""
+        """Return what each choice of terms (states, p) leaves of u_t: a part of its mean square."""
         every = _any(np.concatenate(choices))
         features, targets = compress(*self.features(every))
         whole = np.maximum(np.sum(targets**2, axis=0), np.finfo(np.float64).tiny)
@@ -226,7 +226,7 @@ class Learner:
         self.go_back(best_weights)
 
     def held_out_loss(self, masks: Mask | None) -> float:
-        """Give the mean squares of both misfits on the samples that are held out."""
+        """Return the mean squares of both misfits on the samples that are held out."""
         return self.loss(masks, self._check)
 
     def loss(self, masks: Mask | None, samples: tuple[Tensor, Tensor] | None = None) -> float:
@@ -356,7 +356,7 @@ def _fit(features: Array, targets: Array, masks: Mask, wanted: Mask) -> Array:
 
 
 def _any(masks: Mask) -> Mask:
-    """Tell which terms one of the masks (n, p) has."""
+    """Return which terms at least one of the masks (n, p) has."""
     return np.asarray(masks.any(axis=0))
 
 

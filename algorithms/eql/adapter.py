@@ -136,12 +136,12 @@ class Adapter:
             self._chosen.append(min(own_members, key=lambda member: member.error))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, as far as it was found."""
+        """Yield the Pareto front of each target, as far as it was found."""
         for member in self._members if self._chosen else self._so_far():
             yield Candidate((member.equation,), member.predictions, target=member.target)
 
     def _so_far(self) -> Iterator[FrontMember]:
-        """Give what there is where the fit was stopped: first an answer for every target."""
+        """Yield what was found when the fit was stopped: first an answer for every target."""
         for target, y in enumerate(self._problem.Y.T):
             yield constant(y, target)
         for target in range(len(self._found)):
@@ -158,7 +158,7 @@ class Adapter:
         return np.stack([evaluate(each.tree, problem.X) for each in self._chosen], axis=1)
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
     def _trained(self, number: int, end: float) -> list[list[tuple[float, Formula]]]:
@@ -232,7 +232,7 @@ class Adapter:
 
 
 def _near_one(values: Array) -> float:
-    """Give the power of two next to the root mean square, so that weights are near one."""
+    """Return the power of two next to the root mean square, so that weights are near one."""
     size = float(np.sqrt(np.mean(np.square(values / (np.abs(values).max() or 1.0)))))
     size *= float(np.abs(values).max())
     return float(np.exp2(np.clip(np.round(np.log2(size)), -1000, 1000))) if size > 0 else 1.0

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 __all__ = ["UNITS", "EquationLearners", "Training", "train"]
 
 UNITS = ("id", "square", "cube", "sin", "cos", "tanh", "exp", "mul")
-"""What a unit may be; ``mul`` takes two inputs, all others one."""
+"""Functions of a unit; ``mul`` takes two inputs, all others one."""
 _HIGHEST_EXPONENT = 10.0
 """Exponentials of more than this count as of this while they are learned."""
 _LEAST_DENOMINATOR = 0.05
@@ -31,7 +31,7 @@ _FROZEN = 1e-2
 
 @dataclass(frozen=True)
 class Training:
-    """How networks are trained.
+    """Training of the networks.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def _ratio(residual: Array, y: Array, weights: Array) -> float:
 
 
 def _best_line(y: Array, values: Array, weights: Array) -> tuple[float, float]:
-    """Give slope and intercept by weighted least squares; a slope of 0 through a constant."""
+    """Return slope and intercept by weighted least squares; a slope of 0 through a constant."""
     mean, mean_y = np.average(values, weights=weights), np.average(y, weights=weights)
     centred = weights * (values - mean)
     square = float(centred @ (values - mean))
@@ -68,8 +68,8 @@ _METRICS = {
 class Adapter:
     """gplearn with one setting, drawn from the space by the seed and the number of the trial.
 
-    gplearn's division, square root and logarithm are protected: they give a made-up value where
-    there is none.  Here they are the plain functions, so that an equation means what it says,
+    gplearn's division, square root and logarithm are protected: they return a made-up value where
+    there is none.  Here they are the plain functions, so that an equation means what is printed,
     and a program without a value somewhere loses.
 
     Parameters
@@ -87,7 +87,7 @@ class Adapter:
     constants
         Choices for the largest constant; 0 for none.
     linear_scaling
-        Whether a program f stands for the best a + b*f, on data brought to a handy size, so that
+        Whether a program f is scored as the best a + b*f, on data scaled to a size near 1, so that
         neither units nor a factor like 1e-34 are in its way.  If not, gplearn has the data as
         they are, and only its error is relative to the target.
     max_depth

@@ -1,6 +1,6 @@
 """A pretrained encoder from a local folder, fine-tuned in the job.
 
-Nothing is fetched: where the folder is not there the method cannot be run, and says so.
+Nothing is fetched: where the folder does not exist, the method is unavailable, with this reason.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Adapter:
                 optimizer.step()
 
     def predict(self, problem: Problem) -> Array:
-        """Give the chance that each candidate is right, (n, 1)."""
+        """Return the probability that each candidate is right, (n, 1)."""
         texts = [str(text) for text in problem.X]
         self._model.eval()
         chances = []

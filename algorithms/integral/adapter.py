@@ -88,8 +88,8 @@ class Adapter:
         for target, answers in enumerate(self._fronts):
             for one in answers:
                 sure = dict(zip((t.text for t in one.terms), one.errors, strict=True))
-                told = {"cost": one.cost, "scale": one.scale, "standard_errors": sure}
-                yield Candidate((one.text,), hyperparameters=told, target=target)
+                values = {"cost": one.cost, "scale": one.scale, "standard_errors": sure}
+                yield Candidate((one.text,), hyperparameters=values, target=target)
 
     def choose(self, indices: Sequence[int]) -> None:
         """Take the candidates of these numbers, one a state."""
@@ -101,7 +101,7 @@ class Adapter:
         return np.stack([one.values(problem.u) for one in self._chosen], axis=-1)
 
     def equations(self) -> list[str]:
-        """Give one right-hand side for each target."""
+        """Return one right-hand side for each target."""
         return [one.text for one in self._chosen]
 
 
@@ -138,14 +138,14 @@ def _searched(
 
 @dataclass(frozen=True)
 class _Followed:
-    """Equations, and what they do from sample to sample.
+    """Equations, and their solutions from sample to sample.
 
     Attributes
     ----------
     misses
         By how much they miss the ends of intervals, as a share of a deviation, (d,).
     near
-        Whether they say better than interpolation what is between samples.
+        Whether they describe the states between samples better than interpolation does.
     """
 
     samples: Sampled
@@ -157,7 +157,7 @@ class _Followed:
     near: bool
 
     def design(self) -> Integrals:
-        """Give the integrals over what the equations do between samples."""
+        """Return the integrals over the solutions of the equations between samples."""
         apart = np.sqrt(np.sum((self.defect / self.samples.deviation) ** 2, axis=1))
         exactly = self.misses.max() < 1e-3  # noqa: PLR2004
         weights = np.ones(len(apart)) if exactly else 1.0 / (np.median(apart) + apart)
@@ -196,9 +196,9 @@ def _is_past(until: float) -> bool:
 
 
 def _is_followed(raw: Sampled, noise: float, settings: Settings, late: Callable[[], bool]) -> bool:
-    """Tell whether equations lead from each sample to the next, nearer than noise would allow.
+    """Return whether equations lead from each sample to the next, nearer than noise would allow.
 
-    Where a motion is fast, smoothing takes more away than noise.
+    Where a motion is fast, smoothing removes more than noise.
     """
     few = replace(settings, terms=settings.noisy_terms)
     followed = _followed(raw, _searched(raw, few, late, inner=False), settings.weight)
@@ -212,7 +212,7 @@ def _together(equations: list[RightSide], u: Array) -> Array:
 
 
 def _is_near(samples: Sampled, between: Array, misses: Array) -> bool:
-    """Tell whether equations say better than interpolation what is between samples."""
+    """Return whether equations describe the states between samples better than interpolation."""
     middle = samples.u.mean(axis=0)
     reach = np.abs(samples.u - middle).max(axis=0)
     with np.errstate(invalid="ignore"):
@@ -222,7 +222,7 @@ def _is_near(samples: Sampled, between: Array, misses: Array) -> bool:
 
 
 def _tell(name: str, best: RightSide, pool: list[RightSide], weight: float) -> None:
-    """Print what was found, how sure it is, and what the data cannot tell from it."""
+    """Print the best answer, its standard errors, and what the data cannot distinguish from it."""
     print(f"{name} = {best.text}   (left: {best.scale:.1e} of a deviation)")  # noqa: T201
     for term, value, error in zip(best.terms, best.coefficients, best.errors, strict=True):
         print(f"    {term.text}: {value:.8g} +- {error:.1g}")  # noqa: T201

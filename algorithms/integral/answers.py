@@ -98,7 +98,7 @@ def cost_of(terms: Sequence[Summand]) -> float:
 
 
 def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[RightSide]:
-    """Give those that are not worse in both respects, and near the best; the best first."""
+    """Return those not worse in both respects, and near the best; the best first."""
     kept: list[RightSide] = []
     best_scale = np.inf
     for one in sorted(answers, key=lambda one: (one.cost, one.scale)):
@@ -110,7 +110,7 @@ def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[Ri
 
 
 def student_scale(left: Array) -> float:
-    """Give the scale at which residuals are likeliest; that of normal ones is their deviation."""
+    """Return the scale of highest likelihood of residuals; for normal ones, their deviation."""
     return float(np.exp(_unlikely(left) - _normal()))
 
 

@@ -65,7 +65,7 @@ class Summand:
     Attributes
     ----------
     text
-        As it stands in an equation.
+        As it is in an equation.
     cost
         With its coefficient.
     shared
@@ -116,13 +116,13 @@ def monomials(dim: int, degree: int) -> list[Summand]:
 
 
 def monomial(exponents: Sequence[int]) -> Summand:
-    """Give one product of powers of states."""
+    """Return one product of powers of states."""
     states = [i for i, power in enumerate(exponents) for _ in range(power)]
     return _product([Multiplicand(f"u{i}", 0.0, _state(i)) for i in states])
 
 
 def inverse_monomial(exponents: Sequence[int], other: int) -> Summand:
-    """Give one product of powers of states, over another state."""
+    """Return one product of powers of states, over another state."""
     states = [i for i, power in enumerate(exponents) for _ in range(power)]
     above = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in states]
     return _product([*above, Multiplicand(f"1/u{other}", FUNCTION, _reciprocal(other))])
@@ -170,7 +170,7 @@ def _functions(u: Array) -> Iterator[Multiplicand]:
 
 
 def _usable(term: Summand, u: Array) -> bool:
-    """Tell whether a term is defined on the data, and is no other way to write another term."""
+    """Return whether a term is defined on the data, and is no other way to write another term."""
     factors = term.text.split("*")
     if any(_is_written_otherwise(factors, i) for i in range(u.shape[1])):
         return False

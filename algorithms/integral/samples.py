@@ -53,7 +53,7 @@ class Sampled:
     deviation
         Of each state, (d,).
     noise
-        Of each state, as a share of its deviation; zero where it is not worth smoothing.
+        Of each state, as a share of its deviation; zero where there is too little to smooth.
     pieces
         How many intervals each trajectory has.
     """
@@ -79,7 +79,7 @@ class Sampled:
     ) -> Sampled:
         """Interpolate samples as they are, or smoothed if they are noisy.
 
-        Of several trajectories `trajectory` tells which one each sample is of.  The error between
+        Of several trajectories `trajectory` has the one that each sample is of.  The error between
         samples is estimated by the difference of splines of degrees 5 and 7.
 
         Raises
@@ -117,7 +117,7 @@ def _between(t: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _noise(residuals: Array) -> float:
-    """Estimate noise from what smoothing takes out, (n, d); zero where it is not worth smoothing.
+    """Estimate noise by what smoothing removes, (n, d); zero where there is too little to smooth.
 
     Noise is in most samples; what a curve is too smooth for, such as a jump, is in few.
     """
@@ -177,18 +177,18 @@ class Integrals:
         self._values: dict[str, Array] = {}
 
     def target(self, state: int) -> Array:
-        """Give the changes of a state in units of its deviation, (r,)."""
+        """Return the changes of a state in units of its deviation, (r,)."""
         changes = self.samples.changes[:, state] / self.samples.deviation[state]
         return self._weighed(changes)
 
     def column(self, term: Summand, state: int) -> Array:
-        """Give the integrals of a term, in the same units, (r,)."""
+        """Return the integrals of a term, in the same units, (r,)."""
         if term.text not in self._made:
             self._made[term.text] = self.integrals(term.values(self.between))
         return np.asarray(self._made[term.text] / self.samples.deviation[state])
 
     def columns(self, terms: Sequence[Summand], state: int) -> Array:
-        """Give the integrals of terms, (r, k)."""
+        """Return the integrals of terms, (r, k)."""
         if not terms:
             return np.zeros((len(self._rows), 0))
         return np.stack([self.column(term, state) for term in terms], axis=1)
@@ -198,7 +198,7 @@ class Integrals:
         return self._weighed(self.samples.steps * (values @ _WEIGHTS))
 
     def at_nodes(self, term: Summand) -> Array:
-        """Give a term's values at the nodes, (m, nodes)."""
+        """Return a term's values at the nodes, (m, nodes)."""
         if term.text not in self._values:
             self._values[term.text] = term.values(self.between)
         return self._values[term.text]
@@ -209,7 +209,7 @@ class Integrals:
 
 
 def _bumps(intervals: int, noise: float) -> Array:
-    """Give test functions (1 - x^2)^3 whose width grows with the cube root of the noise."""
+    """Return test functions (1 - x^2)^3 whose width grows with the cube root of the noise."""
     width = int(np.clip(round(45 * noise ** (1 / 3)), 4, intervals // 2))
     x = np.linspace(-1, 1, width + 2)[1:-1]
     bump = (1 - x**2) ** 3
