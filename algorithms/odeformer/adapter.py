@@ -95,7 +95,7 @@ class Adapter:
         self._chosen = self._systems[int(np.argmin(errors))]
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the samples, equal ones once."""
+        """Yield the samples, equal ones once."""
         for system in self._systems:
             yield Candidate(system, self._values(system, self._problem))
 
@@ -104,7 +104,7 @@ class Adapter:
         self._chosen = self._systems[indices[0]]
 
     def equations(self) -> list[str]:
-        """Give the chosen system."""
+        """Return the chosen system."""
         return list(self._chosen)
 
     def predict(self, problem: Problem) -> Array:

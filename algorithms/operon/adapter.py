@@ -115,7 +115,7 @@ class Adapter:
         ]
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, one target after the other."""
+        """Yield the Pareto front of each target, one target after the other."""
         for member in self._members:
             yield Candidate((member.equation,), member.predictions, target=member.target)
 
@@ -130,12 +130,12 @@ class Adapter:
         return np.stack(columns, axis=1) * self._scales.y
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
 
 def _powers_of_two(columns: Array) -> Array:
-    """Give a scale for each column of (n, d): 1 where its root mean square is handy."""
+    """Return a scale for each column of (n, d): 1 where its root mean square is not extreme."""
     largest = np.max(np.abs(columns), axis=0)
     safe = np.where(largest > 0, largest, 1.0)
     typical = safe * np.sqrt(np.mean(np.square(columns / safe), axis=0))
@@ -146,7 +146,7 @@ def _powers_of_two(columns: Array) -> Array:
 def _front(
     regressor: SymbolicRegressor, target: int, problem: Problem, scales: _Scales
 ) -> Iterator[_Member]:
-    """Give the members of a front that are finite on the data of the fit."""
+    """Yield the members of a front that are finite on the data of the fit."""
     names = dict(zip(regressor.variables_, problem.variables, strict=True))
     weights = dict(zip(problem.variables, (1.0 / scales.x).tolist(), strict=True))
     X, scale = problem.X / scales.x, float(scales.y[target])

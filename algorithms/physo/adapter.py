@@ -147,7 +147,7 @@ class Adapter:
             self._chosen.append(max(mine, key=lambda member: member.reward))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give each target's best expression of each length, as far as the search has come."""
+        """Yield each target's best expression of each length, as far as the search has come."""
         self._offer = self._offer or self._all()
         for member in self._offer:
             equation = text(member.tree, self._problem.variables)
@@ -159,7 +159,7 @@ class Adapter:
         self._chosen = [self._offer[index] for index in indices]
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [text(member.tree, self._problem.variables) for member in self._chosen]
 
     def predict(self, problem: Problem) -> Array:

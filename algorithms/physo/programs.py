@@ -1,4 +1,4 @@
-"""What PhySO is offered to write expressions with, and its programs as trees."""
+"""The variables, constants and units that PhySO may use, and its programs as trees."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _UNARY = {
 
 @dataclass(frozen=True)
 class Offered:
-    """The leaves of an expression, and the units that PhySO is told.
+    """The leaves of an expression, and their units for PhySO.
 
     Attributes
     ----------
     variables, constants
         Their names, ``x0``, ``x1``, ... and ``c00``, ``c01``, ...
     variable_units, constant_units, target_units
-        Exponents of the SI's seven base units; all 0 where nobody says them.
+        Exponents of the SI's seven base units; all 0 where units are unknown.
     """
 
     variables: list[str]
@@ -52,7 +52,7 @@ class Offered:
 
 
 def offered(problem: Problem, target: int, constants: int) -> Offered:
-    """Say what a target's expressions may consist of.
+    """Return the variables and constants that a target's expressions may consist of.
 
     Without units all is a pure number.  With units there is one more constant for each dimension
     that a variable or the target has: a law may have constants of any dimension, such as Kepler's,

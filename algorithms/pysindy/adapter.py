@@ -118,7 +118,7 @@ class Adapter:
         self._failures: list[str] = []
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give each model of each target once.
+        """Yield each model of each target once.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Adapter:
         self._chosen = [self._found[index] for index in indices]
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [model.equation for model in self._models()]
 
     def predict(self, problem: Problem) -> Array:
@@ -160,7 +160,7 @@ class Adapter:
                         return
 
     def _fits(self, name: str, terms: PackageTerms) -> Iterator[list[PackageModel]]:
-        """Give the models of each fit; data that an optimizer refuses may be none to another."""
+        """Yield the models of each fit; data that one optimizer refuses may suit another."""
         try:
             if OPTIMIZERS[name] == "implicit":
                 yield from implicit(terms, self._du, self._settings)
@@ -175,7 +175,7 @@ class Adapter:
         return float(np.linalg.norm(model.fitted - self._du[:, model.target]))
 
     def _models(self) -> list[PackageModel]:
-        """Give the chosen models; before the choice, the most accurate ones."""
+        """Return the chosen models; before the choice, the most accurate ones."""
         if not self._chosen:
             if not self._found:
                 list(self.candidates())

@@ -109,7 +109,7 @@ class Adapter:
         ]
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target; of a search that was stopped, what its table has."""
+        """Yield the front of each target; of a search that was stopped, what its table has."""
         self._members = self._members or list(self._front())
         for member in self._members:
             yield Candidate((member.equation,), member.predictions, target=member.target)
@@ -119,7 +119,7 @@ class Adapter:
         self._chosen = [self._members[index] for index in indices]
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
     def predict(self, problem: Problem) -> Array:

@@ -1,4 +1,4 @@
-"""Julia, which no lock brings: found in the environment, or said to be missing."""
+"""Julia, which no lock has: found in the environment, or reported as missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOME = Path(sys.prefix) / "fetched"
 
 
 def regressor() -> Any:
-    """Give PySR's class, with Julia started.
+    """Return PySR's class, with Julia started.
 
     Raises
     ------

@@ -66,8 +66,8 @@ class Adapter:
             self._fronts.append(self._searched(np.ascontiguousarray(y), until))
             self._chosen.append(min(self._fronts[-1], key=lambda one: one.left))
             best = self._chosen[-1]
-            told = f"{len(self._fronts[-1])} answers, the best leaves {best.left:.2g}"
-            print(f"{problem.targets[place]}: {told} of the variance")  # noqa: T201
+            summary = f"{len(self._fronts[-1])} answers, the best leaves {best.left:.2g}"
+            print(f"{problem.targets[place]}: {summary} of the variance")  # noqa: T201
 
     def _searched(self, y: Array, until: float) -> list[Explanation]:
         def late() -> bool:
@@ -87,7 +87,7 @@ class Adapter:
         return _front(found.values())
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, the shortest answer first."""
+        """Yield the front of each target, the shortest answer first."""
         for target, answers in enumerate(self._fronts):
             for one in answers:
                 text = one.text(self._problem.variables)
@@ -103,7 +103,7 @@ class Adapter:
         return np.stack([self._values(one, problem.X) for one in self._chosen], axis=1)
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [one.text(self._problem.variables) for one in self._chosen]
 
     def _values(self, one: Explanation, X: Array) -> Array:
