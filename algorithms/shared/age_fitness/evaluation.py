@@ -1,4 +1,4 @@
-"""What trees are worth on data: values of all samples at once, and errors."""
+"""Values of trees on all samples at once, and their errors."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _CACHE_BYTES = 192 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How well a tree does.
+    """Quality of a tree on data.
 
     Attributes
     ----------
     error
         Mean squared error over the targets' variance (over their mean square where the tree is
-        taken as it stands); infinite where the tree has no finite value for some sample.
+        taken as it is); infinite where the tree has no finite value for some sample.
     slope, intercept
         The line through the tree's values that was used: 1 and 0 without linear scaling.
     """
@@ -43,7 +43,7 @@ HOPELESS = Fit(np.inf)
 
 
 class Samples:
-    """Rows of data with the values of the trees that were asked for lately.
+    """Rows of data with the values of the trees that were evaluated last.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Samples:
     y
         Targets (n,).
     linear_scaling
-        Whether a tree f stands for the best a + b*f (Keijzer 2003), so that the search need
+        Whether a tree f is scored as the best a + b*f (Keijzer 2003), so that the search need
         not find the scale and the offset of the target.
     """
 

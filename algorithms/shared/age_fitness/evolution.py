@@ -34,7 +34,7 @@ __all__ = ["Evolution", "EvolutionPlan", "Individual"]
 
 @dataclass(frozen=True, kw_only=True)
 class EvolutionPlan:
-    """How a population lives.
+    """Parameters of a population's evolution.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class EvolutionPlan:
         Individuals after each generation.
     generations
         The most that there are.
-    crossover_probability
+    Largest number of generations.
         Children of two parents; the others are mutants of one.
     climb
         What is done for constants, see ``hillclimb``.
@@ -63,9 +63,9 @@ class Individual:
     Attributes
     ----------
     tree
-        What it says.
+        The tree.
     fit
-        How well that does, on whatever data the population is measured by now.
+        Its quality on the data that the population is currently evaluated on.
     born
         The generation in which the oldest of its ancestors was made.
     settled
@@ -164,7 +164,7 @@ class Evolution:
 
     @property
     def evaluations(self) -> int:
-        """How many trees were measured on all samples."""
+        """Number of trees that were evaluated on all samples."""
         return self._data.evaluations
 
     def _late(self) -> bool:
@@ -204,7 +204,7 @@ class Evolution:
             individual.settled += 1
 
     def _record(self) -> None:
-        """Keep the best of every size; with predictors, of those that seem to be worth it."""
+        """Record the best of every size; with predictors, of those with a good prediction."""
         best: dict[int, Individual] = {}
         for individual in self.population:
             size = individual.tree.size

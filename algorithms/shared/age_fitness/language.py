@@ -71,8 +71,8 @@ class Language:
         if self._random.random() < 0.5:  # noqa: PLR2004 - one kind of mutation or the other
             new = self._like(old)
         else:
-            room = min(self.max_size - tree.size + old.size, self._max_initial_size)
-            new = self._tree(self._random.randint(1, max(1, room)))
+            available = min(self.max_size - tree.size + old.size, self._max_initial_size)
+            new = self._tree(self._random.randint(1, max(1, available)))
         child = put(tree, position, new)
         return child if child.depth <= self._max_depth else tree
 

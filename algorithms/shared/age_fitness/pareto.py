@@ -77,7 +77,7 @@ def survivors(
 
 
 def front(first: Sequence[float], second: Sequence[float]) -> list[int]:
-    """Give the indices of what nothing else beats, both numbers to be low; one of equals."""
+    """Return the indices of the Pareto front, both numbers to be low; one of equals."""
     order = sorted(range(len(first)), key=lambda i: (first[i], second[i], i))
     kept = []
     lowest = math.inf
@@ -95,7 +95,7 @@ class Archive:
         self._best: dict[int, tuple[Node, Fit]] = {}
 
     def improves(self, tree: Node, error: float) -> bool:
-        """Say whether a tree would be kept."""
+        """Return whether a tree would be kept."""
         if tree.size not in self._best:
             return error < math.inf
         return error < self._best[tree.size][1].error
@@ -106,7 +106,7 @@ class Archive:
             self._best[tree.size] = tree, fit
 
     def front(self) -> Iterator[tuple[Node, Fit]]:
-        """Give what is better than all that is smaller, by more than rounding, smallest first."""
+        """Yield what is better than all smaller trees, by more than rounding, smallest first."""
         lowest = math.inf
         for size in sorted(self._best):
             tree, fit = self._best[size]

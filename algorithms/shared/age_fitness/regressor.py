@@ -1,4 +1,4 @@
-"""What the two adapters have in common: one population for each target, and a front from each."""
+"""Common part of the two adapters: one population for each target, and a front from each."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class AgeFitness:
     functions
         Names of ``trees.FUNCTIONS``; constants and variables are always there.
     population_size, generations, crossover_probability, constants, stop_threshold
-        How a population lives: see ``evolution.EvolutionPlan``, where `constants` is `climb`.
+        Of a population: see ``evolution.EvolutionPlan``, where `constants` is `climb`.
     max_size, max_initial_size, max_depth
         Of trees, before scales are written out.
     linear_scaling
-        Whether a tree f stands for the best a + b*f.
+        Whether a tree f is scored as the best a + b*f.
     max_rows
         Of more samples so many are drawn for the search.
     predictor_plan
@@ -146,7 +146,7 @@ class AgeFitness:
             self._chosen.append(min(members, key=lambda member: member.error))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, as far as it was found."""
+        """Yield the Pareto front of each target, as far as it was found."""
         finished = len(getattr(self, "_chosen", ())) == len(self._problem.targets)
         for member in self._members if finished else self._all_members():
             yield Candidate((member.equation,), member.predictions, target=member.target)
@@ -161,7 +161,7 @@ class AgeFitness:
         return np.stack(columns, axis=1)
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
     def _make_run(self, target: int, deadline: float | None) -> _TargetRun:

@@ -29,14 +29,14 @@ _DIGITS = 12
 """Digits of a factor or an offset by least squares that data in double precision can settle."""
 
 _SHORT = 8
-"""Of those, how many a number has that is meant as it stands."""
+"""Largest number of digits of a number that is meant exactly."""
 
 _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)
-"""How tightly a text holds together."""
+"""Precedence of a text's outermost operation."""
 
 
 def power_of_two(values: Array) -> float:
-    """Give the power of two near the root mean square, or 1 where that is handy as it is."""
+    """Return the power of two near the root mean square, or 1 where that is not extreme."""
     largest = float(np.max(np.abs(values), initial=0.0))
     if largest == 0.0:
         return 1.0
@@ -76,7 +76,7 @@ def line(slope: float, tree: Node, intercept: float, *, like: Array, exact: bool
     slope, tree, intercept
         The parts.
     like
-        Values (n,) that the whole is to be near; what counts beside them.
+        Values (n,) that the whole is to be near, which decide how many digits count.
     exact
         Whether a factor that is no short number keeps all its digits: the data are exact.
     """

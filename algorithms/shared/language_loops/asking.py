@@ -1,4 +1,4 @@
-"""How a loop asks: counted, seeded, and ended by the budget, the time or a failing endpoint."""
+"""Requests of a loop: counted, seeded, and ended by the budget, the time or a failing endpoint."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Asker:
     Parameters
     ----------
     model
-        A language model, or what stands for one.
+        A language model, or the control in place of one.
     samples
         The most completions.
     seed
@@ -124,12 +124,12 @@ class Asker:
             return []
         self._failures, self._answered = 0, True
         replies = replies[:n]
-        # Whoever gives nothing without an error would be asked for ever.
+        # A model that returns nothing and no error would be asked without end.
         self.asked += len(replies) or n
         return replies
 
     def _ended(self) -> Exception:
-        """Give what ends the search: its failure, where the endpoint has never answered."""
+        """Return the error that ends the search: a failure if the endpoint has never answered."""
         self.over = True
         return SearchOver() if self._answered or self._failure is None else self._failure
 
@@ -139,7 +139,7 @@ class Asker:
         self.useless[shown] += 1
 
     def summary(self) -> str:
-        """Say for the log what was asked, and what was of no use."""
+        """Return a summary for the log: what was asked, and which replies could not be used."""
         lines = [f"{self.asked} completions asked for in {self._requests} requests"]
         lines += [f"{count} x {reason}" for reason, count in self.useless.most_common(20)]
         return "\n".join(lines)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from asking import SearchOver
 from formula_graphs import ProgramError, number, variable
 from formula_reading import formula_of
-from replies import ReplyError, said, text_list
+from replies import ReplyError, reply_text, text_list
 from scaling import text
 from trees import CONSTANT, FUNCTIONS, Node
 
@@ -114,14 +114,14 @@ def _power(node: GraphNode, functions: Sequence[str]) -> Node:
 
 
 class ConceptLibrary:
-    """What a search has learned, in words, and the model that is asked for trees and for words.
+    """Concepts that a search has learned, in words, and the model asked for trees and for words.
 
     Parameters
     ----------
     asker
         Asks, and counts.
     situation
-        What is looked for, as the bench tells it.
+        The problem, as the bench describes it.
     names
         Of the columns.
     functions
@@ -190,7 +190,7 @@ class ConceptLibrary:
         return self._random.choice(found) if found else None
 
     def learn(self, good: Sequence[Node], bad: Sequence[Node]) -> None:
-        """Ask what tells good expressions from bad ones; keep some of it, and merge older ideas.
+        """Ask what separates good expressions from bad ones; keep some, and merge older ideas.
 
         Parameters
         ----------
@@ -207,8 +207,8 @@ class ConceptLibrary:
             "them as one JSON list of texts."
         )
         system = "You read the course of a search for a formula, and say what it has shown."
-        told = self._asked(system, request)
-        self.concepts += self._random.sample(told, min(_REMEMBERED, len(told)))
+        statements = self._asked(system, request)
+        self.concepts += self._random.sample(statements, min(_REMEMBERED, len(statements)))
         beyond = self.concepts[self._most :]
         if not beyond or self.asker.over:
             return
@@ -231,7 +231,9 @@ class ConceptLibrary:
         try:
             replies = self.asker.ask(messages, temperature=self._temperature)
             return [
-                each[:_LONGEST_CONCEPT] for reply in replies[:1] for each in text_list(said(reply))
+                each[:_LONGEST_CONCEPT]
+                for reply in replies[:1]
+                for each in text_list(reply_text(reply))
             ]
         except SearchOver:
             return []

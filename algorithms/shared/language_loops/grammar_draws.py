@@ -51,7 +51,7 @@ class GrammarDraws:
         self._functions = list(functions)
 
     def expression(self, constant: Callable[[int], str]) -> tuple[str, int]:
-        """Draw an expression, and say how many constants it has.
+        """Draw an expression, and return it with its number of constants.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class GrammarDraws:
 
 
 class DrawingModel:
-    """Stands for a language model: what it says was drawn, whatever it is asked.
+    """Takes the place of a language model: replies are drawn, whatever the prompt.
 
     Parameters
     ----------

@@ -69,24 +69,24 @@ class LibraryLanguage:
         random: Random,
     ) -> None:
         self.max_size = plain.max_size
-        self._max_depth = plain._max_depth  # noqa: SLF001 - this stands for it
+        self._max_depth = plain._max_depth  # noqa: SLF001 - this takes its place
         self._plain, self._library, self._evolution = plain, library, evolution
         self._probability, self._random = probability, random
 
     def new(self) -> Node:
-        """Give a new tree."""
+        """Return a new tree."""
         tree = self._proposed("Propose expressions that could be the formula.")
         return self._plain.new() if tree is None else tree
 
     def crossover(self, first: Node, second: Node) -> Node:
-        """Give a child of two trees."""
+        """Return a child of two trees."""
         tree = self._proposed(
             "Propose new expressions that combine the strengths of the two.", first, second
         )
         return self._plain.crossover(first, second) if tree is None else tree
 
     def mutate(self, tree: Node) -> Node:
-        """Give a child of a tree."""
+        """Return a child of a tree."""
         child = self._proposed("Propose variants of the expression that could fit better.", tree)
         return self._plain.mutate(tree) if child is None else child
 
@@ -102,7 +102,7 @@ class LibraryLanguage:
         return self._fitted(tree)
 
     def _fitted(self, tree: Node) -> Node:
-        """Fit constants at once: as ones, they would say nothing of what was proposed."""
+        """Fit constants at once: as ones, they would show nothing of the proposal."""
         if not tree.constants:
             return tree
         data = self._evolution._data  # noqa: SLF001 - this is a part of it
@@ -207,7 +207,7 @@ class LibrarySearch(AgeFitness):
             self._chosen.append(min(members, key=lambda member: member.error))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, and after how many completions each was found."""
+        """Yield the front of each target, and after how many completions each was found."""
         calls: dict[tuple[int, str], int] = {}
         with np.errstate(all="ignore"):
             for run, search in zip(self._runs, self._searches, strict=True):
@@ -287,7 +287,7 @@ class _LibraryRun:
             evolution._language = language  # noqa: SLF001
 
     def advance(self) -> bool:
-        """Let one generation pass; say whether there may be another."""
+        """Run one generation, and return whether there may be another."""
         evolution, plan = self._evolution, self._plan
         last = min(plan.generations, evolution.generation + 1)
         evolution._plan = replace(plan, generations=last)  # noqa: SLF001

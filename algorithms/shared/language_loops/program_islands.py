@@ -55,7 +55,7 @@ class ProgramIsland:
 
 
 def softmax(logits: Sequence[float]) -> list[float]:
-    """Give probabilities in proportion to the exponentials."""
+    """Return probabilities in proportion to the exponentials."""
     top = max(logits)
     sizes = [math.exp(logit - top) for logit in logits]
     total = sum(sizes)
@@ -77,7 +77,7 @@ class IslandSearch(ProgramLoop):
         Clusters are drawn by the softmax of their score over a temperature that falls from its
         start to nothing while so many programs come to an island, and then begins again.
     reset_every
-        After so many completions the worse half of the islands begins anew, each with the best
+        After so many completions the worse half of the islands is reset, each to the best
         program of an island of the better half.
     others
         Those of `ProgramLoop`.
@@ -134,7 +134,7 @@ class IslandSearch(ProgramLoop):
                 self._reset(random)
 
     def _reset(self, random: Random) -> None:
-        """Let the worse half of the islands begin anew; of equals chance decides."""
+        """Reset the worse half of the islands; of equals chance decides."""
         order = sorted(
             range(self._count), key=lambda place: (self.islands[place].best, random.random())
         )

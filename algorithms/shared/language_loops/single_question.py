@@ -1,4 +1,4 @@
-"""One question, asked many times: what a model knows or guesses without being told how it did."""
+"""One question, asked many times: what a model knows or guesses without feedback."""
 
 from __future__ import annotations
 

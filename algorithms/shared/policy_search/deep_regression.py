@@ -1,4 +1,4 @@
-"""What the adapters of dsr and udsr have in common: a search for each target, a front from each."""
+"""Common part of the adapters of dsr and udsr: a search for each target, a front from each."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _REFINED = 16
 _WITH_POLYNOMIAL = 6
 """Expressions of a target whose polynomial is made shorter and shorter."""
 _LONGEST_POLYNOMIAL, _BEAM, _EACH_LENGTH = 8, 30, 4
-"""Terms of the longest polynomial that is proposed beside the whole one; how widely is searched,
-and how many are proposed of each length."""
+"""Terms of the longest polynomial that is proposed next to the whole one; width of the search,
+and number of polynomials that are proposed of each length."""
 
 _Settings = TypeVar("_Settings")
 
@@ -51,7 +51,7 @@ def take(kind: type[_Settings], hyperparameters: dict[str, Any]) -> _Settings:
 
 
 def device_here() -> str:
-    """Give the device that PyTorch works on: a GPU where there is one."""
+    """Return the device that PyTorch works on: a GPU where there is one."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     print(f"device: {device}; PyTorch {torch.__version__}")  # noqa: T201
     return device
@@ -67,7 +67,7 @@ class _TargetRun:
     end: float | None
 
     def late(self) -> bool:
-        """Tell whether what is left of the time is for writing."""
+        """Whether what is left of the time is for writing."""
         return self.end is not None and time.monotonic() >= self.end
 
 
@@ -174,7 +174,7 @@ class DeepRegression:
             self._chosen.append(min(members, key=lambda member: member.error))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, as far as it was found."""
+        """Yield the front of each target, as far as it was found."""
         members = self._finished
         if len(self._chosen) < len(self._problem.targets):
             # The fit was stopped: every target has an answer first, then what was found.
@@ -198,7 +198,7 @@ class DeepRegression:
         return np.stack(columns, axis=1)
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
     def _make_run(self, target: int, deadline: float | None, end: float | None) -> _TargetRun:

@@ -24,12 +24,12 @@ Integers = NDArray[np.int64]
 __all__ = ["Archived", "ExpressionSearch", "SearchPlan"]
 
 _MOST_REMEMBERED = 400_000
-"""Expressions whose rewards are remembered; then memory is begun anew."""
+"""Largest number of expressions whose rewards are remembered; then most are forgotten."""
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """How long, and with what the search goes.
+    """Length of the search, and its settings.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class SearchPlan:
     constant_iterations
         Of Levenberg and Marquardt for each expression.
     linear_scaling
-        Whether an expression f stands for the best ``a + b * f``.
+        Whether an expression f is scored as the best ``a + b * f``.
     degree, tolerance
         Of ``poly``; terms that are smaller than so much of its size are left out.
     stop_error
@@ -142,7 +142,7 @@ class ExpressionSearch:
         self.stopped_early = False
 
     def late(self) -> bool:
-        """Tell whether the time is over."""
+        """Whether the time is over."""
         return self._deadline is not None and time.monotonic() >= self._deadline
 
     def run(self) -> None:
@@ -191,7 +191,7 @@ class ExpressionSearch:
         self.policy.learn(chosen, earned, baseline)
 
     def rewards(self, codes: Integers) -> Array:
-        """Give ``1 / (1 + NRMSE)`` of expressions (B, L); remember those of before."""
+        """Return ``1 / (1 + NRMSE)`` of expressions (B, L); remember those of before."""
         short = codes.astype(np.int8)
         keys = [row[row >= 0].tobytes() for row in short]
         fresh = {key: row for row, key in enumerate(keys) if key not in self._rewards}
@@ -265,7 +265,7 @@ class ExpressionSearch:
         return found
 
     def wanted_of(self, codes: Integers, constants: Array) -> Array:
-        """Give what ``poly`` would have to be (B, n) in expressions that all have one."""
+        """Return what ``poly`` must be (B, n) for expressions to be the target; all have one."""
         tape = Tape(codes, self.tokens)
         values = tape.forward(self.X, constants, np.zeros((len(codes), len(self.y))))
         rows, wanted = undo(tape, values, self.y, self.tokens)

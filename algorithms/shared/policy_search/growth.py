@@ -99,7 +99,7 @@ class Growth:
         return np.asarray(self._open == 0)
 
     def observe(self) -> tuple[Integers, Integers]:
-        """Give parent and sibling (B,) of the next token; the number of tokens stands for none."""
+        """Return parent and sibling (B,) of the next token; the number of tokens means none."""
         none = len(self._tokens)
         top = np.maximum(self._open - 1, 0)
         parent = self._parents[self._every, top]
@@ -110,12 +110,12 @@ class Growth:
         )
 
     def allowed(self) -> Mask:
-        """Tell which tokens (B, tokens) may come next."""
+        """Return which tokens (B, tokens) may come next."""
         tokens, rules = self._tokens, self._rules
         parent, sibling = self.observe()
         allowed = ~self._forbidden[parent]
-        room = self.length + self._open[:, np.newaxis] + tokens.arity <= rules.max_length
-        allowed &= room
+        fits = self.length + self._open[:, np.newaxis] + tokens.arity <= rules.max_length
+        allowed &= fits
         if self.length + 1 < rules.min_length:
             allowed &= ~((self._open == 1)[:, np.newaxis] & self._leaf)
         place = self._parents[self._every, np.maximum(self._open - 1, 0)]
@@ -133,7 +133,7 @@ class Growth:
         return allowed
 
     def prior(self) -> Array:
-        """Give what the length prior adds to the logits (tokens,) of the next token."""
+        """Return the length prior's addition to the logits (tokens,) of the next token."""
         scale = self._rules.length_scale
         added = np.zeros(len(self._tokens))
         if scale <= 0:

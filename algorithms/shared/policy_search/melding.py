@@ -23,7 +23,7 @@ __all__ = ["Melding", "meld"]
 
 @dataclass(frozen=True)
 class Melding:
-    """How the genetic programming goes.
+    """Settings of the genetic programming.
 
     Parameters
     ----------

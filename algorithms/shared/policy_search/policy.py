@@ -24,7 +24,7 @@ _NEVER = -1e9
 
 @dataclass(frozen=True)
 class Learning:
-    """How the policy is made and learns.
+    """Architecture and training of the policy.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Policy(torch.nn.Module):
         return seen
 
     def likelihood(self, codes: Integers) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give log-probabilities and decayed entropies (B,) of expressions (B, L)."""
+        """Return log-probabilities and decayed entropies (B,) of expressions (B, L)."""
         growth = Growth(len(codes), self._tokens, self._rules)
         seen, added, there = [], [], []
         for place in range(codes.shape[1]):
@@ -145,7 +145,7 @@ class Policy(torch.nn.Module):
 
 
 def risk_seeking_loss(logs: torch.Tensor, rewards: torch.Tensor, baseline: float) -> torch.Tensor:
-    """Give what falls where the best become likelier (Petersen et al. 2021, equation 5).
+    """Return the loss that falls as the best become likelier (Petersen et al. 2021, equation 5).
 
     Parameters
     ----------

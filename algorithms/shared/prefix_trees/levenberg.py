@@ -34,7 +34,7 @@ _EXACT = 1e-28
 
 
 class Fits(NamedTuple):
-    """What constants were found, and how well each expression then fits.
+    """Fitted constants, and the errors of the fits.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Fits(NamedTuple):
 
 
 def line_fit(f: Array, y: Array) -> tuple[Array, Array]:
-    """Give slope and intercept (B,) of the best lines from `f` (B, n) to `y` (n,)."""
+    """Return slope and intercept (B,) of the best lines from `f` (B, n) to `y` (n,)."""
     middle = f.mean(axis=1)
     apart = f - middle[:, np.newaxis]
     square = np.einsum("bn,bn->b", apart, apart)
@@ -76,7 +76,7 @@ class ConstantFitter:
     tokens
         Of the expressions.
     scaling
-        Whether an expression f stands for the best ``a + b * f``.
+        Whether an expression f is scored as the best ``a + b * f``.
     """
 
     X: Array
@@ -186,7 +186,7 @@ class ConstantFitter:
     def _measure(
         self, tape: Tape, constants: Array, polynomials: Array | None
     ) -> tuple[Fits, Array, Array]:
-        """Give how well the expressions fit, their values and residuals, both (B, n)."""
+        """Return the quality of the fits, their values and residuals, both (B, n)."""
         f = tape.evaluate(self.X, constants, polynomials)
         fine = np.isfinite(f).all(axis=1)
         fine &= np.abs(f).max(axis=1, initial=0.0) < 1e100  # noqa: PLR2004 - squares overflow
@@ -200,7 +200,7 @@ class ConstantFitter:
         return Fits(constants.copy(), slope, intercept, error), f, residual
 
     def _linearise(self, tape: Tape, f: Array, slope: Array) -> Array:
-        """Give derivatives (B, K, n) of what is fitted, where the tape was evaluated last."""
+        """Return derivatives (B, K, n) of what is fitted, where the tape was evaluated last."""
         jacobian = tape.gradients()
         jacobian[~np.isfinite(jacobian).all(axis=(1, 2))] = 0.0
         if self.scaling:

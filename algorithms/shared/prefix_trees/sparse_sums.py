@@ -24,8 +24,8 @@ def sparse_sums(
 ) -> Iterator[tuple[Integers, Array]]:
     """Fit sums of 1, 2, ... columns.
 
-    Data whose derivatives are a little wrong do not say by themselves which terms are true: the
-    best few of each length are given.
+    Data whose derivatives are a little wrong do not show by themselves which terms are true: the
+    best few of each length are returned.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def sparse_sums(
     longest
         The most columns of a sum.
     beam
-        Choices of one length that are gone on with.
+        Choices of one length that are extended further.
     kept
-        Choices of each length that are given, the best first.
+        Choices of each length that are returned, the best first.
 
     Yields
     ------

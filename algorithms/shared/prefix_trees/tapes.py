@@ -200,7 +200,7 @@ class Tape:
         return values
 
     def gradients(self) -> Array:
-        """Give derivatives (B, K, n) by the constants, where `forward` was last."""
+        """Return derivatives (B, K, n) by the constants, where `forward` was last."""
         values = self._values
         slopes = np.empty_like(values)
         slopes[self.roots[self._carrying]] = 1.0
@@ -220,7 +220,7 @@ class Tape:
 
 
 def _places(constant: NDArray[np.bool_], nodes: Integers) -> Integers:
-    """Give the nodes (B, K) of the constants from left to right, -1 where there are fewer."""
+    """Return the nodes (B, K) of the constants from left to right, -1 where there are fewer."""
     many = constant.sum(axis=1)
     places = np.full((len(nodes), int(many.max(initial=0))), -1, dtype=np.int64)
     row, place = np.nonzero(constant)

@@ -1,6 +1,6 @@
-"""What pretrained transformers for equations need: their weights, their trees, an older PyTorch.
+"""Common part of pretrained transformers for equations: weights, trees, an older PyTorch.
 
-ODEFormer, E2E and TPSR share code of their authors', so that one way of reading serves all.
+ODEFormer, E2E and TPSR share code of their authors', so that one parser serves all.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _UNARY = {
 
 
 def given(method: str, name: str, what: str) -> Path:
-    """Give a path of the user's.
+    """Return a path from the user's settings.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def import_from(folder: Path, *needed: str) -> None:
 
 
 def start_alike(seed: int, threads: int) -> None:
-    """Seed all that the authors' code draws from, and say how many threads PyTorch may use."""
+    """Seed all generators of the authors' code, and set the number of PyTorch's threads."""
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002 - the code draws from it
     torch.manual_seed(seed)
@@ -79,7 +79,7 @@ def start_alike(seed: int, threads: int) -> None:
 
 
 def device() -> torch.device:
-    """Give the GPU where PyTorch finds one, and else the processor; the log says which."""
+    """Return the GPU where PyTorch finds one, and else the processor; the log names it."""
     found = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     print(f"device: {found}")  # noqa: T201 - for the log
     return found

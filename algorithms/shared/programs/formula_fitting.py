@@ -33,7 +33,7 @@ _BETWEEN_NOTES = 100
 
 @dataclass(frozen=True)
 class FittedFormula:
-    """How well a formula does.
+    """Fit of a formula: its constants and its error.
 
     Attributes
     ----------
@@ -48,14 +48,14 @@ class FittedFormula:
 
 
 def spread(y: Array) -> float:
-    """Give the standard deviation of targets (n,), or their size where all are equal, or 1."""
+    """Return the standard deviation of targets (n,), or their size where all are equal, or 1."""
     largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
     found = float(np.std(y / largest))  # as it is, a square could overflow
     return largest * found if found > 1e-14 else largest  # noqa: PLR2004 - rounding
 
 
 def fixed_starts(count: int, parameters: int, seed: int) -> Array:
-    """Give starts (count, parameters): ones first, the others drawn once and for all."""
+    """Return starts (count, parameters): ones first, the others drawn from the seed."""
     draw = np.random.default_rng(seed)
     sizes = 10.0 ** draw.uniform(-1.0, 1.0, (max(0, count - 1), parameters))
     signs = np.where(draw.uniform(size=sizes.shape) < 0.5, -1.0, 1.0)  # noqa: PLR2004
@@ -119,7 +119,7 @@ def _descend(
 def _looked_at(
     graph: FormulaGraph, y: Array, scale: float, constants: Array
 ) -> tuple[Array, Array, Array]:
-    """Give errors (S,), residuals (S, n) and derivatives (S, K, n), over the targets' scale."""
+    """Return errors (S,), residuals (S, n) and derivatives (S, K, n), over the targets' scale."""
     values, slopes = graph.linearised(constants)
     residual = (y - values) / scale
     slopes /= scale

@@ -41,7 +41,7 @@ MAX_DEPTH = 50
 
 
 class ProgramError(ValueError):
-    """What was written is no program that can be a formula; the text says why."""
+    """A program that cannot be a formula; the message has the reason."""
 
 
 _BINARY: dict[str, Callable[..., Any]] = {
@@ -75,7 +75,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
 }
 _FUNCTIONS = _BINARY | _UNARY
 ARITIES = dict.fromkeys(_BINARY, 2) | dict.fromkeys(_UNARY, 1)
-"""How many parts each operator and function has."""
+"""Number of arguments of each operator and function."""
 
 
 class GraphNode:
@@ -134,7 +134,7 @@ def parameter(index: int) -> GraphNode:
 
 
 def _in_order(root: GraphNode) -> Iterator[GraphNode]:
-    """Give each node once, parts first."""
+    """Yield each node once, parts first."""
     seen: set[int] = set()
     stack = [(root, False)]
     while stack:
@@ -148,7 +148,7 @@ def _in_order(root: GraphNode) -> Iterator[GraphNode]:
 
 
 def parameters_of(root: GraphNode) -> list[int]:
-    """Give the indices of the parameters that are there, in order."""
+    """Return the indices of the parameters in a formula, in order."""
     return sorted({int(node.value) for node in _in_order(root) if node.name == PARAMETER})
 
 
@@ -192,7 +192,7 @@ def _combined(node: GraphNode, parts: tuple[GraphNode, ...]) -> GraphNode:
 
 
 def _shorter(name: str, left: GraphNode, right: GraphNode) -> GraphNode | None:
-    """Give what an operation on a zero or a one comes to, or None."""
+    """Return the simpler form of an operation on a zero or a one, or None."""
     first = left.value if left.name == NUMBER else None
     second = right.value if right.name == NUMBER else None
     rules: dict[str, tuple[tuple[bool, GraphNode], ...]] = {
@@ -249,7 +249,7 @@ class FormulaGraph:
         return np.array(np.broadcast_to(found, (len(constants), self._rows)))
 
     def linearised(self, constants: Array) -> tuple[Array, Array]:
-        """Give values (S, n), and derivatives (S, K, n) by the constants.
+        """Return values (S, n), and derivatives (S, K, n) by the constants.
 
         Derivatives are taken by one pass from the root to the leaves.
         """

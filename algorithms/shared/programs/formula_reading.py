@@ -39,12 +39,12 @@ _GATHERING = {"array", "stack", "column_stack", "vstack", "hstack", "cat", "conc
 
 
 _WRAPPERS = {"Parameter", "tensor", "as_tensor", "FloatTensor", "DoubleTensor", "float"}
-"""What may stand around the number of a parameter."""
+"""Functions that may be around the number of a parameter."""
 
 
 @dataclass(frozen=True)
 class ReadProgram:
-    """What a program says.
+    """Formulas and parameters that were read from a program.
 
     Attributes
     ----------
@@ -241,7 +241,7 @@ def _arguments(
 
 
 def _trainable(function: ast.FunctionDef) -> dict[str, float]:
-    """Give what ``__init__`` sets on ``self``: single numbers, by name."""
+    """Return what ``__init__`` sets on ``self``: single numbers, by name."""
     arguments = function.args.args[1:]
     defaults = function.args.defaults
     known = {

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["written"]
 
 _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)
-"""How tightly a text holds together."""
+"""Precedence of a text's outermost operation."""
 _OPERATORS = {
     "+": ("{} + {}", _SUM, (_SUM, _PRODUCT)),
     "-": ("{} - {}", _SUM, (_SUM, _PRODUCT)),

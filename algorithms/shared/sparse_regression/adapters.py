@@ -1,4 +1,4 @@
-"""What adapters of sparse regression have in common: all but how models are found."""
+"""Common part of adapters of sparse regression: all but the search for models."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class LibraryTerms(Protocol):
     """The terms of several libraries, each once."""
 
     def columns(self, library: Any) -> NDArray[np.bool_]:
-        """Tell which terms a library has, (p,)."""
+        """Return which terms a library has, (p,)."""
 
     def texts(self) -> list[str]:
         """Write the terms in Python syntax."""
 
     def at(self, problem: Problem) -> Callable[[Array], Array]:
-        """Give what evaluates models (k, p) on a problem, to arrays like its targets."""
+        """Return a function that evaluates models (k, p), to arrays like a problem's targets."""
 
 
 class SparseAdapter(ABC):
@@ -63,7 +63,7 @@ class SparseAdapter(ABC):
     -----
     Settings that give the same models may part when they are fitted again, to more data.  Of
     those with the smallest library, and with it the least to go wrong, the one in the middle
-    stands for all: it is the farthest from thresholds that would have changed the models.
+    represents all: it is the farthest from thresholds that would have changed the models.
     """
 
     stopped_early: bool = False
@@ -91,7 +91,7 @@ class SparseAdapter(ABC):
 
     @classmethod
     def fitting(cls, settings: Sequence[Any], problem: Problem) -> list[bool]:
-        """Tell which settings can be fitted."""
+        """Return which settings can be fitted."""
         del problem
         return [True] * len(settings)
 
@@ -124,7 +124,7 @@ class SparseAdapter(ABC):
         return np.asarray(self._terms.at(problem)(self._coefficients))
 
     def equations(self) -> list[str]:
-        """Give one right-hand side for each target."""
+        """Return one right-hand side for each target."""
         texts = self._terms.texts()
         return [write_sum(row, texts) for row in self._coefficients]
 
@@ -174,7 +174,7 @@ class StateAdapter(SparseAdapter):
 class FieldAdapter(SparseAdapter):
     """For fields.
 
-    Libraries of too many terms are left out, which the log says.  Systems are proposed from short
+    Libraries of too many terms are left out, as the log shows.  Systems are proposed from short
     to long, since the bench takes seconds to read one of hundreds of terms; longer ones it could
     not read are left out.
     """
@@ -193,7 +193,7 @@ class FieldAdapter(SparseAdapter):
 
     @classmethod
     def fitting(cls, settings: Sequence[Any], problem: Problem) -> list[bool]:
-        """Tell which settings have few enough terms."""
+        """Return which settings have few enough terms."""
         return usable([setting.library for setting in settings], problem, cls.most_terms)
 
     @classmethod
@@ -234,7 +234,7 @@ def fit_libraries(
 ) -> Models:
     """Fit the settings of one library after the other, from small to large, while there is time.
 
-    The log says which libraries are left out.  What is left of the time is for the candidates, and
+    The log names the libraries that are left out.  The rest of the time is for the candidates, and
     for the winner to be fitted again.
 
     Parameters

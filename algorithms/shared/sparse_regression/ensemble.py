@@ -24,7 +24,7 @@ __all__ = ["Vote", "Voted", "draw_rows", "vote"]
 
 @dataclass(frozen=True)
 class Vote:
-    """How an ensemble is made and heard.
+    """Size, samples and vote of an ensemble.
 
     Attributes
     ----------

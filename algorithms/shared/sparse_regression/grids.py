@@ -80,7 +80,7 @@ class GridAxis:
 
 
 def axes_of(problem: Problem) -> list[GridAxis]:
-    """Give the axes in space; a problem without ``periods`` has plain differences."""
+    """Return the axes in space; a problem without ``periods`` has plain differences."""
     nodes = [problem.arrays[name] for name in AXES[: problem.u.ndim - 2]]
     steps = [float((x[-1] - x[0]) / (len(x) - 1)) for x in nodes]
     if "periods" not in problem.arrays:
@@ -89,7 +89,7 @@ def axes_of(problem: Problem) -> list[GridAxis]:
 
 
 def target_states(problem: Problem) -> list[int]:
-    """Give the states whose derivatives in time are the targets, by their numbers."""
+    """Return the states whose derivatives in time are the targets, by their numbers."""
     return [int(target[1:].removesuffix("_t")) for target in problem.targets]
 
 
@@ -98,7 +98,7 @@ def differentiate(u: Array, axis: int, along: GridAxis, order: int) -> Array:
 
     Along a periodic axis by the discrete Fourier transform; along others by central differences
     of sixth order, and one-sided ones of fourth at the ends, or of lower orders where nodes are
-    few; all of second order where `along` says so.
+    few; all of second order where `along` requires it.
 
     Parameters
     ----------

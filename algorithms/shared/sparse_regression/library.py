@@ -114,7 +114,7 @@ class FieldTerms:
         return len(self.pairs)
 
     def columns(self, library: FieldLibrary) -> NDArray[np.bool_]:
-        """Tell which terms a library has, (p,)."""
+        """Return which terms a library has, (p,)."""
         return self._columns[library]
 
     def texts(self) -> list[str]:
@@ -125,9 +125,9 @@ class FieldTerms:
         return ["*".join(filter(None, (functions[i], derivatives[j]))) for i, j in self.pairs]
 
     def blocks(self, problem: Problem) -> Iterator[tuple[Array, Array]]:
-        """Give the features (rows, p) and the targets (rows, k) of some rows at a time.
+        """Yield the features (rows, p) and the targets (rows, k) of some rows at a time.
 
-        Where the problem has `rows`, they are all that is given.
+        Where the problem has `rows`, only these are yielded.
         """
         wanted = _wanted_rows(problem)
         for times in self._time_blocks(problem):
@@ -154,7 +154,7 @@ class FieldTerms:
         return int(size.size)
 
     def at(self, problem: Problem) -> Callable[[Array], Array]:
-        """Give what evaluates models (k, p) on a field, to arrays like its targets.
+        """Return a function that evaluates models (k, p) on a field, to arrays like its targets.
 
         Functions and derivatives are kept from one evaluation to the next where they are small.
         """
@@ -170,7 +170,7 @@ class FieldTerms:
         )
 
     def _factored(self, problem: Problem) -> Iterator[tuple[slice, Array, Array]]:
-        """Give times, and functions (., rows) and derivatives (., rows) of the field at these."""
+        """Yield times, and functions (., rows) and derivatives (., rows) of the field at these."""
         for times in self._time_blocks(problem):
             functions, derivatives = self._factors(problem, times)
             yield times, functions.T, derivatives.T
@@ -201,7 +201,7 @@ class FieldTerms:
         return time_blocks(shape[-2], rows_each, most_rows)
 
     def _factors(self, problem: Problem, times: slice) -> tuple[Array, Array]:
-        """Give functions (rows, .) and derivatives (rows, .) of the field at some times."""
+        """Return functions (rows, .) and derivatives (rows, .) of the field at some times."""
         u = np.ascontiguousarray(problem.u[..., times, :])
         flat = u.reshape(-1, u.shape[-1])
         derivatives = np.ones((len(flat), len(self.derivatives)))
@@ -214,7 +214,7 @@ class FieldTerms:
 
 
 def usable(libraries: Sequence[FieldLibrary], problem: Problem, most_terms: int) -> list[bool]:
-    """Tell which libraries are small enough, and say which are not.
+    """Return which libraries are small enough, and print which are not.
 
     Raises
     ------

@@ -45,7 +45,7 @@ _LOOK = 5
 _CUT_OFF = 1e-12
 """Singular values up to this part of the largest are no part of the start."""
 _PROBES, _MARGIN = 3, 100
-"""How many random sides tell the smallest singular value, and how far they may be off."""
+"""Number of random right-hand sides that estimate the smallest singular value, and the margin."""
 _BLOCK = 24
 """Unknowns that are found together; fewer take more steps, more take more of each."""
 _TOGETHER = 250_000
@@ -67,10 +67,10 @@ def models(features: Array, targets: Array, terms: LibraryTerms, settings: Seque
     Parameters
     ----------
     features, targets
-        (..., n, p) and (..., n, k); what stands before are samples.  A triangular factor of
-        both, as `fold` gives it, says the same of the data as its many rows.
+        (..., n, p) and (..., n, k); the axes in front are samples.  A triangular factor of
+        both, as `fold` returns it, is equivalent to the many rows of the data.
     terms
-        What the features are; its ``columns(library)`` tells which a setting may use.
+        What the features are; its ``columns(library)`` returns which a setting may use.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def models(features: Array, targets: Array, terms: LibraryTerms, settings: Seque
 
 
 def factor_samples(features: Array, targets: Array, drawn: NDArray[np.intp]) -> Array:
-    """Give the triangular factor of each sample of rows, of features and targets side by side.
+    """Return the triangular factor of each sample of rows, of features next to targets.
 
     A row that was drawn several times is weighed instead, so that a sample of fewer different
     rows than features has a factor of full rank.
@@ -126,7 +126,7 @@ def supports(features: Array, targets: Array, thresholds: Array, *, nu: float = 
     Parameters
     ----------
     features, targets
-        (..., n, p) and (..., n, k); what stands before are samples.
+        (..., n, p) and (..., n, k); the axes in front are samples.
     thresholds
         (m,).
     nu
@@ -296,13 +296,13 @@ def _solve_wide(columns: Array, right: Array, cut_off: float) -> Array:
 def _solve_triangles(
     triangles: Array, right: Array, cut_off: float
 ) -> tuple[Array, NDArray[np.intp]]:
-    """Solve upper triangular systems (s, p, p), (s, p, k), and tell which may have to be cut.
+    """Solve upper triangular systems (s, p, p), (s, p, k); return which may have to be cut.
 
     No singular value is larger than the norm, and the smallest is no larger than any entry of
     the diagonal: where one is so small that the system would be cut, which a kernel's rounding
     may leave as zero or as next to nothing, the system is not solved at all.  A triangle can be
-    nearly singular without that; then its solutions may grow beyond all numbers, and are told
-    apart by it afterwards.
+    nearly singular without that; then its solutions may grow beyond all numbers, which is how it
+    is recognised afterwards.
 
     Solutions for random sides of unit variance are on the root mean square as long as the
     reciprocal singular values together, so that one far below the inverse of the smallest is

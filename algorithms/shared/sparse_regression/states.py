@@ -127,7 +127,7 @@ class StateTerms:
         return len(self._terms)
 
     def columns(self, library: Library) -> NDArray[np.bool_]:
-        """Tell which terms a library has, (p,)."""
+        """Return which terms a library has, (p,)."""
         return np.array([term in library for term in self._terms])
 
     def texts(self) -> list[str]:
@@ -155,7 +155,7 @@ class StateTerms:
         return found
 
     def at(self, problem: Problem) -> Callable[[Array], Array]:
-        """Give what evaluates models (k, p) on a trajectory, to (n, k)."""
+        """Return a function that evaluates models (k, p) on a trajectory, to (n, k)."""
         features = self.features(problem.u)
         return lambda coefficients: features @ coefficients.T
 

@@ -74,10 +74,10 @@ class Regression:
     Parameters
     ----------
     factors
-        Triangular factors of features and targets side by side, (samples, rows, p + k) or
+        Triangular factors of features next to targets, (samples, rows, p + k) or
         (rows, p + k), as `fold` gives them.
     n_rows
-        The number of rows that each stands for.
+        The number of rows that each represents.
     n_features
         p.
     mixed_units
@@ -123,7 +123,7 @@ class Regression:
         Parameters
         ----------
         terms
-            What the features are; its ``columns(library)`` tells which a setting may use.
+            What the features are; its ``columns(library)`` returns which a setting may use.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class Regression:
         return found.reshape(len(self._gram), len(settings), -1, self.n_features)
 
     def kept(self, terms: LibraryTerms, settings: Sequence[Stlsq]) -> Mask:
-        """Tell which terms all settings keep, (samples, settings, k, p)."""
+        """Return which terms all settings keep, (samples, settings, k, p)."""
         found = self.supports(self._paths(terms, settings))
         return found.reshape(len(self._gram), len(settings), -1, self.n_features)
 
@@ -244,7 +244,7 @@ class Regression:
 
 
 def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
-    """Give the triangular factor of features and targets side by side.
+    """Return the triangular factor of features next to targets.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Balance:
     _shares: list[float] = field(default_factory=list)
 
     def values(self) -> Array:
-        """Give the values (n,) as they are."""
+        """Return the values (n,) as they are."""
         self._shares = []
         return self._part(0, 0, settle=False)[0]
 
@@ -69,15 +69,15 @@ class Balance:
         self._part(0, 0, settle=True)
 
     def least_share(self) -> float:
-        """Give the least share of a summand in its sum, as `values` last saw it."""
+        """Return the least share of a summand in its sum, at the last call of `values`."""
         return min(self._shares, default=1.0)
 
     def scale(self, decades: float) -> bool:
-        """Multiply the whole by a power of ten, through a factor; tell whether there is one."""
+        """Multiply the whole by a power of ten, through a factor; return whether there is one."""
         return self._move_part(0, 0, decades)
 
     def _part(self, place: int, number: int, *, settle: bool) -> tuple[Array, int, int]:
-        """Give the values of the part that begins at `place`, and where the next one does."""
+        """Return the values of the part that begins at `place`, and where the next one does."""
         name = self.tokens[place]
         if name == "const":
             return np.full(len(self.X), self.numbers[number]), place + 1, number + 1

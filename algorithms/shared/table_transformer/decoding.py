@@ -92,7 +92,7 @@ def decode(
         )[:, -1]
         own = chances[:, None] + torch.log_softmax(logits, -1).double().numpy()
         waiting = open_places[:, None] - 1 + arity[None]
-        # No law is begun that there is no room to end.
+        # No law is begun that is too long to be finished.
         own[waiting + step + 1 > longest] = -math.inf
         best = np.argsort(-own, axis=None, kind="stable")[:beam]
         best = best[np.isfinite(own.ravel()[best])]

@@ -65,12 +65,12 @@ class Table:
 
 
 class Bigram:
-    """Which token stands at which place below which other, counted in known laws.
+    """Frequencies of tokens at each place below each other token, counted in known laws.
 
     Parameters
     ----------
     laws
-        Forms to count in; each is drawn itself, too, as often as `share` says.
+        Forms to count in; each is drawn itself, too, with the probability `share`.
     longest
         Tokens of a drawn law at most.
     most
@@ -143,7 +143,7 @@ def _highest(columns: Sequence[str]) -> int:
 
 
 def _twice(tokens: Sequence[str]) -> bool:
-    """Tell whether a function stands within another one, as no law has it."""
+    """Return whether a function is inside another one, as no law has it."""
     waiting = [0]
     for name in tokens:
         depth = waiting.pop() + (name in FUNCTIONS_OF_FORMS)

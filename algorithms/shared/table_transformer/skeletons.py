@@ -34,12 +34,12 @@ ARITY = {
     "add": 2, "sub": 2, "mul": 2, "div": 2, "square": 1, "cube": 1, "sqrt": 1,
     **dict.fromkeys(FUNCTIONS_OF_FORMS, 1), "const": 0,
 }  # fmt: skip
-"""How many arguments each token has; variables, ``x0`` and so on, have none."""
+"""Number of arguments of each token; variables, ``x0`` and so on, have none."""
 _HALF, _WHOLE, _LARGEST = Fraction(1, 2), Fraction(1), 8
 
 
 class FormError(ValueError):
-    """What was given is no form, or none that can be written in these tokens."""
+    """Not a form, or none that can be written in these tokens."""
 
 
 @dataclass(frozen=True, order=True)
@@ -103,7 +103,7 @@ def _numbered(form: Form) -> bool:
 
 
 def _bare(form: Form) -> Form:
-    """Give a summand without its number."""
+    """Return a summand without its number."""
     if form.kind == "product" and form.number:
         return _product(form.parts)
     return form
@@ -276,7 +276,7 @@ def _written_product(form: Form, *, gathered: bool) -> list[str]:
 
 
 def _written_sum(parts: Sequence[tuple[Form, Fraction]], *, gathered: bool) -> list[str]:
-    """Write a sum from the left: each addition is around all that stands before it."""
+    """Write a sum from the left: each addition is around all terms before it."""
     written = prefix_of_form(parts[0][0], gathered=gathered)
     for term, sign in parts[1:]:
         own = prefix_of_form(term, gathered=gathered)

@@ -1,4 +1,4 @@
-"""What the adapters of the symbolic transformer have in common."""
+"""Common part of the adapters of the symbolic transformer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 __all__ = ["STAND_INS", "TableDecoder"]
 
 STAND_INS = (1.1, 1.3, 1.7, 1.9, 2.3, 2.9, 3.1, 3.7)
-"""What is printed for the numbers of a law where they are not fitted, one after the other."""
+"""Numbers that are printed for those of a law where they are not fitted, in this order."""
 _SHARE_OF_TIME, _DECODING = 0.9, 0.5
 _FITTED_ROWS = 1000
 
@@ -139,7 +139,7 @@ class TableDecoder:
         return members
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the laws of each target."""
+        """Yield the laws of each target."""
         for member in self._members:
             yield Candidate((member.equation,), member.predictions, target=member.target)
 
@@ -152,5 +152,5 @@ class TableDecoder:
         return np.stack([evaluate(each.tree, problem.X) for each in self._chosen], axis=1)
 
     def equations(self) -> list[str]:
-        """Give the chosen law of each target."""
+        """Return the chosen law of each target."""
         return [member.equation for member in self._chosen]

@@ -68,9 +68,9 @@ def in_names(
     text
         In the syntax of Python or SymPy; ``^`` is a power.
     names
-        For each name in it what stands for it: a variable of the problem, or a number.
+        For each name in it its replacement: a variable of the problem, or a number.
     calls
-        How functions of one argument are written that mean something else than their names say,
+        Texts of functions of one argument that mean something else than their names,
         such as ``log(abs({0}))`` for a protected ``log``.
 
     Raises
@@ -131,8 +131,8 @@ def _leaf(node: ast.Constant | ast.Name, names: Mapping[str, str | float]) -> st
     if isinstance(node, ast.Constant):
         known = isinstance(node.value, int | float) and not isinstance(node.value, bool)
         return _number(node.value) if known else None  # type: ignore[arg-type]
-    stands = names.get(node.id, node.id if node.id in _CONSTANTS else None)
-    return _number(stands) if isinstance(stands, int | float) else stands
+    meaning = names.get(node.id, node.id if node.id in _CONSTANTS else None)
+    return _number(meaning) if isinstance(meaning, int | float) else meaning
 
 
 def _call(name: str, arguments: Sequence[str], calls: Mapping[str, str]) -> str | None:
