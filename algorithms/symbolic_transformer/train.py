@@ -68,7 +68,7 @@ def batched(drawn: list[Table]) -> tuple[torch.Tensor, torch.Tensor, torch.Tenso
 def loss_of(
     network: TableNetwork, drawn: list[Table], device: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give the mean cross-entropy of a token, and the share of laws foretold in every token."""
+    """Return the mean cross-entropy of a token, and the share of laws predicted in every token."""
     cells, there, codes = (each.to(device) for each in batched(drawn))
     read = network.read(cells, there)
     logits = network(read, there, codes[:, :-1].clamp(min=0))

@@ -23,7 +23,7 @@ _SHARE_OF_TIME = 0.9
 _LONGEST = 64
 """Sequences of one batch are of like length: batches are drawn from so many of them."""
 _READINGS = 4
-"""How often a sequence is read for its answer: as it is, and then with its letters exchanged."""
+"""Number of readings of a sequence for its answer: as it is, and then with letters exchanged."""
 
 
 class Adapter:
@@ -125,7 +125,7 @@ class Adapter:
             print(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {seconds:.0f} s")  # noqa: T201
 
     def predict(self, problem: Problem) -> Array:
-        """Give the chance that each candidate is right, (n, 1)."""
+        """Return the probability that each candidate is right, (n, 1)."""
         rng = np.random.default_rng(self._seed)
         rows = [self._words.numbers(str(text), self._length) for text in problem.X]
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
@@ -150,7 +150,7 @@ class Adapter:
 
 
 def _padded(rows: list[list[int]]) -> torch.Tensor:
-    """Make a batch, (rows, longest); 0 stands where a row has ended."""
+    """Make a batch, (rows, longest); 0 where a row has ended."""
     longest = max(map(len, rows))
     return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
 

@@ -1,4 +1,4 @@
-"""The network: an encoder that says of a sequence whether its candidate is right."""
+"""The network: an encoder that predicts of a sequence whether its candidate is right."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Reader(torch.nn.Module):
         self.out = torch.nn.Linear(width, 1)
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Give the logit of each row; rows are (n, words), int64."""
+        """Return the logit of each row; rows are (n, words), int64."""
         padding = rows == 0
         lengths = (~padding).sum(1, keepdim=True)
         places = (lengths - 1 - torch.arange(rows.shape[1], device=rows.device)).clamp(min=0)

@@ -44,11 +44,11 @@ _FUNCTIONS = {
     "E": np.e,
     "__builtins__": {},
 }
-"""What a right-hand side may call; the texts are the bench's own."""
+"""Functions that a right-hand side may call; the texts are the bench's own."""
 
 
 class Adapter:
-    """Says the truth."""
+    """Returns the true equations."""
 
     def __init__(self, *, seed: int, threads: int) -> None:
         del seed, threads
@@ -72,5 +72,5 @@ class Adapter:
         return predictions
 
     def equations(self) -> list[str]:
-        """Give them as they are."""
+        """Return them as they are."""
         return list(self._truth)

@@ -46,7 +46,7 @@ class Adapter:
     dearest
         The highest cost of a term.
     widths
-        Of test functions, in units of what the spectrum of the data says.
+        Of test functions, in units of the width that the spectrum of the data gives.
     worth
         By which factor each further term has to lower what is left of clean data to be offered to
         the bench.  Of noisy data all are, since the bench knows more of noise.
@@ -118,11 +118,11 @@ class Adapter:
         for target, front in enumerate(self._fronts):
             for one in front:
                 sure = dict(zip((t.text or "1" for t in one.terms), one.errors, strict=True))
-                told = {"left": one.left, "standard_errors": sure}
+                remarks = {"left": one.left, "standard_errors": sure}
                 values = None
                 if self._scored is not None:
                     values = values_of(self._scored, one.terms, one.coefficients)
-                yield Candidate((one.text,), values, told, target)
+                yield Candidate((one.text,), values, remarks, target)
 
     def choose(self, indices: Sequence[int]) -> None:
         """Take the candidates of these numbers, one a target."""
@@ -136,7 +136,7 @@ class Adapter:
         )
 
     def equations(self) -> list[str]:
-        """Give one right-hand side for each target."""
+        """Return one right-hand side for each target."""
         return [one.text for one in self._chosen]
 
     def _regressions(
@@ -177,7 +177,7 @@ class Adapter:
 def _front(
     regressions: Sequence[WeakRegression], target: int, worth: float, late: Callable[[], bool]
 ) -> list[WeakAnswer]:
-    """Give the best right-hand sides of each size, each from the width where it is surest."""
+    """Return the best right-hand sides of each size, each from the width where it is surest."""
     supports: dict[tuple[int, ...], None] = {}
     for each in regressions:
         for several in find(each, late).values():
@@ -225,7 +225,7 @@ def _not_disguised(alike: Sequence[WeakAnswer], target: int) -> list[WeakAnswer]
 
 
 def _is_noisy(problem: Problem) -> bool:
-    """Tell whether smoothing takes something out of at least half of the samples of a state."""
+    """Return whether smoothing changes at least half of the samples of a state."""
     states = problem.u.shape[-1]
     measured = problem.arrays.get("measured", problem.u)
     deviations = np.std(measured.reshape(-1, states), axis=0)
