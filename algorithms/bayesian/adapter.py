@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _BayesianSetting:
-    """One point of the grid: where to begin, when to end, and what to believe."""
+    """One point of the grid: start, tolerance, and probability from which terms are included."""
 
     start: Stlsq
     tolerance: float
@@ -50,7 +50,7 @@ class Adapter(FieldAdapter):
     """
 
     most_terms: ClassVar[int] = 400
-    """A round of the iteration inverts a matrix of them for every start."""
+    """Largest number of terms: each iteration inverts a matrix of that size for every start."""
 
     @classmethod
     def setting(

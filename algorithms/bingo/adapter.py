@@ -39,7 +39,7 @@ class Adapter(WrittenFronts):
 clo_alg, clo_threshold, generations, evolutionary_algorithm
         As in ``SymbolicRegressor``.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     """
 
     package = "Bingo"
@@ -82,7 +82,7 @@ clo_alg, clo_threshold, generations, evolutionary_algorithm
         self._running: Any = None
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
-        """Evolve; Bingo looks at the clock every few generations."""
+        """Evolve; Bingo checks its time limit every few generations."""
         del target
         os.environ.pop("OMP_NUM_THREADS", None)  # Bingo would start so many processes
         self._running = model = SymbolicRegressor(

@@ -32,7 +32,7 @@ _FIRST = (r"\sin", r"\cos", r"\log", "e", r"\int", r"\iint", r"\frac", "-", "(")
 
 
 class Asked(NamedTuple):
-    """A sequence, taken apart.
+    """The parts of a sequence.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def _table(problem: Problem) -> Array:
 
 
 def take_apart(text: str) -> Asked:
-    """Cut a sequence into what is asked, and of what."""
+    """Split a sequence into the operation and the equations."""
     known, operation, candidate = text.split(SEPARATOR)
     steps = [_sides(step) for step in _steps(known)]
     name, *rest = operation.strip("[]").split(", ", 2)
@@ -121,7 +121,7 @@ def take_apart(text: str) -> Asked:
 
 
 def _steps(known: str) -> list[str]:
-    """Cut what is known at the commas between steps, and take the equation of each."""
+    """Split the known part at the commas between steps, and return the equation of each."""
     found, depth, begin = [], 0, 0
     for place, character in enumerate(known):
         if character == "[":

@@ -1,4 +1,4 @@
-"""The leak probe: sees the candidate alone, and so should be no better than a coin."""
+"""The leak probe: sees the candidate alone, and so should be no better than chance."""
 
 from __future__ import annotations
 

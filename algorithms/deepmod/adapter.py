@@ -38,7 +38,7 @@ _GAIN = 0.005
 
 @dataclass(frozen=True)
 class _DeepmodSetting:
-    """One point of the grid, and how the network is trained."""
+    """One point of the grid, and the training of the network."""
 
     library: FieldLibrary
     threshold: float
@@ -60,7 +60,7 @@ class Adapter(FieldAdapter):
     """
 
     most_terms: ClassVar[int] = 400
-    """Each step of the training solves a least squares problem of them."""
+    """Largest number of terms: each training step solves a least-squares problem of that size."""
     cut_short: ClassVar[bool] = False
     """Whether time ended something in this process's sweep, of which there is one at most."""
 
@@ -99,7 +99,7 @@ class Adapter(FieldAdapter):
         raise NotImplementedError
 
     def fit(self, problem: Problem) -> None:
-        """Train on the data, choose terms, and train on data and equation until they stay."""
+        """Train on the data, choose terms, and train on both until the terms are constant."""
         clock = _Clock(problem.time_limit, _FIT_PART)
         self.fitting([self._setting], problem)
         self._terms = self.terms([self._setting], problem)
@@ -109,7 +109,7 @@ class Adapter(FieldAdapter):
         self._coefficients = _learn(
             learner, learner.masks(library, self._setting.threshold), library, self._setting, clock
         )
-        self.stopped_early = clock.rang or self.cut_short
+        self.stopped_early = clock.ended or self.cut_short
 
     @classmethod
     def sweep(
@@ -147,11 +147,11 @@ class Adapter(FieldAdapter):
             shared = _learner(train, terms, settings[alike[0]], seed=seed, clock=clock)
             state = shared.state()
             for masks, equal in _starts(shared, terms, settings, alike):
-                if clock.rings() and written:
+                if clock.is_over() and written:
                     print("left out: longer equations, for lack of time")  # noqa: T201
                     cls.cut_short = True
                     return
-                place = cls.speaker(equal, sizes)
+                place = cls.representative(equal, sizes)
                 library = terms.columns(settings[place].library)
                 shared.go_back(state)
                 coefficients = _learn(shared, masks, library, settings[place], clock)
@@ -159,7 +159,7 @@ class Adapter(FieldAdapter):
                 if equations not in written:
                     written.add(equations)
                     yield Candidate(equations, values(coefficients), grid[place])
-        cls.cut_short = clock.rang
+        cls.cut_short = clock.ended
 
 
 class _Clock:
@@ -167,16 +167,16 @@ class _Clock:
 
     Attributes
     ----------
-    rang
+    ended
         Whether anything was ended for it.
     """
 
     def __init__(self, time_limit: float | None, part: float) -> None:
         self._begin = time.monotonic()
         self._end = np.inf if time_limit is None else self._begin + part * time_limit
-        self.rang = False
+        self.ended = False
 
-    def rings(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the time is over."""
         return self._after(self._end)
 
@@ -186,7 +186,7 @@ class _Clock:
 
     def _after(self, end: float) -> bool:
         late = time.monotonic() >= end
-        self.rang |= late
+        self.ended |= late
         return late
 
 
@@ -204,11 +204,11 @@ def _learner(
 def _learn(
     learner: Learner, masks: Mask, library: Mask, setting: _DeepmodSetting, clock: _Clock
 ) -> Array:
-    """Train with terms and choose terms in turn, until they stay; give coefficients (k, p)."""
+    """Train with terms and choose terms in turn, until they are constant; return coefficients."""
     for _ in range(_ROUNDS):
-        if clock.rings() or not masks.any():
+        if clock.is_over() or not masks.any():
             break
-        learner.learn_equation(masks, clock.rings)
+        learner.learn_equation(masks, clock.is_over)
         again = learner.masks(library, setting.threshold)
         if (again == masks).all():
             break
@@ -219,7 +219,7 @@ def _learn(
 def _starts(
     learner: Learner, terms: FieldTerms, settings: Sequence[_DeepmodSetting], places: Sequence[int]
 ) -> list[tuple[Mask, list[int]]]:
-    """Choose terms for each setting; give each choice once, with its settings, short ones first.
+    """Choose terms for each setting; return each choice once, with its settings, short ones first.
 
     Choices that are longer than another one, and fit the network hardly better, are left out: the
     bench's fitness falls by 1 / 200 for each further symbol, and a term has two at the least.

@@ -1,4 +1,4 @@
-"""Levenberg and Marquardt's way down a sum of squares whose Jacobian fits into memory."""
+"""Levenberg-Marquardt minimisation of a sum of squares whose Jacobian fits into memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["Marquardt", "NormalEquations", "SumOfSquares"]
 
 _MOST_DAMPING = 1e8
-"""A step that is damped as much as this, in units of the curvature, goes nowhere."""
+"""Largest damping, in units of the curvature: steps beyond it are negligible."""
 _LEAST_DAMPING = 1e-9
-"""In the same units: sums of squares in single precision know no smaller curvature."""
+"""Smallest damping, in the same units: single precision resolves no smaller curvature."""
 
 
 @dataclass
 class NormalEquations:
-    """A sum of squares at one place.
+    """Linearisation of a sum of squares at one point.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class SumOfSquares(Protocol):
         """Return the parameters, (p,)."""
 
     def go(self, place: Array) -> None:
-        """Set them."""
+        """Set the parameters."""
 
     def loss(self) -> float:
         """Return the sum of squares; it may be infinite or NaN where it overflows."""
@@ -62,7 +62,7 @@ class Marquardt:
     Parameters
     ----------
     goal
-        What is to become small.
+        The sum of squares to be minimised.
     damping
         At first, in units of the largest curvature.
 

@@ -86,7 +86,7 @@ class FieldNetwork(nn.Module):
         orders
             The highest derivative along each axis; 0 for none.
         trace
-            Takes notes on the way, from which it gives Jacobians by the weights.
+            Records what the Jacobians by the weights need.
 
         Returns
         -------
@@ -127,11 +127,11 @@ class Trace:
         self._layers: list[tuple[Tensor, Tensor]] = []
 
     def note(self, taken: Tensor, given: Tensor) -> None:
-        """Remember a layer's series: taken (k, n, inputs) and given (k, n, outputs)."""
+        """Record a layer's series: of its inputs (k, n, inputs) and its outputs (k, n, outputs)."""
         self._layers.append((taken.detach(), given))
 
     def jacobian(self, outputs: Tensor) -> Tensor:
-        """Differentiate numbers (n,), one a sample, by the weights; gives (n, weights)."""
+        """Return the derivatives of numbers (n,), one a sample, by the weights, (n, weights)."""
         given = [each for _, each in self._layers]
         slopes = torch.autograd.grad(outputs.sum(), given, retain_graph=True)
         parts = []

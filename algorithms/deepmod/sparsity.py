@@ -19,7 +19,7 @@ CUT = 1e-6
 
 
 def compress(features: Array, targets: Array) -> tuple[Array, Array]:
-    """Turn many rows into few of which all least squares fits, of any columns, are the same.
+    """Reduce many rows to few with the same least-squares fits, for any columns.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Scales:
 
     @classmethod
     def of(cls, points: Array, states: Array) -> Scales:
-        """Read them off samples at points (n, axes) of states (n, states)."""
+        """Compute them from samples at points (n, axes) of states (n, states)."""
         low, high = points.min(axis=0), points.max(axis=0)
         return cls(
             centre=(low + high) / 2,
@@ -65,7 +65,7 @@ class Scales:
 
 
 class TermColumns:
-    """The columns of a library, of which any may be asked for.
+    """The columns of a library, evaluated on request.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class TermColumns:
         Parameters
         ----------
         series
-            What `FieldNetwork.derivatives` gives for `orders`.
+            What `FieldNetwork.derivatives` returns for `orders`.
         orders
             At least those that the columns take.
         columns

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Learner", "Options"]
 
 _STEPS_EACH = 25
-"""Steps of Adam between looks at the clock."""
+"""Steps of Adam between checks of the time."""
 _BLOCK_NUMBERS = 8_000_000
-"""The most numbers of a Jacobian that are kept at a time: 32 MB."""
+"""Largest number of entries of a Jacobian that are kept at a time: 32 MB."""
 _BETTER = 0.99
 """The part of the least held-out loss that a smaller one has to reach."""
 _HELD_OUT = 0.2
@@ -86,7 +86,7 @@ class Learner:
     terms
         The library.
     options
-        See there.
+        See `Options`.
     seed
         Of the weights, the held-out samples and the batches.
     asked
@@ -127,11 +127,11 @@ class Learner:
         return self._network.flat()
 
     def go_back(self, state: Tensor) -> None:
-        """Take back weights of before."""
+        """Restore earlier weights."""
         self._network.set_flat(state)
 
     def learn_data(self, enough: Callable[[], bool]) -> None:
-        """Train the network on the data alone, until it is enough."""
+        """Train the network on the data alone, by Adam and then by Levenberg-Marquardt steps."""
         self._descend(enough)
         self._polish(None, self._options.polish_steps, enough)
         _, targets = self.features(self._no_terms[0])
@@ -192,7 +192,7 @@ class Learner:
         return _numbers(torch.cat(features)), _numbers(torch.cat(targets))
 
     def _descend(self, enough: Callable[[], bool]) -> None:
-        """Take steps of Adam on the data, whose rate rises first and falls to nothing at last."""
+        """Take steps of Adam on the data, with a rate that rises first and then falls to zero."""
         options = self._options
         adam = torch.optim.Adam(self._network.parameters(), lr=options.learning_rate)
         rate = torch.optim.lr_scheduler.OneCycleLR(
@@ -286,7 +286,7 @@ class Learner:
 
 
 class _Goal:
-    """A learner's loss, as what is to become small."""
+    """A learner's loss as a sum of squares to be minimised."""
 
     def __init__(self, learner: Learner, masks: Mask | None) -> None:
         self._learner = learner

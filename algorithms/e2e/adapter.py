@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from transformers_of_old import (
+from pretrained_models import (
     byte_masks,
     device,
     given,
     import_from,
     in_calls,
     load_pickled,
-    start_alike,
+    seed_all,
 )
 from written_fronts import WrittenFronts
 
@@ -40,7 +40,7 @@ class Adapter(WrittenFronts):
     rescale
         Whether inputs are brought to mean 0 and variance 1, as in the training.
     max_rows
-        Of more samples so many are drawn.
+        Largest number of samples; of more, a random part is drawn.
     """
 
     package = "E2E"
@@ -67,7 +67,7 @@ class Adapter(WrittenFronts):
         import_from(checkout, "symbolicregression")
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
-        """Ask the model; it knows no limit.
+        """Run the model, which has no time limit.
 
         Raises
         ------
@@ -77,7 +77,7 @@ class Adapter(WrittenFronts):
         from symbolicregression.model import SymbolicTransformerRegressor  # noqa: PLC0415
 
         del target, limit
-        start_alike(self.seed, self.threads)
+        seed_all(self.seed, self.threads)
         model = load_pickled(self._weights, device(), "env", "embedder", "encoder", "decoder")
         most = int(model.env.params.max_input_dimension)
         if X.shape[1] > most:

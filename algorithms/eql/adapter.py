@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _TRAINING_PART, _PRUNING_PART = 0.5, 0.8
-"""Of the time limit: when training ends, and pruning; the rest is for handing over."""
+"""Parts of the time limit after which training ends, and pruning; the rest is for the results."""
 _LONGEST, _BEAM, _EACH_LENGTH = 8, 30, 4
-"""Terms of the longest pruned formula; how widely is searched, and how many of each length stay."""
+"""Terms of the longest pruned formula; width of the beam; formulas kept of each length."""
 _PRUNED_ON = 2
 """Of those, the most accurate ones, whose inner terms are left out one by one."""
 
@@ -50,7 +50,7 @@ class Adapter:
     pruned
         Of each kind and target so many are pruned, the best first.
     max_rows
-        Of more samples so many are drawn for training and pruning.
+        Largest number of samples in training and pruning; of more, a random part is drawn.
     training
         ``steps`` and ``learning_rate``.
     """

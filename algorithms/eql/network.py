@@ -180,7 +180,7 @@ def train(
         if _FIRST <= part < _LAST:
             loss = loss + factors * sum(w.abs().sum(dim=(1, 2)) for w in learners.weights)
         adam.zero_grad()
-        # A network that has gone astray is none of the others' business.
+        # A network that diverges must not affect the others.
         torch.where(torch.isfinite(loss), loss, 0.0).sum().backward()
         with torch.no_grad():
             for parameter in learners.parameters():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.95
-"""Of the time that is left; the rest is for what follows."""
+"""Part of the remaining time for the search; the rest is for what follows."""
 _HOPELESS = 1e300
 """The error of a program without a finite value for some sample: gplearn's tournaments let NaN
 win."""
@@ -93,7 +93,7 @@ class Adapter:
     max_depth
         Programs nested deeper are no answers.
     max_rows
-        Of more samples so many are drawn.
+        Largest number of samples; of more, a random part is drawn.
     """
 
     def __init__(
@@ -132,13 +132,13 @@ class Adapter:
         self._functions = [
             GpFunction(FUNCTIONS[name].numpy, name, FUNCTIONS[name].arity) for name in functions
         ]
-        # Trials that differ in nothing but their number are to differ in their luck too.
+        # Trials that differ only in their number must differ in their random numbers, too.
         self._random_state = (seed * 1_000_003 + trial) % 2**32
         self._linear_scaling = linear_scaling
         self._max_depth, self._max_rows = max_depth, max_rows
 
     def fit(self, problem: Problem) -> None:
-        """Run gplearn on each target, sharing what time there is.
+        """Run gplearn on each target, sharing the time.
 
         Raises
         ------
@@ -171,11 +171,11 @@ class Adapter:
         return np.stack([evaluate(tree, problem.X) for tree in self._trees], axis=1)
 
     def equations(self) -> list[str]:
-        """Give the right-hand side of each target."""
+        """Return the right-hand side of each target."""
         return [text(tree, self._names) for tree in self._trees]
 
     def _search(self, X: Array, y: Array, deadline: float) -> Node | None:
-        """Run gplearn; gives the best tree in the data's own units, or None."""
+        """Run gplearn, and return the best tree in the data's own units, or None."""
         scales, scale = [1.0] * X.shape[1], 1.0
         if self._linear_scaling:
             scales = [power_of_two(X[:, column]) for column in range(X.shape[1])]
@@ -204,7 +204,7 @@ class Adapter:
         return None
 
     def _evolve(self, X: Array, y: Array, deadline: float) -> list[Any]:
-        """Let generations pass one by one, as in a single run; gives the last population."""
+        """Run generations one by one, as in a single run; return the last population."""
         setting = dict(self._setting)
         generations = setting.pop("generations")
         regressor = SymbolicRegressor(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.9
-"""Of the time limit that the training may take."""
+"""Part of the time limit for the training."""
 _HERE = Path(__file__).resolve().parent
 
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _ROUNDS = 4
 _TIME_PART = 0.7
-"""Of the time limit, for the search."""
+"""Part of the time limit for the search."""
 _MATTERS = 3e-5
-"""Interpolation is good enough where it errs by less of a state's deviation over an interval."""
+"""Largest accepted error of interpolation over an interval, as a share of a state's deviation."""
 _POLISHED, _NEARER = 6, 0.8
-"""Equations are fitted to what they do between samples while they miss less than this share of
-what they missed before."""
+"""Equations are fitted to their own solutions between samples, so many times at most, while their
+misses are less than this share of those before."""
 _UNLIKE_NOISE, _INTERVALS_EACH = 0.2, 5
 """Equations that lead from sample to sample with less than this share of the noise refute it, if
 there are so many intervals for each term."""
@@ -81,10 +81,10 @@ class Adapter:
         self._fronts = [front(pool, self._settings.weight, margin) for pool in pools]
         self._chosen = [answers[0] for answers in self._fronts]
         for name, answers, pool in zip(problem.targets, self._fronts, pools, strict=True):
-            _tell(name, answers[0], pool, self._settings.weight)
+            _report(name, answers[0], pool, self._settings.weight)
 
     def candidates(self) -> Iterator[Candidate]:
-        """Offer the answers for each state, best first."""
+        """Yield the answers for each state, best first."""
         for target, answers in enumerate(self._fronts):
             for one in answers:
                 sure = dict(zip((t.text for t in one.terms), one.errors, strict=True))
@@ -92,7 +92,7 @@ class Adapter:
                 yield Candidate((one.text,), hyperparameters=values, target=target)
 
     def choose(self, indices: Sequence[int]) -> None:
-        """Take the candidates of these numbers, one a state."""
+        """Use these candidates, one for each state."""
         offered = [one for answers in self._fronts for one in answers]
         self._chosen = [offered[k] for k in indices]
 
@@ -108,7 +108,7 @@ class Adapter:
 def _searched(
     samples: Sampled, settings: Settings, late: Callable[[], bool], *, inner: bool = True
 ) -> list[list[RightSide]]:
-    """Search, and search again on what the found equations do between samples.
+    """Search, and search again on the solutions of the equations that were found.
 
     The second time is for data so coarse that interpolation is what is in the way; terms with
     constants inside are then tried last.
@@ -175,7 +175,7 @@ def _followed(samples: Sampled, pools: list[list[RightSide]], weight: float) -> 
 
 
 def _polished(samples: Sampled, followed: _Followed, weight: float) -> _Followed:
-    """Fit the same terms to what they do between samples, while that brings them nearer."""
+    """Fit the same terms to their solutions between samples, while that reduces the misses."""
     for _ in range(_POLISHED):
         if not followed.near:
             break
@@ -221,7 +221,7 @@ def _is_near(samples: Sampled, between: Array, misses: Array) -> bool:
     return bool(misses.max() < min(_FOLLOWED, doubt) and np.isfinite(between).all() and inside)
 
 
-def _tell(name: str, best: RightSide, pool: list[RightSide], weight: float) -> None:
+def _report(name: str, best: RightSide, pool: list[RightSide], weight: float) -> None:
     """Print the best answer, its standard errors, and what the data cannot distinguish from it."""
     print(f"{name} = {best.text}   (left: {best.scale:.1e} of a deviation)")  # noqa: T201
     for term, value, error in zip(best.terms, best.coefficients, best.errors, strict=True):

@@ -24,7 +24,7 @@ __all__ = ["AtomFamily", "TunedSummand", "families", "fractions"]
 
 _GRID, _STRIDE = 48, 3
 _COARSE, _COARSE_STRIDE = 10.0 ** np.linspace(-1.5, 1.5, 9), 4
-"""Of each of two constants, in units of what balances the terms of a denominator."""
+"""Grid of each of two constants, in units of what balances the terms of a denominator."""
 _INNER = CONSTANT + CONSTANT + FUNCTION
 _POWERS = (-2.5, -1.5, -0.7, -0.35, 0.2, 0.35, 0.5, 0.7, 1.3, 1.6, 2.4, 3.4)
 
@@ -40,7 +40,7 @@ class AtomFamily:
     tops
         What each term's inner function is multiplied with.
     which
-        The number of each term's inner function.
+        The index of each term's inner function.
     inner
         Evaluates the m inner functions, for constants (c,) on states (..., d), to (m, ...).
     write
@@ -48,9 +48,9 @@ class AtomFamily:
     cost
         Of a term, without the factors in front.
     stride
-        At every so manieth of the grid many terms are tried at once, and then left out.
+        Step through the grid where many terms are tried at once, and then left out.
     signed
-        Whether constants keep their sign, so that they are moved by their logarithms.
+        Whether constants keep their sign, so that they are changed by their logarithms.
     """
 
     grid: Array = field(repr=False)

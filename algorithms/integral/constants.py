@@ -101,7 +101,7 @@ def _on_grid(
 def _apart(
     ranked: list[tuple[float, Support, int]],
 ) -> list[tuple[float, Support, int]]:
-    """Leave out supports that leave what others leave: the same sum, written otherwise."""
+    """Leave out supports with the same residual as another: the same sum, written otherwise."""
     kept = ranked[:1]
     for one in ranked[1:]:
         if one[0] > kept[-1][0] * (1 + 1e-9) or one[2] != kept[-1][2]:
@@ -205,7 +205,7 @@ class _Projected:
 
 
 class _Moving:
-    """Terms whose constants are on their way, by Levenberg and Marquardt's descent."""
+    """Terms whose constants are optimised by Levenberg-Marquardt steps."""
 
     def __init__(self, design: Integrals, state: int, terms: Sequence[Summand]) -> None:
         self._given = terms
@@ -227,11 +227,11 @@ class _Moving:
 
     @property
     def square(self) -> float:
-        """The sum of squares that is left."""
+        """Residual sum of squares."""
         return self._now[0]
 
     def descend(self, rounds: int) -> None:
-        """Go on for some rounds, or until the constants rest."""
+        """Take some steps, at most until the constants no longer change."""
         for _ in range(rounds):
             self._at_rest = self._at_rest or not self._step()
             if self._at_rest:

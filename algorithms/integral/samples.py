@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Integrals", "Sampled", "stepped"]
 
 _NODES = 5
-"""At which terms are evaluated between two samples (Gauss and Legendre)."""
+"""Nodes between two samples at which terms are evaluated (Gauss-Legendre)."""
 _PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(_NODES)
 _PLACES, _WEIGHTS = (_PLACES + 1) / 2, _WEIGHTS / 2
 _NOISY = 3e-4
@@ -28,7 +28,7 @@ _NOISY = 3e-4
 _SUBSTEPS = 4
 _ENDS = slice(None, -1), slice(1, None)
 _FEWEST = 8
-"""Intervals, in which a spline of degree 7 fits."""
+"""Fewest intervals for a spline of degree 7."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Sampled:
 
     @property
     def changes(self) -> Array:
-        """Of the states over the intervals, (m, d)."""
+        """Changes of the states over the intervals, (m, d)."""
         return self.right - self.left
 
     @classmethod

@@ -32,12 +32,12 @@ much, and 1 more for each state: while there is one constant inside, one fractio
 _LARGEST_SHARED = 5
 """The largest support in which terms of other states' equations are tried."""
 _KEPT = 4
-"""Of the first pass's."""
+"""Terms with inner constants that are kept from the first pass."""
 _LARGEST = {1: 5, 2: 6, 3: 6}
 _NESTED = 10
 """The largest support that backward elimination gives."""
 _DEGREES = {1: 5, 2: 4, 3: 3}
-"""Of the sums of powers from which terms are left out one by one; 2 for more states."""
+"""Degree of the sums of powers from which terms are left out one by one; 2 for more states."""
 
 _BY_BEAM, _MANY = 4, 16_000
 """Sums of so many powers are all tried, while there are no more of them."""
@@ -102,7 +102,7 @@ class Search:
         self._with(list(fractions(self._design.samples.u)), self._powers(), _ENOUGH, late)
 
     def with_others(self, found: list[TunedSummand]) -> None:
-        """Try terms with the constants that stand in other states' equations."""
+        """Try terms with the constants that are in other states' equations."""
         base = [*self._powers(), *found]
         columns = self._design.columns(base, self._state)
         if not found or self.settled() or not np.isfinite(columns).all():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _BLOCK = 65536
-"""Rows that are worked on at a time."""
+"""Rows that are processed at a time."""
 
 
 class Adapter:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from odeformer.model import SymbolicTransformerRegressor
-from transformers_of_old import byte_masks, device, given, in_calls, load_pickled, start_alike
+from pretrained_models import byte_masks, device, given, in_calls, load_pickled, seed_all
 from written_equations import in_names, values
 
 from mdbench.worker import Candidate, Problem, Unsupported
@@ -63,7 +63,7 @@ class Adapter:
         Raises
         ------
         Unavailable
-            If the weights are none.
+            If the weights are not valid.
         Unsupported
             If the system has more states than the model knows.
         ValueError
@@ -74,7 +74,7 @@ class Adapter:
         states = problem.arrays.get("measured", problem.u)
         if not (np.isfinite(problem.t).all() and np.isfinite(states).all()):
             raise ValueError("the data are not finite")
-        start_alike(self._seed, self._threads)
+        seed_all(self._seed, self._threads)
         model = load_pickled(self._weights, device(), "env", "embedder", "encoder", "decoder")
         most = int(model.env.params.max_dimension)
         if len(problem.variables) > most:

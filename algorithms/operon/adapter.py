@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.95
-"""Of the time that is left; the rest is for evaluating the fronts and handing them over."""
+"""Part of the remaining time for the search; the rest is for evaluating and writing the fronts."""
 _NEARLY = 0.98
 """A run that lasted so much of its limit was ended by it: the limit is kept to some 20 ms."""
 _DECIMALS = 60
@@ -30,7 +30,7 @@ _HANDY = 1e-10, 1e10
 """Columns of a typical size between these are given to Operon as they are, the others scaled: its
 sums of squares overflow, in single precision, from a norm of 1.8e19 on."""
 _ROUNDING = 2.0**-20
-"""Of a target's size: what eight steps of single precision come to."""
+"""Rounding error of eight steps of single precision, as a share of a target's size."""
 _INTERCEPT = re.compile(r"\((\(-[0-9.e+-]+\)|[0-9.e+-]+) \+ (\(.*\)|\w+)\)")
 _NUMBER = re.compile(r"\d+\.\d+")
 _WEIGHT = re.compile(r"\((\(-[0-9.e+-]+\)|[0-9.e+-]+) \* (\w+)\)")
@@ -46,7 +46,7 @@ class _Scales:
 
     @classmethod
     def of(cls, problem: Problem) -> _Scales:
-        """Scale what is not of a handy size, so that no digit is lost."""
+        """Scale columns of extreme size by powers of two, so that no digit is lost."""
         return cls(_powers_of_two(problem.X), _powers_of_two(problem.Y))
 
 
@@ -79,7 +79,7 @@ class Adapter:
         self._parameters = {**hyperparameters, "random_state": seed, "n_threads": threads}
 
     def fit(self, problem: Problem) -> None:
-        """Run Operon on each target, sharing what time there is.
+        """Run Operon on each target, sharing the time.
 
         Raises
         ------

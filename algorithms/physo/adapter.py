@@ -1,4 +1,4 @@
-"""PhySO: a recurrent policy that writes expressions, and no such as its units forbid."""
+"""PhySO: a recurrent policy that writes expressions whose units are consistent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHARE_OF_TIME = 0.95
 
 
 class _EnoughError(Exception):
-    """Leaves PhySO's loop, which knows no time."""
+    """Ends PhySO's loop, which has no time limit."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Adapter:
     stop_reward
         1/(1 + NRMSE) at which it ends.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class Adapter:
 
 
 class _Watch:
-    """PhySO's logger, as far as it is one: keeps the best program of each length, and the time."""
+    """Replaces PhySO's logger: keeps the best program of each length, and checks the time."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class _Watch:
         notkept: Any,  # noqa: ARG002
         loss_val: Any,  # noqa: ARG002
     ) -> None:
-        """Look at a batch.
+        """Record the best programs of a batch.
 
         Raises
         ------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.9
-"""Of the time limit that the search may take; the rest is for choosing and predicting."""
+"""Part of the time limit for the search; the rest is for choosing and predicting."""
 
 
 class Adapter:
@@ -33,7 +33,7 @@ class Adapter:
     Parameters
     ----------
     seed, threads
-        Nothing is drawn, and nothing runs at once.
+        Not used: nothing is drawn, and nothing runs in parallel.
     optimizers
         Which of PySINDy's: ``stlsq``, ``sr3``, ``ssr``, ``frols``, ``sindy_pi``.
     library
@@ -85,7 +85,7 @@ class Adapter:
         self.stopped_early = False
 
     def fit(self, problem: Problem) -> None:
-        """Make the libraries; `candidates` searches, and gives what it finds when it finds it.
+        """Make the libraries; `candidates` searches, and yields models as they are found.
 
         Raises
         ------

@@ -28,7 +28,7 @@ OPTIMIZERS = {
 }
 """Search strategy of each optimizer."""
 _NOTHING = 1e-4
-"""A coefficient of SINDy-PI, where every column has the norm 1, that its solver means for zero."""
+"""Coefficients of SINDy-PI below this count as zero; every column has the norm 1."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.9
-"""Of the time that is left; the rest is for starting Julia and for handing the fronts over."""
+"""Part of the remaining time for the search; the rest is for Julia's start and for the fronts."""
 _NEARLY = 0.98
 """A search that lasted so much of its limit was ended by it."""
 _FUNCTIONS = {
@@ -65,7 +65,7 @@ class Adapter:
         self.stopped_early = False
 
     def fit(self, problem: Problem) -> None:
-        """Search for each target, sharing what time there is.
+        """Search for each target, sharing the time.
 
         Raises
         ------

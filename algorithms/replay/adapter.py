@@ -1,7 +1,7 @@
-"""The reference: applies the operation to what is known, and looks whether the candidate comes out.
+"""The reference: applies the operation, and compares the candidate with the result.
 
-It reads trees, not texts, and has operators of its own, so that what made the data is tried by
-somebody else.  Constants of integration are not named beforehand: any letter that is new will do.
+It reads trees, not texts, and has its own operators, so that the code that made the data is tested
+by other code.  Constants of integration are not named beforehand: any letter that is new will do.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Adapter:
         del seed, threads
 
     def fit(self, problem: Problem) -> None:
-        """See whether there are trees, and labels.
+        """Check that there are trees, and labels.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Adapter:
 
     def predict(self, problem: Problem) -> Array:
         """Return for each candidate whether the operation gives it, (n, 1)."""
-        found = [comes_out(json.loads(bytes(tree).decode())) for tree in problem.trees]
+        found = [is_result(json.loads(bytes(tree).decode())) for tree in problem.trees]
         return np.array(found, dtype=np.float64)[:, None]
 
     def equations(self) -> list[str]:
@@ -95,7 +95,7 @@ class Adapter:
         return []
 
 
-def comes_out(asked: dict[str, Any]) -> bool:
+def is_result(asked: dict[str, Any]) -> bool:
     """Return whether a candidate is what the operation gives."""
     if "task" in asked:
         return _calculates(asked)

@@ -30,7 +30,7 @@ class Adapter(WrittenFronts):
     max_fit_calls, complexity_penalty, max_complexity, sample_size
         As in ``RILSROLSRegressor``.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     """
 
     package = "RILS-ROLS"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TIME_PART = 0.7
-"""Of the time limit, for finding models."""
+"""Part of the time limit for finding models."""
 
 
 @dataclass(frozen=True)

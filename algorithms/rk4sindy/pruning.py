@@ -2,7 +2,7 @@
 
 Goyal and Benner fit by gradient descent and drop what is below a threshold (their procedure 1).
 The misses are nearly linear in the coefficients, so that Gauss-Newton with the step length halved
-where it has to be comes to the same minimum in a few steps.
+where it has to be reaches the same minimum in a few steps.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def prune(
     Parameters
     ----------
     steps
-        What the coefficients are judged by.
+        The steps that the coefficients are fitted to.
     start, active
         Coefficients of the terms for each state, and which of them may be used, (d, p).
     size

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TIME_PART = 0.8
-"""Of the time limit, for the search."""
+"""Part of the time limit for the search."""
 _NOTHING = 1e-20
 """Shares of the variance below this are alike."""
 

@@ -1,4 +1,4 @@
-"""Factors, and products and sums of them: what screening puts answers together from.
+"""Factors, and products and sums of them: the parts of screening's answers.
 
 A factor is a function of one quantity, and a quantity is a combination of at most two monomials,
 such as ``cos(3*x - 2*y)`` or ``exp(-0.5*x**2 - 0.5*y**2)``.  A term is a product of factors.

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["Logarithms", "left_by"]
 
 _ROWS_EACH = 4
-"""Rows that have to be there for each number."""
+"""Fewest rows for each number."""
 _RANK = 1e-10
 """Singular values smaller than the largest by this share are round-off."""
 _SEEN = 1e-6
 """Part of a column's square: a column that leaves less than it is a product of powers."""
 _GAIN = 0.1
-"""A function more has to leave less than this of the squares that are left without it."""
+"""Largest part of the residual squares that one more function may leave."""
 _HALF = 0.5
-"""Powers alone have to leave less than this of the spread's square."""
+"""Largest part of the spread's square that powers alone may leave."""
 _NOTHING = 1e-14
 """Of the spread's square: less is round-off."""
 _TRIED = 3
@@ -47,7 +47,7 @@ _MOST = 2500
 _LARGEST = 6.0
 """Functions are raised no higher."""
 _STEPS = 60
-"""Of the fit of what is added to 1."""
+"""Steps of the fit of what is added to 1."""
 _SHARES = (-0.99, -0.9, -0.5, -0.1, 0.1, 1.0, 10.0, 100.0)
 """Largest values of a monomial that is added to 1, as a start of the fit."""
 
@@ -67,12 +67,12 @@ class Logarithms:
         self._signed = [bool((column < 0).any()) for column in X.T]
         n, d = self._X.shape
         self.enough = n >= _ROWS_EACH * (d + 3)
-        """Whether there are rows enough."""
+        """Whether there are enough rows."""
         self._powers = np.column_stack([np.ones(n), np.log(np.abs(self._X))])
         if self.enough:
             base, sizes, _ = np.linalg.svd(self._powers, full_matrices=False)
             self._base = base[:, sizes > _RANK * sizes[0]]
-            self._rest = self._beside(self._y)
+            self._rest = self._without_powers(self._y)
 
     def products(self) -> Iterator[Term]:
         """Yield products of powers and no, one and two functions, the best few of each.
@@ -104,14 +104,14 @@ class Logarithms:
             if two[i, j] < _GAIN * least:
                 yield from self._term((known[i], known[j]))
 
-    def _beside(self, columns: Array) -> Array:
-        """Take the part of columns out that powers of the variables are."""
+    def _without_powers(self, columns: Array) -> Array:
+        """Remove the part of columns that powers of the variables explain."""
         for _ in range(2):  # once more for what round-off has left
             columns = columns - self._base @ (self._base.T @ columns)
         return columns
 
     def _term(self, functions: tuple[Factor, ...]) -> Iterator[Term]:
-        """Fit all exponents; give the product with these rounded, if none is nothing."""
+        """Fit all exponents; yield the product with these rounded, if none is zero."""
         functions = self._sized(functions)
         columns = np.column_stack([self._powers, *(_log(one, self._X) for one in functions)])
         numbers = np.linalg.lstsq(columns, self._y, rcond=1e-12)[0][1:].tolist()
@@ -146,7 +146,7 @@ class Logarithms:
                 np.log(np.abs(1 + share * size * each)) / share if share else size * each
                 for share, size, each in zip(shares, sizes, monomials, strict=True)
             ]
-            basis = self._beside(np.column_stack([*others, *columns]))
+            basis = self._without_powers(np.column_stack([*others, *columns]))
             if not np.isfinite(basis).all():
                 return np.full(len(self._y), 1e6)
             return self._rest - basis @ np.linalg.lstsq(basis, self._rest, rcond=1e-12)[0]
@@ -168,7 +168,7 @@ class Logarithms:
                 column = _log(one, self._X)
             if not np.isfinite(column).all():
                 continue
-            other = self._beside(column)
+            other = self._without_powers(column)
             if other @ other > _SEEN * np.sum((column - column.mean()) ** 2):
                 known.append(one)
                 columns.append(other)

@@ -26,9 +26,9 @@ __all__ = ["EXACT", "LONG", "TermSum", "fitted", "tidied"]
 EXACT = 1e-13
 """A share of the variance below which nothing is left to explain."""
 LONG = 8
-"""Terms of the longest sum of which each is tried to be done without."""
+"""Terms of the longest sum from which leaving out each term is tried."""
 _GAIN = 1.02
-"""A shorter writing may be worse by this."""
+"""A shorter form may be worse by this factor."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class TermSum:
 
 @dataclass
 class _Sum:
-    """Columns of terms, of which only those are worked out again whose numbers have changed."""
+    """Columns of terms, of which only those are evaluated again whose numbers have changed."""
 
     terms: tuple[Term, ...]
     X: Array

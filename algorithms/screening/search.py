@@ -30,7 +30,7 @@ _SURE = 1e-18
 _STRONG = 0.35
 """Borders that leave less than this of what is left without them are looked at early."""
 _SIDE = 1e-3
-"""A part that leaves more than this is none."""
+"""A part that leaves more than this is rejected."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Explanation:
     text
         Writes it with the names of the variables.
     size
-        What it counts for.
+        Its complexity.
     left
         The share of the variance that it leaves, on the rows that answers are compared on.
     """
@@ -57,7 +57,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class _Link:
-    """Behind what a sum may stand: the sum is fitted to ``there`` of the target."""
+    """A function of a sum: the sum is fitted to ``there`` of the target."""
 
     there: Callable[[Array], Array]
     back: Callable[[Array], Array]
@@ -84,7 +84,7 @@ class TargetSearch:
     X, y
         (n, d) and (n,).
     settings
-        How wide is searched.
+        The width of the search.
     late
         Whether the time is over.
     seed

@@ -30,7 +30,7 @@ _RIVALS = 0.05
 _NOTHING = 1e-9
 """A term whose part of the values is smaller is left out of a sum that leaves nothing."""
 _HALF = 0.5
-"""Of the variance: a quotient that leaves more is none."""
+"""Part of the variance: a quotient that leaves more is rejected."""
 _CLIMBED = 4
 """Terms of a sum that grows along one path."""
 _CROSSED = 8
@@ -242,7 +242,7 @@ class Sums:
     def _tried(
         self, model: TermSum, found: Sequence[tuple[float, tuple[Term, ...]]]
     ) -> list[TermSum]:
-        """Fit the numbers of a model with each of these terms: a little all, to the end a few."""
+        """Fit the numbers of a model with each of these terms: all for a few steps, some fully."""
         X, y = self._products.X, self._y
         quick: list[TermSum] = []
         enough = 0.0

@@ -1,4 +1,4 @@
-"""Words with the part of the sequence that they stand in, and with the operation asked for."""
+"""Words marked with their part of the sequence, and with the operation asked for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SUBSTITUTION = re.compile("substitute_[A-Za-z_]+")
 
 
 class Adapter(WordModel):
-    """Logistic regression on words that know where they stand."""
+    """Logistic regression on words marked with their part of the sequence."""
 
     @staticmethod
     def words(text: str) -> list[str]:

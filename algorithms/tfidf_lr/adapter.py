@@ -1,4 +1,4 @@
-"""A bag of words: one, two and three of them at a time, wherever they stand."""
+"""A bag of words: one, two and three of them at a time, wherever they are."""
 
 from __future__ import annotations
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
-from transformers_of_old import (
+from pretrained_models import (
     byte_masks,
     device,
     given,
     import_from,
     in_calls,
     load_pickled,
-    start_alike,
+    seed_all,
 )
 from written_fronts import WrittenFronts
 
@@ -55,7 +55,7 @@ class Adapter(WrittenFronts):
     rescale
         Whether inputs are brought to mean 0 and variance 1, as in the training.
     max_rows
-        Of more samples so many are drawn.
+        Largest number of samples; of more, a random part is drawn.
     """
 
     package = "TPSR"
@@ -91,7 +91,7 @@ class Adapter(WrittenFronts):
         import_from(checkout, "tpsr.py", "parsers.py", "symbolicregression")
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
-        """Search; it knows no limit.
+        """Search, without a time limit.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class Adapter(WrittenFronts):
         from tpsr import tpsr_fit  # noqa: PLC0415
 
         del target, limit
-        start_alike(self.seed, self.threads)
+        seed_all(self.seed, self.threads)
         where = device()
         parameters = self._parameters(where)
         env = build_env(parameters)
@@ -149,7 +149,7 @@ class Adapter(WrittenFronts):
 
 @contextmanager
 def _weights_in_place(weights: Path) -> Iterator[None]:
-    """Make a working folder where the checkout finds its weights: it asks for them by place."""
+    """Make a working folder where the checkout finds its weights, which it loads by path."""
     before = Path.cwd()
     folder = Path("scratch").resolve() / "tpsr"
     place = folder / "symbolicregression" / "weights" / "model.pt"

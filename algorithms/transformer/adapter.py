@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.9
-"""Of the time limit that the training may take."""
+"""Part of the time limit for the training."""
 _LONGEST = 64
 """Sequences of one batch are of like length: batches are drawn from so many of them."""
 _READINGS = 4
@@ -133,7 +133,7 @@ class Adapter:
         self._network.eval()
         with torch.inference_mode():
             for reading in range(_READINGS):
-                # The same for all: what a row is given does not hang on the others.
+                # The same for all: what a row is given does not depend on the others.
                 stand_ins = rng.permutation(STAND_INS)
                 for first in range(0, len(order), 128):
                     places = order[first : first + 128]

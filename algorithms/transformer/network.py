@@ -8,7 +8,7 @@ __all__ = ["Reader"]
 
 
 class Reader(torch.nn.Module):
-    """A transformer's encoder, and a line on the mean of what it makes of the words.
+    """A transformer's encoder, and a linear layer on the mean of its outputs.
 
     Places are counted from the end, where the candidate is.
 
@@ -29,7 +29,7 @@ class Reader(torch.nn.Module):
         layer = torch.nn.TransformerEncoderLayer(
             width, heads, 2 * width, dropout=0.1, batch_first=True, norm_first=True
         )
-        # Only what a layer adds is thinned out: a third of the time went into the rest.
+        # Dropout only on what a layer adds: on the rest it took a third of the time.
         layer.self_attn.dropout = 0.0
         layer.dropout = torch.nn.Identity()
         self.encoder = torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TIME_PART = 0.6
-"""Of the time limit, for the search."""
+"""Part of the time limit for the search."""
 _NOISY = 3e-4
 """Data are noisy where smoothing takes more than this share of a state's deviation out of most
 samples."""
 _FEWEST_TIMES = 7
 _BETTER = 0.6
-"""Of what a cheaper sum leaves, a dearer one of as many terms may leave at most to be offered."""
+"""Largest residual of a dearer sum, as a part of that of a cheaper one with as many terms."""
 _WORTH = 0.7
-"""By how much a term has to lower the logarithm of what is left for the method itself to like it;
+"""Least gain of a term in the logarithm of the residual for the method's own choice;
 the bench has a rule of its own."""
 
 
@@ -48,7 +48,7 @@ class Adapter:
     widths
         Of test functions, in units of the width that the spectrum of the data gives.
     worth
-        By which factor each further term has to lower what is left of clean data to be offered to
+        Factor by which each further term has to reduce the residual of clean data to be offered to
         the bench.  Of noisy data all are, since the bench knows more of noise.
     """
 
@@ -110,7 +110,7 @@ class Adapter:
                 print(f"    {term.text or '1'}: {value:.8g} +- {error:.1g}")  # noqa: T201
 
     def candidates(self) -> Iterator[Candidate]:
-        """Offer the answers for each target, the short ones first.
+        """Yield the answers for each target, the short ones first.
 
         Under `published`, where plain differences are known by missing ``periods``, the bench
         compares what they predict; else their equations.
@@ -125,7 +125,7 @@ class Adapter:
                 yield Candidate((one.text,), values, remarks, target)
 
     def choose(self, indices: Sequence[int]) -> None:
-        """Take the candidates of these numbers, one a target."""
+        """Use these candidates, one for each target."""
         offered = [one for front in self._fronts for one in front]
         self._chosen = [offered[k] for k in indices]
 
@@ -200,7 +200,7 @@ def _front(
 
 
 def _surest(regressions: Sequence[WeakRegression], support: tuple[int, ...]) -> WeakAnswer:
-    """Fit a support to test functions of each width, and give the surest fit."""
+    """Fit a support to test functions of each width, and return the surest fit."""
     fits = [fitted(each, support) for each in regressions]
     width = min(range(len(fits)), key=lambda k: fits[k].surest)
     return replace(fits[width], elsewhere=tuple(one.left for one in fits), width=width)

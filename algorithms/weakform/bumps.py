@@ -31,7 +31,7 @@ class Bumps:
     Attributes
     ----------
     half
-        Nodes from the middle to the border; 0 where the axis is too short and nodes stand alone.
+        Nodes from the middle to the border; 0 where the axis is too short, for single nodes.
     weights
         Of each order of derivative, (rows, nodes).
     """

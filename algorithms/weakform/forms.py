@@ -89,7 +89,7 @@ class WeakField:
 
     @property
     def apart(self) -> float:
-        """About how many test functions there would be side by side, half a width each."""
+        """Approximate number of independent test functions: one for each half width."""
         count = 1.0
         for bumps in self.bumps:
             rows, nodes = bumps.weights[0].shape

@@ -60,13 +60,13 @@ class WeakAnswer:
     errors
         The standard error of each coefficient.
     left
-        What it leaves of the target's sum of squares.
+        The residual part of the target's sum of squares.
     errors
         The standard error of each coefficient.
     elsewhere
-        What the same terms leave, fitted to test functions of each width.
+        The residuals of the same terms, fitted to test functions of each width.
     width
-        The number of the width that this fit is of.
+        The index of the width of this fit.
     """
 
     terms: tuple[Product, ...] = field(repr=False)

@@ -164,16 +164,16 @@ def test_replay_agrees_with_what_made_the_data() -> None:
             renamed = variable_renaming(one, 0)
             for each in (one, renamed, expression_exchange(one), alternative_results(one)):
                 right, wrong = trees(each)  # type: ignore[arg-type]
-                assert module.comes_out(json.loads(right)), index
-                assert not module.comes_out(json.loads(wrong)), index
+                assert module.is_result(json.loads(right)), index
+                assert not module.is_result(json.loads(wrong)), index
         for task in ("differentiate", "integrate"):
             for index in range(3):
                 calculated = calculation(
                     GeneratorSettings(task=task, premise_size=2), "replay", index
                 )
                 right, wrong = trees(calculated)
-                assert module.comes_out(json.loads(right))
-                assert not module.comes_out(json.loads(wrong))
+                assert module.is_result(json.loads(right))
+                assert not module.is_result(json.loads(wrong))
 
 
 def test_replay_reads_nothing_but_expressions() -> None:

@@ -77,7 +77,7 @@ class Samples:
         if values is not None:
             return values
         if tree.numpy is None:
-            # A variable's value is its column; asked as often as this, nobody makes sure of it.
+            # A variable's value is its column; this is called so often that nothing is checked.
             return self._columns[tree.value] if tree.name == VARIABLE else tree.value  # type: ignore[call-overload]
         values = self._old.get(tree)
         if values is None:
@@ -92,7 +92,7 @@ class Samples:
         return values
 
     def fit(self, tree: Node) -> Fit:
-        """Measure a tree, with the best line through it if scaling is linear."""
+        """Return the fit of a tree, with the best line through it if scaling is linear."""
         self.evaluations += 1
         values = self.values(tree)
         if np.ndim(values) == 0:

@@ -8,7 +8,7 @@ Every individual remembers when its oldest ancestor was made.  A generation make
 children as there are individuals, adds one newcomer that has no ancestors, and lets the
 individuals meet in tournaments on error and age until the population has its size again.  What
 is old stays only as long as it is better than all that is younger, so that newcomers get time
-to become good before they are compared with what has been polished for long.
+to become good before they are compared with individuals that were optimised for long.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class EvolutionPlan:
     population_size
         Individuals after each generation.
     generations
-        The most that there are.
-    Largest number of generations.
+        Largest number of generations.
+    crossover_probability
         Children of two parents; the others are mutants of one.
     climb
         What is done for constants, see ``hillclimb``.
@@ -93,7 +93,7 @@ class Evolution:
     plan
         The parameters.
     random
-        Where every choice comes from, that of `language` too.
+        Generator of every choice, that of `language` too.
     deadline
         Of `time.monotonic`; None for none.
     predictors
@@ -124,7 +124,7 @@ class Evolution:
         self._climb: Any = CLIMBS[plan.climb]
 
     def run(self) -> None:
-        """Let generations pass until the plan, the time or the error ends it."""
+        """Run generations until the plan, the time or the error ends the search."""
         while len(self.population) < self._plan.population_size and not self._late():
             self._add(self._language.new(), born=0)
         self._record()
@@ -136,7 +136,7 @@ class Evolution:
             self.step()
 
     def step(self) -> None:
-        """Let one generation pass."""
+        """Run one generation."""
         self.generation += 1
         parents = list(self.population)
         for _ in range(len(parents)):
@@ -230,4 +230,4 @@ class Evolution:
 
 _PATIENCE = 20
 _PROGRESS = 0.999
-"""A gain below a thousandth is none."""
+"""A gain below a thousandth counts as none."""

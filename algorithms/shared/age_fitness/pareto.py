@@ -1,4 +1,4 @@
-"""Who lives on, by error and age; and what is kept for good, by error and size."""
+"""Selection by error and age, and the archive of the best trees by error and size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATIENCE = 10
 becomes thorough."""
 
 _GAIN = 1e-7
-"""The part of an error that a larger tree takes away at least: the two writings of one function
+"""Smallest part of an error that a larger tree removes: the errors of two forms of one function
 differ by as little as rounding, and an error of 1e-7 of the variance is known to 1e-8 of itself."""
 
 
@@ -29,8 +29,8 @@ def survivors(
     """Hold tournaments of two until so many are left (Schmidt and Lipson 2011).
 
     One beats another if it is no worse in error and no older; of equals the first drawn wins.
-    Whoever is beaten leaves.  The front of those whom nobody beats is never broken by a
-    tournament; where it alone is larger than `number`, its oldest leave.
+    A beaten individual is removed.  The front of those that none beats is never reduced by a
+    tournament; where it alone is larger than `number`, its oldest are removed.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def survivors(
     number
         How many are to be left.
     random
-        Who meets whom.
+        Draws the pairs.
 
     Returns
     -------

@@ -65,7 +65,7 @@ class Predictors:
     plan
         The parameters.
     random
-        Where every choice comes from.
+        Generator of every choice.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Predictors:
         return np.asarray(np.abs(predicted - np.array(self._exact)[:, None]).mean(axis=0))
 
     def _add_trainers(self, population: Sequence[Individual], data: Samples) -> None:
-        """Take as trainers those on whom the predictors disagree most: at first all of them."""
+        """Take as trainers those on which the predictors disagree most: at first all of them."""
         wanted = 1 if self._values else self._plan.trainers
         predictors = np.array(self._predictors)
         known: list[tuple[float, Any, float]] = []
@@ -162,7 +162,7 @@ class Predictors:
 
 
 def errors_on(values: Array, y: Array, *, linear: bool) -> Array:
-    """Measure many trees on many handfuls of samples at once, as `Samples.fit` does one by one.
+    """Return the errors of many trees on many small samples, as `Samples.fit` does one by one.
 
     Parameters
     ----------

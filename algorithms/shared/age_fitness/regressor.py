@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["AgeFitness"]
 
 _SHARE_OF_TIME = 0.95
-"""Of the time that is left; the rest is for writing the fronts and handing them over."""
+"""Part of the remaining time for the search; the rest is for writing the fronts."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class AgeFitness:
     linear_scaling
         Whether a tree f is scored as the best a + b*f.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     predictor_plan
         For co-evolved fitness predictors; None for none.
     """
@@ -109,7 +109,7 @@ class AgeFitness:
         self._predictor_plan = predictor_plan
 
     def fit(self, problem: Problem) -> None:
-        """Search for each target, sharing what time there is.
+        """Search for each target, sharing the time.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""Numbers of a handy size for the search, and equations in the data's own units afterwards.
+"""Numbers of moderate size for the search, and equations in the data's own units afterwards.
 
-Scales are powers of two, so that scaling and back loses no digit.  A column that is of a handy
-size already stays as it is: the sine of an angle, or the exponential of a ratio, is then found
+Scales are powers of two, so that scaling and back loses no digit.  A column that is of moderate
+size stays as it is: the sine of an angle, or the exponential of a ratio, is then found
 without a constant in between.
 """
 
@@ -66,7 +66,7 @@ def in_own_units(tree: Node, scales: Sequence[float]) -> Node:
 
 
 def line(slope: float, tree: Node, intercept: float, *, like: Array, exact: bool = False) -> Node:
-    """Write ``slope * tree + intercept``, with the numbers on the outside drawn together.
+    """Write ``slope * tree + intercept``, with the outer numbers combined.
 
     The factor and the offset are then rounded to the digits that can be meant: a one or a zero
     is found as such.
@@ -245,10 +245,10 @@ _OPERATORS: dict[str, tuple[Any, ...]] = {
     "square": ("{}**2", _POWER, _ATOM),
     "cube": ("{}**3", _POWER, _ATOM),
 }
-"""Of each operator: how it is written, how tightly it holds together, and what that asks of its
+"""For each operator: its text, its precedence, and the least precedence of its
 parts."""
 
 
 def _in(part: tuple[str, int], least: int) -> str:
-    """Put a part into brackets where it holds together less tightly than its place asks for."""
+    """Put a part into brackets where its precedence is lower than required."""
     return part[0] if part[1] >= least else f"({part[0]})"

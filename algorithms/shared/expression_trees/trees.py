@@ -78,7 +78,7 @@ class Node:
     name
         Of its function, or ``constant`` or ``variable``.
     numpy
-        What evaluates it; None for a leaf.
+        The function that evaluates it; None for a leaf.
     children
         None, one or two nodes.
     value

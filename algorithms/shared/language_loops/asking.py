@@ -22,7 +22,7 @@ MOST_FAILURES = 5
 
 
 class SearchOver(Exception):  # noqa: N818 - it is an end, not an error
-    """There is nothing left to ask with: the search ends with what it has."""
+    """The budget or the time is used up: the search ends with its results so far."""
 
 
 class _Model(Protocol):
@@ -58,7 +58,7 @@ class Asker:
     asked
         Completions so far, those that were lost too.
     over
-        Whether there is nothing left.
+        Whether no more can be asked.
     late
         Whether it was the time that ended it.
     useless
@@ -89,7 +89,7 @@ class Asker:
     def ask(
         self, messages: Sequence[Message], n: int = 1, *, temperature: float | None = None
     ) -> list[Reply]:
-        """Ask for completions; gives `n` or fewer, none where the endpoint has failed.
+        """Ask for completions; return `n` or fewer, none where the endpoint has failed.
 
         Raises
         ------

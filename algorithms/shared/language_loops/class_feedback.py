@@ -77,7 +77,7 @@ class FeedbackSearch(ProgramLoop):
         self._adam = Adam(steps=steps, rate=rate, clip=clip)
 
     def search(self) -> None:
-        """Hold rounds until there is nothing left to ask with."""
+        """Run rounds until the budget or the time is used up."""
         self.laws = [self._tried("Begin with a linear law.", self._linear_class())]
         rounds = 0
         while True:

@@ -127,7 +127,7 @@ class ConceptLibrary:
     functions
         That a tree may have.
     random
-        Of all draws; no one else's.
+        Generator of all draws, used for nothing else.
     expressions
         Asked for at a time.
     context
@@ -226,7 +226,7 @@ class ConceptLibrary:
         return self._random.sample(list(things), min(_SHOWN, len(things)))
 
     def _asked(self, system: str, request: str) -> list[str]:
-        """Ask for a list of texts; give none if the reply has none, or there is nothing left."""
+        """Ask for a list of texts; return none if the reply has none, or the budget is used up."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": request}]
         try:
             replies = self.asker.ask(messages, temperature=self._temperature)

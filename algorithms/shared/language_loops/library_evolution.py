@@ -38,19 +38,19 @@ _STEPS = 20
 """Steps of Gauss and Newton for the constants of a tree that a model proposed."""
 _SHARE_OF_TIME = 0.95
 _WORST = 4
-"""The worst of a population are one in so many."""
+"""One in so many individuals of a population counts as bad."""
 _MOST_DRAWN_FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "tan", "tanh")
 
 
 class LibraryLanguage:
-    """AFP's operators, which ask a model with a probability and else do as they always do.
+    """AFP's operators, which ask a model with a probability, and are unchanged otherwise.
 
     Parameters
     ----------
     plain
         AFP's own.
     library
-        Asks, and knows concepts.
+        Asks the model, and has the concepts.
     evolution
         Whose samples constants are fitted on.
     probability
@@ -123,7 +123,7 @@ class LibrarySearch(AgeFitness):
     probability
         With which each operator asks; 0 is AFP.
     iteration
-        Generations between one look at what was learned and the next.
+        Generations between two updates of the concepts.
     expressions, context, most_concepts
         As for `ConceptLibrary`.
     samples, max_tokens, temperature
@@ -133,7 +133,7 @@ class LibrarySearch(AgeFitness):
     """
 
     nollm = False
-    """Whether random draws of the grammar stand for replies."""
+    """Whether random draws of the grammar replace replies."""
 
     def __init__(
         self,

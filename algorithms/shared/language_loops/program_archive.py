@@ -54,7 +54,7 @@ class ArchivedProgram:
 
 
 class _Island:
-    """A grid of the best program in each cell, and all that live here."""
+    """A grid of the best program in each cell, and all programs of the island."""
 
     def __init__(self) -> None:
         self.cells: dict[tuple[int, int], ArchivedProgram] = {}
@@ -109,7 +109,7 @@ class ArchiveSearch(ProgramLoop):
         self._mode = mode
 
     def search(self) -> None:
-        """Go round the islands until there is nothing left to ask with."""
+        """Go round the islands until the budget or the time is used up."""
         self._random = Random(self.seed)  # noqa: S311 - a search, no secret
         self.islands = [_Island() for _ in range(self._count)]
         self.archive: list[ArchivedProgram] = []

@@ -36,7 +36,7 @@ class ProgramIsland:
         return max(self.clusters)
 
     def draw(self, random: Random, count: int, temperature: float) -> list[str]:
-        """Draw programs of clusters, good ones rather; give them worst first.
+        """Draw programs of clusters, with preference for good ones; return them worst first.
 
         A cluster may be drawn twice.
         """
@@ -47,7 +47,7 @@ class ProgramIsland:
 
     @staticmethod
     def _member(texts: Sequence[str], random: Random) -> str:
-        """Draw a program of a cluster, short ones rather."""
+        """Draw a program of a cluster, with preference for short ones."""
         lengths = [len(text) for text in texts]
         least, most = min(lengths), max(lengths)
         weights = softmax([-(length - least) / (most + 1e-6) for length in lengths])
@@ -100,7 +100,7 @@ class IslandSearch(ProgramLoop):
         self._reset_every = reset_every
 
     def search(self) -> None:
-        """Breed until there is nothing left to ask with."""
+        """Breed until the budget or the time is used up."""
         random = Random(self.seed)  # noqa: S311 - a search, no secret
         first = self.linear()
         score = -self.judged(first)

@@ -33,7 +33,7 @@ __all__ = ["UNREADABLE", "ProgramLoop", "counted", "python_names", "renamed", "s
 UNREADABLE = (ReplyError, ProgramError)
 """Errors that a reply that cannot be used raises."""
 _SHARE_OF_TIME = 0.9
-"""Of the time that is left; the rest is for the fronts."""
+"""Part of the remaining time for the search; the rest is for the fronts."""
 _TAKEN = {"np", "numpy", "math", "torch", "params", "self", "pi", "e", "C"}
 
 
@@ -92,7 +92,7 @@ class ProgramLoop:
     starts, iterations
         Of each fit of constants.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     max_tokens
         Of a completion.
     temperature
@@ -104,7 +104,7 @@ class ProgramLoop:
     """
 
     nollm = False
-    """Whether random draws of the grammar stand for replies."""
+    """Whether random draws of the grammar replace replies."""
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class ProgramLoop:
         )
 
     def judged(self, program: ReadProgram) -> float:
-        """Fit a program, and give its error: the mean over the targets, infinite for no value.
+        """Fit a program, and return its error: the mean over the targets, infinite for no value.
 
         Raises
         ------

@@ -59,7 +59,7 @@ def code_of(text: str) -> str:
     depth = _indent(lines[0])
     kept = [lines[0]]
     for line in lines[1:]:
-        closes = line.lstrip().startswith(")")  # of arguments that stand below each other
+        closes = line.lstrip().startswith(")")  # of arguments on several lines
         if line.strip() and _indent(line) <= depth and not closes:
             break
         kept.append(line)

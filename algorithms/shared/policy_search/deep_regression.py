@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 __all__ = ["DeepRegression", "device_here", "take"]
 
 _SHARE_OF_TIME, _LAST_FITS = 0.85, 0.95
-"""Of the time that is left: when the search ends, and when the last fits do."""
+"""Parts of the remaining time after which the search ends, and after which the last fits end."""
 _FLAT = 1e-14
 """A target that varies by less of its size is a constant, and nothing is searched for."""
 _REFINED = 16
@@ -83,7 +83,7 @@ class DeepRegression:
     functions
         Names of ``trees.FUNCTIONS``; variables are always there.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     polynomial
         Whether there is the linear token.
     melding
@@ -126,7 +126,7 @@ class DeepRegression:
         )
 
     def fit(self, problem: Problem) -> None:
-        """Search for each target, sharing what time there is.
+        """Search for each target, sharing the time.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The search for one target: draw, measure, learn from the best; and all the best that was seen."""
+"""The search for one target: draw, evaluate, learn from the best; and the archive of the best."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ class ExpressionSearch:
     Parameters
     ----------
     X, y
-        (n, d) and (n,), best of a handy size.
+        (n, d) and (n,), best of moderate size.
     tokens, rules, learning, plan
-        See there.
+        See these classes.
     melding
         For genetic programming between policy and learning; None for none.
     seed
@@ -110,7 +110,7 @@ class ExpressionSearch:
     Attributes
     ----------
     evaluations
-        Different expressions that were measured.
+        Different expressions that were evaluated.
     stopped_early
         Whether the deadline ended the search.
     """
@@ -164,7 +164,7 @@ class ExpressionSearch:
         return min((each.error for own in self.best.values() for each in own), default=np.inf)
 
     def step(self) -> None:
-        """Draw a batch, measure it, and learn from the best."""
+        """Draw a batch, evaluate it, and learn from the best."""
         codes = np.unique(self.policy.sample(self.plan.batch), axis=0)
         self.drawn += self.plan.batch
         rewards = self.rewards(codes)
@@ -203,7 +203,7 @@ class ExpressionSearch:
         return np.array([self._rewards[key] for key in keys])
 
     def _measure(self, codes: Integers) -> Array:
-        """Fit and measure expressions that are new; gives rewards (B,)."""
+        """Fit and evaluate expressions that are new; return rewards (B,)."""
         constants = np.ones((len(codes), int((codes == self.tokens.code(CONST)).sum(1).max())))
         iterations = self.plan.constant_iterations
         if self.monomials is None:
@@ -256,7 +256,7 @@ class ExpressionSearch:
         return fits, polynomials
 
     def polynomial_of(self, codes: Integers, constants: Array, monomials: Monomials) -> Array:
-        """Fit ``poly`` in expressions that all have one; gives coefficients (B, terms)."""
+        """Fit ``poly`` in expressions that all have one; return coefficients (B, terms)."""
         wanted = self.wanted_of(codes, constants)
         fine = np.isfinite(wanted).all(axis=1)
         found = np.full((len(codes), len(monomials.powers)), np.nan)

@@ -24,7 +24,7 @@ __all__ = ["FrontMember", "Units", "constant", "refine", "shortlist", "tokens_of
 _T = TypeVar("_T")
 
 _MOST_ROWS = 2000
-"""Of more rows so many are used for the last fit of constants, evenly spread."""
+"""Largest number of rows for the last fit of constants; of more, so many, evenly spread."""
 _ITERATIONS = 40
 _SLACK, _EACH_SIZE, _MOST = 1.5, 3, 60
 """Largest error of a member relative to a shorter one, largest number of members of each size:
@@ -148,7 +148,7 @@ def shortlist(proposed: Sequence[tuple[int, float, _T]]) -> list[_T]:
     Parameters
     ----------
     proposed
-        Size, error, and what it is.
+        Size, error, and the proposal.
     """
     kept: list[tuple[float, _T]] = []
     best, seen = np.inf, Counter[int]()

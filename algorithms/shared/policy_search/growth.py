@@ -75,7 +75,7 @@ class Growth:
         self.codes = np.full((rows, length), -1, dtype=np.int64)
         self.length = 0
         self._open = np.ones(rows, dtype=np.int64)
-        # The places that wait, the next one on top: position of the parent and of the sibling.
+        # A stack of open places, the next one on top: position of the parent and of the sibling.
         self._parents = np.full((rows, length + 2), -1, dtype=np.int64)
         self._siblings = np.full((rows, length + 2), -1, dtype=np.int64)
         self._inside = np.zeros((rows, length + 1), dtype=bool)
@@ -167,7 +167,7 @@ class Growth:
         self.length += 1
 
     def follow(self, codes: Integers) -> Mask:
-        """Put whole expressions (B, L); give which of them the constraints allow."""
+        """Put whole expressions (B, L); return which of them the constraints allow."""
         fine = np.ones(len(codes), dtype=bool)
         for place in range(codes.shape[1]):
             step = codes[:, place]

@@ -56,9 +56,9 @@ class Policy(torch.nn.Module):
     Parameters
     ----------
     tokens, rules
-        What is written, and what may be.
+        The alphabet, and the constraints.
     learning
-        See there.
+        See `Learning`.
     seed
         Of the weights and of all that is drawn.
     device

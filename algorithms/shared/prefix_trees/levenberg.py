@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 __all__ = ["ConstantFitter", "Fits", "line_fit"]
 
 _BLOCK = 2_000_000
-"""The most values of nodes that are held at once: about what a cache and a half can hold."""
+"""Largest number of nodes' values that are held at once: about one and a half caches."""
 _FIRST_DAMPING, _LEAST, _MOST = 1e-2, 1e-10, 1e8
 _GAIN = 1e-6
 """A step that lowers the error by less of it is the last."""

@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 __all__ = ["sparse_sums"]
 
 _RIDGE = 1e-12
-"""Of columns of unit length: so little is felt where columns are the same only."""
+"""Of columns of unit length: it has an effect only where columns are equal."""
 
 
 def sparse_sums(

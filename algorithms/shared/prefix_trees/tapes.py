@@ -92,7 +92,7 @@ class Tape:
     codes
         (B, L), padded with -1.
     tokens
-        What they mean.
+        Their alphabet.
 
     Attributes
     ----------

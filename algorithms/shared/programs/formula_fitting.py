@@ -90,7 +90,7 @@ def fit_formula(
 def _descend(
     graph: FormulaGraph, y: Array, scale: float, constants: Array, iterations: int
 ) -> tuple[Array, Array]:
-    error, residual, slopes = _looked_at(graph, y, scale, constants)
+    error, residual, slopes = _evaluated(graph, y, scale, constants)
     careful = np.arange(len(constants)) % 4 == 3  # noqa: PLR2004
     damping = np.where(careful, _CAREFUL, _FIRST_DAMPING)
     active = np.flatnonzero(np.isfinite(error)) if graph.indices else np.arange(0)
@@ -99,7 +99,7 @@ def _descend(
             break
         step = _steps(slopes[active], residual[active], damping[active])
         trial = constants[active] + step
-        tried, left, there = _looked_at(graph, y, scale, trial)
+        tried, left, there = _evaluated(graph, y, scale, trial)
         better = tried < error[active]
         gain = 1.0 - np.where(better, tried, 1.0) / np.where(error[active] > 0, error[active], 1.0)
         rows = active[better]
@@ -116,7 +116,7 @@ def _descend(
     return error, constants
 
 
-def _looked_at(
+def _evaluated(
     graph: FormulaGraph, y: Array, scale: float, constants: Array
 ) -> tuple[Array, Array, Array]:
     """Return errors (S,), residuals (S, n) and derivatives (S, K, n), over the targets' scale."""

@@ -79,7 +79,7 @@ ARITIES = dict.fromkeys(_BINARY, 2) | dict.fromkeys(_UNARY, 1)
 
 
 class GraphNode:
-    """A node with all that is below it; it never changes, and may stand in several places.
+    """A node with all that is below it; it is immutable, and may be in several places.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class GraphNode:
     value
         Of a number; the column of a variable; the index of a parameter.
     size, depth
-        Nodes, parts that stand twice counted twice, and levels.
+        Nodes, with parts that are in two places counted twice, and levels.
 
     Raises
     ------
@@ -153,9 +153,9 @@ def parameters_of(root: GraphNode) -> list[int]:
 
 
 def settled(root: GraphNode, values: dict[int, float]) -> GraphNode:
-    """Put numbers in for parameters, and work out what consists of numbers.
+    """Replace parameters by numbers, and evaluate what consists of numbers.
 
-    A zero that is added or multiplied and a one that is multiplied leave, too.
+    A zero that is added or multiplied and a one that is multiplied are removed, too.
 
     Parameters
     ----------

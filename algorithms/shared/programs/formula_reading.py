@@ -1,4 +1,4 @@
-"""Python text that a stranger wrote, read into formulas without running any of it.
+"""Untrusted Python text, read into formulas without running any of it.
 
 What is read: one function, or one class with ``forward``, of assignments to plain names and one
 ``return``; arithmetic; and the functions below, of NumPy, PyTorch or ``math``.  All else is
@@ -101,7 +101,7 @@ def read_function(
     text
         Python with at least one function.
     variables
-        The names of the columns, which are those of its arguments; other names stand for the
+        The names of the columns, which are those of its arguments; other names mean the
         columns in their order if there are as many.
     outputs
         How many formulas it gives.
@@ -195,7 +195,7 @@ def formula_of(text: str, names: Mapping[str, GraphNode]) -> GraphNode:
 
 
 def _look_over(statement: ast.stmt) -> None:
-    """Let imports of what is known anyway and texts stand; refuse all else."""
+    """Accept imports of known modules, and texts; refuse all else."""
     if isinstance(statement, ast.Import):
         names = [alias.name for alias in statement.names]
     elif isinstance(statement, ast.ImportFrom) and not statement.level:

@@ -22,7 +22,7 @@ _OPERATORS = {
     "**": ("{}**{}", _POWER, (_ATOM, _ATOM)),
     "neg": ("-{}", _SIGN, (_POWER,)),
 }
-"""Of each operator: how it is written, how tightly it holds together, what it asks of its parts."""
+"""For each operator: its text, its precedence, and the least precedence of its parts."""
 _LARGEST_EXPONENT = 1000
 _WHOLE = 1e15
 

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 __all__ = ["backward", "best_supports", "compressed", "least_squares", "residuals"]
 
 _ALIKE = 1e-11
-"""Columns of whose square others leave less than this are no columns of their own."""
+"""Part of a column's square: a column of which others leave less is linearly dependent."""
 _KEPT = 12
-"""Supports of each size that are given back."""
+"""Supports of each size that are returned."""
 _CHUNK = 2**22
-"""Numbers that are worked on at a time."""
+"""Numbers that are processed at a time."""
 
 
 def compressed(columns: Array, target: Array) -> tuple[Array, Array]:
-    """Make columns unit, and give as few rows as there are unknowns, with the same squares."""
+    """Scale columns to unit length, and reduce rows to the unknowns, with equal sums of squares."""
     unit = columns / np.linalg.norm(columns, axis=0)
     if len(unit) <= unit.shape[1] + 1:
         return unit, target

@@ -25,7 +25,7 @@ __all__ = ["FieldAdapter", "SparseAdapter", "StateAdapter", "fit_libraries"]
 _MOST_BYTES = 1_000_000_000
 """The most that the predictions of all proposed systems may take."""
 _TIME_PART = 0.5
-"""Of the time limit, for finding models."""
+"""Part of the time limit for finding models."""
 _GROWTH = 2.5
 """Time for a library grows with this power of its size."""
 
@@ -96,7 +96,7 @@ class SparseAdapter(ABC):
         return [True] * len(settings)
 
     @classmethod
-    def speaker(cls, equal: Sequence[int], sizes: Sequence[int]) -> int:
+    def representative(cls, equal: Sequence[int], sizes: Sequence[int]) -> int:
         """Choose among settings with equal models; `sizes` are those of all settings' libraries."""
         smallest = min(sizes[place] for place in equal)
         alike = [place for place in equal if sizes[place] == smallest]
@@ -154,11 +154,11 @@ class SparseAdapter(ABC):
         texts, values = terms.texts(), terms.at(validation)
         written = [write_sum(row, texts) for row in models.coefficients]
         for equal, indices in cls.propose(list(models.distinct()), models, validation):
-            speaker = cls.speaker(equal, sizes)
+            representative = cls.representative(equal, sizes)
             yield Candidate(
                 equations=tuple(written[index] for index in indices),
                 predictions=values(models.coefficients[indices]),
-                hyperparameters={**grid[places[speaker]], **models.remarks[speaker]},
+                hyperparameters={**grid[places[representative]], **models.remarks[representative]},
             )
 
 
@@ -210,7 +210,8 @@ class FieldAdapter(SparseAdapter):
         ordered = sorted(systems, key=lambda system: int(counts[system[1]].sum()))
         chosen = [each for each in ordered if counts[each[1]].max() <= cls.longest] or ordered[:1]
         if len(chosen) < len(ordered):
-            _tell(len(ordered) - len(chosen), f"have more than {cls.longest} terms in an equation")
+            removed = len(ordered) - len(chosen)
+            _report(removed, f"have more than {cls.longest} terms in an equation")
         most = max(1, min(cls.most_systems, _MOST_BYTES // validation.u.nbytes))
         if len(chosen) <= most:
             return chosen
@@ -220,7 +221,7 @@ class FieldAdapter(SparseAdapter):
             if key not in best or len(system[0]) > len(best[key][0]):
                 best[key] = system
         short = list(best.values())[:most]
-        _tell(len(chosen) - len(short), f"are more than {most} and like others, or longer")
+        _report(len(chosen) - len(short), f"are more than {most} and like others, or longer")
         return short
 
 
@@ -278,5 +279,5 @@ def _in_time(
         yield alike[library]
 
 
-def _tell(count: int, reason: str) -> None:
+def _report(count: int, reason: str) -> None:
     print(f"left out: {count} systems, which {reason}")  # noqa: T201 - for the log

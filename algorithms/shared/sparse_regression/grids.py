@@ -105,7 +105,7 @@ def differentiate(u: Array, axis: int, along: GridAxis, order: int) -> Array:
     u
         Values at equidistant nodes, of any shape.
     axis, along, order
-        The number of the axis, what is known of it, and the order from 1 to 4; it takes order + 2
+        The index of the axis, the axis, and the order from 1 to 4; it takes order + 2
         nodes, and from order 3 on one more.
 
     Returns
@@ -138,7 +138,7 @@ def differentiate(u: Array, axis: int, along: GridAxis, order: int) -> Array:
 
 
 def _fourier(u: Array, period: float, order: int) -> Array:
-    """Differentiate along the first axis, a period of which the nodes are."""
+    """Differentiate along the first axis, whose nodes are one period."""
     n = len(u)
     factors = (2j * np.pi / period * np.arange(n // 2 + 1)) ** order
     if n % 2 == 0 and order % 2:

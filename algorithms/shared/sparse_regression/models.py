@@ -27,8 +27,8 @@ class Models:
     found
         The coefficients of the model that each setting gives for each target,
         (settings, targets, p); those that are negligible become zero.
-    What is known of each setting in addition to its equations, as JSON; nothing by default.
-        What there is to say of each setting beside its equations, as JSON; nothing by default.
+    remarks
+        What is known of each setting in addition to its equations, as JSON; nothing by default.
     fitted
         Which settings these are, where time ran out before all were fitted.
     """

@@ -41,7 +41,7 @@ _AT_REST = 1e-9
 """A column of relaxed coefficients that moves less by itself is not followed any further: in all
 rounds that could be left it would move by less than a millionth."""
 _LOOK = 5
-"""Rounds between two looks at what has come to rest."""
+"""Rounds between two checks of which columns have come to rest."""
 _CUT_OFF = 1e-12
 """Singular values up to this part of the largest are no part of the start."""
 _PROBES, _MARGIN = 3, 100
@@ -54,7 +54,7 @@ _TOGETHER = 250_000
 
 @dataclass(frozen=True)
 class Sr3:
-    """A setting: a library, how many rows of the data serve, the smallest coefficient kept."""
+    """A setting: a library, the number of rows of the data, the smallest coefficient kept."""
 
     library: Any
     points: int

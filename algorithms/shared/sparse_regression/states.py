@@ -210,7 +210,7 @@ def feature_matrix(terms: Sequence[StateTerm], u: Array) -> Array:
 
 
 def _monomial(factors: tuple[int, ...], u: Array, columns: dict[tuple[int, ...], Array]) -> Array:
-    """Multiply states, from the monomial of one degree less where it is there already."""
+    """Multiply states, from the monomial of one degree less where it is known already."""
     if factors not in columns:
         columns[factors] = _monomial(factors[:-1], u, columns) * u[:, factors[-1]]
     return columns[factors]

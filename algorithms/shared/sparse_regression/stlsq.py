@@ -109,7 +109,7 @@ class Regression:
         """Make one from `features` (n, p) and `targets` (n, k).
 
         Its Gram matrix is the product of the features themselves, not of their factor: where it
-        is singular to working precision, which terms a ridge keeps hangs on how it was rounded.
+        is singular to working precision, which terms a ridge keeps depends on how it was rounded.
         """
         made = cls(fold([(features, targets)]), len(features), features.shape[1])
         scaled = features * made._scale
@@ -289,7 +289,7 @@ def stacks(sizes: NDArray[np.intp], height: int = 0) -> Iterator[NDArray[np.intp
 def _solve(matrices: Array, right: Array) -> Array:
     """Solve a stack of symmetric systems (m, s, s), (m, s), singular ones by least squares.
 
-    Whether a pivot is exactly zero hangs on rounding: it decides about its own system only.
+    Whether a pivot is exactly zero depends on rounding: it decides about its own system only.
     """
     try:
         solutions = np.asarray(np.linalg.solve(matrices, right[..., None])[..., 0], np.float64)

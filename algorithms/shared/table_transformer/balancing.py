@@ -1,4 +1,4 @@
-"""Numbers of a law brought to where it can be seen: summands of like size, functions that bend."""
+"""Scaling of a law's numbers: summands of like size, functions where they are not linear."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Balance:
     numbers
         One for each ``const``, from left to right; moved in place.
     movable
-        Whether variables that stand in one place may be moved, too: `X` is then changed.
+        Whether variables that are in one place may be moved, too: `X` is then changed.
     """
 
     tokens: Sequence[str]
@@ -65,7 +65,7 @@ class Balance:
         return self._part(0, 0, settle=False)[0]
 
     def settle(self) -> None:
-        """Move summands to like sizes and arguments to where their functions bend."""
+        """Move summands to like sizes, and arguments to where their functions are not linear."""
         self._part(0, 0, settle=True)
 
     def least_share(self) -> float:

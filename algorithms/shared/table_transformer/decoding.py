@@ -32,7 +32,7 @@ class Decoded(NamedTuple):
     tokens
         In prefix order; variables are ``x0`` for the first column, and so on.
     log_chance
-        The logarithm of what the network gives it.
+        The logarithm of its probability.
     """
 
     tokens: tuple[str, ...]
@@ -67,7 +67,7 @@ def decode(
     beam
         Laws that are written side by side; with 1 each token is the likeliest.
     late
-        Whether the time is over; what is whole by then is given.
+        Whether the time is over; what is whole by then is returned.
 
     Raises
     ------

@@ -36,9 +36,9 @@ FEATURES = 11
 """Numbers that describe a cell."""
 _VARIABLE = "variable"
 _NEW = 0.9
-"""The chance that a place of a variable takes one that the law does not have yet."""
+"""Probability that a place of a variable takes one that the law does not have yet."""
 _FULL = 0.15, 0.6, 1.0
-"""The chance to keep a law of one, two or more variables: of one there are few, drawn often."""
+"""Probability to keep a law of one, two or more variables: of one there are few, drawn often."""
 _SEEN = 0.02
 """The least share of a summand in its sum."""
 _TRIES = 6
@@ -96,7 +96,7 @@ class Bigram:
         }
 
     def draw(self, rng: np.random.Generator) -> list[str]:
-        """Draw a law, in its one writing; its variables are numbered from 0 at random."""
+        """Draw a law, in its canonical form; its variables are numbered from 0 at random."""
         while True:
             if rng.random() < self._share:
                 tokens = self._laws[rng.integers(len(self._laws))]

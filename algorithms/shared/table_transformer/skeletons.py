@@ -1,4 +1,4 @@
-"""Forms of laws: expressions whose numbers are all one symbol, in one writing of each.
+"""Forms of laws: expressions whose numbers are all one symbol, each in a canonical form.
 
 A form is a number ``C``, a variable, a function of a form, a sum or a product.  Products hold
 powers of halves, and at most one number; sums at most one number by itself.  So forms that are the
@@ -259,7 +259,7 @@ def prefix_of_form(form: Form, *, gathered: bool = False) -> list[str]:
 
 
 def _written_product(form: Form, *, gathered: bool) -> list[str]:
-    """Write a product as what is above the line over what is below it."""
+    """Write a product as a numerator over a denominator."""
     parts = form.parts
     roots = [part for part in parts if gathered and part[1].denominator == 2]  # noqa: PLR2004
     if len(roots) > 1:

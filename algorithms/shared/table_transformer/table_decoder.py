@@ -39,7 +39,7 @@ _FITTED_ROWS = 1000
 
 
 class TableDecoder:
-    """Writes the laws that the network takes for likely.
+    """Writes the most probable laws of the network.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class TableDecoder:
         Of a table, shown to the network at most.
     fit_numbers
         Whether numbers are fitted to the data, for all laws of the beam; else the likeliest law
-        alone is given, with stand-ins for its numbers.
+        alone is returned, with stand-ins for its numbers.
     """
 
     weights = Path(__file__).resolve().with_name("weights.npz")

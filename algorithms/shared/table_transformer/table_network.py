@@ -62,7 +62,7 @@ class _Block(nn.Module):  # type: ignore[misc]
 
 
 class TableNetwork(nn.Module):  # type: ignore[misc]
-    """Reads tables, and gives the chances of each next token of their laws.
+    """Reads tables, and gives the probabilities of each next token of their laws.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["in_names", "values"]
 
 _LONGEST = 20_000
-"""Characters of a text that is looked at: longer ones are no equations that anybody could read."""
+"""Characters of the longest text that is read."""
 _CALLS = {
     **{name: name for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
     **{name: name for name in ("sinh", "cosh", "tanh", "exp", "log", "sqrt", "abs")},

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["WrittenFronts"]
 
 _SHARE_OF_TIME = 0.95
-"""Of the time that is left; the rest is for what follows."""
+"""Part of the remaining time for the search; the rest is for what follows."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class WrittenFronts:
     Attributes
     ----------
     package
-        What the package is called in errors.
+        The package's name in errors.
     scaled
         Whether columns whose root mean square is below 1e-3 or above 1e3 are divided by a power of
         two.
     calls
         As for `in_names`.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     """
 
     package: str
@@ -61,12 +61,12 @@ class WrittenFronts:
         self._chosen: list[_Member] = []
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> Iterable[str]:
-        """Search, and give equations in ``x0``, ``x1``, ... .
+        """Search, and return equations in ``x0``, ``x1``, ... .
 
         Parameters
         ----------
         X, y
-            (n, variables) and (n,), finite and of a handy size.
+            (n, variables) and (n,), finite and of moderate size.
         target
             Its number.
         limit

@@ -27,7 +27,7 @@ __all__ = [
     "import_from",
     "in_calls",
     "load_pickled",
-    "start_alike",
+    "seed_all",
 ]
 
 _BINARY = {"add", "sub", "mul", "div", "pow"}
@@ -70,7 +70,7 @@ def import_from(folder: Path, *needed: str) -> None:
         sys.path.insert(0, str(folder))
 
 
-def start_alike(seed: int, threads: int) -> None:
+def seed_all(seed: int, threads: int) -> None:
     """Seed all generators of the authors' code, and set the number of PyTorch's threads."""
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002 - the code draws from it
@@ -114,7 +114,7 @@ def load_pickled(file: Path, where: torch.device, *attributes: str) -> Any:
 
 @contextmanager
 def byte_masks() -> Iterator[None]:
-    """Let masks be bytes, which PyTorch took until it did no more."""
+    """Accept masks of bytes, which newer versions of PyTorch refuse."""
     own = torch.Tensor.masked_fill_
 
     def masked_fill_(tensor: torch.Tensor, mask: torch.Tensor, value: Any) -> torch.Tensor:
@@ -130,7 +130,7 @@ def byte_masks() -> Iterator[None]:
 def in_calls(prefix: str) -> list[str]:
     """Write trees in prefix order, one a component, as calls: ``add,x_0,1|sin,x_1``.
 
-    What these packages print for people lacks brackets: a - (b + c) comes out as a - b + c.
+    What these packages print lacks brackets: a - (b + c) is printed as a - b + c.
 
     Raises
     ------
