@@ -124,7 +124,7 @@ class Adapter(WrittenFronts):
                 status = 0
                 self.stopped_early = True
             finally:
-                with_all_its_own(process.pid)
+                end_process_tree(process.pid)
         print(f"AI Feynman ended after {time.monotonic() - begin:.0f} s: {status}")  # noqa: T201
         found = self.found(target)
         if status != 0 and not found:
@@ -151,7 +151,7 @@ def _write_programs(folder: Path) -> Path:
     return folder
 
 
-def with_all_its_own(pid: int) -> None:
+def end_process_tree(pid: int) -> None:
     """End a process and those that it has started; the package waits for none of them."""
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)

@@ -96,10 +96,10 @@ class Adapter:
 
 
 def _table(problem: Problem) -> Array:
-    return np.array([numbers(take_apart(str(text))) for text in problem.X])
+    return np.array([numbers(split_sequence(str(text))) for text in problem.X])
 
 
-def take_apart(text: str) -> Asked:
+def split_sequence(text: str) -> Asked:
     """Split a sequence into the operation and the equations."""
     known, operation, candidate = text.split(SEPARATOR)
     steps = [_sides(step) for step in _steps(known)]
@@ -163,8 +163,8 @@ def numbers(asked: Asked) -> list[float]:
             bool(before) and before in after,
             _FIRST.index(first) if first in _FIRST else -1,
             sum((new - old)[word] for word in set(asked.operand)) if operand else -1,
-            _begins_alike(words_before, words),
-            _begins_alike(words_before[::-1], words[::-1]),
+            _common_start(words_before, words),
+            _common_start(words_before[::-1], words[::-1]),
             asked.second[side] in after if asked.second[side] else -1,
             asked.second[1 - side] in after if asked.second[1 - side] else -1,
             after.count(asked.second[0]) - before.count(asked.second[0]) if asked.second[0] else 0,
@@ -190,7 +190,7 @@ def _count(text: str) -> int:
     return len(TOKEN.findall(text))
 
 
-def _begins_alike(one: Sequence[str], other: Sequence[str]) -> float:
+def _common_start(one: Sequence[str], other: Sequence[str]) -> float:
     """Return the share of a text's words that another one begins with, too."""
     length = 0
     for a, b in zip(one, other, strict=False):

@@ -153,7 +153,7 @@ class Adapter(FieldAdapter):
                     return
                 place = cls.representative(equal, sizes)
                 library = terms.columns(settings[place].library)
-                shared.go_back(state)
+                shared.restore(state)
                 coefficients = _learn(shared, masks, library, settings[place], clock)
                 equations = tuple(write_sum(row, texts) for row in coefficients)
                 if equations not in written:

@@ -43,10 +43,10 @@ class NormalEquations:
 class SumOfSquares(Protocol):
     """A sum of squares to be minimised."""
 
-    def place(self) -> Array:
+    def parameters(self) -> Array:
         """Return the parameters, (p,)."""
 
-    def go(self, place: Array) -> None:
+    def set_parameters(self, place: Array) -> None:
         """Set the parameters."""
 
     def loss(self) -> float:
@@ -83,12 +83,12 @@ class Marquardt:
         unit = float(here.curvature.diagonal().max())
         if not (np.isfinite(here.loss) and np.isfinite(unit) and unit > 0):
             return False
-        place, growth = self._goal.place(), 2.0
+        place, growth = self._goal.parameters(), 2.0
         while self._damping < _MOST_DAMPING:
             step = _solve(here, self._damping * unit)
             if step is not None:
                 promised = -float(step @ (2 * here.slope + here.curvature @ step))
-                self._goal.go(place + step)
+                self._goal.set_parameters(place + step)
                 gain = here.loss - self._goal.loss()
                 if gain > 0 and promised > 0:
                     less = max(1 / 10, 1 - (2 * gain / promised - 1) ** 3)
@@ -96,7 +96,7 @@ class Marquardt:
                     return True
             self._damping *= growth
             growth *= 2
-        self._goal.go(place)
+        self._goal.set_parameters(place)
         return False
 
 

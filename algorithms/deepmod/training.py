@@ -126,7 +126,7 @@ class Learner:
         """Return the current weights of the network."""
         return self._network.flat()
 
-    def go_back(self, state: Tensor) -> None:
+    def restore(self, state: Tensor) -> None:
         """Restore earlier weights."""
         self._network.set_flat(state)
 
@@ -223,7 +223,7 @@ class Learner:
                 best, best_weights = loss, self.state()
             if waited >= self._options.patience:
                 break
-        self.go_back(best_weights)
+        self.restore(best_weights)
 
     def held_out_loss(self, masks: Mask | None) -> float:
         """Return the mean squares of both misfits on the samples that are held out."""
@@ -292,11 +292,11 @@ class _Goal:
         self._learner = learner
         self._masks = masks
 
-    def place(self) -> Array:
+    def parameters(self) -> Array:
         return _numbers(self._learner.state())
 
-    def go(self, place: Array) -> None:
-        self._learner.go_back(torch.tensor(place, dtype=torch.float32))
+    def set_parameters(self, place: Array) -> None:
+        self._learner.restore(torch.tensor(place, dtype=torch.float32))
 
     def loss(self) -> float:
         return self._learner.loss(self._masks)

@@ -111,10 +111,10 @@ def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[Ri
 
 def student_scale(left: Array) -> float:
     """Return the scale of highest likelihood of residuals; for normal ones, their deviation."""
-    return float(np.exp(_unlikely(left) - _normal()))
+    return float(np.exp(_negative_log_likelihood(left) - _normal()))
 
 
-def _unlikely(left: Array) -> float:
+def _negative_log_likelihood(left: Array) -> float:
     square = float(np.mean(left**2)) + 1e-300
     power = (_FREEDOM + 1) / 2
     for _ in range(12):
@@ -126,4 +126,4 @@ def _unlikely(left: Array) -> float:
 
 @cache
 def _normal() -> float:
-    return _unlikely(ndtri((np.arange(4000) + 0.5) / 4000))
+    return _negative_log_likelihood(ndtri((np.arange(4000) + 0.5) / 4000))

@@ -13,7 +13,7 @@ import physo
 import torch
 from numpy.typing import NDArray
 from physo.config.config0 import config0
-from programs import Offered, offered, program_tree
+from programs import AllowedSymbols, allowed_symbols, program_tree
 from scaling import in_own_units, power_of_two, text, times
 from trees import Node, evaluate
 
@@ -177,8 +177,8 @@ class Adapter:
             draw = np.random.default_rng(self._seed)
             rows = np.sort(draw.choice(len(X), self._max_rows, replace=False))
             X, y = X[rows], y[rows]
-        tokens = offered(self._problem, target, self._constants)
-        watch = _Watch(self, target, tokens, (scales, scale), limit)
+        tokens = allowed_symbols(self._problem, target, self._constants)
+        watch = _ProgramLogger(self, target, tokens, (scales, scale), limit)
         try:
             physo.SR(
                 (X / scales).T,
@@ -195,7 +195,7 @@ class Adapter:
                 use_protected_ops=False,
                 run_config=copy.deepcopy(self._config),
                 get_run_logger=lambda: watch,
-                get_run_visualiser=_Blind,
+                get_run_visualiser=_NoVisualiser,
                 parallel_mode=False,
                 n_cpus=1,
             )
@@ -207,14 +207,14 @@ class Adapter:
         return [m for m in members if np.isfinite(_values(m.tree, self._problem.X)).all()]
 
 
-class _Watch:
+class _ProgramLogger:
     """Replaces PhySO's logger: keeps the best program of each length, and checks the time."""
 
     def __init__(
         self,
         adapter: Adapter,
         target: int,
-        tokens: Offered,
+        tokens: AllowedSymbols,
         scales: tuple[Sequence[float], float],
         limit: float | None,
     ) -> None:
@@ -272,7 +272,7 @@ class _Watch:
         return times(self._scale, in_own_units(tree, self._scales))
 
 
-class _Blind:
+class _NoVisualiser:
     """PhySO's visualiser, which shows nothing."""
 
     def visualise(self, run_logger: Any, batch: Any) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from mdbench.worker import Problem
 
-__all__ = ["Offered", "offered", "program_tree"]
+__all__ = ["AllowedSymbols", "allowed_symbols", "program_tree"]
 
 _BASES = 7
 _NO_DIMENSION = (0.0,) * _BASES
@@ -33,7 +33,7 @@ _UNARY = {
 
 
 @dataclass(frozen=True)
-class Offered:
+class AllowedSymbols:
     """The leaves of an expression, and their units for PhySO.
 
     Attributes
@@ -51,7 +51,7 @@ class Offered:
     constant_units: list[list[float]]
 
 
-def offered(problem: Problem, target: int, constants: int) -> Offered:
+def allowed_symbols(problem: Problem, target: int, constants: int) -> AllowedSymbols:
     """Return the variables and constants that a target's expressions may consist of.
 
     Without units all is a pure number.  With units there is one more constant for each dimension
@@ -70,7 +70,7 @@ def offered(problem: Problem, target: int, constants: int) -> Offered:
     for each in (*variables, goal):
         if any(each) and each not in dimensions:
             dimensions.append(each)
-    return Offered(
+    return AllowedSymbols(
         variables=names,
         variable_units=variables,
         target_units=goal,
@@ -79,7 +79,7 @@ def offered(problem: Problem, target: int, constants: int) -> Offered:
     )
 
 
-def program_tree(tokens: Sequence[str], leaves: Offered, constants: Sequence[float]) -> Node:
+def program_tree(tokens: Sequence[str], leaves: AllowedSymbols, constants: Sequence[float]) -> Node:
     """Make a tree of a program in prefix order.
 
     Parameters
@@ -101,7 +101,7 @@ def program_tree(tokens: Sequence[str], leaves: Offered, constants: Sequence[flo
     return tree
 
 
-def _node(rest: Iterator[str], leaves: Offered, constants: Sequence[float]) -> Node:
+def _node(rest: Iterator[str], leaves: AllowedSymbols, constants: Sequence[float]) -> Node:
     name = next(rest, None)
     if name is None:
         raise ValueError("the expression lacks its end")

@@ -172,7 +172,7 @@ class TargetSearch:
                         late=self._late,
                     )
                     tidy = tidied(whole, self._X[self._last], there[self._last], self._late)
-                    one = self._behind(link, tidy)
+                    one = self._with_link(link, tidy)
                     yield one
                     exact |= one.left < EXACT
                 if exact:
@@ -254,7 +254,7 @@ class TargetSearch:
     def _answer(self, model: TermSum) -> Explanation:
         return self._compared(model.values, model.text, model.size)
 
-    def _behind(self, link: _Link, model: TermSum) -> Explanation:
+    def _with_link(self, link: _Link, model: TermSum) -> Explanation:
         return self._compared(
             lambda X: link.back(model.values(X)),
             lambda names: link.text.format(model.text(names)),

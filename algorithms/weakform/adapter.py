@@ -103,7 +103,7 @@ class Adapter:
                 for several, state in zip(regressions, target_states(problem), strict=True)
             ]
         self.stopped_early = late()
-        self._chosen = [min(front, key=_disliked) for front in self._fronts]
+        self._chosen = [min(front, key=_penalised) for front in self._fronts]
         for name, one in zip(problem.targets, self._chosen, strict=True):
             print(f"{name} = {one.text}   (left: {one.left:.1e})")  # noqa: T201 - for the log
             for term, value, error in zip(one.terms, one.coefficients, one.errors, strict=True):
@@ -233,5 +233,5 @@ def _is_noisy(problem: Problem) -> bool:
     return bool(np.max(rest / np.maximum(deviations, 1e-300)) > _NOISY)
 
 
-def _disliked(one: WeakAnswer) -> float:
+def _penalised(one: WeakAnswer) -> float:
     return float(np.log(one.left + 1e-12)) + _WORTH * len(one.terms)

@@ -355,9 +355,9 @@ from descent import Marquardt, NormalEquations
 
 class Valley:
     at = np.array([-1.2, 1.0])
-    def place(self):
+    def parameters(self):
         return self.at.copy()
-    def go(self, place):
+    def set_parameters(self, place):
         self.at = place
     def residuals(self):
         return np.array([10 * (self.at[1] - self.at[0] ** 2), 1 - self.at[0]])

@@ -121,7 +121,7 @@ def read_function(
             if name is None or statement.name == name or found is None:
                 found = statement
         else:
-            _look_over(statement)
+            _check_statement(statement)
     if found is None:
         raise ProgramError("there is no function in the code")
     given = found.args.args
@@ -158,13 +158,13 @@ def read_class(text: str, variables: Sequence[str], outputs: int) -> ReadProgram
         if isinstance(statement, ast.ClassDef):
             found = statement
         else:
-            _look_over(statement)
+            _check_statement(statement)
     if found is None:
         raise ProgramError("there is no class in the code")
     methods = {each.name: each for each in found.body if isinstance(each, ast.FunctionDef)}
     for other in found.body:
         if not isinstance(other, ast.FunctionDef):
-            _look_over(other)
+            _check_statement(other)
     if "forward" not in methods:
         raise ProgramError(f"the class {found.name[:40]} has no method forward")
     with _not_too_deep():
@@ -194,7 +194,7 @@ def formula_of(text: str, names: Mapping[str, GraphNode]) -> GraphNode:
         return _Reader({name: (node,) for name, node in names.items()}, {}).one(body[0].value)
 
 
-def _look_over(statement: ast.stmt) -> None:
+def _check_statement(statement: ast.stmt) -> None:
     """Accept imports of known modules, and texts; refuse all else."""
     if isinstance(statement, ast.Import):
         names = [alias.name for alias in statement.names]
@@ -357,7 +357,7 @@ class _Reader:
                     parts = (self.single(self.names[name]), self.one(value))
                     self.names[name] = (GraphNode(_OPERATORS[type(operator)], parts),)
                 case _:
-                    _look_over(statement)
+                    _check_statement(statement)
         raise ProgramError("the function returns nothing")
 
     def assign(self, target: ast.expr, found: _Nodes) -> None:
