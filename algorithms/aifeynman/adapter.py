@@ -59,15 +59,15 @@ class Adapter(WrittenFronts):
     Parameters
     ----------
     seed
-        Of NumPy and PyTorch.
+        Seed of NumPy and PyTorch.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     brute_force_seconds
-        Of each run of the brute force; less where a limit is near.
+        Seconds of each run of the brute force; less where a limit is near.
     operations
         The package's file of operations: ``7ops.txt``, ``10ops.txt``, ``14ops.txt``, ``19ops.txt``.
     polynomial_degree
-        Of the polynomials that are tried.
+        Degree of the polynomials that are tried.
     max_rows
         Largest number of samples; of more, a random part is drawn.
     """

@@ -59,9 +59,9 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the boosting.
+        Seed of the boosting.
     threads
-        That it may use.
+        Number of threads that it may use.
     rounds, rate
         Trees, and how much each adds.
     """

@@ -51,9 +51,9 @@ class Adapter(FieldAdapter):
     Parameters
     ----------
     seed
-        Of the weights, the batches, and the samples that are held out.
+        Seed of the weights, the batches, and the samples that are held out.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     hyperparameters
         ``library``, ``derivative_order`` and ``order`` of the library; ``threshold`` of the
         normalised coefficients; all others are `training.Options`.
@@ -125,7 +125,7 @@ class Adapter(FieldAdapter):
         """Train one network on the data, and from there one on for each set of terms.
 
         Thresholds and libraries have no part in a network that knows the data only; settings
-        that choose the same terms from it go on as one.  Short equations come first.
+        that choose the same terms from it continue as one.  Short equations come first.
         """
         clock = _Clock(train.time_limit, _SWEEP_PART)
         torch.set_num_threads(threads)

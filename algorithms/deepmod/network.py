@@ -51,7 +51,7 @@ class FieldNetwork(nn.Module):
             self.biases.append(nn.Parameter(torch.zeros(fan_out)))
 
     def forward(self, points: Tensor) -> Tensor:
-        """Evaluate at points (n, axes); gives (n, states)."""
+        """Evaluate at points (n, axes); return (n, states)."""
         values = points
         last = len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):

@@ -1,6 +1,6 @@
 """The library of terms on a network's output, and what a term's coefficient is in the data's units.
 
-The network works in units of its own, in which all numbers are of size one: coordinates from -1
+The network works in its own units, in which all numbers are of size one: coordinates from -1
 to 1, states with mean 0 and variance 1.  Terms are powers of ``u / size`` times derivatives of
 the scaled states, so that high orders neither overflow nor vanish in single precision.
 """
@@ -32,9 +32,9 @@ class Scales:
     Attributes
     ----------
     centre, half
-        Of each coordinate, (axes,): time first.
+        Centre and half width of each coordinate, (axes,): time first.
     mean, deviation, size
-        Of each state, (states,): the size is its largest absolute value.
+        Mean, deviation and size of each state, (states,): the size is its largest absolute value.
     """
 
     centre: Array
@@ -72,7 +72,7 @@ class TermColumns:
     terms
         The terms, in the order of the columns.
     scales
-        What one unit of the network is.
+        One unit of the network, in the data's units.
     """
 
     def __init__(self, terms: FieldTerms, scales: Scales) -> None:

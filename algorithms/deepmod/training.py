@@ -42,9 +42,9 @@ class Options:
     Attributes
     ----------
     layers, width
-        Of the network: hidden layers and their neurons.
+        Sizes of the network: hidden layers and their neurons.
     learning_rate
-        Of Adam, at its highest.
+        Learning rate of Adam, at its highest.
     batch
         The samples of one step of Adam.
     data_steps, polish_steps
@@ -88,7 +88,7 @@ class Learner:
     options
         See `Options`.
     seed
-        Of the weights, the held-out samples and the batches.
+        Seed of the weights, the held-out samples and the batches.
     asked
         The states that have an equation, by their numbers; all by default.
     """
@@ -147,7 +147,7 @@ class Learner:
         return self._features(self._every, wanted)
 
     def masks(self, library: Mask, threshold: float) -> Mask:
-        """Threshold a library, (p,), for each state; gives (states, p)."""
+        """Threshold a library, (p,), for each state; return (states, p)."""
         return self.all_masks([(library, threshold)])[0]
 
     def all_masks(self, choices: Sequence[tuple[Mask, float]]) -> list[Mask]:
@@ -175,7 +175,7 @@ class Learner:
         return result
 
     def coefficients(self, masks: Mask) -> Array:
-        """Fit the terms of masks (states, p); gives coefficients in the data's units, like them."""
+        """Fit terms of masks (states, p); return coefficients like them, in the data's units."""
         wanted = _any(masks)
         features, targets = self.features(wanted)
         return self._units * _fit(features, targets, masks, wanted)
@@ -345,7 +345,7 @@ def _add(
 
 
 def _fit(features: Array, targets: Array, masks: Mask, wanted: Mask) -> Array:
-    """Fit each target by its own terms; gives coefficients (states, p) in the network's units."""
+    """Fit each target by its own terms; return coefficients (states, p) in the network's units."""
     result = np.zeros(masks.shape)
     for row, mask, target in zip(result, masks, targets.T, strict=True):
         used = features[:, mask[wanted]]

@@ -32,7 +32,7 @@ class Adapter(WrittenFronts):
     Parameters
     ----------
     seed, threads
-        Of PyTorch and NumPy.
+        Seed and number of threads of PyTorch and NumPy.
     max_input_points
         Samples that are read at once; more are cut into bags.
     n_trees_to_refine

@@ -36,9 +36,9 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of all first weights.
+        Seed of all first weights.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     units
         Layers of each kind of network: names of ``network.UNITS``.
     division
@@ -46,7 +46,7 @@ class Adapter:
     penalties
         Factors of the sum of |w|; each with each start.
     starts
-        Networks of each kind and penalty, with weights of their own.
+        Networks of each kind and penalty, each with its own first weights.
     pruned
         Of each kind and target so many are pruned, the best first.
     max_rows
@@ -154,7 +154,7 @@ class Adapter:
         self._chosen = [self._members[index] for index in indices]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen expressions; gives (n, targets)."""
+        """Evaluate the chosen expressions; return (n, targets)."""
         return np.stack([evaluate(each.tree, problem.X) for each in self._chosen], axis=1)
 
     def equations(self) -> list[str]:
@@ -162,7 +162,7 @@ class Adapter:
         return [member.equation for member in self._chosen]
 
     def _trained(self, number: int, end: float) -> list[list[tuple[float, Formula]]]:
-        """Train one kind of network; gives for each target errors and formulas of the best."""
+        """Train one kind of network; return for each target errors and formulas of the best."""
         units, division = self._kinds[number]
         targets = self._Y.shape[1]
         each = list(product(range(targets), self._penalties, range(self._starts)))

@@ -115,9 +115,9 @@ class Formula:
     X
         (n, d) variables.
     weights, biases
-        Of each layer, (inputs, outputs) and (outputs,).
+        Weights and biases of each layer, (inputs, outputs) and (outputs,).
     units
-        Of each layer but the last.
+        Units of each layer but the last.
     """
 
     def __init__(

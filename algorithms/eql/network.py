@@ -36,9 +36,9 @@ class Training:
     Parameters
     ----------
     steps
-        Of Adam, in all three phases.
+        Number of steps of Adam, in all three phases.
     learning_rate
-        Of Adam.
+        Learning rate of Adam.
     """
 
     steps: int = 3000
@@ -61,7 +61,7 @@ class EquationLearners(torch.nn.Module):
     variables
         Inputs of each.
     units
-        Of each layer, the first one first: names of ``UNITS``.
+        Units of each layer, the first one first: names of ``UNITS``.
     division
         Whether the last layer divides one sum by another.
     generator
@@ -101,7 +101,7 @@ class EquationLearners(torch.nn.Module):
                 self.biases[-1][:, :, 1] = 1.0
 
     def forward(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Evaluate on X (n, d); gives values and what denominators lack, each (members, n)."""
+        """Evaluate on X (n, d); return values and what denominators lack, each (members, n)."""
         values = X.expand(len(self.weights[0]), *X.shape)
         for weights, biases, names in zip(self.weights, self.biases, self.units, strict=False):
             values = _bank(torch.baddbmm(biases, values, weights), names)

@@ -75,7 +75,7 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the draw and of gplearn's run.
+        Seed of the draw and of gplearn's run.
     threads
         Not used: gplearn starts processes, which is slower here.
     trial
@@ -167,7 +167,7 @@ class Adapter:
             self._trees.append(tree)
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the expressions; gives (n, n_targets)."""
+        """Evaluate the expressions; return (n, n_targets)."""
         return np.stack([evaluate(tree, problem.X) for tree in self._trees], axis=1)
 
     def equations(self) -> list[str]:

@@ -36,14 +36,14 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the new layer, the batches and the dropout.
+        Seed of the new layer, the batches and the dropout.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     checkpoint
         The folder of a checkpoint as ``save_pretrained`` leaves it, in the method's folder, where
         the user's settings have no path ``checkpoint``.
     epochs, batch, rate, length
-        Of the fine-tuning.
+        Settings of the fine-tuning.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ class RightSide:
     Attributes
     ----------
     scale
-        Of the residuals of a state's change over an interval, as a share of its deviation.
+        Scale of the residuals of a state's change over an interval, as a share of its deviation.
     errors
         The standard error of each coefficient.
     """

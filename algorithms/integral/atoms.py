@@ -38,7 +38,7 @@ class AtomFamily:
     grid
         Constants to begin with, (g, c).
     tops
-        What each term's inner function is multiplied with.
+        The factors that each term's inner function is multiplied by.
     which
         The index of each term's inner function.
     inner
@@ -46,7 +46,7 @@ class AtomFamily:
     write
         Writes them.
     cost
-        Of a term, without the factors in front.
+        Cost of a term, without the factors in front.
     stride
         Step through the grid where many terms are tried at once, and then left out.
     signed

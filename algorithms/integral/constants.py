@@ -49,7 +49,7 @@ def with_family(
     base
         Terms that may be in the same sum.
     least_scale
-        Of all answers known so far.
+        Least scale of all answers known so far.
     """
     found = _on_grid(design, state, family, base)
     entries = len(design.target(state))
@@ -142,7 +142,7 @@ class _Group:
 class _Projected:
     """Least squares in the coefficients for any constants of some groups of terms.
 
-    What steady terms explain is taken out once; coefficients follow the constants.  The
+    The part that fixed terms explain is removed once; coefficients follow the constants.  The
     derivatives are those of Kaufman, BIT 15, 49 (1975).
     """
 

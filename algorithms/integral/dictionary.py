@@ -69,7 +69,7 @@ class Summand:
     cost
         With its coefficient.
     shared
-        What of it is counted once where other terms have it, too.
+        Costs that are counted once where other terms have them, too.
     """
 
     text: str

@@ -51,9 +51,9 @@ class Sampled:
         How far off the states between the samples may be over an interval, as a share of the
         states' deviation: the error of an integral, (m,).
     deviation
-        Of each state, (d,).
+        Deviation of each state, (d,).
     noise
-        Of each state, as a share of its deviation; zero where there is too little to smooth.
+        Noise of each state, as a share of its deviation; zero where there is too little to smooth.
     pieces
         How many intervals each trajectory has.
     """
@@ -159,7 +159,7 @@ class Integrals:
     between
         The states at the nodes, where they are known better than by interpolation.
     weights
-        Of the intervals, (m,); by default the smaller, the more in doubt.
+        Weights of the intervals, (m,); by default the smaller, the more in doubt.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class Adapter(WrittenFronts):
     Parameters
     ----------
     seed, threads
-        Of PyTorch and NumPy.
+        Seed and number of threads of PyTorch and NumPy.
     beam_size, restarts
         Of the beam, and of BFGS; None for those of the authors' settings.
     max_rows

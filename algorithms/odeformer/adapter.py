@@ -28,13 +28,13 @@ class Adapter:
     Parameters
     ----------
     seed, threads
-        Of PyTorch and NumPy.
+        Seed and number of threads of PyTorch and NumPy.
     beam_type, beam_size, beam_temperature
         How candidates are drawn: ``sampling`` or ``search``.
     rescale
         Whether time and states are brought to the range of the training, as published.
     max_rows
-        Samples that are read at once; more are cut into parts, each with candidates of its own.
+        Samples that are read at once; more are cut into parts, each with its own candidates.
     """
 
     def __init__(

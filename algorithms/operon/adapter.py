@@ -1,4 +1,4 @@
-"""Operon: one genetic-programming run for each target, each with a front of its own."""
+"""Operon: one genetic-programming run for each target, each with its own front."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _front(
 
 
 def _evaluate(tree: pyoperon.Tree, X: Array) -> Array:
-    """Evaluate a tree, the linear scaling included, on the rows of `X` (n, d); gives (n,)."""
+    """Evaluate a tree, the linear scaling included, on the rows of `X` (n, d); return (n,)."""
     dataset = pyoperon.Dataset(np.asfortranarray(X))
     everything = pyoperon.Range(0, dataset.Rows)
     values = pyoperon.Evaluate(pyoperon.DispatchTable(), tree, dataset, everything)

@@ -45,18 +45,18 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the policy and what it draws.
+        Seed of the policy and what it draws.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     operations
         Names of PhySO's operations; they are not protected.
     constants
         How many free constants without a dimension; with units there is one more for each
         dimension that a variable or the target has.
     batch, max_length, min_length, learning_rate, gamma_decay, entropy_weight, risk_factor
-        Of the learning, as in PhySO's configurations.
+        Settings of the learning, as in PhySO's configurations.
     length_location, length_scale
-        Of the soft prior on the length.
+        Location and scale of the soft prior on the length.
     constant_steps
         L-BFGS steps for the constants of an expression.
     hidden

@@ -41,11 +41,11 @@ class Adapter:
     bases, orders
         The libraries: ``polynomial``, with ``+sin`` and ``+cos`` of single states; the degrees.
     thresholds, alphas
-        Of STLSQ, whose columns are not scaled; the thresholds of SR3, too.
+        Settings of STLSQ, whose columns are not scaled; the thresholds of SR3, too.
     nu
         How far SR3 lets its two coefficient vectors be apart.
     penalties
-        Of SINDy-PI.
+        Penalties of SINDy-PI.
     most_terms, most_terms_greedy, most_terms_implicit
         The longest library that is tried: at all, by SSR and FROLS, and by SINDy-PI.
     """

@@ -50,7 +50,7 @@ class PackageModel:
     numerator, denominator
         (p,); no denominator is 1.
     fitted
-        What the model gives on the data of the fit, (n,).
+        The model's values on the data of the fit, (n,).
     """
 
     target: int
@@ -72,7 +72,7 @@ class PackageModel:
         return cls(target, terms, numerator, denominator, fitted, equation)
 
     def predict(self, u: Array) -> Array:
-        """Evaluate on states (n, d); gives (n,)."""
+        """Evaluate on states (n, d); return (n,)."""
         return _values(self.terms.evaluate(u), self.numerator, self.denominator)
 
 
@@ -191,7 +191,7 @@ def _there(coefficients: Array) -> NDArray[np.bool_]:
 
 
 def _refitted(columns: Array, target: Array, support: NDArray[np.bool_]) -> Array:
-    """Fit a target (n,) by some of the columns (n, p); gives (p,), zero for the others."""
+    """Fit a target (n,) by some of the columns (n, p); return (p,), zero for the others."""
     coefficients = np.zeros(columns.shape[1])
     if support.any():
         used = columns[:, support]

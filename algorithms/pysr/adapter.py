@@ -1,4 +1,4 @@
-"""PySR: one search for each target, each with a front of its own."""
+"""PySR: one search for each target, each with its own front."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the search for each target.
+        Seed of the search for each target.
     threads
         PySR is deterministic in one thread alone; more are not used.
     hyperparameters
@@ -147,7 +147,7 @@ def _in_tuples(hyperparameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _evaluate(equation: str, problem: Problem) -> Array:
-    """Evaluate an equation that `tables.in_python` has written, and so checked; gives (n,)."""
+    """Evaluate an equation that `tables.in_python` has written, and so checked; return (n,)."""
     columns = dict(zip(problem.variables, problem.X.T, strict=True))
     with np.errstate(all="ignore"):
         values = eval(equation, {"__builtins__": {}}, {**_FUNCTIONS, **columns})  # noqa: S307

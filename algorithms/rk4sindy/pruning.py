@@ -53,9 +53,9 @@ def prune(
     start, active
         Coefficients of the terms for each state, and which of them may be used, (d, p).
     size
-        Of each state, (d,): misses count in these units.
+        Size of each state, (d,): misses count in these units.
     thresholds
-        Ascending; each goes on from where the one before has ended.
+        Ascending; each continues from where the one before has ended.
 
     Returns
     -------

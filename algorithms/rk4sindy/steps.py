@@ -49,7 +49,7 @@ class Steps:
         Parameters
         ----------
         coefficients
-            Of the terms for each state, (d, p).
+            Coefficients of the terms for each state, (d, p).
         """
         slope, total = np.zeros_like(self._from), np.zeros_like(self._from)
         for part, weight in zip(_STAGES, _WEIGHTS, strict=True):

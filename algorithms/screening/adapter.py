@@ -30,7 +30,7 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the rows that are screened on.
+        Seed of the rows that are screened on.
     threads
         Not used.
     settings
@@ -99,7 +99,7 @@ class Adapter:
         self._chosen = [offered[index] for index in indices]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen equations; gives (n, targets)."""
+        """Evaluate the chosen equations; return (n, targets)."""
         return np.stack([self._values(one, problem.X) for one in self._chosen], axis=1)
 
     def equations(self) -> list[str]:

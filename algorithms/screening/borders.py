@@ -33,7 +33,7 @@ class Border:
     left
         The share of the residual of one smooth sum that is left by one on each side.
     quantity
-        That is below a level on one side.
+        Quantity that is below a level on one side.
     low, high
         Between them is the level.
     """

@@ -36,7 +36,7 @@ class _Grid:
     function
         Of `blocks.FUNCTIONS`.
     scales
-        That are tried.
+        Scales that are tried.
     positive
         Whether for quantities without negative values, or for the others; None: for all.
     simple

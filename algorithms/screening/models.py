@@ -137,7 +137,7 @@ def fitted(
     X, y
         (n, d) and (n,).
     steps
-        Of Levenberg and Marquardt, at most.
+        Number of steps of Levenberg and Marquardt, at most.
     inner
         Whether inner numbers may move.
     late

@@ -88,7 +88,7 @@ class TargetSearch:
     late
         Whether the time is over.
     seed
-        Of the rows that are drawn.
+        Seed of the rows that are drawn.
     """
 
     def __init__(

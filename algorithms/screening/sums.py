@@ -48,7 +48,7 @@ class ScreeningSettings:
     Attributes
     ----------
     rows
-        That are screened on.
+        Number of rows that are screened on.
     most
         Factors at the left of a product; on the right there are waves over planes, too.
     directions

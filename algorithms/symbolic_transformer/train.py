@@ -1,6 +1,6 @@
 """Trains the weights: ``python train.py [--minutes N]`` in the method's own environment.
 
-Every step has new tables of new laws.  A second run goes on where the one before was stopped.
+Every step has new tables of new laws.  A second run continues where the one before was stopped.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=180, help="the most time (default: 180)")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--state", type=Path, default=Path("state.pt"), help="to go on from")
+    parser.add_argument("--state", type=Path, default=Path("state.pt"), help="to continue from")
     parser.add_argument("--steps", type=int, default=STEPS, help="of the whole training")
     parser.add_argument("--into", type=Path, default=SHARED, help="folder of the weights")
     asked = parser.parse_args()

@@ -45,11 +45,11 @@ class Adapter(WrittenFronts):
     Parameters
     ----------
     seed, threads
-        Of PyTorch and NumPy.
+        Seed and number of threads of PyTorch and NumPy.
     complexity_weight
         Lambda of the reward.
     width, beams, rollouts, horizon
-        Of the tree search, as the checkout's options of those names.
+        Settings of the tree search, as the checkout's options of those names.
     max_input_points
         Samples that the search reads; the constants are fitted to all.
     rescale

@@ -29,21 +29,21 @@ _READINGS = 4
 class Adapter:
     """Reads from the end, where the candidate is, as far as `length` words go back.
 
-    Letters are names: now and then in the training, those of a sequence are exchanged for stand-ins
+    Letters are names: sometimes in the training, those of a sequence are exchanged for stand-ins
     that no sequence has, so that a name that was never seen means something, too.
 
     Parameters
     ----------
     seed
-        Of weights, batches and stand-ins.
+        Seed of weights, batches and stand-ins.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     layers, width, heads
-        Of the network.
+        Sizes of the network.
     length
         The most words of a sequence that are read.
     epochs, batch, rate
-        Of the training; the rate is the largest of a cycle.
+        Settings of the training; the rate is the largest of a cycle.
     renamed
         The share of sequences whose letters are exchanged.
     """

@@ -17,7 +17,7 @@ class Reader(torch.nn.Module):
     words
         Numbers of words, 0 for the padding.
     layers, width, heads
-        Of the encoder; its inner layers have twice the width.
+        Sizes of the encoder; its inner layers have twice the width.
     length
         The longest sequence.
     """

@@ -56,7 +56,7 @@ class Adapter:
     def fit(self, problem: Problem) -> None:
         """Take the equations that the bench gives."""
         if problem.truth is None:
-            raise Unsupported("nobody knows the true equations of these data")
+            raise Unsupported("the true equations of these data are unknown")
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data are not finite")
         self._truth = problem.truth

@@ -31,7 +31,7 @@ _BETTER = 0.6
 """Largest residual of a dearer sum, as a part of that of a cheaper one with as many terms."""
 _WORTH = 0.7
 """Least gain of a term in the logarithm of the residual for the method's own choice;
-the bench has a rule of its own."""
+the bench has its own rule."""
 
 
 class Adapter:
@@ -46,7 +46,7 @@ class Adapter:
     dearest
         The highest cost of a term.
     widths
-        Of test functions, in units of the width that the spectrum of the data gives.
+        Widths of test functions, in units of the width that the spectrum of the data gives.
     worth
         Factor by which each further term has to reduce the residual of clean data to be offered to
         the bench.  Of noisy data all are, since the bench knows more of noise.

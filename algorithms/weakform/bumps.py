@@ -33,7 +33,7 @@ class Bumps:
     half
         Nodes from the middle to the border; 0 where the axis is too short, for single nodes.
     weights
-        Of each order of derivative, (rows, nodes).
+        Weights of each order of derivative, (rows, nodes).
     """
 
     half: int

@@ -102,7 +102,7 @@ class WeakField:
         Parameters
         ----------
         residuals
-            What smoothing removed of the target's state; None for equal weights.
+            The part of the target's state that smoothing removed; None for equal weights.
         """
         if residuals is None:
             return np.ones(int(np.prod([len(bumps.weights[0]) for bumps in self.bumps])))

@@ -71,7 +71,7 @@ class Samples:
         self._room = max(64, _CACHE_BYTES // (2 * 8 * max(1, len(y))))
 
     def values(self, tree: Node) -> Any:
-        """Evaluate a tree; gives (n,), or a number where it has no variable."""
+        """Evaluate a tree; return (n,), or a number where it has no variable."""
         young = self._young
         values = young.get(tree)
         if values is not None:

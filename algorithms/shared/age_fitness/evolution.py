@@ -45,7 +45,7 @@ class EvolutionPlan:
     crossover_probability
         Children of two parents; the others are mutants of one.
     climb
-        What is done for constants, see ``hillclimb``.
+        The improvement of constants, see ``hillclimb``.
     stop_threshold
         The search ends at this error.
     """
@@ -69,7 +69,7 @@ class Individual:
     born
         The generation in which the oldest of its ancestors was made.
     settled
-        Whether its constants have been looked at in vain several times.
+        Whether several tries to improve its constants had no effect.
     """
 
     __slots__ = ("born", "fit", "settled", "tree")
@@ -95,7 +95,7 @@ class Evolution:
     random
         Generator of every choice, that of `language` too.
     deadline
-        Of `time.monotonic`; None for none.
+        On the clock `time.monotonic`; None for none.
     predictors
         Co-evolved estimates of the error to be used in its place, or None.
     """
@@ -193,7 +193,7 @@ class Evolution:
             self._add(tree, born)
 
     def _improve(self, individual: Individual) -> None:
-        """Try better constants, unless that was in vain many times."""
+        """Try better constants, unless many tries had no effect."""
         if not individual.tree.constants or individual.settled >= _PATIENCE:
             return
         before = individual.fit.error

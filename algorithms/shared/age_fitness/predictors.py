@@ -167,7 +167,7 @@ def errors_on(values: Array, y: Array, *, linear: bool) -> Array:
     Parameters
     ----------
     values
-        Of t trees on p predictors of k samples, shape (t, p, k).
+        Values of t trees on p predictors of k samples, shape (t, p, k).
     y
         The targets there, shape (p, k).
     linear

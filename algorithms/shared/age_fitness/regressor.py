@@ -55,9 +55,9 @@ class AgeFitness:
     functions
         Names of ``trees.FUNCTIONS``; constants and variables are always there.
     population_size, generations, crossover_probability, constants, stop_threshold
-        Of a population: see ``evolution.EvolutionPlan``, where `constants` is `climb`.
+        Settings of a population: see ``evolution.EvolutionPlan``, where `constants` is `climb`.
     max_size, max_initial_size, max_depth
-        Of trees, before scales are written out.
+        Limits of trees, before scales are written out.
     linear_scaling
         Whether a tree f is scored as the best a + b*f.
     max_rows
@@ -156,7 +156,7 @@ class AgeFitness:
         self._chosen = [self._members[index] for index in indices]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen expressions; gives (n, n_targets)."""
+        """Evaluate the chosen expressions; return (n, n_targets)."""
         columns = [evaluate(member.tree, problem.X) for member in self._chosen]
         return np.stack(columns, axis=1)
 

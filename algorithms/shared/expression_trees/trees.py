@@ -76,13 +76,13 @@ class Node:
     Attributes
     ----------
     name
-        Of its function, or ``constant`` or ``variable``.
+        Name of its function, or ``constant`` or ``variable``.
     numpy
         The function that evaluates it; None for a leaf.
     children
         None, one or two nodes.
     value
-        Of a constant; the column of a variable.
+        Value of a constant; the column of a variable.
     size, depth
         Nodes, and levels, from here down.
     constants
@@ -142,7 +142,7 @@ class Node:
 
 
 def evaluate(tree: Node, X: Array) -> Array:
-    """Evaluate a tree on the rows of `X` (n, d); gives (n,), not finite where it has no value."""
+    """Evaluate a tree on the rows of `X` (n, d); return (n,), not finite where it has no value."""
     with np.errstate(all="ignore"):
         return np.array(np.broadcast_to(_values(tree, X), len(X)), dtype=np.float64)
 

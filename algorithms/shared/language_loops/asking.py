@@ -47,11 +47,11 @@ class Asker:
     samples
         The most completions.
     seed
-        Every request has a seed of its own that follows from this one.
+        Every request has its own seed, derived from this one.
     max_tokens
-        Of a completion.
+        Largest number of tokens of a completion.
     deadline
-        Of `time.monotonic`; None for none.
+        On the clock `time.monotonic`; None for none.
 
     Attributes
     ----------

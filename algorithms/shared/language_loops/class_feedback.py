@@ -54,7 +54,7 @@ class FeedbackSearch(ProgramLoop):
     shown
         Proposals in a prompt, the best last.
     steps, rate, clip
-        Of Adam.
+        Settings of Adam.
     others
         Those of `ProgramLoop`.
     """

@@ -54,7 +54,7 @@ def as_tree(expression: str, names: Sequence[str], functions: Sequence[str]) -> 
     Parameters
     ----------
     names
-        Of the columns.
+        Names of the columns.
     functions
         Of `trees.FUNCTIONS`: those that a tree may have.
 
@@ -123,7 +123,7 @@ class ConceptLibrary:
     situation
         The problem, as the bench describes it.
     names
-        Of the columns.
+        Names of the columns.
     functions
         That a tree may have.
     random
@@ -135,7 +135,7 @@ class ConceptLibrary:
     most
         Concepts that questions draw from: the first ones.
     temperature
-        Of sampling.
+        Temperature of sampling.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ class GrammarDraws:
     Parameters
     ----------
     seed
-        Of all draws.
+        Seed of all draws.
     variables
         Names.
     max_size

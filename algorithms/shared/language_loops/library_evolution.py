@@ -1,4 +1,4 @@
-"""LaSR on our own genetic programming: operators that ask a model now and then.
+"""LaSR on our own genetic programming: operators that sometimes ask a model.
 
 The genetic programming is that of AFP (``age_fitness``).  Whether to ask is drawn from a generator
 of its own, so that with probability 0 the search is AFP's, to the bit.
@@ -54,9 +54,9 @@ class LibraryLanguage:
     evolution
         Whose samples constants are fitted on.
     probability
-        Of asking, each time.
+        Probability of asking, each time.
     random
-        Of these draws only.
+        Generator of these draws only.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class LibrarySearch(AgeFitness):
     Parameters
     ----------
     probability
-        With which each operator asks; 0 is AFP.
+        Probability with which each operator asks; 0 is AFP.
     iteration
         Generations between two updates of the concepts.
     expressions, context, most_concepts

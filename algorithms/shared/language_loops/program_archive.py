@@ -69,7 +69,7 @@ class ArchiveSearch(ProgramLoop):
     islands, population, archive
         How many islands, programs of an island, and elites of all of them together.
     bins
-        Of each feature of the grid.
+        Number of bins of each feature of the grid.
     exploration, exploitation
         How often a parent is any program of its island, and one of the archive; else it is drawn
         among the elites of the grid.

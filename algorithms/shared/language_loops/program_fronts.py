@@ -62,7 +62,7 @@ class FrontProgram:
     calls: int
 
     def values(self, X: Array) -> Array:
-        """Evaluate it on rows (n, d); gives (n,)."""
+        """Evaluate it on rows (n, d); return (n,)."""
         return evaluate_formula(self.root, X)
 
 
@@ -81,11 +81,11 @@ class ProgramFronts:
     problem
         With targets.
     seed
-        Of the rows that are drawn where there are more than `max_rows`.
+        Seed of the rows that are drawn where there are more than `max_rows`.
     max_rows
         Rows of the search.
     starts, iterations
-        Of each fit: how many first values are tried, and the most steps.
+        Settings of each fit: how many first values are tried, and the most steps.
     parameters
         Indices of parameters are below this.
 

@@ -75,13 +75,13 @@ def counted(candidate: Candidate, calls: int, problem: Problem) -> Candidate:
 class ProgramLoop:
     """A search that asks for programs, and fits their constants.
 
-    Each output of a program is a formula of its own with constants of its own: the bench may
+    Each output of a program is its own formula with its own constants: the bench may
     choose for each target from another program.
 
     Parameters
     ----------
     seed
-        Of everything that is drawn.
+        Seed of everything that is drawn.
     threads
         One is used, whatever is given.
     samples
@@ -90,13 +90,13 @@ class ProgramLoop:
         A program may use ``params[0]`` to ``params[parameters - 1]``; at least one more than there
         are variables, as far as `MAX_PARAMETERS` goes.
     starts, iterations
-        Of each fit of constants.
+        Settings of each fit of constants.
     max_rows
         Largest number of samples in the search; of more, a random part is drawn.
     max_tokens
-        Of a completion.
+        Largest number of tokens of a completion.
     temperature
-        Of sampling.
+        Temperature of sampling.
     stop_threshold
         The search ends where every target is explained up to this part of its variance.
     drawn_size
@@ -216,7 +216,7 @@ class ProgramLoop:
         return [member.equation for member in self._chosen]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen equations; gives (n, targets)."""
+        """Evaluate the chosen equations; return (n, targets)."""
         columns = [member.values(problem.X) for member in self._chosen]
         return np.stack(columns, axis=1)
 

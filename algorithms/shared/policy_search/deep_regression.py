@@ -79,7 +79,7 @@ class DeepRegression:
     seed
         Every target starts from the same one.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     functions
         Names of ``trees.FUNCTIONS``; variables are always there.
     max_rows
@@ -193,7 +193,7 @@ class DeepRegression:
         self._chosen = [self._finished[index] for index in indices]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen expressions; gives (n, targets)."""
+        """Evaluate the chosen expressions; return (n, targets)."""
         columns = [evaluate(member.tree, problem.X) for member in self._chosen]
         return np.stack(columns, axis=1)
 

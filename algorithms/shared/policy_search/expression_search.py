@@ -40,7 +40,7 @@ class SearchPlan:
     epsilon
         The part of them that is learned from.
     constant_iterations
-        Of Levenberg and Marquardt for each expression.
+        Number of steps of Levenberg and Marquardt for each expression.
     linear_scaling
         Whether an expression f is scored as the best ``a + b * f``.
     degree, tolerance
@@ -74,7 +74,7 @@ class Archived(NamedTuple):
     codes, constants
         The expression and the values of its constants.
     slope, intercept
-        Of the linear scaling.
+        Slope and intercept of the linear scaling.
     polynomial
         Coefficients of ``poly``, where there is one.
     error
@@ -101,7 +101,7 @@ class ExpressionSearch:
     melding
         For genetic programming between policy and learning; None for none.
     seed
-        Of all that is drawn.
+        Seed of all that is drawn.
     device
         Where the policy is.
     deadline

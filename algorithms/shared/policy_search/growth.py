@@ -30,7 +30,7 @@ class Rules:
     Parameters
     ----------
     min_length, max_length
-        Of whole expressions.
+        Lengths of whole expressions.
     max_constants
         In one expression.
     length_location, length_scale

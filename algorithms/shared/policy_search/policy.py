@@ -31,7 +31,7 @@ class Learning:
     hidden
         Units of the long short-term memory.
     learning_rate
-        Of Adam.
+        Learning rate of Adam.
     entropy_weight, entropy_decay
         The bonus is ``weight * sum_t decay^t H_t`` (Landajuela et al. 2021).
     """
@@ -60,7 +60,7 @@ class Policy(torch.nn.Module):
     learning
         See `Learning`.
     seed
-        Of the weights and of all that is drawn.
+        Seed of the weights and of all that is drawn.
     device
         Where the network is; draws are made on the processor, so that they are the same anywhere.
     """
@@ -84,7 +84,7 @@ class Policy(torch.nn.Module):
         self._adam = torch.optim.Adam(self.parameters(), lr=learning.learning_rate)
 
     def sample(self, rows: int) -> Integers:
-        """Draw expressions; gives codes (rows, L), padded with -1."""
+        """Draw expressions; return codes (rows, L), padded with -1."""
         growth = Growth(rows, self._tokens, self._rules)
         state = None
         with torch.no_grad():

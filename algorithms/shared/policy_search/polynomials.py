@@ -54,7 +54,7 @@ def undo(tape: Tape, values: Array, y: Array, tokens: Tokens) -> tuple[Integers,
     Parameters
     ----------
     tape
-        Of expressions, evaluated with any values of ``poly``.
+        Tape of expressions, evaluated with any values of ``poly``.
     values
         (nodes, n) of that evaluation.
     y

@@ -74,7 +74,7 @@ class ConstantFitter:
     y
         (n,) target, best of about unit size.
     tokens
-        Of the expressions.
+        Tokens of the expressions.
     scaling
         Whether an expression f is scored as the best ``a + b * f``.
     """
@@ -215,7 +215,7 @@ class ConstantFitter:
 
 
 def _steps(jacobian: Array, residual: Array, damping: Array) -> Array:
-    """Solve the damped normal equations of each expression; gives (B, K)."""
+    """Solve the damped normal equations of each expression; return (B, K)."""
     sizes = np.sqrt(np.einsum("bkn,bkn->bk", jacobian, jacobian))
     fine = np.isfinite(sizes) & (sizes > 0)
     scale = np.where(fine, sizes, 1.0)

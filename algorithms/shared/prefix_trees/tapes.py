@@ -164,7 +164,7 @@ class Tape:
         self._carrying = np.flatnonzero((codes == constant).any(axis=1) & (constant >= 0))
 
     def evaluate(self, X: Array, constants: Array, polynomials: Array | None = None) -> Array:
-        """Evaluate all expressions; gives (B, n), not finite where there is no value.
+        """Evaluate all expressions; return (B, n), not finite where there is no value.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Tape:
         return self.forward(X, constants, polynomials)[self.roots]
 
     def forward(self, X: Array, constants: Array, polynomials: Array | None = None) -> Array:
-        """Evaluate all nodes; gives (nodes, n)."""
+        """Evaluate all nodes; return (nodes, n)."""
         values = np.empty((self.size, len(X)))
         for first, column in self._leaves:
             values[first] = X[:, column]

@@ -91,7 +91,7 @@ def load_pickled(file: Path, where: torch.device, *attributes: str) -> Any:
     Parameters
     ----------
     attributes
-        What it must have.
+        Attributes that it must have.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class FittedFormula:
     Attributes
     ----------
     constants
-        Of its parameters, by their index.
+        Values of its parameters, by their index.
     error
         Mean squared error over the variance of the targets; infinite where it has no finite value.
     """
@@ -131,7 +131,7 @@ def _evaluated(
 
 
 def _steps(slopes: Array, residual: Array, damping: Array) -> Array:
-    """Solve the damped normal equations of each start; gives (S, K)."""
+    """Solve the damped normal equations of each start; return (S, K)."""
     sizes = np.sqrt(np.einsum("skn,skn->sk", slopes, slopes))
     fine = np.isfinite(sizes) & (sizes > 0)
     scale = np.where(fine, sizes, 1.0)

@@ -86,9 +86,9 @@ class GraphNode:
     name
         ``number``, ``variable``, ``parameter``, or one of `ARITIES`.
     parts
-        What it is applied to.
+        Its arguments.
     value
-        Of a number; the column of a variable; the index of a parameter.
+        Value of a number; the column of a variable; the index of a parameter.
     size, depth
         Nodes, with parts that are in two places counted twice, and levels.
 
@@ -243,7 +243,7 @@ class FormulaGraph:
                     self._fixed[id(node)] = _FUNCTIONS[node.name](*parts)
 
     def values(self, constants: Array) -> Array:
-        """Evaluate at constants (S, K), in the order of `indices`; gives (S, n)."""
+        """Evaluate at constants (S, K), in the order of `indices`; return (S, n)."""
         with np.errstate(all="ignore"):
             found = self._evaluate(constants)[id(self._root)]
         return np.array(np.broadcast_to(found, (len(constants), self._rows)))
@@ -284,7 +284,7 @@ class FormulaGraph:
 
 
 def evaluate_formula(root: GraphNode, X: Array) -> Array:
-    """Evaluate a formula without parameters on rows (n, d); gives (n,)."""
+    """Evaluate a formula without parameters on rows (n, d); return (n,)."""
     found: Array = FormulaGraph(root, X).values(np.zeros((1, 0)))[0]
     return found
 

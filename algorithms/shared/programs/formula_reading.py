@@ -53,7 +53,7 @@ class ReadProgram:
     start
         First values of the parameters, where the program gives them; else empty.
     names
-        Of the parameters, where it gives them.
+        Names of the parameters, where it gives them.
     text
         The program as it would be printed, without comments.
     """
@@ -311,7 +311,7 @@ def _finite(value: float) -> float:
 
 
 class _Renaming(ast.NodeTransformer):
-    """Gives a name another name: models call ``params`` by names of their own."""
+    """Renames a name: models call ``params`` by other names."""
 
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new

@@ -33,7 +33,7 @@ def written(node: GraphNode, names: Sequence[str]) -> str:
     Parameters
     ----------
     names
-        Of the columns.
+        Names of the columns.
 
     Raises
     ------

@@ -53,11 +53,11 @@ class SparseAdapter(ABC):
     Parameters
     ----------
     seed
-        Of what the method draws.
+        Seed of what the method draws.
     threads
         Not used: the bench limits the threads of NumPy.
     hyperparameters
-        What `setting` takes.
+        Arguments of `setting`.
 
     Notes
     -----
@@ -120,7 +120,7 @@ class SparseAdapter(ABC):
             print(f"{key}: {value}")  # noqa: T201 - for the log
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the model at each point; gives an array like the targets."""
+        """Evaluate the model at each point; return an array like the targets."""
         return np.asarray(self._terms.at(problem)(self._coefficients))
 
     def equations(self) -> list[str]:
@@ -241,9 +241,9 @@ def fit_libraries(
     Parameters
     ----------
     settings, terms, problem
-        What `FieldAdapter.find` is given.
+        Arguments of `FieldAdapter.find`.
     fit
-        Fits settings of one library; gives the coefficients (settings, k, p).
+        Fits settings of one library; returns the coefficients (settings, k, p).
     start
         When the work on the problem began, by `time.monotonic`.
     """

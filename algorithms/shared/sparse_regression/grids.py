@@ -69,7 +69,7 @@ class GridAxis:
     step
         The distance of two nodes.
     period
-        Of a periodic axis; 0 for any other.
+        Length of a periodic axis; 0 for any other.
     second_order
         Whether the bench takes plain second-order differences, as the published pipeline does.
     """

@@ -70,7 +70,7 @@ def models(features: Array, targets: Array, terms: LibraryTerms, settings: Seque
         (..., n, p) and (..., n, k); the axes in front are samples.  A triangular factor of
         both, as `fold` returns it, is equivalent to the many rows of the data.
     terms
-        What the features are; its ``columns(library)`` returns which a setting may use.
+        The terms of the features; its ``columns(library)`` returns which a setting may use.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def supports(features: Array, targets: Array, thresholds: Array, *, nu: float = 
 
 
 def _relax(features: Array, targets: Array, thresholds: Array, nu: float) -> Mask:
-    """Follow samples (s, n, p), (s, n, k) together; gives the terms kept, (s, m, k, p)."""
+    """Follow samples (s, n, p), (s, n, k) together; return the terms kept, (s, m, k, p)."""
     m, k = len(thresholds), targets.shape[-1]
     norms = np.sqrt((features**2).sum(axis=1))
     scale = np.where(norms > 0, norms, 1.0)
@@ -185,7 +185,7 @@ def _relax(features: Array, targets: Array, thresholds: Array, nu: float) -> Mas
         kept[sample[ends], column[ends]] = (z != 0).swapaxes(1, 2)[ends]
         left = np.maximum(left, np.where(ends, sizes, 0.0).max(axis=1))
         live &= ~ends
-        # What moves goes on; a sample that has less of it is filled up with what is at rest.
+        # Columns that move continue; a sample with fewer of them is filled up with some at rest.
         rows = live.any(axis=1)
         if not rows.any():
             break

@@ -135,11 +135,11 @@ class StateTerms:
         return [term.text(self._variables) for term in self._terms]
 
     def features(self, u: Array) -> Array:
-        """Evaluate the terms on states (n, d); gives (n, p)."""
+        """Evaluate the terms on states (n, d); return (n, p)."""
         return feature_matrix(self._terms, u)
 
     def gradients(self, u: Array) -> Array:
-        """Evaluate the terms' derivatives by each state on states (n, d); gives (n, p, d)."""
+        """Evaluate the terms' derivatives by each state on states (n, d); return (n, p, d)."""
         n, d = u.shape
         found = np.zeros((n, len(self._terms), d))
         columns: dict[tuple[int, ...], Array] = {(): np.ones(n)}
@@ -189,7 +189,7 @@ def list_terms(libraries: Sequence[Library], n_states: int) -> list[StateTerm]:
 
 
 def feature_matrix(terms: Sequence[StateTerm], u: Array) -> Array:
-    """Evaluate terms on states `u` (n, d); gives (n, len(terms)).
+    """Evaluate terms on states `u` (n, d); return (n, len(terms)).
 
     Raises
     ------

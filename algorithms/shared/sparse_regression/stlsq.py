@@ -123,7 +123,7 @@ class Regression:
         Parameters
         ----------
         terms
-            What the features are; its ``columns(library)`` returns which a setting may use.
+            The terms of the features; its ``columns(library)`` returns which a setting may use.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class Regression:
         Parameters
         ----------
         supports
-            What `supports` gave for the paths, (m, p).
+            The result of `supports` for the paths, (m, p).
 
         Returns
         -------
@@ -229,7 +229,7 @@ class Regression:
         target: NDArray[np.intp],
         sample: NDArray[np.intp],
     ) -> Array:
-        """Solve ridge problems with `supports` (m, p); gives the coefficients (m, p)."""
+        """Solve ridge problems with `supports` (m, p); return the coefficients (m, p)."""
         coefficients = np.zeros(supports.shape)
         for chosen in stacks(supports.sum(axis=1)):
             terms = np.nonzero(supports[chosen])[1].reshape(len(chosen), -1)

@@ -163,7 +163,7 @@ def drawn_table(
     tokens
         The law; its variables are ``x0`` to the highest.
     rows
-        Of the table.
+        Number of rows of the table.
     dummies
         Columns that the law does not have, put at random places.
     """

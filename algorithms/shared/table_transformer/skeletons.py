@@ -53,7 +53,7 @@ class Form:
     number
         Of a product: whether a number is one of its factors.
     column
-        Of a variable.
+        Column of a variable.
     parts
         The argument, the summands with 1 or -1, or the bases with their powers.
     """

@@ -44,13 +44,13 @@ class TableDecoder:
     Parameters
     ----------
     seed
-        Of the rows that are shown to the network.
+        Seed of the rows that are shown to the network.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     beam
         Laws that are written side by side.
     rows
-        Of a table, shown to the network at most.
+        Number of rows of a table, shown to the network at most.
     fit_numbers
         Whether numbers are fitted to the data, for all laws of the beam; else the likeliest law
         alone is returned, with stand-ins for its numbers.
@@ -148,7 +148,7 @@ class TableDecoder:
         self._chosen = [self._members[index] for index in indices]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen laws; gives (n, targets)."""
+        """Evaluate the chosen laws; return (n, targets)."""
         return np.stack([evaluate(each.tree, problem.X) for each in self._chosen], axis=1)
 
     def equations(self) -> list[str]:

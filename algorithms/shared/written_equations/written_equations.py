@@ -94,7 +94,7 @@ def in_names(
 
 
 def values(equation: str, variables: Sequence[str], X: Array) -> Array:
-    """Evaluate an equation that `in_names` has written, and so checked; gives (n,).
+    """Evaluate an equation that `in_names` has written, and so checked; return (n,).
 
     Parameters
     ----------
