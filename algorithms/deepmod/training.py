@@ -51,7 +51,7 @@ class Options:
         The steps of Adam, and then the most of Levenberg and Marquardt, on the data alone, before
         there is an equation.
     equation_steps
-        The most steps of Levenberg and Marquardt for each set of terms.
+        Largest number of steps of Levenberg and Marquardt for each set of terms.
     patience
         Such steps without a gain on the held-out samples that make a plateau.
 

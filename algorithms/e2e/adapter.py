@@ -36,7 +36,7 @@ class Adapter(WrittenFronts):
     max_input_points
         Samples that are read at once; more are cut into bags.
     n_trees_to_refine
-        How many trees have their constants fitted by BFGS.
+        Number of trees whose constants are fitted by BFGS.
     rescale
         Whether inputs are brought to mean 0 and variance 1, as in the training.
     max_rows

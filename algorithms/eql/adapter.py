@@ -27,7 +27,7 @@ _TRAINING_PART, _PRUNING_PART = 0.5, 0.8
 _LONGEST, _BEAM, _EACH_LENGTH = 8, 30, 4
 """Terms of the longest pruned formula; width of the beam; formulas kept of each length."""
 _PRUNED_ON = 2
-"""Of those, the most accurate ones, whose inner terms are left out one by one."""
+"""Number of these, the most accurate ones, whose inner terms are left out one by one."""
 
 
 class Adapter:

@@ -20,7 +20,7 @@ Terms = dict[tuple[str, ...], float]
 __all__ = ["Expansion", "Formula", "prune"]
 
 _MOST_TERMS = 40
-"""Of a sum that is multiplied out, the largest so many are kept."""
+"""Largest number of terms of a sum that is multiplied out; the largest terms are kept."""
 _SMALL = 1e-4
 """Terms that are smaller, relative to the largest of their sum, are left out at once."""
 

@@ -57,7 +57,7 @@ class EquationLearners(torch.nn.Module):
     Parameters
     ----------
     members
-        How many networks.
+        Number of networks.
     variables
         Inputs of each.
     units

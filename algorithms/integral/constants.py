@@ -28,9 +28,9 @@ _LARGEST = 6
 _TRIED, _BRIEFLY = 8, 3
 """Supports of each size whose constants are moved a few times."""
 _PROMISING = 3
-"""Those of them that are made exact."""
+"""Number of these supports whose constants are made exact."""
 _FAR = 1e4
-"""Those whose sum of squares is so many times the least are not."""
+"""Supports whose sum of squares is so many times the least are not made exact."""
 _STEP = 0.7
 """Largest step of a constant, in its logarithm or as a share of its size."""
 _ROUNDS = 15

@@ -94,7 +94,7 @@ def terms(u: Array, most: int) -> list[Summand]:
         The states, (n, d).  A term that is not defined or not smooth on them is left out, and so
         is one that would be a multiple of a cheaper one: ``abs`` of what keeps its sign.
     most
-        How many at most.
+        Largest number of terms.
     """
     dim = u.shape[1]
     states = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in range(dim)]

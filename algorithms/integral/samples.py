@@ -55,7 +55,7 @@ class Sampled:
     noise
         Noise of each state, as a share of its deviation; zero where there is too little to smooth.
     pieces
-        How many intervals each trajectory has.
+        Number of intervals of each trajectory.
     """
 
     u: Array = field(repr=False)

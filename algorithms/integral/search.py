@@ -54,7 +54,7 @@ class Settings:
     weight
         Decades of the residual that one unit of cost has to gain.
     terms
-        How many terms without inner constants there may be.
+        Largest number of terms without inner constants.
     noisy_terms
         The same where the data are noisy.
     inner

@@ -30,7 +30,7 @@ class Adapter:
     seed, threads
         Seed and number of threads of PyTorch and NumPy.
     beam_type, beam_size, beam_temperature
-        How candidates are drawn: ``sampling`` or ``search``.
+        Method that draws candidates: ``sampling`` or ``search``.
     rescale
         Whether time and states are brought to the range of the training, as published.
     max_rows

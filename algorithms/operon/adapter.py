@@ -25,7 +25,7 @@ _SHARE_OF_TIME = 0.95
 _NEARLY = 0.98
 """A run that lasted so much of its limit was ended by it: the limit is kept to some 20 ms."""
 _DECIMALS = 60
-"""Enough for every digit of a single-precision constant down to about 1e-50."""
+"""Decimals for every digit of a single-precision constant down to about 1e-50."""
 _HANDY = 1e-10, 1e10
 """Columns of a typical size between these are given to Operon as they are, the others scaled: its
 sums of squares overflow, in single precision, from a norm of 1.8e19 on."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.95
-"""Of a target's share of the time; another epoch is begun only if one as long ends within it."""
+"""Part of a target's share of the time; an epoch begins only if one as long ends within it."""
 
 
 class _EnoughError(Exception):

@@ -13,7 +13,7 @@ from mdbench.worker import Unavailable
 __all__ = ["HOME", "regressor"]
 
 HOME = Path(sys.prefix) / "fetched"
-"""Where `fetch_julia.py` puts Julia and its packages: in the method's environment."""
+"""Folder of Julia and its packages, from `fetch_julia.py`: in the method's environment."""
 
 
 def regressor() -> Any:

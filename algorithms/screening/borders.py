@@ -1,4 +1,4 @@
-"""Where a domain may fall into two parts: the borders that help smooth sums most."""
+"""Borders that may divide a domain into two parts: those that help smooth sums most."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Border", "borders", "meeting"]
 _THIN = 1e-9
 """Smallest distance to a level that is known."""
 _RIDGE = 1e-10
-"""Of a column's square: smaller differences between columns are round-off of their products."""
+"""Part of a column's square: smaller differences between columns are round-off of products."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ _GAIN = 0.1
 _HALF = 0.5
 """Largest part of the spread's square that powers alone may leave."""
 _NOTHING = 1e-14
-"""Of the spread's square: less is round-off."""
+"""Part of the spread's square: less is round-off."""
 _TRIED = 3
 """Products with so many functions."""
 _MOST = 2500

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Screen", "explained_by_two"]
 
 _TINY = 1e-7
-"""Of a column's square: less than this left of it is round-off."""
+"""Part of a column's square: less than this left of it is round-off."""
 _ALL = 0.9999
 """Products that explain more than this are alike in it, and the smaller ones are better."""
 _ALIKE = 1e-4
@@ -78,7 +78,7 @@ class Screen:
         left
             (n,), what is to be explained.
         most
-            How many kinds.
+            Number of kinds.
         third
             A factor that all products have, too.
 
@@ -112,7 +112,7 @@ class Screen:
         left
             (n,), what is to be explained.
         most
-            How many kinds.
+            Number of kinds.
         """
         weights = _weights(left)
         if weights is None:

@@ -77,7 +77,7 @@ class Products:
     X
         (n, d), the rows.
     settings
-        How many.
+        Numbers of factors and products.
     """
 
     def __init__(self, X: Array, settings: ScreeningSettings) -> None:

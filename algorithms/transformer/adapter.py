@@ -41,7 +41,7 @@ class Adapter:
     layers, width, heads
         Sizes of the network.
     length
-        The most words of a sequence that are read.
+        Largest number of words of a sequence that are read.
     epochs, batch, rate
         Settings of the training; the rate is the largest of a cycle.
     renamed

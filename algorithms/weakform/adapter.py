@@ -42,7 +42,7 @@ class Adapter:
     seed, threads
         Not used: nothing is drawn.
     terms, noisy_terms
-        How many terms there may be, for clean and for noisy data.
+        Largest number of terms, for clean and for noisy data.
     dearest
         The highest cost of a term.
     widths

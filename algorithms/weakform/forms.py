@@ -27,7 +27,7 @@ _CLEAN = 1e-6
 _ROWS = 3000
 """Test functions at most."""
 _LEAST = 0.05
-"""Of the mean variance that each integral is taken to have at least."""
+"""Part of the mean variance that each integral is taken to have at least."""
 _OVERLAP = 2.0
 """Test functions along an axis in the width of half of one."""
 

@@ -28,7 +28,7 @@ _NESTED = 12
 _EACH = 8
 """Supports of a size that are kept."""
 _BRANCHED = 3
-"""Of these, from which terms are left out one by one."""
+"""Number of these from which terms are left out one by one."""
 _SEEN = 1e-9
 """A term so much smaller than the largest one is rounding."""
 

@@ -23,7 +23,7 @@ _FUNCTION = 3.5
 """Cost of a function of a state: more than a cube, since a wave has one in it."""
 _FUNCTIONS = ("sin", "cos")
 _MOST_STATES = 2
-"""For which functions of a state are tried."""
+"""Largest number of states for which functions of a state are tried."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def products(variables: Sequence[str], states: int, most: int, dearest: float) -
     variables
         The names that equations may use, with those of derivatives.
     states
-        How many there are.
+        Number of states.
     dearest
         The highest cost.
     """

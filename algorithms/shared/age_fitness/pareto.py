@@ -39,7 +39,7 @@ def survivors(
     births
         When each one's oldest ancestor was made; higher is younger.
     number
-        How many are to be left.
+        Number of individuals to be left.
     random
         Draws the pairs.
 

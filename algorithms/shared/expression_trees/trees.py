@@ -86,7 +86,7 @@ class Node:
     size, depth
         Nodes, and levels, from here down.
     constants
-        How many constants there are here and below.
+        Number of constants here and below.
     """
 
     __slots__ = ("children", "constants", "depth", "name", "numpy", "size", "value")

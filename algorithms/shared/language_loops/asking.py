@@ -45,7 +45,7 @@ class Asker:
     model
         A language model, or the control in place of one.
     samples
-        The most completions.
+        Largest number of completions.
     seed
         Every request has its own seed, derived from this one.
     max_tokens
@@ -62,7 +62,7 @@ class Asker:
     late
         Whether it was the time that ended it.
     useless
-        How often replies could not be used, by reason.
+        Number of replies that could not be used, by reason.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class GrammarDraws:
     max_size
         The largest number of leaves and operations.
     call
-        How a function is written, such as ``np.{}``.
+        Form of a function call, such as ``np.{}``.
     functions
         Of one argument.
     """
@@ -56,7 +56,7 @@ class GrammarDraws:
         Parameters
         ----------
         constant
-            How the constant of a number is written.
+            Returns the text of the constant of a number.
         """
         self._constants = 0
         self._constant = constant

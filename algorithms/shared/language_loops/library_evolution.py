@@ -127,7 +127,7 @@ class LibrarySearch(AgeFitness):
     expressions, context, most_concepts
         As for `ConceptLibrary`.
     samples, max_tokens, temperature
-        The most completions of all targets together; of each; of sampling.
+        Largest number of completions of all targets, and of tokens of each; sampling temperature.
     others
         Those of `AgeFitness`.
     """

@@ -67,7 +67,7 @@ class ArchiveSearch(ProgramLoop):
     Parameters
     ----------
     islands, population, archive
-        How many islands, programs of an island, and elites of all of them together.
+        Number of islands, of programs of an island, and of elites of all of them together.
     bins
         Number of bins of each feature of the grid.
     exploration, exploitation

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["FrontProgram", "ProgramFronts"]
 
 _MOST_ROWS = 10_000
-"""Of the last fit."""
+"""Largest number of rows of the last fit."""
 _REDUCED = 3
-"""So many of the best programs of a target are made shorter."""
+"""Number of the best programs of a target that are made shorter."""
 _REFITTED = 6
-"""So many ways to leave a constant out are fitted: those that miss least before that."""
+"""Number of ways to leave a constant out that are fitted: those of least error before that."""
 _USELESS = 0.9
 """Error over the variance at which a formula explains hardly more than a number."""
 _GAIN = 1e-7

@@ -68,7 +68,7 @@ class IslandSearch(ProgramLoop):
     Parameters
     ----------
     islands
-        How many; all begin with the linear program.
+        Number of islands; all begin with the linear program.
     completions
         Asked for with one prompt.
     examples

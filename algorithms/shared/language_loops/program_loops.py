@@ -85,7 +85,7 @@ class ProgramLoop:
     threads
         One is used, whatever is given.
     samples
-        The most completions.
+        Largest number of completions.
     parameters
         A program may use ``params[0]`` to ``params[parameters - 1]``; at least one more than there
         are variables, as far as `MAX_PARAMETERS` goes.

@@ -34,7 +34,7 @@ class Melding:
     tournament
         Individuals in each.
     returned
-        How many of the best the policy learns from.
+        Number of the best that the policy learns from.
     """
 
     population: int = 100

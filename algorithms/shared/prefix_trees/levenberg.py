@@ -30,7 +30,7 @@ _FIRST_DAMPING, _LEAST, _MOST = 1e-2, 1e-10, 1e8
 _GAIN = 1e-6
 """A step that lowers the error by less of it is the last."""
 _EXACT = 1e-28
-"""Of a target of unit variance: nothing is left to be gained."""
+"""Error, for a target of unit variance, below which there is nothing to gain."""
 
 
 class Fits(NamedTuple):
@@ -102,7 +102,7 @@ class ConstantFitter:
         start
             (B, K) first values of the constants.
         iterations
-            The most steps; with 0 the constants stay as they are.
+            Largest number of steps; with 0 the constants stay as they are.
         polynomials
             (B, n) values of ``poly``, kept as they are.
         late

@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 __all__ = ["sparse_sums"]
 
 _RIDGE = 1e-12
-"""Of columns of unit length: it has an effect only where columns are equal."""
+"""Ridge for columns of unit length: it has an effect only where columns are equal."""
 
 
 def sparse_sums(
@@ -34,7 +34,7 @@ def sparse_sums(
     wanted
         (n,) what sums are to be.
     longest
-        The most columns of a sum.
+        Largest number of columns of a sum.
     beam
         Choices of one length that are extended further.
     kept

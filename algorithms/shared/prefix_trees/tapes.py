@@ -34,7 +34,7 @@ def pad(expressions: Sequence[Sequence[int]]) -> Integers:
 
 
 class Shapes(NamedTuple):
-    """Where the parts of prefix expressions are, each (B, L).
+    """Positions of the parts of prefix expressions, each (B, L).
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class _Group(NamedTuple):
     last: int
     arguments: tuple[Integers, ...]
     above: tuple[tuple[Integers, Integers], ...]
-    """Of each argument: which of the group have constants below it, and the nodes there."""
+    """For each argument: which of the group have constants below it, and the nodes there."""
 
 
 class Tape:

@@ -61,7 +61,7 @@ class Tokens:
     functions
         Names of ``trees.FUNCTIONS``.
     variables
-        How many there are.
+        Number of variables.
     constants, polynomial
         Whether there are those tokens.
 

@@ -27,7 +27,7 @@ _GAIN = 1e-7
 """A step that lowers the error by less of it is the last, and so is one below `_EXACT`."""
 _EXACT = 1e-30
 _DECAYS = 0.9, 0.999
-"""Of Adam's two means (Kingma and Ba, ICLR 2015)."""
+"""Decay rates of Adam's two means (Kingma and Ba, ICLR 2015)."""
 _BETWEEN_NOTES = 100
 
 
@@ -74,7 +74,7 @@ def fit_formula(
     starts
         (S, P), a column for each parameter by its index; what the formula does not use is ignored.
     iterations
-        The most steps.
+        Largest number of steps.
     """
     graph, scale = FormulaGraph(root, X), spread(y)
     constants = np.array(starts[:, graph.indices], dtype=np.float64)
@@ -155,7 +155,7 @@ class Adam:
     Attributes
     ----------
     steps, rate
-        How many, and how long.
+        Number and length of the steps.
     clip
         The largest norm of a gradient.
     """

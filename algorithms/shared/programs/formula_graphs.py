@@ -322,4 +322,4 @@ _DERIVATIVES: dict[str, Callable[..., Sequence[Any]]] = {
     "tan": lambda _a, r: (1.0 + r * r,),
     "tanh": lambda _a, r: (1.0 - r * r,),
 }
-"""Of each operator and function: its derivatives, given its arguments and its value."""
+"""Derivatives of each operator and function, given its arguments and its value."""

@@ -104,11 +104,11 @@ def read_function(
         The names of the columns, which are those of its arguments; other names mean the
         columns in their order if there are as many.
     outputs
-        How many formulas it gives.
+        Number of formulas that it returns.
     parameters
         ``params`` has so many.
     name
-        Which function; by default the last one.
+        Name of the function; by default the last one.
 
     Raises
     ------

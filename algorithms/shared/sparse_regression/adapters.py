@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["FieldAdapter", "SparseAdapter", "StateAdapter", "fit_libraries"]
 
 _MOST_BYTES = 1_000_000_000
-"""The most that the predictions of all proposed systems may take."""
+"""Largest size of the predictions of all proposed systems, in bytes."""
 _TIME_PART = 0.5
 """Part of the time limit for finding models."""
 _GROWTH = 2.5
@@ -182,9 +182,9 @@ class FieldAdapter(SparseAdapter):
     most_terms: ClassVar[int] = 1000
     """In larger libraries one setting takes minutes."""
     longest: ClassVar[int] = 300
-    """The most terms in one equation of those that are proposed."""
+    """Largest number of terms in one equation of those that are proposed."""
     most_systems: ClassVar[int] = 1000
-    """As many as the bench reads in a minute or two."""
+    """Largest number of systems: the bench reads as many in a minute or two."""
 
     @classmethod
     def terms(cls, settings: Sequence[Any], problem: Problem) -> FieldTerms:

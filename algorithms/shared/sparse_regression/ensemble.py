@@ -29,9 +29,9 @@ class Vote:
     Attributes
     ----------
     n_models
-        How many models are fitted.
+        Number of models that are fitted.
     subset
-        How many rows each is fitted to, as a part of all.
+        Rows that each is fitted to, as a part of all.
     inclusion
         Terms that a smaller part of the models has are dropped.
 

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["FieldLibrary", "FieldTerms", "usable"]
 
 _BLOCK_NUMBERS = 4_000_000
-"""The most numbers in a block of the feature matrix: 32 MB."""
+"""Largest number of entries in a block of the feature matrix: 32 MB."""
 _KEPT_NUMBERS = 16_000_000
-"""The most functions and derivatives that are kept while many models are evaluated: 128 MB."""
+"""Largest number of values of functions and derivatives kept for many models: 128 MB."""
 
 
 @dataclass(frozen=True)
 class FieldLibrary:
-    """Which terms a setting may use.
+    """The terms that a setting may use.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ __all__ = ["Sr3", "factor_samples", "models", "refit", "supports"]
 
 _ROUNDS = 200
 _TOLERANCE = 1e-5
-"""Where all relaxed coefficients of a sample move less, relative to the largest, it has settled."""
+"""A sample has converged when all its relaxed coefficients move less, relative to the largest."""
 _AT_REST = 1e-9
 """A column of relaxed coefficients that moves less by itself is not followed any further: in all
 rounds that could be left it would move by less than a millionth."""
@@ -49,7 +49,7 @@ _PROBES, _MARGIN = 3, 100
 _BLOCK = 24
 """Unknowns that are found together; fewer take more steps, more take more of each."""
 _TOGETHER = 250_000
-"""The most numbers in the relaxed coefficients that advance together: 2 MB, for the cache."""
+"""Largest number of relaxed coefficients that advance together: 2 MB, for the cache."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def supports(features: Array, targets: Array, thresholds: Array, *, nu: float = 
     thresholds
         (m,).
     nu
-        How loosely z follows w.
+        Inverse weight of the coupling of z to w.
 
     Returns
     -------

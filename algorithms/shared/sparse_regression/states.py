@@ -65,7 +65,7 @@ class StateTerm:
 
 @dataclass(frozen=True)
 class Library:
-    """Which terms a setting may use.
+    """The terms that a setting may use.
 
     Attributes
     ----------

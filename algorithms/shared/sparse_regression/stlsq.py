@@ -33,7 +33,7 @@ __all__ = ["Paths", "Regression", "Stlsq", "fold", "stacks"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _STACK_NUMBERS = 1_000_000
-"""The most numbers in the matrices of one stacked call: 8 MB."""
+"""Largest number of entries in the matrices of one stacked call: 8 MB."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class WeakForm:
     problem
         The field.
     n_windows
-        How many windows; they are drawn without replacement as long as there are enough.
+        Number of windows; they are drawn without replacement as long as there are enough.
     rng
         Draws them.
 

@@ -26,7 +26,7 @@ _BENDS = {"exp": 0.2, "sin": 0.2, "cos": 0.2, "tan": -0.1, "atan": 0.0, "tanh": 
 _LIKE, _NEAR = 0.7, 0.5
 """Decades by which summands may differ, and an argument may be off, before they are moved."""
 _THROUGH = {"square": 1 / 2, "cube": 1 / 3, "sqrt": 2.0, "mul": 1.0, "div": 1.0}
-"""By how much an argument has to be moved for each decade of the whole."""
+"""Decades by which an argument has to be moved for each decade of the whole."""
 
 
 def _decade(values: Array) -> float:

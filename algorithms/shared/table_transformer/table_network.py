@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "TOKENS", "NetworkSizes", "TableNetwork"]
 
 COLUMNS = 10
-"""The most variables of a table."""
+"""Largest number of variables of a table."""
 TOKENS = tuple(ARITY)
 """Tokens besides the variables, whose codes follow."""
 _BEGIN = len(TOKENS)
