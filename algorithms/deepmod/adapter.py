@@ -260,7 +260,7 @@ def _samples(problem: Problem) -> tuple[Array, Array]:
     shape = u.shape[:-1]
     rows = problem.rows.astype(np.intp) if "rows" in problem.arrays else np.arange(np.prod(shape))
     if len(rows) < 10:  # noqa: PLR2004
-        raise Unsupported(f"a network cannot be trained on {len(rows)} samples; 10 are the fewest")
+        raise Unsupported(f"a network cannot be trained on {len(rows)} samples; it needs 10")
     *space, times = (
         axis[index] for axis, index in zip(nodes, np.unravel_index(rows, shape), strict=True)
     )

@@ -81,7 +81,7 @@ class Adapter(WrittenFronts):
         model = load_pickled(self._weights, device(), "env", "embedder", "encoder", "decoder")
         most = int(model.env.params.max_input_dimension)
         if X.shape[1] > most:
-            raise Unsupported(f"these weights know at most {most} variables")
+            raise Unsupported(f"these weights support at most {most} variables")
         regressor = SymbolicTransformerRegressor(model=model, **self._settings)
         with byte_masks():
             regressor.fit(X.copy(), y.copy())

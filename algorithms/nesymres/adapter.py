@@ -79,7 +79,7 @@ class Adapter(WrittenFronts):
         model, parameters = self._model()
         names = list(parameters.total_variables)
         if X.shape[1] > len(names):
-            raise Unsupported(f"these weights know at most {len(names)} variables")
+            raise Unsupported(f"these weights support at most {len(names)} variables")
         # Variables that are not there are 0, as in the authors' notebook.
         padded = np.zeros((len(X), len(names)))
         padded[:, : X.shape[1]] = X

@@ -78,7 +78,7 @@ class Adapter:
         model = load_pickled(self._weights, device(), "env", "embedder", "encoder", "decoder")
         most = int(model.env.params.max_dimension)
         if len(problem.variables) > most:
-            raise Unsupported(f"these weights know systems of at most {most} equations")
+            raise Unsupported(f"these weights support systems of at most {most} equations")
         regressor = SymbolicTransformerRegressor(
             model=model, rescale=self._rescale, max_input_points=self._max_rows
         )

@@ -67,7 +67,7 @@ class Adapter(StateAdapter):
                 time.monotonic() - start > _TIME_PART * problem.time_limit
             )
             if late and done:
-                print(f"left out for want of time: {library}")  # noqa: T201 - for the log
+                print(f"left out for lack of time: {library}")  # noqa: T201 - for the log
                 continue
             places = sorted(alike[library], key=lambda each: settings[each].threshold)
             thresholds = [settings[place].threshold for place in places]

@@ -115,7 +115,7 @@ class Adapter(WrittenFronts):
         build_modules(env, parameters)
         if X.shape[1] > parameters.max_input_dimension:
             raise Unsupported(
-                f"these weights know at most {parameters.max_input_dimension} variables"
+                f"these weights support at most {parameters.max_input_dimension} variables"
             )
         scaler = utils_wrapper.StandardScaler() if self._rescale else None
         inputs = X.copy() if scaler is None else scaler.fit_transform(X.copy())

@@ -81,7 +81,7 @@ class Adapter:
         until = np.inf if problem.time_limit is None else start + _TIME_PART * problem.time_limit
         if "rows" in problem.arrays:
             raise Unsupported(
-                "the weak form integrates over whole fields, so that it cannot do with a part of "
+                "the weak form integrates over whole fields, so that it cannot use a part of "
                 "the rows; run it without --max-rows"
             )
         for name in ("u", "measured"):
@@ -89,7 +89,7 @@ class Adapter:
                 raise Unsupported(f"{name} has values that are not finite")
         if len(problem.t) < _FEWEST_TIMES:
             raise Unsupported(
-                f"test functions in time take {_FEWEST_TIMES} times, and there are {len(problem.t)}"
+                f"test functions in time need {_FEWEST_TIMES} times, and there are {len(problem.t)}"
             )
 
         def late() -> bool:

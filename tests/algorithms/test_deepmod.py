@@ -604,7 +604,7 @@ def test_data_that_it_cannot_learn_are_refused(
     few["arrays"]["rows"] = [0.0, 3.0]
     code = 'adapter().fit(problem("problem"))'
     assert "the data are not finite" in start(code, problem=sent(hole)).stderr
-    assert "cannot be trained on 2 samples; 10 are the fewest" in start(code, problem=few).stderr
+    assert "cannot be trained on 2 samples; it needs 10" in start(code, problem=few).stderr
 
 
 def test_a_field_at_rest_has_the_equation_zero(inside: Callable[..., Any]) -> None:

@@ -273,7 +273,7 @@ def _in_time(
             grown = (sizes[library] / sizes[libraries[number - 1]]) ** _GROWTH
             if now - start + grown * (now - before) > _TIME_PART * limit:
                 for each in libraries[number:]:
-                    print(f"left out for want of time: {each}")  # noqa: T201 - for the log
+                    print(f"left out for lack of time: {each}")  # noqa: T201 - for the log
                 return
         before = now
         yield alike[library]

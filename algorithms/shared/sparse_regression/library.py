@@ -224,11 +224,11 @@ def usable(libraries: Sequence[FieldLibrary], problem: Problem, most_terms: int)
     counts = {library: _count(library, problem) for library in dict.fromkeys(libraries)}
     large = {library: count for library, count in counts.items() if count > most_terms}
     for library, count in large.items():
-        print(f"left out: {library}, {count} terms; {most_terms} are the most")  # noqa: T201
+        print(f"left out: {library}, {count} terms; at most {most_terms} are allowed")  # noqa: T201
     if len(large) == len(counts):
         raise Unsupported(
             f"the smallest library has {min(counts.values())} terms for {problem.u.shape[-1]} "
-            f"states, and {most_terms} are the most; take lower orders or library 'powers'"
+            f"states, and at most {most_terms} are allowed; take lower orders or library 'powers'"
         )
     return [library not in large for library in libraries]
 

@@ -176,7 +176,7 @@ def list_terms(libraries: Sequence[Library], n_states: int) -> list[StateTerm]:
     if count > _MOST_TERMS:
         raise Unsupported(
             f"the library of order {order} has {count} terms for {n_states} states, and "
-            f"{_MOST_TERMS} are the most; take a lower order or library 'powers'"
+            f"at most {_MOST_TERMS} are allowed; take a lower order or library 'powers'"
         )
     monomials = [StateTerm(())]
     for degree in range(1, order + 1):

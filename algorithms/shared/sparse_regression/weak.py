@@ -69,7 +69,7 @@ class WeakForm:
     def __init__(self, problem: Problem, n_windows: int, rng: np.random.Generator) -> None:
         if "rows" in problem.arrays:
             raise Unsupported(
-                "the weak form integrates over whole windows, so that it cannot do with a part "
+                "the weak form integrates over whole windows, so that it cannot use a part "
                 "of the rows; run it without --max-rows"
             )
         self._problem = problem

@@ -72,11 +72,11 @@ def decode(
     Raises
     ------
     ValueError
-        If there are more columns than the network knows.
+        If there are more columns than the network supports.
     """
     columns = X.shape[1]
     if columns > COLUMNS:
-        raise ValueError(f"the table has {columns} variables; the network knows {COLUMNS} at most")
+        raise ValueError(f"the table has {columns} variables; at most {COLUMNS} are allowed")
     cells = torch.from_numpy(features(X, y))[None]
     there = torch.ones(1, columns + 1, dtype=torch.bool)
     read = network.read(cells, there)

@@ -71,7 +71,7 @@ class TableDecoder:
         Raises
         ------
         ValueError
-            If the table has more columns than the network knows, or no finite rows.
+            If the table has more columns than the network supports, or no finite rows.
         """
         begin = time.monotonic()
         torch.set_num_threads(self._threads)
