@@ -274,5 +274,5 @@ def test_what_is_not_finite_or_too_short_is_refused(weakform: Any) -> None:
     u[3, 4, 0] = np.nan
     with pytest.raises(Unsupported, match="u has values that are not finite"):
         fitted(weakform, replace(problem, arrays={**problem.arrays, "u": u}))
-    with pytest.raises(Unsupported, match="take 7 times, and there are 6"):
+    with pytest.raises(Unsupported, match="need 7 times, and there are 6"):
         fitted(weakform, burgers(60, 6))
