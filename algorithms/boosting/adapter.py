@@ -31,7 +31,7 @@ _MARKS = (r"\sin", r"\cos", r"\log", "e", r"\int", r"\frac", r"\partial", "-", "
 _FIRST = (r"\sin", r"\cos", r"\log", "e", r"\int", r"\iint", r"\frac", "-", "(")
 
 
-class Asked(NamedTuple):
+class SequenceParts(NamedTuple):
     """The parts of a sequence.
 
     Attributes
@@ -99,19 +99,19 @@ def _table(problem: Problem) -> Array:
     return np.array([numbers(split_sequence(str(text))) for text in problem.X])
 
 
-def split_sequence(text: str) -> Asked:
+def split_sequence(text: str) -> SequenceParts:
     """Split a sequence into the operation and the equations."""
     known, operation, candidate = text.split(SEPARATOR)
     steps = [_sides(step) for step in _steps(known)]
     name, *rest = operation.strip("[]").split(", ", 2)
     if name not in OPERATIONS:  # calculus: an expression, and a variable
-        return Asked(
+        return SequenceParts(
             -1, tuple(TOKEN.findall(operation)), _sides(known), ("", ""), _sides(candidate)
         )
     refs = [int(each) for each in rest if each.isdigit()]
     substitutes = name.startswith("substitute")
     operand = "" if substitutes or len(rest) < 2 else rest[1]  # noqa: PLR2004 - number, operand
-    return Asked(
+    return SequenceParts(
         OPERATIONS.index(name),
         tuple(TOKEN.findall(operand)),
         steps[refs[0] - 1],
@@ -145,12 +145,12 @@ def _sides(equation: str) -> tuple[str, str]:
     return (left, right) if equal else ("", left)
 
 
-def numbers(asked: Asked) -> list[float]:
+def numbers(parts: SequenceParts) -> list[float]:
     """Return features: the operation, and which words are added and removed on each side."""
-    found: list[float] = [asked.operation]
-    operand = " ".join(asked.operand)
+    found: list[float] = [parts.operation]
+    operand = " ".join(parts.operand)
     for side in (0, 1):
-        before, after = asked.first[side], asked.candidate[side]
+        before, after = parts.first[side], parts.candidate[side]
         words_before, words = TOKEN.findall(before), TOKEN.findall(after)
         old, new = Counter(words_before), Counter(words)
         more, less = sum((new - old).values()), sum((old - new).values())
@@ -162,25 +162,25 @@ def numbers(asked: Asked) -> list[float]:
             before == after,
             bool(before) and before in after,
             _FIRST.index(first) if first in _FIRST else -1,
-            sum((new - old)[word] for word in set(asked.operand)) if operand else -1,
+            sum((new - old)[word] for word in set(parts.operand)) if operand else -1,
             _common_start(words_before, words),
             _common_start(words_before[::-1], words[::-1]),
-            asked.second[side] in after if asked.second[side] else -1,
-            asked.second[1 - side] in after if asked.second[1 - side] else -1,
-            after.count(asked.second[0]) - before.count(asked.second[0]) if asked.second[0] else 0,
-            after.count(asked.second[1]) - before.count(asked.second[1]) if asked.second[1] else 0,
+            parts.second[side] in after if parts.second[side] else -1,
+            parts.second[1 - side] in after if parts.second[1 - side] else -1,
+            after.count(parts.second[0]) - before.count(parts.second[0]) if parts.second[0] else 0,
+            after.count(parts.second[1]) - before.count(parts.second[1]) if parts.second[1] else 0,
             f"d{operand}" in after.replace(" ", "") if operand else -1,
             f"d {operand}}}" in after or f"partial {operand}}}" in after if operand else -1,
             *(new[mark] - old[mark] for mark in _MARKS),
         ]
-    left, right = asked.candidate
+    left, right = parts.candidate
     found += [
         left == right,
-        asked.candidate[0] == asked.first[1],
-        asked.candidate[1] == asked.first[0],
+        parts.candidate[0] == parts.first[1],
+        parts.candidate[1] == parts.first[0],
         _count(left) - _count(right),
-        _count(asked.first[0]) - _count(asked.first[1]),
-        len(asked.operand),
+        _count(parts.first[0]) - _count(parts.first[1]),
+        len(parts.operand),
     ]
     return list(map(float, found))
 

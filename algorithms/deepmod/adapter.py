@@ -124,7 +124,7 @@ class Adapter(FieldAdapter):
     ) -> Iterator[Candidate]:
         """Train one network on the data, and from there one on for each set of terms.
 
-        Thresholds and libraries have no part in a network that knows the data only; settings
+        Thresholds and libraries have no part in a network of the data only; settings
         that choose the same terms from it continue as one.  Short equations come first.
         """
         clock = _Clock(train.time_limit, _SWEEP_PART)

@@ -72,7 +72,7 @@ class Adapter(WrittenFronts):
         Raises
         ------
         Unsupported
-            If there are more variables than the model knows.
+            If there are more variables than the model supports.
         """
         from symbolicregression.model import SymbolicTransformerRegressor  # noqa: PLC0415
 

@@ -24,7 +24,7 @@ __all__ = ["RightSide", "answer", "front", "student_scale"]
 _FREEDOM = 3.0
 """Degrees of freedom of Student's distribution, so that a few coarse intervals do not decide."""
 _CANCEL = 300.0
-"""Terms so many times as large as their sum are another term in disguise."""
+"""Terms so many times as large as their sum cancel: they approximate another term."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ _STEP = 0.7
 """Largest step of a constant, in its logarithm or as a share of its size."""
 _ROUNDS = 15
 _AT_REST = 1e-4
-"""Constants rest where a step takes less from the sum of squares than this share."""
+"""Constants have converged where a step reduces the sum of squares by less than this share."""
 _DIFFERENCE = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""The baseline that knows no sequence: the share of the label 1 in the training."""
+"""The baseline that reads no sequence: the share of the label 1 in the training."""
 
 from __future__ import annotations
 

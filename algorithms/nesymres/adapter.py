@@ -72,7 +72,7 @@ class Adapter(WrittenFronts):
         Raises
         ------
         Unsupported
-            If there are more variables than the model knows.
+            If there are more variables than the model supports.
         """
         del target, limit
         seed_all(self.seed, self.threads)

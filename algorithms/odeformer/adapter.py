@@ -65,7 +65,7 @@ class Adapter:
         Unavailable
             If the weights are not valid.
         Unsupported
-            If the system has more states than the model knows.
+            If the system has more states than the model supports.
         ValueError
             If the data are not finite.
         RuntimeError

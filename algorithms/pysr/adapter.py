@@ -136,7 +136,7 @@ class Adapter:
 
 
 def _in_tuples(hyperparameters: dict[str, Any]) -> dict[str, Any]:
-    """Make tuples of the lists among the constraints, as PySR wants them."""
+    """Make tuples of the lists among the constraints, as PySR requires."""
     constraints = hyperparameters.get("constraints")
     if constraints is None:
         return hyperparameters

@@ -74,7 +74,7 @@ def in_python(equation: str, names: Sequence[str]) -> str:
     Raises
     ------
     ValueError
-        If it is none, or has a function that the bench does not know.
+        If it is none, or has a function that the bench does not have.
 
     Examples
     --------

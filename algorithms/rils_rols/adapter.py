@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Adapter"]
 
 _NO_LIMIT = 10**9
-"""Seconds: the package wants a whole number."""
+"""Seconds, as a whole number, which the package requires."""
 
 
 class Adapter(WrittenFronts):

@@ -96,7 +96,7 @@ class Adapter(WrittenFronts):
         Raises
         ------
         Unsupported
-            If there are more variables than the model knows.
+            If there are more variables than the model supports.
         """
         from symbolicregression.envs import build_env  # noqa: PLC0415
         from symbolicregression.model import (  # noqa: PLC0415

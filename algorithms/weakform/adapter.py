@@ -189,7 +189,7 @@ def _front(
     for size in sorted(fits):
         front += [
             one
-            for one in _not_disguised(fits[size], target)
+            for one in _distinct(fits[size], target)
             if all(
                 one.left < other.elsewhere[one.width] * worth ** (len(other.terms) - size)
                 for other in front
@@ -206,11 +206,11 @@ def _surest(regressions: Sequence[WeakRegression], support: tuple[int, ...]) -> 
     return replace(fits[width], elsewhere=tuple(one.left for one in fits), width=width)
 
 
-def _not_disguised(alike: Sequence[WeakAnswer], target: int) -> list[WeakAnswer]:
+def _distinct(alike: Sequence[WeakAnswer], target: int) -> list[WeakAnswer]:
     """Leave out sums for which a cheaper one of as many terms does as well, or nearly so.
 
-    On a wave of one length a fourth derivative is a second one in disguise, and where a state
-    hardly varies so is its product with anything.
+    On a wave of one length a fourth derivative is proportional to a second one; where a state
+    hardly varies, its product with a factor is proportional to that factor.
     """
     costs = {one: one.cost_for(target) for one in alike}
     kept: list[WeakAnswer] = []

@@ -177,9 +177,9 @@ def test_a_dearer_sum_that_is_no_better_is_left_out(weakform: Any, modules: dict
         return right_side((product(states),), (1.0,), (0.1,), left[0], left, 0)
 
     cheap, alike, better = leaving((0,), 1e-3, 1e-2), leaving((0, 0), 8e-4), leaving((0, 1), 1e-4)
-    assert weakform._not_disguised([better, alike, cheap], 0) == [cheap, better]
+    assert weakform._distinct([better, alike, cheap], 0) == [cheap, better]
     elsewhere = replace(alike, width=1, left=8e-4, elsewhere=(2e-3, 8e-4))
-    assert elsewhere in weakform._not_disguised([elsewhere, cheap], 0)
+    assert elsewhere in weakform._distinct([elsewhere, cheap], 0)
 
 
 def test_a_single_wave_needs_one_term(weakform: Any) -> None:

@@ -51,7 +51,7 @@ class AgeFitness:
     seed
         Every target starts from the same one.
     threads
-        One is used, whatever is given.
+        Not used: the search has one thread.
     functions
         Names of ``trees.FUNCTIONS``; constants and variables are always there.
     population_size, generations, crossover_probability, constants, stop_threshold

@@ -60,7 +60,7 @@ class Asker:
     over
         Whether no more can be asked.
     late
-        Whether it was the time that ended it.
+        Whether the time limit ended it.
     useless
         Number of replies that could not be used, by reason.
     """

@@ -92,7 +92,7 @@ class DrawingModel:
     Parameters
     ----------
     write
-        Writes a reply as the loop wants it.
+        Writes a reply in the form that the loop reads.
     """
 
     def __init__(self, write: Callable[[], str]) -> None:

@@ -83,7 +83,7 @@ class ProgramLoop:
     seed
         Seed of everything that is drawn.
     threads
-        One is used, whatever is given.
+        Not used: the search has one thread.
     samples
         Largest number of completions.
     parameters

@@ -29,7 +29,7 @@ class SingleQuestion(ProgramLoop):
         self._rows_shown, self._completions = rows_shown, completions
 
     def search(self) -> None:
-        """Ask the same again and again."""
+        """Repeat the question."""
         messages = [
             {"role": "system", "content": "You find the formula behind measured data."},
             {"role": "user", "content": self._question()},

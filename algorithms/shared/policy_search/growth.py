@@ -95,7 +95,7 @@ class Growth:
 
     @property
     def done(self) -> Mask:
-        """Which expressions are whole."""
+        """Mask of the complete expressions, (B,)."""
         return np.asarray(self._open == 0)
 
     def observe(self) -> tuple[Integers, Integers]:

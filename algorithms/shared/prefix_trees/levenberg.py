@@ -2,7 +2,7 @@
 
 Each expression is measured as it is, or, with `scaling`, as the best ``a + b * f``: factor and
 offset are then projected out (Golub and Pereyra, SIAM J. Numer. Anal. 10, 1973, 413-432, with
-Kaufman's shorter derivative), so that the search for the inner constants never waits for them.
+Kaufman's shorter derivative), so that only the inner constants are searched for.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ means the same for every term; the threshold is on the coefficients in their own
 need the Gram matrix only, and one factor of it serves all thresholds and targets.
 
 Several samples of the same data (a bootstrap) advance together, and columns of z (a threshold and
-a target of a sample) that have come to rest are left behind.  Different settings end with the
+a target of a sample) that have converged are not updated any more.  Different settings end with the
 same terms again and again, so that each set of terms is fitted once for a sample and target.
 """
 

@@ -154,7 +154,7 @@ class Regression:
     def supports(self, paths: Paths) -> Mask:
         """Follow each path to the terms that it keeps.
 
-        Terms only ever leave a path, so p + 1 rounds are enough.
+        Terms are only removed from a path, so p + 1 rounds are enough.
 
         Returns
         -------

@@ -1,7 +1,7 @@
 """Laws and tables to learn from: forms drawn from a bigram of tokens, and samples of them.
 
 A table is drawn so that each part of its law can be seen: constants, and ranges of variables, are
-moved until the summands of a sum are of like size and functions are where they bend.
+moved until the summands of a sum are of like size and functions are not linear.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def in_names(
     Raises
     ------
     ValueError
-        If it is no equation, has another name or a function that the bench does not know, or a
+        If it is no equation, has another name or a function that the bench does not have, or a
         number that is not finite.
 
     Examples
