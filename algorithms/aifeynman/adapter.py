@@ -1,4 +1,4 @@
-"""AI Feynman: a process of its own a target, in a folder of its own, ended when its time is up."""
+"""AI Feynman: one process for each target, in its own folder, ended when its time is over."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PROGRAMS = {
     "feynman_sr_mdl4": "_mdl4",
     "feynman_sr_mdl5": "_mdl5",
 }
-"""The package's programs, and its Fortran modules that they are."""
+"""The package's programs, with the Fortran module of each."""
 _PROGRAM = """#!{python}
 import importlib.machinery, importlib.util, sys
 import numpy
@@ -46,30 +46,30 @@ module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 sys.exit(module.go())
 """
-"""The package's own programs import all of it first, PyTorch too: seconds of few."""
+"""Replaces the package's own programs, which import all of it, PyTorch too: that takes seconds."""
 _RUNS = 26
 """Brute force is run twice, for sums and products, on the target and on twelve functions of it."""
 _SHARE_OF_BRUTE_FORCE = 0.5
-"""Of the time, for these runs; the rest is for the network and what it splits the problem into."""
+"""Part of the time for these runs; the rest is for the network and the parts of the problem."""
 
 
 class Adapter(WrittenFronts):
-    """What the package puts on its front is taken down at once, so that a limit loses nothing.
+    """The front that the package finds is recorded at once, so that a time limit loses nothing.
 
     Parameters
     ----------
     seed
-        Of NumPy and PyTorch.
+        Seed of NumPy and PyTorch.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     brute_force_seconds
-        Of each run of the brute force; less where a limit is near.
+        Seconds of each run of the brute force; less where a limit is near.
     operations
         The package's file of operations: ``7ops.txt``, ``10ops.txt``, ``14ops.txt``, ``19ops.txt``.
     polynomial_degree
-        Of the polynomials that are tried.
+        Degree of the polynomials that are tried.
     max_rows
-        Of more samples so many are drawn.
+        Largest number of samples; of more, a random part is drawn.
     """
 
     package = "AI Feynman"
@@ -124,7 +124,7 @@ class Adapter(WrittenFronts):
                 status = 0
                 self.stopped_early = True
             finally:
-                with_all_its_own(process.pid)
+                end_process_tree(process.pid)
         print(f"AI Feynman ended after {time.monotonic() - begin:.0f} s: {status}")  # noqa: T201
         found = self.found(target)
         if status != 0 and not found:
@@ -132,7 +132,7 @@ class Adapter(WrittenFronts):
         return found
 
     def found(self, target: int) -> list[str]:
-        """Read what was taken down; a torn last line is left out."""
+        """Read what was recorded; an incomplete last line is left out."""
         file = self._folder(target) / "found.jsonl"
         lines = file.read_text(encoding="utf-8").split("\n")[:-1] if file.is_file() else []
         return [str(json.loads(line)) for line in lines]
@@ -151,7 +151,7 @@ def _write_programs(folder: Path) -> Path:
     return folder
 
 
-def with_all_its_own(pid: int) -> None:
-    """End a process and those that it has started: none of them is waited for by the package."""
+def end_process_tree(pid: int) -> None:
+    """End a process and those that it has started; the package waits for none of them."""
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)

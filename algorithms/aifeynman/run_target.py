@@ -33,7 +33,7 @@ def main(settings: dict[str, Any]) -> None:
 
 
 def recording(pareto_set: Any, file: Path) -> Any:
-    """Give a class of fronts of which the first one writes down what comes onto it.
+    """Return a class of Pareto fronts whose first instance records what is added to it.
 
     The others are of parts of the problem, in variables of their own.
     """

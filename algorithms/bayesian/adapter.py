@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _BayesianSetting:
-    """One point of the grid: where to begin, when to end, and what to believe."""
+    """One point of the grid: start, tolerance, and probability from which terms are included."""
 
     start: Stlsq
     tolerance: float
@@ -50,7 +50,7 @@ class Adapter(FieldAdapter):
     """
 
     most_terms: ClassVar[int] = 400
-    """A round of the iteration inverts a matrix of them for every start."""
+    """Largest number of terms: each iteration inverts a matrix of that size for every start."""
 
     @classmethod
     def setting(
@@ -63,7 +63,7 @@ class Adapter(FieldAdapter):
         inclusion_probabilities: object = None,
         **library: Any,
     ) -> _BayesianSetting:
-        """Read a setting; probabilities that a candidate told are no part of it."""
+        """Read a setting; the inclusion probabilities of a candidate are no part of it."""
         del inclusion_probabilities
         start = Stlsq(FieldLibrary.of(**library), float(alpha), float(threshold))
         return _BayesianSetting(start, float(tolerance), float(inclusion))
@@ -106,19 +106,19 @@ class Adapter(FieldAdapter):
         found = np.zeros((len(settings), n_targets, p))
         remarks = []
         for place, setting in enumerate(settings):
-            told = []
+            probabilities = []
             for target in range(n_targets):
                 columns, each = posterior(setting.start, target)
                 one = each[tolerances.index(setting.tolerance)]
                 believed = np.where(one.inclusion > setting.inclusion, one.inclusion * one.mean, 0)
                 found[place, target, columns] = believed * units[target, columns]
-                told.append(
+                probabilities.append(
                     {
                         texts[column]: round(float(probability), 6)
                         for column, probability in zip(columns, one.inclusion, strict=True)
                     }
                 )
             remarks.append(
-                {"inclusion_probabilities": dict(zip(problem.targets, told, strict=True))}
+                {"inclusion_probabilities": dict(zip(problem.targets, probabilities, strict=True))}
             )
         return Models(found, remarks)

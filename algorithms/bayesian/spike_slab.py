@@ -34,7 +34,7 @@ _ROUNDS = 200
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is known of the terms that were begun with.
+    """Posterior of the terms of the start.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ def posteriors(
             z[j] = 1 / (1 + np.exp(-np.clip(prior + precision * gain, -700, 700)))
         # Up to a constant, with all that changes from round to round.
         sign, volume = np.linalg.slogdet(covariance)
-        new = sign * volume / 2 - shape * log(rate) + _surprise(z, prior)
+        new = sign * volume / 2 - shape * log(rate) + _negative_divergence(z, prior)
         change, bound = abs(new - bound), new
         for tolerance in tolerances:
             if change < tolerance and tolerance not in found:
@@ -109,8 +109,8 @@ def posteriors(
     return [found.get(tolerance, last) for tolerance in tolerances]
 
 
-def _surprise(z: Array, prior: float) -> float:
-    """Give minus the divergence of the probabilities z from the prior's."""
+def _negative_divergence(z: Array, prior: float) -> float:
+    """Return minus the divergence of the probabilities z from the prior's."""
     inside = z[(z > 0) & (z < 1)]
     entropy = -(inside * np.log(inside) + (1 - inside) * np.log1p(-inside)).sum()
     return float(entropy + prior * z.sum() - len(z) * np.logaddexp(0, prior))

@@ -39,11 +39,11 @@ class Adapter(WrittenFronts):
 clo_alg, clo_threshold, generations, evolutionary_algorithm
         As in ``SymbolicRegressor``.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     """
 
     package = "Bingo"
-    # What Bingo evaluates; what it prints says nothing of it.
+    # The functions that Bingo evaluates; the equations that it prints do not show them.
     calls = {"log": "log(abs({0}))", "sqrt": "sqrt(abs({0}))"}  # noqa: RUF012
 
     def __init__(
@@ -82,7 +82,7 @@ clo_alg, clo_threshold, generations, evolutionary_algorithm
         self._running: Any = None
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
-        """Evolve; Bingo looks at the clock every few generations."""
+        """Evolve; Bingo checks its time limit every few generations."""
         del target
         os.environ.pop("OMP_NUM_THREADS", None)  # Bingo would start so many processes
         self._running = model = SymbolicRegressor(
@@ -99,7 +99,7 @@ clo_alg, clo_threshold, generations, evolutionary_algorithm
         return _texts(regressor.equation for regressor in model.get_pareto_front())
 
     def found(self, target: int) -> list[str]:
-        """Give the hall of fame of a search that was stopped."""
+        """Return the hall of fame of a search that was stopped."""
         del target
         island = getattr(self._running, "archipelago", None)
         return [] if island is None else _texts(island.hall_of_fame)

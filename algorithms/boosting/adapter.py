@@ -1,6 +1,6 @@
-"""Boosted trees on numbers that say what changed from the equation referred to.
+"""Boosted trees on features of what changed from the equation referred to.
 
-No number depends on what symbols are called.
+No feature depends on the names of symbols.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _MARKS = (r"\sin", r"\cos", r"\log", "e", r"\int", r"\frac", r"\partial", "-", "
 _FIRST = (r"\sin", r"\cos", r"\log", "e", r"\int", r"\iint", r"\frac", "-", "(")
 
 
-class Asked(NamedTuple):
-    """A sequence, taken apart.
+class SequenceParts(NamedTuple):
+    """The parts of a sequence.
 
     Attributes
     ----------
@@ -59,9 +59,9 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the boosting.
+        Seed of the boosting.
     threads
-        That it may use.
+        Number of threads that it may use.
     rounds, rate
         Trees, and how much each adds.
     """
@@ -85,7 +85,7 @@ class Adapter:
             self._model.fit(_table(problem), labels)
 
     def predict(self, problem: Problem) -> Array:
-        """Give the chance that each candidate is right, (n, 1)."""
+        """Return the probability that each candidate is right, (n, 1)."""
         with threadpool_limits(limits=self._threads):
             chances: Array = self._model.predict_proba(_table(problem))[:, 1:]
         return chances
@@ -96,22 +96,22 @@ class Adapter:
 
 
 def _table(problem: Problem) -> Array:
-    return np.array([numbers(take_apart(str(text))) for text in problem.X])
+    return np.array([numbers(split_sequence(str(text))) for text in problem.X])
 
 
-def take_apart(text: str) -> Asked:
-    """Cut a sequence into what is asked, and of what."""
+def split_sequence(text: str) -> SequenceParts:
+    """Split a sequence into the operation and the equations."""
     known, operation, candidate = text.split(SEPARATOR)
     steps = [_sides(step) for step in _steps(known)]
     name, *rest = operation.strip("[]").split(", ", 2)
     if name not in OPERATIONS:  # calculus: an expression, and a variable
-        return Asked(
+        return SequenceParts(
             -1, tuple(TOKEN.findall(operation)), _sides(known), ("", ""), _sides(candidate)
         )
     refs = [int(each) for each in rest if each.isdigit()]
     substitutes = name.startswith("substitute")
     operand = "" if substitutes or len(rest) < 2 else rest[1]  # noqa: PLR2004 - number, operand
-    return Asked(
+    return SequenceParts(
         OPERATIONS.index(name),
         tuple(TOKEN.findall(operand)),
         steps[refs[0] - 1],
@@ -121,7 +121,7 @@ def take_apart(text: str) -> Asked:
 
 
 def _steps(known: str) -> list[str]:
-    """Cut what is known at the commas between steps, and take the equation of each."""
+    """Split the known part at the commas between steps, and return the equation of each."""
     found, depth, begin = [], 0, 0
     for place, character in enumerate(known):
         if character == "[":
@@ -145,12 +145,12 @@ def _sides(equation: str) -> tuple[str, str]:
     return (left, right) if equal else ("", left)
 
 
-def numbers(asked: Asked) -> list[float]:
-    """Give numbers: the operation, and what there is more and less of on each side."""
-    found: list[float] = [asked.operation]
-    operand = " ".join(asked.operand)
+def numbers(parts: SequenceParts) -> list[float]:
+    """Return features: the operation, and which words are added and removed on each side."""
+    found: list[float] = [parts.operation]
+    operand = " ".join(parts.operand)
     for side in (0, 1):
-        before, after = asked.first[side], asked.candidate[side]
+        before, after = parts.first[side], parts.candidate[side]
         words_before, words = TOKEN.findall(before), TOKEN.findall(after)
         old, new = Counter(words_before), Counter(words)
         more, less = sum((new - old).values()), sum((old - new).values())
@@ -162,25 +162,25 @@ def numbers(asked: Asked) -> list[float]:
             before == after,
             bool(before) and before in after,
             _FIRST.index(first) if first in _FIRST else -1,
-            sum((new - old)[word] for word in set(asked.operand)) if operand else -1,
-            _begins_alike(words_before, words),
-            _begins_alike(words_before[::-1], words[::-1]),
-            asked.second[side] in after if asked.second[side] else -1,
-            asked.second[1 - side] in after if asked.second[1 - side] else -1,
-            after.count(asked.second[0]) - before.count(asked.second[0]) if asked.second[0] else 0,
-            after.count(asked.second[1]) - before.count(asked.second[1]) if asked.second[1] else 0,
+            sum((new - old)[word] for word in set(parts.operand)) if operand else -1,
+            _common_start(words_before, words),
+            _common_start(words_before[::-1], words[::-1]),
+            parts.second[side] in after if parts.second[side] else -1,
+            parts.second[1 - side] in after if parts.second[1 - side] else -1,
+            after.count(parts.second[0]) - before.count(parts.second[0]) if parts.second[0] else 0,
+            after.count(parts.second[1]) - before.count(parts.second[1]) if parts.second[1] else 0,
             f"d{operand}" in after.replace(" ", "") if operand else -1,
             f"d {operand}}}" in after or f"partial {operand}}}" in after if operand else -1,
             *(new[mark] - old[mark] for mark in _MARKS),
         ]
-    left, right = asked.candidate
+    left, right = parts.candidate
     found += [
         left == right,
-        asked.candidate[0] == asked.first[1],
-        asked.candidate[1] == asked.first[0],
+        parts.candidate[0] == parts.first[1],
+        parts.candidate[1] == parts.first[0],
         _count(left) - _count(right),
-        _count(asked.first[0]) - _count(asked.first[1]),
-        len(asked.operand),
+        _count(parts.first[0]) - _count(parts.first[1]),
+        len(parts.operand),
     ]
     return list(map(float, found))
 
@@ -190,8 +190,8 @@ def _count(text: str) -> int:
     return len(TOKEN.findall(text))
 
 
-def _begins_alike(one: Sequence[str], other: Sequence[str]) -> float:
-    """Give the share of a text's words with which another one begins, too."""
+def _common_start(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return the share of a text's words that another one begins with, too."""
     length = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

@@ -1,4 +1,4 @@
-"""The leak probe: sees the candidate alone, and so should be no better than a coin."""
+"""The leak probe: sees the candidate alone, and so should be no better than chance."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ class Adapter(WordModel):
 
     @staticmethod
     def words(text: str) -> list[str]:
-        """Give the words of what stands last, and the pairs of neighbours."""
+        """Return the words of the last part, and the pairs of neighbours."""
         found = TOKEN.findall(text.rpartition(SEPARATOR)[2])
         return found + [" ".join(pair) for pair in pairwise(found)]

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 _ROUNDS = 3
-"""The most often that terms are chosen anew after a training with those of before."""
+"""Largest number of times that terms are selected again after a training with the last ones."""
 _SWEEP_PART = 0.5
 """The part of the time limit after which a sweep is ended."""
 _FIT_PART = 0.4
-"""The same of the fit of the winner, which is told the limit of both."""
+"""The same for the fit of the winner, which knows the limit of both."""
 _GAIN = 0.005
-"""What each further term has to add, of the mean square of u_t, to be a start of its own."""
+"""Smallest part of the mean square of u_t by which each further term of a start reduces it."""
 
 
 @dataclass(frozen=True)
 class _DeepmodSetting:
-    """One point of the grid, and how the network is trained."""
+    """One point of the grid, and the training of the network."""
 
     library: FieldLibrary
     threshold: float
@@ -51,16 +51,16 @@ class Adapter(FieldAdapter):
     Parameters
     ----------
     seed
-        Of the weights, the batches, and the samples that are held out.
+        Seed of the weights, the batches, and the samples that are held out.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     hyperparameters
         ``library``, ``derivative_order`` and ``order`` of the library; ``threshold`` of the
         normalised coefficients; all others are `training.Options`.
     """
 
     most_terms: ClassVar[int] = 400
-    """Each step of the training solves a least squares problem of them."""
+    """Largest number of terms: each training step solves a least-squares problem of that size."""
     cut_short: ClassVar[bool] = False
     """Whether time ended something in this process's sweep, of which there is one at most."""
 
@@ -99,7 +99,7 @@ class Adapter(FieldAdapter):
         raise NotImplementedError
 
     def fit(self, problem: Problem) -> None:
-        """Train on the data, choose terms, and train on data and equation until they stay."""
+        """Train on the data, choose terms, and train on both until the terms are constant."""
         clock = _Clock(problem.time_limit, _FIT_PART)
         self.fitting([self._setting], problem)
         self._terms = self.terms([self._setting], problem)
@@ -109,7 +109,7 @@ class Adapter(FieldAdapter):
         self._coefficients = _learn(
             learner, learner.masks(library, self._setting.threshold), library, self._setting, clock
         )
-        self.stopped_early = clock.rang or self.cut_short
+        self.stopped_early = clock.ended or self.cut_short
 
     @classmethod
     def sweep(
@@ -124,8 +124,8 @@ class Adapter(FieldAdapter):
     ) -> Iterator[Candidate]:
         """Train one network on the data, and from there one on for each set of terms.
 
-        Thresholds and libraries have no part in a network that knows the data only; settings
-        that choose the same terms from it go on as one.  Short equations come first.
+        Thresholds and libraries have no part in a network of the data only; settings
+        that choose the same terms from it continue as one.  Short equations come first.
         """
         clock = _Clock(train.time_limit, _SWEEP_PART)
         torch.set_num_threads(threads)
@@ -147,19 +147,19 @@ class Adapter(FieldAdapter):
             shared = _learner(train, terms, settings[alike[0]], seed=seed, clock=clock)
             state = shared.state()
             for masks, equal in _starts(shared, terms, settings, alike):
-                if clock.rings() and written:
+                if clock.is_over() and written:
                     print("left out: longer equations, for lack of time")  # noqa: T201
                     cls.cut_short = True
                     return
-                place = cls.speaker(equal, sizes)
+                place = cls.representative(equal, sizes)
                 library = terms.columns(settings[place].library)
-                shared.go_back(state)
+                shared.restore(state)
                 coefficients = _learn(shared, masks, library, settings[place], clock)
                 equations = tuple(write_sum(row, texts) for row in coefficients)
                 if equations not in written:
                     written.add(equations)
                     yield Candidate(equations, values(coefficients), grid[place])
-        cls.cut_short = clock.rang
+        cls.cut_short = clock.ended
 
 
 class _Clock:
@@ -167,26 +167,26 @@ class _Clock:
 
     Attributes
     ----------
-    rang
+    ended
         Whether anything was ended for it.
     """
 
     def __init__(self, time_limit: float | None, part: float) -> None:
         self._begin = time.monotonic()
         self._end = np.inf if time_limit is None else self._begin + part * time_limit
-        self.rang = False
+        self.ended = False
 
-    def rings(self) -> bool:
-        """Tell whether the time is over."""
+    def is_over(self) -> bool:
+        """Whether the time is over."""
         return self._after(self._end)
 
     def half(self) -> bool:
-        """Tell whether half of the time is over: what is left is for equations."""
+        """Whether half of the time is over: what is left is for equations."""
         return self._after((self._begin + self._end) / 2)
 
     def _after(self, end: float) -> bool:
         late = time.monotonic() >= end
-        self.rang |= late
+        self.ended |= late
         return late
 
 
@@ -204,11 +204,11 @@ def _learner(
 def _learn(
     learner: Learner, masks: Mask, library: Mask, setting: _DeepmodSetting, clock: _Clock
 ) -> Array:
-    """Train with terms and choose terms in turn, until they stay; give coefficients (k, p)."""
+    """Train with terms and choose terms in turn, until they are constant; return coefficients."""
     for _ in range(_ROUNDS):
-        if clock.rings() or not masks.any():
+        if clock.is_over() or not masks.any():
             break
-        learner.learn_equation(masks, clock.rings)
+        learner.learn_equation(masks, clock.is_over)
         again = learner.masks(library, setting.threshold)
         if (again == masks).all():
             break
@@ -219,7 +219,7 @@ def _learn(
 def _starts(
     learner: Learner, terms: FieldTerms, settings: Sequence[_DeepmodSetting], places: Sequence[int]
 ) -> list[tuple[Mask, list[int]]]:
-    """Choose terms for each setting; give each choice once, with its settings, short ones first.
+    """Choose terms for each setting; return each choice once, with its settings, short ones first.
 
     Choices that are longer than another one, and fit the network hardly better, are left out: the
     bench's fitness falls by 1 / 200 for each further symbol, and a term has two at the least.
@@ -246,7 +246,7 @@ def _starts(
 
 
 def _samples(problem: Problem) -> tuple[Array, Array]:
-    """Give coordinates (n, 1 + axes), time first, and states (n, states) of the rows to learn.
+    """Return coordinates (n, 1 + axes), time first, and states (n, states) of the rows to learn.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def _samples(problem: Problem) -> tuple[Array, Array]:
     shape = u.shape[:-1]
     rows = problem.rows.astype(np.intp) if "rows" in problem.arrays else np.arange(np.prod(shape))
     if len(rows) < 10:  # noqa: PLR2004
-        raise Unsupported(f"a network cannot be trained on {len(rows)} samples; 10 are the fewest")
+        raise Unsupported(f"a network cannot be trained on {len(rows)} samples; it needs 10")
     *space, times = (
         axis[index] for axis, index in zip(nodes, np.unravel_index(rows, shape), strict=True)
     )

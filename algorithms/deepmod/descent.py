@@ -1,4 +1,4 @@
-"""Levenberg and Marquardt's way down a sum of squares whose Jacobian fits into memory."""
+"""Levenberg-Marquardt minimisation of a sum of squares whose Jacobian fits into memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["Marquardt", "NormalEquations", "SumOfSquares"]
 
 _MOST_DAMPING = 1e8
-"""A step that is damped as much as this, in units of the curvature, goes nowhere."""
+"""Largest damping, in units of the curvature: steps beyond it are negligible."""
 _LEAST_DAMPING = 1e-9
-"""In the same units: sums of squares in single precision know no smaller curvature."""
+"""Smallest damping, in the same units: single precision resolves no smaller curvature."""
 
 
 @dataclass
 class NormalEquations:
-    """A sum of squares at one place.
+    """Linearisation of a sum of squares at one point.
 
     Attributes
     ----------
@@ -41,16 +41,16 @@ class NormalEquations:
 
 
 class SumOfSquares(Protocol):
-    """What is to become small."""
+    """A sum of squares to be minimised."""
 
-    def place(self) -> Array:
-        """Give the parameters, (p,)."""
+    def parameters(self) -> Array:
+        """Return the parameters, (p,)."""
 
-    def go(self, place: Array) -> None:
-        """Set them."""
+    def set_parameters(self, place: Array) -> None:
+        """Set the parameters."""
 
     def loss(self) -> float:
-        """Give the sum of squares; it may be anything but a number where it overflows."""
+        """Return the sum of squares; it may be infinite or NaN where it overflows."""
 
     def normal_equations(self) -> NormalEquations:
         """Linearise the residuals."""
@@ -62,7 +62,7 @@ class Marquardt:
     Parameters
     ----------
     goal
-        What is to become small.
+        The sum of squares to be minimised.
     damping
         At first, in units of the largest curvature.
 
@@ -78,17 +78,17 @@ class Marquardt:
         self._damping = damping
 
     def step(self) -> bool:
-        """Take a step that makes the sum smaller; tell whether there was one."""
+        """Take a step that makes the sum smaller, and return whether there was one."""
         here = self._goal.normal_equations()
         unit = float(here.curvature.diagonal().max())
         if not (np.isfinite(here.loss) and np.isfinite(unit) and unit > 0):
             return False
-        place, growth = self._goal.place(), 2.0
+        place, growth = self._goal.parameters(), 2.0
         while self._damping < _MOST_DAMPING:
             step = _solve(here, self._damping * unit)
             if step is not None:
                 promised = -float(step @ (2 * here.slope + here.curvature @ step))
-                self._goal.go(place + step)
+                self._goal.set_parameters(place + step)
                 gain = here.loss - self._goal.loss()
                 if gain > 0 and promised > 0:
                     less = max(1 / 10, 1 - (2 * gain / promised - 1) ** 3)
@@ -96,7 +96,7 @@ class Marquardt:
                     return True
             self._damping *= growth
             growth *= 2
-        self._goal.go(place)
+        self._goal.set_parameters(place)
         return False
 
 

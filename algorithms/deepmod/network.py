@@ -51,7 +51,7 @@ class FieldNetwork(nn.Module):
             self.biases.append(nn.Parameter(torch.zeros(fan_out)))
 
     def forward(self, points: Tensor) -> Tensor:
-        """Evaluate at points (n, axes); gives (n, states)."""
+        """Evaluate at points (n, axes); return (n, states)."""
         values = points
         last = len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
@@ -61,7 +61,7 @@ class FieldNetwork(nn.Module):
         return values
 
     def flat(self) -> Tensor:
-        """Give a copy of all weights as one vector: each layer's weights, then its biases."""
+        """Return a copy of all weights as one vector: each layer's weights, then its biases."""
         pairs = zip(self.weights, self.biases, strict=True)
         return torch.cat([each.detach().reshape(-1) for pair in pairs for each in pair])
 
@@ -86,7 +86,7 @@ class FieldNetwork(nn.Module):
         orders
             The highest derivative along each axis; 0 for none.
         trace
-            Takes notes on the way, from which it gives Jacobians by the weights.
+            Records what the Jacobians by the weights need.
 
         Returns
         -------
@@ -114,24 +114,24 @@ class FieldNetwork(nn.Module):
 
 
 class Trace:
-    """What each layer took and gave, and with it derivatives by the weights, sample by sample.
+    """Inputs and outputs of each layer, and with them derivatives by the weights of each sample.
 
     Notes
     -----
     A sample's output depends on its own row of each layer only.  So one backward pass of the sum
-    over all samples gives each sample's derivatives by what its layers gave; times what the
-    layers took, they are its derivatives by the weights.
+    over all samples gives each sample's derivatives by the outputs of its layers; times the inputs
+    of the layers, they are its derivatives by the weights.
     """
 
     def __init__(self) -> None:
         self._layers: list[tuple[Tensor, Tensor]] = []
 
     def note(self, taken: Tensor, given: Tensor) -> None:
-        """Remember a layer's series: taken (k, n, inputs) and given (k, n, outputs)."""
+        """Record a layer's series: of its inputs (k, n, inputs) and its outputs (k, n, outputs)."""
         self._layers.append((taken.detach(), given))
 
     def jacobian(self, outputs: Tensor) -> Tensor:
-        """Differentiate numbers (n,), one a sample, by the weights; gives (n, weights)."""
+        """Return the derivatives of numbers (n,), one a sample, by the weights, (n, weights)."""
         given = [each for _, each in self._layers]
         slopes = torch.autograd.grad(outputs.sum(), given, retain_graph=True)
         parts = []

@@ -19,7 +19,7 @@ CUT = 1e-6
 
 
 def compress(features: Array, targets: Array) -> tuple[Array, Array]:
-    """Turn many rows into few of which all least squares fits, of any columns, are the same.
+    """Reduce many rows to few with the same least-squares fits, for any columns.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def normalised_fit(features: Array, target: Array) -> Array:
     Returns
     -------
     NDArray
-        Coefficients (p,) of the scaled features: each says what part of the target's size its
+        Coefficients (p,) of the scaled features: each is the part of the target's size that its
         term makes up.  The shortest of all best fits; zero for features that vanish.
     """
     sizes, own = _sizes(features), _sizes(target[:, None])[0]
@@ -59,15 +59,15 @@ def normalised_fit(features: Array, target: Array) -> Array:
 
 
 def threshold_mask(features: Array, target: Array, threshold: float) -> NDArray[np.bool_]:
-    """Tell which terms stay when small normalised coefficients are dropped.
+    """Return which terms are left when small normalised coefficients are dropped.
 
-    All terms below the threshold leave at once, the others are fitted again, and so on until
+    All terms below the threshold are removed at once, the others are fitted again, and so on until
     all that are left are as large as the threshold.
 
     Returns
     -------
     NDArray
-        (p,), True for terms that stay; there may be none.
+        (p,), True for terms that are kept; there may be none.
     """
     mask = np.ones(features.shape[1], dtype=bool)
     while mask.any():

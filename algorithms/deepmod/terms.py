@@ -1,6 +1,6 @@
 """The library of terms on a network's output, and what a term's coefficient is in the data's units.
 
-The network works in units of its own, in which all numbers are of size one: coordinates from -1
+The network works in its own units, in which all numbers are of size one: coordinates from -1
 to 1, states with mean 0 and variance 1.  Terms are powers of ``u / size`` times derivatives of
 the scaled states, so that high orders neither overflow nor vanish in single precision.
 """
@@ -27,14 +27,14 @@ __all__ = ["Scales", "TermColumns"]
 
 @dataclass(frozen=True)
 class Scales:
-    """How the network's numbers and the data's belong together.
+    """Scales between the data's units and the network's.
 
     Attributes
     ----------
     centre, half
-        Of each coordinate, (axes,): time first.
+        Centre and half width of each coordinate, (axes,): time first.
     mean, deviation, size
-        Of each state, (states,): the size is its largest absolute value.
+        Mean, deviation and size of each state, (states,): the size is its largest absolute value.
     """
 
     centre: Array
@@ -45,7 +45,7 @@ class Scales:
 
     @classmethod
     def of(cls, points: Array, states: Array) -> Scales:
-        """Read them off samples at points (n, axes) of states (n, states)."""
+        """Compute them from samples at points (n, axes) of states (n, states)."""
         low, high = points.min(axis=0), points.max(axis=0)
         return cls(
             centre=(low + high) / 2,
@@ -65,14 +65,14 @@ class Scales:
 
 
 class TermColumns:
-    """The columns of a library, of which any may be asked for.
+    """The columns of a library, evaluated on request.
 
     Parameters
     ----------
     terms
         The terms, in the order of the columns.
     scales
-        What one unit of the network is.
+        One unit of the network, in the data's units.
     """
 
     def __init__(self, terms: FieldTerms, scales: Scales) -> None:
@@ -83,7 +83,7 @@ class TermColumns:
         self._shift = torch.tensor(scales.mean / scales.size, dtype=torch.float32)
 
     def orders(self, columns: Sequence[int]) -> list[int]:
-        """Give the derivatives that some columns take: along time one, then along each axis."""
+        """Return the orders of derivatives of some columns: 1 along time, then along each axis."""
         highest = [1] + [0] * (len(self._scales.half) - 1)
         for each in (self._derivatives[column] for column in columns):
             if each is not None:
@@ -96,7 +96,7 @@ class TermColumns:
         Parameters
         ----------
         series
-            What `FieldNetwork.derivatives` gives for `orders`.
+            What `FieldNetwork.derivatives` returns for `orders`.
         orders
             At least those that the columns take.
         columns
@@ -129,7 +129,7 @@ class TermColumns:
         return torch.stack(values, dim=1) if values else u.new_zeros((len(u), 0))
 
     def units(self) -> Array:
-        """Give what a column's one is in the data's units, (p,)."""
+        """Return the data's units of each column, (p,): what a one in it is."""
         scales = self._scales
         units = np.array([np.prod(scales.size[list(factors)]) for factors in self._factors])
         for column, each in enumerate(self._derivatives):
@@ -139,7 +139,7 @@ class TermColumns:
         return units
 
     def target_units(self) -> Array:
-        """Give what one is in the data's units for the derivatives in time, (states,)."""
+        """Return the data's units of the derivatives in time, (states,): what a one in them is."""
         return np.asarray(self._scales.deviation / self._scales.half[0])
 
 

@@ -1,4 +1,4 @@
-"""How network and equation are learnt together."""
+"""Training of the network and the equation together."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Learner", "Options"]
 
 _STEPS_EACH = 25
-"""Steps of Adam between looks at the clock."""
+"""Steps of Adam between checks of the time."""
 _BLOCK_NUMBERS = 8_000_000
-"""The most numbers of a Jacobian that are kept at a time: 32 MB."""
+"""Largest number of entries of a Jacobian that are kept at a time: 32 MB."""
 _BETTER = 0.99
 """The part of the least held-out loss that a smaller one has to reach."""
 _HELD_OUT = 0.2
@@ -37,21 +37,21 @@ _HELD_OUT = 0.2
 
 @dataclass(frozen=True)
 class Options:
-    """How the network is made and trained.
+    """Architecture and training of the network.
 
     Attributes
     ----------
     layers, width
-        Of the network: hidden layers and their neurons.
+        Sizes of the network: hidden layers and their neurons.
     learning_rate
-        Of Adam, at its highest.
+        Learning rate of Adam, at its highest.
     batch
         The samples of one step of Adam.
     data_steps, polish_steps
         The steps of Adam, and then the most of Levenberg and Marquardt, on the data alone, before
         there is an equation.
     equation_steps
-        The most steps of Levenberg and Marquardt for each set of terms.
+        Largest number of steps of Levenberg and Marquardt for each set of terms.
     patience
         Such steps without a gain on the held-out samples that make a plateau.
 
@@ -86,9 +86,9 @@ class Learner:
     terms
         The library.
     options
-        See there.
+        See `Options`.
     seed
-        Of the weights, the held-out samples and the batches.
+        Seed of the weights, the held-out samples and the batches.
     asked
         The states that have an equation, by their numbers; all by default.
     """
@@ -123,15 +123,15 @@ class Learner:
         self._target_sizes = np.ones(states.shape[1])
 
     def state(self) -> Tensor:
-        """Give the network's weights as they are now."""
+        """Return the current weights of the network."""
         return self._network.flat()
 
-    def go_back(self, state: Tensor) -> None:
-        """Take back weights of before."""
+    def restore(self, state: Tensor) -> None:
+        """Restore earlier weights."""
         self._network.set_flat(state)
 
     def learn_data(self, enough: Callable[[], bool]) -> None:
-        """Train the network on the data alone, until it is enough."""
+        """Train the network on the data alone, by Adam and then by Levenberg-Marquardt steps."""
         self._descend(enough)
         self._polish(None, self._options.polish_steps, enough)
         _, targets = self.features(self._no_terms[0])
@@ -147,7 +147,7 @@ class Learner:
         return self._features(self._every, wanted)
 
     def masks(self, library: Mask, threshold: float) -> Mask:
-        """Threshold a library, (p,), for each state; gives (states, p)."""
+        """Threshold a library, (p,), for each state; return (states, p)."""
         return self.all_masks([(library, threshold)])[0]
 
     def all_masks(self, choices: Sequence[tuple[Mask, float]]) -> list[Mask]:
@@ -164,7 +164,7 @@ class Learner:
         return result
 
     def misfits(self, choices: Sequence[Mask]) -> list[float]:
-        """Give what each choice of terms (states, p) leaves of u_t: a part of its mean square."""
+        """Return what each choice of terms (states, p) leaves of u_t: a part of its mean square."""
         every = _any(np.concatenate(choices))
         features, targets = compress(*self.features(every))
         whole = np.maximum(np.sum(targets**2, axis=0), np.finfo(np.float64).tiny)
@@ -175,7 +175,7 @@ class Learner:
         return result
 
     def coefficients(self, masks: Mask) -> Array:
-        """Fit the terms of masks (states, p); gives coefficients in the data's units, like them."""
+        """Fit terms of masks (states, p); return coefficients like them, in the data's units."""
         wanted = _any(masks)
         features, targets = self.features(wanted)
         return self._units * _fit(features, targets, masks, wanted)
@@ -192,7 +192,7 @@ class Learner:
         return _numbers(torch.cat(features)), _numbers(torch.cat(targets))
 
     def _descend(self, enough: Callable[[], bool]) -> None:
-        """Take steps of Adam on the data, whose rate rises first and falls to nothing at last."""
+        """Take steps of Adam on the data, with a rate that rises first and then falls to zero."""
         options = self._options
         adam = torch.optim.Adam(self._network.parameters(), lr=options.learning_rate)
         rate = torch.optim.lr_scheduler.OneCycleLR(
@@ -223,10 +223,10 @@ class Learner:
                 best, best_weights = loss, self.state()
             if waited >= self._options.patience:
                 break
-        self.go_back(best_weights)
+        self.restore(best_weights)
 
     def held_out_loss(self, masks: Mask | None) -> float:
-        """Give the mean squares of both misfits on the samples that are held out."""
+        """Return the mean squares of both misfits on the samples that are held out."""
         return self.loss(masks, self._check)
 
     def loss(self, masks: Mask | None, samples: tuple[Tensor, Tensor] | None = None) -> float:
@@ -286,17 +286,17 @@ class Learner:
 
 
 class _Goal:
-    """A learner's loss, as what is to become small."""
+    """A learner's loss as a sum of squares to be minimised."""
 
     def __init__(self, learner: Learner, masks: Mask | None) -> None:
         self._learner = learner
         self._masks = masks
 
-    def place(self) -> Array:
+    def parameters(self) -> Array:
         return _numbers(self._learner.state())
 
-    def go(self, place: Array) -> None:
-        self._learner.go_back(torch.tensor(place, dtype=torch.float32))
+    def set_parameters(self, place: Array) -> None:
+        self._learner.restore(torch.tensor(place, dtype=torch.float32))
 
     def loss(self) -> float:
         return self._learner.loss(self._masks)
@@ -345,7 +345,7 @@ def _add(
 
 
 def _fit(features: Array, targets: Array, masks: Mask, wanted: Mask) -> Array:
-    """Fit each target by its own terms; gives coefficients (states, p) in the network's units."""
+    """Fit each target by its own terms; return coefficients (states, p) in the network's units."""
     result = np.zeros(masks.shape)
     for row, mask, target in zip(result, masks, targets.T, strict=True):
         used = features[:, mask[wanted]]
@@ -356,7 +356,7 @@ def _fit(features: Array, targets: Array, masks: Mask, wanted: Mask) -> Array:
 
 
 def _any(masks: Mask) -> Mask:
-    """Tell which terms one of the masks (n, p) has."""
+    """Return which terms at least one of the masks (n, p) has."""
     return np.asarray(masks.any(axis=0))
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from transformers_of_old import (
+from pretrained_models import (
     byte_masks,
     device,
     given,
     import_from,
     in_calls,
     load_pickled,
-    start_alike,
+    seed_all,
 )
 from written_fronts import WrittenFronts
 
@@ -32,15 +32,15 @@ class Adapter(WrittenFronts):
     Parameters
     ----------
     seed, threads
-        Of PyTorch and NumPy.
+        Seed and number of threads of PyTorch and NumPy.
     max_input_points
         Samples that are read at once; more are cut into bags.
     n_trees_to_refine
-        How many trees have their constants fitted by BFGS.
+        Number of trees whose constants are fitted by BFGS.
     rescale
         Whether inputs are brought to mean 0 and variance 1, as in the training.
     max_rows
-        Of more samples so many are drawn.
+        Largest number of samples; of more, a random part is drawn.
     """
 
     package = "E2E"
@@ -67,21 +67,21 @@ class Adapter(WrittenFronts):
         import_from(checkout, "symbolicregression")
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
-        """Ask the model; it knows no limit.
+        """Run the model, which has no time limit.
 
         Raises
         ------
         Unsupported
-            If there are more variables than the model knows.
+            If there are more variables than the model supports.
         """
         from symbolicregression.model import SymbolicTransformerRegressor  # noqa: PLC0415
 
         del target, limit
-        start_alike(self.seed, self.threads)
+        seed_all(self.seed, self.threads)
         model = load_pickled(self._weights, device(), "env", "embedder", "encoder", "decoder")
         most = int(model.env.params.max_input_dimension)
         if X.shape[1] > most:
-            raise Unsupported(f"these weights know at most {most} variables")
+            raise Unsupported(f"these weights support at most {most} variables")
         regressor = SymbolicTransformerRegressor(model=model, **self._settings)
         with byte_masks():
             regressor.fit(X.copy(), y.copy())

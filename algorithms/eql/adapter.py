@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _TRAINING_PART, _PRUNING_PART = 0.5, 0.8
-"""Of the time limit: when training ends, and pruning; the rest is for handing over."""
+"""Parts of the time limit after which training ends, and pruning; the rest is for the results."""
 _LONGEST, _BEAM, _EACH_LENGTH = 8, 30, 4
-"""Terms of the longest pruned formula; how widely is searched, and how many of each length stay."""
+"""Terms of the longest pruned formula; width of the beam; formulas kept of each length."""
 _PRUNED_ON = 2
-"""Of those, the most accurate ones, whose inner terms are left out one by one."""
+"""Number of these, the most accurate ones, whose inner terms are left out one by one."""
 
 
 class Adapter:
@@ -36,9 +36,9 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of all first weights.
+        Seed of all first weights.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     units
         Layers of each kind of network: names of ``network.UNITS``.
     division
@@ -46,11 +46,11 @@ class Adapter:
     penalties
         Factors of the sum of |w|; each with each start.
     starts
-        Networks of each kind and penalty, with weights of their own.
+        Networks of each kind and penalty, each with its own first weights.
     pruned
         Of each kind and target so many are pruned, the best first.
     max_rows
-        Of more samples so many are drawn for training and pruning.
+        Largest number of samples in training and pruning; of more, a random part is drawn.
     training
         ``steps`` and ``learning_rate``.
     """
@@ -136,12 +136,12 @@ class Adapter:
             self._chosen.append(min(own_members, key=lambda member: member.error))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, as far as it was found."""
+        """Yield the Pareto front of each target, as far as it was found."""
         for member in self._members if self._chosen else self._so_far():
             yield Candidate((member.equation,), member.predictions, target=member.target)
 
     def _so_far(self) -> Iterator[FrontMember]:
-        """Give what there is where the fit was stopped: first an answer for every target."""
+        """Yield what was found when the fit was stopped: first an answer for every target."""
         for target, y in enumerate(self._problem.Y.T):
             yield constant(y, target)
         for target in range(len(self._found)):
@@ -154,15 +154,15 @@ class Adapter:
         self._chosen = [self._members[index] for index in indices]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen expressions; gives (n, targets)."""
+        """Evaluate the chosen expressions; return (n, targets)."""
         return np.stack([evaluate(each.tree, problem.X) for each in self._chosen], axis=1)
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
     def _trained(self, number: int, end: float) -> list[list[tuple[float, Formula]]]:
-        """Train one kind of network; gives for each target errors and formulas of the best."""
+        """Train one kind of network; return for each target errors and formulas of the best."""
         units, division = self._kinds[number]
         targets = self._Y.shape[1]
         each = list(product(range(targets), self._penalties, range(self._starts)))
@@ -232,7 +232,7 @@ class Adapter:
 
 
 def _near_one(values: Array) -> float:
-    """Give the power of two next to the root mean square, so that weights are near one."""
+    """Return the power of two next to the root mean square, so that weights are near one."""
     size = float(np.sqrt(np.mean(np.square(values / (np.abs(values).max() or 1.0)))))
     size *= float(np.abs(values).max())
     return float(np.exp2(np.clip(np.round(np.log2(size)), -1000, 1000))) if size > 0 else 1.0

@@ -20,9 +20,9 @@ Terms = dict[tuple[str, ...], float]
 __all__ = ["Expansion", "Formula", "prune"]
 
 _MOST_TERMS = 40
-"""Of a sum that is multiplied out, the largest so many are kept."""
+"""Largest number of terms of a sum that is multiplied out; the largest terms are kept."""
 _SMALL = 1e-4
-"""Terms that are smaller, beside the largest of their sum, are left out at once."""
+"""Terms that are smaller, relative to the largest of their sum, are left out at once."""
 
 
 class Expansion:
@@ -40,7 +40,7 @@ class Expansion:
         self._values = {name: evaluate(node, X) for name, node in self._nodes.items()}
 
     def variable(self, column: int) -> Terms:
-        """Give a variable as a sum."""
+        """Return a variable as a sum."""
         return {(f"x{column:03d}",): 1.0}
 
     def combine(self, sums: Sequence[Terms], weights: Array, bias: float) -> Terms:
@@ -108,16 +108,16 @@ class Expansion:
 
 
 class Formula:
-    """What one trained network says: a sum, or a sum over another one.
+    """The formula of one trained network: a sum, or a sum over another one.
 
     Parameters
     ----------
     X
         (n, d) variables.
     weights, biases
-        Of each layer, (inputs, outputs) and (outputs,).
+        Weights and biases of each layer, (inputs, outputs) and (outputs,).
     units
-        Of each layer but the last.
+        Units of each layer but the last.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ def _error(tree: Node, X: Array, y: Array) -> float:
 
 
 def _without_a_term(tree: Node) -> list[Node]:
-    """Give all trees that lack one summand, or a denominator."""
+    """Return all trees that lack one summand, or a denominator."""
     found = []
     for position in range(tree.size):
         node = at(tree, position)

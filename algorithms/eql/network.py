@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 __all__ = ["UNITS", "EquationLearners", "Training", "train"]
 
 UNITS = ("id", "square", "cube", "sin", "cos", "tanh", "exp", "mul")
-"""What a unit may be; ``mul`` takes two inputs, all others one."""
+"""Functions of a unit; ``mul`` takes two inputs, all others one."""
 _HIGHEST_EXPONENT = 10.0
 """Exponentials of more than this count as of this while they are learned."""
 _LEAST_DENOMINATOR = 0.05
@@ -31,14 +31,14 @@ _FROZEN = 1e-2
 
 @dataclass(frozen=True)
 class Training:
-    """How networks are trained.
+    """Training of the networks.
 
     Parameters
     ----------
     steps
-        Of Adam, in all three phases.
+        Number of steps of Adam, in all three phases.
     learning_rate
-        Of Adam.
+        Learning rate of Adam.
     """
 
     steps: int = 3000
@@ -57,11 +57,11 @@ class EquationLearners(torch.nn.Module):
     Parameters
     ----------
     members
-        How many networks.
+        Number of networks.
     variables
         Inputs of each.
     units
-        Of each layer, the first one first: names of ``UNITS``.
+        Units of each layer, the first one first: names of ``UNITS``.
     division
         Whether the last layer divides one sum by another.
     generator
@@ -101,7 +101,7 @@ class EquationLearners(torch.nn.Module):
                 self.biases[-1][:, :, 1] = 1.0
 
     def forward(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Evaluate on X (n, d); gives values and what denominators lack, each (members, n)."""
+        """Evaluate on X (n, d); return values and what denominators lack, each (members, n)."""
         values = X.expand(len(self.weights[0]), *X.shape)
         for weights, biases, names in zip(self.weights, self.biases, self.units, strict=False):
             values = _bank(torch.baddbmm(biases, values, weights), names)
@@ -180,7 +180,7 @@ def train(
         if _FIRST <= part < _LAST:
             loss = loss + factors * sum(w.abs().sum(dim=(1, 2)) for w in learners.weights)
         adam.zero_grad()
-        # A network that has gone astray is none of the others' business.
+        # A network that diverges must not affect the others.
         torch.where(torch.isfinite(loss), loss, 0.0).sum().backward()
         with torch.no_grad():
             for parameter in learners.parameters():

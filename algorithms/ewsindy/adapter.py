@@ -72,14 +72,14 @@ class Adapter(FieldAdapter):
             found = np.empty((len(chosen), targets.shape[1], p))
             for points in {setting.model.points for setting in chosen}:
 
-                def ballots(
+                def fit_samples(
                     n_models: int, subset: float, some: Sequence[Sr3], points: int = points
                 ) -> Array:
                     factors = sampled(points, subset)[:n_models]
                     return models(factors[..., :p], factors[..., p:], terms, some)
 
                 alike = [i for i, setting in enumerate(chosen) if setting.model.points == points]
-                found[alike] = vote([chosen[i] for i in alike], ballots, (targets.shape[1], p))
+                found[alike] = vote([chosen[i] for i in alike], fit_samples, (targets.shape[1], p))
             return found
 
         return fit_libraries(settings, terms, problem, fit, start=start)

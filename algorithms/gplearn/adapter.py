@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.95
-"""Of the time that is left; the rest is for what follows."""
+"""Part of the remaining time for the search; the rest is for what follows."""
 _HOPELESS = 1e300
 """The error of a program without a finite value for some sample: gplearn's tournaments let NaN
 win."""
@@ -51,7 +51,7 @@ def _ratio(residual: Array, y: Array, weights: Array) -> float:
 
 
 def _best_line(y: Array, values: Array, weights: Array) -> tuple[float, float]:
-    """Give slope and intercept by weighted least squares; a slope of 0 through a constant."""
+    """Return slope and intercept by weighted least squares; a slope of 0 through a constant."""
     mean, mean_y = np.average(values, weights=weights), np.average(y, weights=weights)
     centred = weights * (values - mean)
     square = float(centred @ (values - mean))
@@ -68,14 +68,14 @@ _METRICS = {
 class Adapter:
     """gplearn with one setting, drawn from the space by the seed and the number of the trial.
 
-    gplearn's division, square root and logarithm are protected: they give a made-up value where
-    there is none.  Here they are the plain functions, so that an equation means what it says,
+    gplearn's division, square root and logarithm are protected: they return a made-up value where
+    there is none.  Here they are the plain functions, so that an equation means what is printed,
     and a program without a value somewhere loses.
 
     Parameters
     ----------
     seed
-        Of the draw and of gplearn's run.
+        Seed of the draw and of gplearn's run.
     threads
         Not used: gplearn starts processes, which is slower here.
     trial
@@ -87,13 +87,13 @@ class Adapter:
     constants
         Choices for the largest constant; 0 for none.
     linear_scaling
-        Whether a program f stands for the best a + b*f, on data brought to a handy size, so that
+        Whether a program f is scored as the best a + b*f, on data scaled to a size near 1, so that
         neither units nor a factor like 1e-34 are in its way.  If not, gplearn has the data as
         they are, and only its error is relative to the target.
     max_depth
         Programs nested deeper are no answers.
     max_rows
-        Of more samples so many are drawn.
+        Largest number of samples; of more, a random part is drawn.
     """
 
     def __init__(
@@ -132,13 +132,13 @@ class Adapter:
         self._functions = [
             GpFunction(FUNCTIONS[name].numpy, name, FUNCTIONS[name].arity) for name in functions
         ]
-        # Trials that differ in nothing but their number are to differ in their luck too.
+        # Trials that differ only in their number must differ in their random numbers, too.
         self._random_state = (seed * 1_000_003 + trial) % 2**32
         self._linear_scaling = linear_scaling
         self._max_depth, self._max_rows = max_depth, max_rows
 
     def fit(self, problem: Problem) -> None:
-        """Run gplearn on each target, sharing what time there is.
+        """Run gplearn on each target, sharing the time.
 
         Raises
         ------
@@ -167,15 +167,15 @@ class Adapter:
             self._trees.append(tree)
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the expressions; gives (n, n_targets)."""
+        """Evaluate the expressions; return (n, n_targets)."""
         return np.stack([evaluate(tree, problem.X) for tree in self._trees], axis=1)
 
     def equations(self) -> list[str]:
-        """Give the right-hand side of each target."""
+        """Return the right-hand side of each target."""
         return [text(tree, self._names) for tree in self._trees]
 
     def _search(self, X: Array, y: Array, deadline: float) -> Node | None:
-        """Run gplearn; gives the best tree in the data's own units, or None."""
+        """Run gplearn, and return the best tree in the data's own units, or None."""
         scales, scale = [1.0] * X.shape[1], 1.0
         if self._linear_scaling:
             scales = [power_of_two(X[:, column]) for column in range(X.shape[1])]
@@ -204,7 +204,7 @@ class Adapter:
         return None
 
     def _evolve(self, X: Array, y: Array, deadline: float) -> list[Any]:
-        """Let generations pass one by one, as in a single run; gives the last population."""
+        """Run generations one by one, as in a single run; return the last population."""
         setting = dict(self._setting)
         generations = setting.pop("generations")
         regressor = SymbolicRegressor(

@@ -1,6 +1,6 @@
 """A pretrained encoder from a local folder, fine-tuned in the job.
 
-Nothing is fetched: where the folder is not there the method cannot be run, and says so.
+Nothing is fetched: where the folder does not exist, the method is unavailable, with this reason.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.9
-"""Of the time limit that the training may take."""
+"""Part of the time limit for the training."""
 _HERE = Path(__file__).resolve().parent
 
 
@@ -36,14 +36,14 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the new layer, the batches and the dropout.
+        Seed of the new layer, the batches and the dropout.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     checkpoint
         The folder of a checkpoint as ``save_pretrained`` leaves it, in the method's folder, where
         the user's settings have no path ``checkpoint``.
     epochs, batch, rate, length
-        Of the fine-tuning.
+        Settings of the fine-tuning.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Adapter:
                 optimizer.step()
 
     def predict(self, problem: Problem) -> Array:
-        """Give the chance that each candidate is right, (n, 1)."""
+        """Return the probability that each candidate is right, (n, 1)."""
         texts = [str(text) for text in problem.X]
         self._model.eval()
         chances = []

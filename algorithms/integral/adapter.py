@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _ROUNDS = 4
 _TIME_PART = 0.7
-"""Of the time limit, for the search."""
+"""Part of the time limit for the search."""
 _MATTERS = 3e-5
-"""Interpolation is good enough where it errs by less of a state's deviation over an interval."""
+"""Largest accepted error of interpolation over an interval, as a share of a state's deviation."""
 _POLISHED, _NEARER = 6, 0.8
-"""Equations are fitted to what they do between samples while they miss less than this share of
-what they missed before."""
+"""Equations are fitted to their own solutions between samples, so many times at most, while their
+misses are less than this share of those before."""
 _UNLIKE_NOISE, _INTERVALS_EACH = 0.2, 5
 """Equations that lead from sample to sample with less than this share of the noise refute it, if
 there are so many intervals for each term."""
@@ -81,18 +81,18 @@ class Adapter:
         self._fronts = [front(pool, self._settings.weight, margin) for pool in pools]
         self._chosen = [answers[0] for answers in self._fronts]
         for name, answers, pool in zip(problem.targets, self._fronts, pools, strict=True):
-            _tell(name, answers[0], pool, self._settings.weight)
+            _report(name, answers[0], pool, self._settings.weight)
 
     def candidates(self) -> Iterator[Candidate]:
-        """Offer the answers for each state, best first."""
+        """Yield the answers for each state, best first."""
         for target, answers in enumerate(self._fronts):
             for one in answers:
                 sure = dict(zip((t.text for t in one.terms), one.errors, strict=True))
-                told = {"cost": one.cost, "scale": one.scale, "standard_errors": sure}
-                yield Candidate((one.text,), hyperparameters=told, target=target)
+                values = {"cost": one.cost, "scale": one.scale, "standard_errors": sure}
+                yield Candidate((one.text,), hyperparameters=values, target=target)
 
     def choose(self, indices: Sequence[int]) -> None:
-        """Take the candidates of these numbers, one a state."""
+        """Use these candidates, one for each state."""
         offered = [one for answers in self._fronts for one in answers]
         self._chosen = [offered[k] for k in indices]
 
@@ -101,14 +101,14 @@ class Adapter:
         return np.stack([one.values(problem.u) for one in self._chosen], axis=-1)
 
     def equations(self) -> list[str]:
-        """Give one right-hand side for each target."""
+        """Return one right-hand side for each target."""
         return [one.text for one in self._chosen]
 
 
 def _searched(
     samples: Sampled, settings: Settings, late: Callable[[], bool], *, inner: bool = True
 ) -> list[list[RightSide]]:
-    """Search, and search again on what the found equations do between samples.
+    """Search, and search again on the solutions of the equations that were found.
 
     The second time is for data so coarse that interpolation is what is in the way; terms with
     constants inside are then tried last.
@@ -138,14 +138,14 @@ def _searched(
 
 @dataclass(frozen=True)
 class _Followed:
-    """Equations, and what they do from sample to sample.
+    """Equations, and their solutions from sample to sample.
 
     Attributes
     ----------
     misses
         By how much they miss the ends of intervals, as a share of a deviation, (d,).
     near
-        Whether they say better than interpolation what is between samples.
+        Whether they describe the states between samples better than interpolation does.
     """
 
     samples: Sampled
@@ -157,7 +157,7 @@ class _Followed:
     near: bool
 
     def design(self) -> Integrals:
-        """Give the integrals over what the equations do between samples."""
+        """Return the integrals over the solutions of the equations between samples."""
         apart = np.sqrt(np.sum((self.defect / self.samples.deviation) ** 2, axis=1))
         exactly = self.misses.max() < 1e-3  # noqa: PLR2004
         weights = np.ones(len(apart)) if exactly else 1.0 / (np.median(apart) + apart)
@@ -175,7 +175,7 @@ def _followed(samples: Sampled, pools: list[list[RightSide]], weight: float) -> 
 
 
 def _polished(samples: Sampled, followed: _Followed, weight: float) -> _Followed:
-    """Fit the same terms to what they do between samples, while that brings them nearer."""
+    """Fit the same terms to their solutions between samples, while that reduces the misses."""
     for _ in range(_POLISHED):
         if not followed.near:
             break
@@ -196,9 +196,9 @@ def _is_past(until: float) -> bool:
 
 
 def _is_followed(raw: Sampled, noise: float, settings: Settings, late: Callable[[], bool]) -> bool:
-    """Tell whether equations lead from each sample to the next, nearer than noise would allow.
+    """Return whether equations lead from each sample to the next, nearer than noise would allow.
 
-    Where a motion is fast, smoothing takes more away than noise.
+    Where a motion is fast, smoothing removes more than noise.
     """
     few = replace(settings, terms=settings.noisy_terms)
     followed = _followed(raw, _searched(raw, few, late, inner=False), settings.weight)
@@ -212,7 +212,7 @@ def _together(equations: list[RightSide], u: Array) -> Array:
 
 
 def _is_near(samples: Sampled, between: Array, misses: Array) -> bool:
-    """Tell whether equations say better than interpolation what is between samples."""
+    """Return whether equations describe the states between samples better than interpolation."""
     middle = samples.u.mean(axis=0)
     reach = np.abs(samples.u - middle).max(axis=0)
     with np.errstate(invalid="ignore"):
@@ -221,8 +221,8 @@ def _is_near(samples: Sampled, between: Array, misses: Array) -> bool:
     return bool(misses.max() < min(_FOLLOWED, doubt) and np.isfinite(between).all() and inside)
 
 
-def _tell(name: str, best: RightSide, pool: list[RightSide], weight: float) -> None:
-    """Print what was found, how sure it is, and what the data cannot tell from it."""
+def _report(name: str, best: RightSide, pool: list[RightSide], weight: float) -> None:
+    """Print the best answer, its standard errors, and what the data cannot distinguish from it."""
     print(f"{name} = {best.text}   (left: {best.scale:.1e} of a deviation)")  # noqa: T201
     for term, value, error in zip(best.terms, best.coefficients, best.errors, strict=True):
         print(f"    {term.text}: {value:.8g} +- {error:.1g}")  # noqa: T201

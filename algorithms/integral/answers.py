@@ -1,4 +1,4 @@
-"""Proposed right-hand sides: what they cost, what they leave unexplained, and how sure they are."""
+"""Proposed right-hand sides, with cost, residuals and standard errors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["RightSide", "answer", "front", "student_scale"]
 
 _FREEDOM = 3.0
-"""Of Student's distribution: a few intervals where the integrator was coarse do not decide."""
+"""Degrees of freedom of Student's distribution, so that a few coarse intervals do not decide."""
 _CANCEL = 300.0
-"""Terms so many times as large as what they add up to are another term in disguise."""
+"""Terms so many times as large as their sum cancel: they approximate another term."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class RightSide:
     Attributes
     ----------
     scale
-        Of what it leaves of a state's change over an interval, as a share of its deviation.
+        Scale of the residuals of a state's change over an interval, as a share of its deviation.
     errors
         The standard error of each coefficient.
     """
@@ -46,7 +46,7 @@ class RightSide:
     scale: float
 
     def score(self, weight: float) -> float:
-        """Weigh what is left, in decades, against the cost; lower is better."""
+        """Weigh the residual, in decades, against the cost; lower is better."""
         return float(np.log10(self.scale + 1e-300)) + weight * self.cost
 
     @property
@@ -90,7 +90,7 @@ def answer(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide
 
 
 def cost_of(terms: Sequence[Summand]) -> float:
-    """Add up what terms cost; what several share, such as a constant inside, counts once."""
+    """Return the cost of terms; what several share, such as a constant inside, counts once."""
     shared: dict[str, float] = {}
     for term in terms:
         shared |= term.shared
@@ -98,7 +98,7 @@ def cost_of(terms: Sequence[Summand]) -> float:
 
 
 def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[RightSide]:
-    """Give those that are not worse in both respects, and near the best; the best first."""
+    """Return those not worse in both respects, and near the best; the best first."""
     kept: list[RightSide] = []
     best_scale = np.inf
     for one in sorted(answers, key=lambda one: (one.cost, one.scale)):
@@ -110,11 +110,11 @@ def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[Ri
 
 
 def student_scale(left: Array) -> float:
-    """Give the scale at which residuals are likeliest; that of normal ones is their deviation."""
-    return float(np.exp(_unlikely(left) - _normal()))
+    """Return the scale of highest likelihood of residuals; for normal ones, their deviation."""
+    return float(np.exp(_negative_log_likelihood(left) - _normal()))
 
 
-def _unlikely(left: Array) -> float:
+def _negative_log_likelihood(left: Array) -> float:
     square = float(np.mean(left**2)) + 1e-300
     power = (_FREEDOM + 1) / 2
     for _ in range(12):
@@ -126,4 +126,4 @@ def _unlikely(left: Array) -> float:
 
 @cache
 def _normal() -> float:
-    return _unlikely(ndtri((np.arange(4000) + 0.5) / 4000))
+    return _negative_log_likelihood(ndtri((np.arange(4000) + 0.5) / 4000))

@@ -24,33 +24,33 @@ __all__ = ["AtomFamily", "TunedSummand", "families", "fractions"]
 
 _GRID, _STRIDE = 48, 3
 _COARSE, _COARSE_STRIDE = 10.0 ** np.linspace(-1.5, 1.5, 9), 4
-"""Of each of two constants, in units of what balances the terms of a denominator."""
+"""Grid of each of two constants, in units of what balances the terms of a denominator."""
 _INNER = CONSTANT + CONSTANT + FUNCTION
 _POWERS = (-2.5, -1.5, -0.7, -0.35, 0.2, 0.35, 0.5, 0.7, 1.3, 1.6, 2.4, 3.4)
 
 
 @dataclass(frozen=True)
 class AtomFamily:
-    """Terms that share inner constants: products of what stands before with inner functions.
+    """Terms that share inner constants: products of the factors in front with inner functions.
 
     Attributes
     ----------
     grid
         Constants to begin with, (g, c).
     tops
-        What each term's inner function is multiplied with.
+        The factors that each term's inner function is multiplied by.
     which
-        The number of each term's inner function.
+        The index of each term's inner function.
     inner
         Evaluates the m inner functions, for constants (c,) on states (..., d), to (m, ...).
     write
         Writes them.
     cost
-        Of a term, without what stands before.
+        Cost of a term, without the factors in front.
     stride
-        At every so manieth of the grid many terms are tried at once, and then left out.
+        Step through the grid where many terms are tried at once, and then left out.
     signed
-        Whether constants keep their sign, so that they are moved by their logarithms.
+        Whether constants keep their sign, so that they are changed by their logarithms.
     """
 
     grid: Array = field(repr=False)
@@ -63,7 +63,7 @@ class AtomFamily:
     signed: bool = True
 
     def atoms(self, constants: Array) -> list[TunedSummand]:
-        """Give the family's terms."""
+        """Return the family's terms."""
         texts = self.write([float(c) for c in constants])
         return [self._atom(place, top, texts, constants) for place, top in enumerate(self.tops)]
 
@@ -145,7 +145,7 @@ def _one(
     write: Callable[[float], str],
     cost: float,
 ) -> AtomFamily:
-    """Give the family of one function with one constant."""
+    """Return the family of one function with one constant."""
     return AtomFamily(
         grid[:, None],
         tuple(tops),
@@ -158,7 +158,7 @@ def _one(
 
 
 def _sigmoid_grid(u: Array) -> Array:
-    """Give slopes and offsets, (g, 1 + states): soft and sharp steps within the data."""
+    """Return slopes and offsets, (g, 1 + states): soft and sharp steps within the data."""
     deviation = np.std(u, axis=0)
     deviation[deviation == 0] = 1.0
     sharp = (0.5, 1.5, 4.0) if u.shape[1] == 1 else (0.7, 2.5)
@@ -173,7 +173,7 @@ def _sigmoid_grid(u: Array) -> Array:
 
 
 def _poles(x: Array, *, positive: bool) -> Array:
-    """Give constants K for which ``K + x`` has one sign on the data, its zero not far away."""
+    """Return constants K for which ``K + x`` has one sign on the data, its zero not far away."""
     gaps = float(np.ptp(x) or 1.0) * np.geomspace(0.02, 10.0, _GRID // 2)
     above = -(x.max() + gaps)
     return above if positive else np.concatenate([above, gaps - x.min()])
@@ -278,7 +278,7 @@ def _three_terms(u: Array, first: tuple[int, ...], second: tuple[int, ...]) -> A
 def _before(
     dim: int, of: tuple[int, ...], products: Sequence[tuple[int, ...]]
 ) -> tuple[tuple[Summand, ...], tuple[int, ...]]:
-    """Give what may stand above: products, and those with each of the other states."""
+    """Return possible numerators: products, and those with each of the other states."""
     tops = [_of(dim, states) for states in ((), *products)]
     for other in (o for o in range(dim) if o not in of):
         tops += [_of(dim, (*states, other)) for states in ((), *products)]
@@ -302,7 +302,7 @@ def _product(u: Array, states: tuple[int, ...]) -> Array:
 
 
 def _of(dim: int, states: Sequence[int]) -> Summand:
-    """Give the product of states."""
+    """Return the product of states."""
     return monomial([list(states).count(i) for i in range(dim)])
 
 

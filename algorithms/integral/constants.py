@@ -28,14 +28,14 @@ _LARGEST = 6
 _TRIED, _BRIEFLY = 8, 3
 """Supports of each size whose constants are moved a few times."""
 _PROMISING = 3
-"""Those of them that are made exact."""
+"""Number of these supports whose constants are made exact."""
 _FAR = 1e4
-"""Those whose sum of squares is so many times the least are not."""
+"""Supports whose sum of squares is so many times the least are not made exact."""
 _STEP = 0.7
-"""How far a constant may move at once, in its logarithm or as a share of its size."""
+"""Largest step of a constant, in its logarithm or as a share of its size."""
 _ROUNDS = 15
 _AT_REST = 1e-4
-"""Constants rest where a step takes less from the sum of squares than this share."""
+"""Constants have converged where a step reduces the sum of squares by less than this share."""
 _DIFFERENCE = 1e-6
 
 
@@ -47,9 +47,9 @@ def with_family(
     Parameters
     ----------
     base
-        Terms that may stand beside.
+        Terms that may be in the same sum.
     least_scale
-        Of all answers known so far.
+        Least scale of all answers known so far.
     """
     found = _on_grid(design, state, family, base)
     entries = len(design.target(state))
@@ -74,13 +74,13 @@ def with_family(
 def _on_grid(
     design: Integrals, state: int, family: AtomFamily, base: list[Summand]
 ) -> dict[Support, tuple[float, int]]:
-    """Give what supports leave at best, and for which constants of the grid."""
+    """Return the least sum of squares of each support, and where in the grid its constants are."""
     target = design.target(state)
-    beside = design.columns(base, state)
+    others = design.columns(base, state)
     group = _Group.of(design, state, family, range(len(family.tops)))
     found: dict[Support, tuple[float, int]] = {}
     for place, constants in enumerate(family.grid):
-        columns = np.column_stack([beside, group.columns(constants)])
+        columns = np.column_stack([others, group.columns(constants)])
         size = np.linalg.norm(columns, axis=0)
         if not (np.isfinite(size) & (size > 0)).all():
             continue
@@ -101,7 +101,7 @@ def _on_grid(
 def _apart(
     ranked: list[tuple[float, Support, int]],
 ) -> list[tuple[float, Support, int]]:
-    """Leave out supports that leave what others leave: the same sum, written otherwise."""
+    """Leave out supports with the same residual as another: the same sum, written otherwise."""
     kept = ranked[:1]
     for one in ranked[1:]:
         if one[0] > kept[-1][0] * (1 + 1e-9) or one[2] != kept[-1][2]:
@@ -116,7 +116,7 @@ class _Group:
     Attributes
     ----------
     tops
-        What stands before the inner functions, at the nodes (k, n - 1, nodes).
+        The factors in front of the inner functions, at the nodes (k, n - 1, nodes).
     which
         The inner function of each.
     """
@@ -134,7 +134,7 @@ class _Group:
         return cls(design, family, tops, which, float(design.samples.deviation[state]))
 
     def columns(self, constants: Array) -> Array:
-        """Give the integrals of the terms, (r, k)."""
+        """Return the integrals of the terms, (r, k)."""
         inner = self.family.inner(constants, self.design.between)
         return self.design.integrals(self.tops * inner[self.which]).T / self.deviation
 
@@ -142,7 +142,7 @@ class _Group:
 class _Projected:
     """Least squares in the coefficients for any constants of some groups of terms.
 
-    What steady terms explain is taken out once; coefficients follow the constants.  The
+    The part that fixed terms explain is removed once; coefficients follow the constants.  The
     derivatives are those of Kaufman, BIT 15, 49 (1975).
     """
 
@@ -161,11 +161,11 @@ class _Projected:
         return columns
 
     def place(self, constants: Array) -> Array:
-        """Give where constants are, in logarithms or in units of their first size."""
+        """Return the position of constants, in logarithms or in units of their first size."""
         return np.where(self._signed, np.log(np.abs(constants) + 1e-300), constants / self._sizes)
 
     def constants(self, place: Array) -> Array:
-        """Give the constants of a place."""
+        """Return the constants at a position."""
         return np.where(
             self._signed, self._signs * np.exp(np.minimum(place, 200)), place * self._sizes
         )
@@ -174,7 +174,7 @@ class _Projected:
         return np.split(self.constants(place), np.cumsum(self._counts)[:-1])
 
     def left(self, place: Array) -> tuple[float, Array, Array, Array]:
-        """Give the sum of squares that is left, its vector, the coefficients and a basis."""
+        """Return the residual sum of squares, the residuals, the coefficients and a basis."""
         parts = zip(self._groups, self._parts(place), strict=True)
         columns = self._rest(np.concatenate([g.columns(c) for g, c in parts], axis=1))
         size = np.linalg.norm(columns, axis=0)
@@ -187,7 +187,7 @@ class _Projected:
         return float(rest @ rest), rest, coefficients, left
 
     def slopes(self, place: Array, coefficients: Array, basis: Array) -> Array:
-        """Give the derivatives of what is left by the place, (r, c)."""
+        """Return the derivatives of the residuals by the position, (r, c)."""
         found = []
         parts, first, done = self._parts(place), 0, 0
         for group, constants, count in zip(self._groups, parts, self._counts, strict=True):
@@ -205,7 +205,7 @@ class _Projected:
 
 
 class _Moving:
-    """Terms whose constants are on their way, by Levenberg and Marquardt's descent."""
+    """Terms whose constants are optimised by Levenberg-Marquardt steps."""
 
     def __init__(self, design: Integrals, state: int, terms: Sequence[Summand]) -> None:
         self._given = terms
@@ -227,11 +227,11 @@ class _Moving:
 
     @property
     def square(self) -> float:
-        """The sum of squares that is left."""
+        """Residual sum of squares."""
         return self._now[0]
 
     def descend(self, rounds: int) -> None:
-        """Go on for some rounds, or until the constants rest."""
+        """Take some steps, at most until the constants no longer change."""
         for _ in range(rounds):
             self._at_rest = self._at_rest or not self._step()
             if self._at_rest:
@@ -257,7 +257,7 @@ class _Moving:
         return False
 
     def terms(self) -> list[Summand]:
-        """Give the terms with the constants where they are."""
+        """Return the terms with the constants where they are."""
         constants, done = self._problem.constants(self._place), 0
         moved: dict[int, list[TunedSummand]] = {}
         for key, each in self._tuned.items():
@@ -280,7 +280,7 @@ def exact(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide:
 
 
 def _shorter(design: Integrals, state: int, answers: list[RightSide]) -> list[RightSide]:
-    """Leave out the term that is missed least, fit the constants anew, and so on."""
+    """Leave out the term that is missed least, fit the constants again, and so on."""
     found: list[RightSide] = []
     for size in range(2, _LARGEST + 1):
         several = [one for one in answers if len(one.terms) == size]
@@ -306,6 +306,6 @@ def _supports(base: int, atoms: int) -> list[Array]:
     for several, others in ((1, 2), (2, 1)):
         for own in itertools.combinations(range(base, base + atoms), several):
             for count in range(min(others, base) + 1):
-                for beside in itertools.combinations(range(base), count):
-                    by_size.setdefault(count + several, []).append((*beside, *own))
+                for shared in itertools.combinations(range(base), count):
+                    by_size.setdefault(count + several, []).append((*shared, *own))
     return [np.array(group) for group in by_size.values()]

@@ -65,11 +65,11 @@ class Summand:
     Attributes
     ----------
     text
-        As it stands in an equation.
+        As it is in an equation.
     cost
         With its coefficient.
     shared
-        What of it is counted once where other terms have it, too.
+        Costs that are counted once where other terms have them, too.
     """
 
     text: str
@@ -94,7 +94,7 @@ def terms(u: Array, most: int) -> list[Summand]:
         The states, (n, d).  A term that is not defined or not smooth on them is left out, and so
         is one that would be a multiple of a cheaper one: ``abs`` of what keeps its sign.
     most
-        How many at most.
+        Largest number of terms.
     """
     dim = u.shape[1]
     states = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in range(dim)]
@@ -116,13 +116,13 @@ def monomials(dim: int, degree: int) -> list[Summand]:
 
 
 def monomial(exponents: Sequence[int]) -> Summand:
-    """Give one product of powers of states."""
+    """Return one product of powers of states."""
     states = [i for i, power in enumerate(exponents) for _ in range(power)]
     return _product([Multiplicand(f"u{i}", 0.0, _state(i)) for i in states])
 
 
 def inverse_monomial(exponents: Sequence[int], other: int) -> Summand:
-    """Give one product of powers of states, over another state."""
+    """Return one product of powers of states, over another state."""
     states = [i for i, power in enumerate(exponents) for _ in range(power)]
     above = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in states]
     return _product([*above, Multiplicand(f"1/u{other}", FUNCTION, _reciprocal(other))])
@@ -170,7 +170,7 @@ def _functions(u: Array) -> Iterator[Multiplicand]:
 
 
 def _usable(term: Summand, u: Array) -> bool:
-    """Tell whether a term is defined on the data, and is no other way to write another term."""
+    """Return whether a term is defined on the data, and is no other way to write another term."""
     factors = term.text.split("*")
     if any(_is_written_otherwise(factors, i) for i in range(u.shape[1])):
         return False

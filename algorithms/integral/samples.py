@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Integrals", "Sampled", "stepped"]
 
 _NODES = 5
-"""At which terms are evaluated between two samples (Gauss and Legendre)."""
+"""Nodes between two samples at which terms are evaluated (Gauss-Legendre)."""
 _PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(_NODES)
 _PLACES, _WEIGHTS = (_PLACES + 1) / 2, _WEIGHTS / 2
 _NOISY = 3e-4
@@ -28,7 +28,7 @@ _NOISY = 3e-4
 _SUBSTEPS = 4
 _ENDS = slice(None, -1), slice(1, None)
 _FEWEST = 8
-"""Intervals, in which a spline of degree 7 fits."""
+"""Fewest intervals for a spline of degree 7."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class Sampled:
         How far off the states between the samples may be over an interval, as a share of the
         states' deviation: the error of an integral, (m,).
     deviation
-        Of each state, (d,).
+        Deviation of each state, (d,).
     noise
-        Of each state, as a share of its deviation; zero where it is not worth smoothing.
+        Noise of each state, as a share of its deviation; zero where there is too little to smooth.
     pieces
-        How many intervals each trajectory has.
+        Number of intervals of each trajectory.
     """
 
     u: Array = field(repr=False)
@@ -70,7 +70,7 @@ class Sampled:
 
     @property
     def changes(self) -> Array:
-        """Of the states over the intervals, (m, d)."""
+        """Changes of the states over the intervals, (m, d)."""
         return self.right - self.left
 
     @classmethod
@@ -79,7 +79,7 @@ class Sampled:
     ) -> Sampled:
         """Interpolate samples as they are, or smoothed if they are noisy.
 
-        Of several trajectories `trajectory` tells which one each sample is of.  The error between
+        Of several trajectories `trajectory` has the one that each sample is of.  The error between
         samples is estimated by the difference of splines of degrees 5 and 7.
 
         Raises
@@ -117,7 +117,7 @@ def _between(t: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _noise(residuals: Array) -> float:
-    """Estimate noise from what smoothing takes out, (n, d); zero where it is not worth smoothing.
+    """Estimate noise by what smoothing removes, (n, d); zero where there is too little to smooth.
 
     Noise is in most samples; what a curve is too smooth for, such as a jump, is in few.
     """
@@ -159,7 +159,7 @@ class Integrals:
     between
         The states at the nodes, where they are known better than by interpolation.
     weights
-        Of the intervals, (m,); by default the smaller, the more in doubt.
+        Weights of the intervals, (m,); by default the smaller, the more in doubt.
     """
 
     def __init__(
@@ -177,18 +177,18 @@ class Integrals:
         self._values: dict[str, Array] = {}
 
     def target(self, state: int) -> Array:
-        """Give the changes of a state in units of its deviation, (r,)."""
+        """Return the changes of a state in units of its deviation, (r,)."""
         changes = self.samples.changes[:, state] / self.samples.deviation[state]
         return self._weighed(changes)
 
     def column(self, term: Summand, state: int) -> Array:
-        """Give the integrals of a term, in the same units, (r,)."""
+        """Return the integrals of a term, in the same units, (r,)."""
         if term.text not in self._made:
             self._made[term.text] = self.integrals(term.values(self.between))
         return np.asarray(self._made[term.text] / self.samples.deviation[state])
 
     def columns(self, terms: Sequence[Summand], state: int) -> Array:
-        """Give the integrals of terms, (r, k)."""
+        """Return the integrals of terms, (r, k)."""
         if not terms:
             return np.zeros((len(self._rows), 0))
         return np.stack([self.column(term, state) for term in terms], axis=1)
@@ -198,7 +198,7 @@ class Integrals:
         return self._weighed(self.samples.steps * (values @ _WEIGHTS))
 
     def at_nodes(self, term: Summand) -> Array:
-        """Give a term's values at the nodes, (m, nodes)."""
+        """Return a term's values at the nodes, (m, nodes)."""
         if term.text not in self._values:
             self._values[term.text] = term.values(self.between)
         return self._values[term.text]
@@ -209,7 +209,7 @@ class Integrals:
 
 
 def _bumps(intervals: int, noise: float) -> Array:
-    """Give test functions (1 - x^2)^3 whose width grows with the cube root of the noise."""
+    """Return test functions (1 - x^2)^3 whose width grows with the cube root of the noise."""
     width = int(np.clip(round(45 * noise ** (1 / 3)), 4, intervals // 2))
     x = np.linspace(-1, 1, width + 2)[1:-1]
     bump = (1 - x**2) ** 3

@@ -32,12 +32,12 @@ much, and 1 more for each state: while there is one constant inside, one fractio
 _LARGEST_SHARED = 5
 """The largest support in which terms of other states' equations are tried."""
 _KEPT = 4
-"""Of the first pass's."""
+"""Terms with inner constants that are kept from the first pass."""
 _LARGEST = {1: 5, 2: 6, 3: 6}
 _NESTED = 10
 """The largest support that backward elimination gives."""
 _DEGREES = {1: 5, 2: 4, 3: 3}
-"""Of the sums of powers from which terms are left out one by one; 2 for more states."""
+"""Degree of the sums of powers from which terms are left out one by one; 2 for more states."""
 
 _BY_BEAM, _MANY = 4, 16_000
 """Sums of so many powers are all tried, while there are no more of them."""
@@ -47,14 +47,14 @@ _HILL = 4
 
 @dataclass(frozen=True)
 class Settings:
-    """What was fixed on the systems for development.
+    """Settings that were fixed on the systems for development.
 
     Attributes
     ----------
     weight
-        Decades of what is left that one unit of cost has to be worth.
+        Decades of the residual that one unit of cost has to gain.
     terms
-        How many terms without inner constants there may be.
+        Largest number of terms without inner constants.
     noisy_terms
         The same where the data are noisy.
     inner
@@ -83,26 +83,26 @@ class Search:
         self._inner: list[RightSide] = []
 
     def best(self) -> RightSide:
-        """Give the best so far."""
+        """Return the best so far."""
         return min(self.pool, key=lambda one: one.score(self._settings.weight))
 
     def settled(self, enough: float = _ENOUGH) -> bool:
-        """Tell whether an answer is so cheap and fits so well that others hardly win."""
+        """Return whether an answer is so cheap and fits so well that others hardly win."""
         weight = self._settings.weight
         floor = min(one.scale for one in self.pool)
         limit = np.log10(floor + 1e-300) + weight * (enough + self._dim)
         return bool(self.best().score(weight) <= limit)
 
     def one_constant(self, late: Callable[[], bool]) -> None:
-        """Try terms with one constant inside, and sigmoids, beside sums of powers."""
+        """Try terms with one constant inside, and sigmoids, together with sums of powers."""
         self._with(self._families(), self._powers(), _FIRST, late)
 
     def two_constants(self, late: Callable[[], bool]) -> None:
-        """Try fractions with two constants inside beside sums of powers."""
+        """Try fractions with two constants inside together with sums of powers."""
         self._with(list(fractions(self._design.samples.u)), self._powers(), _ENOUGH, late)
 
     def with_others(self, found: list[TunedSummand]) -> None:
-        """Try terms with the constants that stand in other states' equations."""
+        """Try terms with the constants that are in other states' equations."""
         base = [*self._powers(), *found]
         columns = self._design.columns(base, self._state)
         if not found or self.settled() or not np.isfinite(columns).all():
@@ -114,7 +114,7 @@ class Search:
                 self._add([exact(self._design, self._state, [base[k] for k in support])])
 
     def several(self, late: Callable[[], bool]) -> None:
-        """Try terms with one constant inside beside the promising ones found before."""
+        """Try terms with one constant inside together with the promising ones found before."""
         terms = _promising(self._inner, self._settings.weight)
         if terms:
             base = [*monomials(self._dim, 1), *terms]
@@ -147,7 +147,7 @@ class Search:
 def find(
     design: Integrals, settings: Settings, late: Callable[[], bool], *, inner: bool
 ) -> list[list[RightSide]]:
-    """Give the best right-hand sides of all sizes for each state.
+    """Return the best right-hand sides of all sizes for each state.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def find(
 
 
 def _families_of(answers: list[RightSide]) -> list[TunedSummand]:
-    """Give all terms of the families, with their constants, that some answers have terms of."""
+    """Return all terms, with their constants, of the families that the answers' terms are of."""
     atoms = [term for one in answers for term in one.terms if isinstance(term, TunedSummand)]
     once = {id(atom.constants): atom for atom in atoms}
     several = [one for atom in once.values() for one in atom.family.atoms(atom.constants)]
@@ -176,7 +176,7 @@ def _families_of(answers: list[RightSide]) -> list[TunedSummand]:
 
 
 def _promising(answers: list[RightSide], weight: float) -> list[Summand]:
-    """Give the terms with inner constants of the best answers."""
+    """Return the terms with inner constants of the best answers."""
     found: dict[str, Summand] = {}
     for one in sorted(answers, key=lambda one: one.score(weight)):
         atoms = [term for term in one.terms if isinstance(term, TunedSummand)]
@@ -216,7 +216,7 @@ def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
 def _found(
     unit: Array, target: Array, nests: list[list[int]], largest: int
 ) -> dict[int, list[tuple[int, ...]]]:
-    """Give good supports of each size.
+    """Return good supports of each size.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def _found(
 
 
 def _all_of(unit: Array, target: Array, nest: list[int]) -> list[tuple[int, ...]]:
-    """Give the best of all sums of four and more powers, while they are not too many."""
+    """Return the best of all sums of four and more powers, while they are not too many."""
     found = []
     columns, along = compressed(unit[:, nest], target)
     for size in range(_BY_BEAM, len(nest)):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _BLOCK = 65536
-"""Rows that are worked on at a time."""
+"""Rows that are processed at a time."""
 
 
 class Adapter:
@@ -26,7 +26,7 @@ class Adapter:
     def fit(self, problem: Problem) -> None:
         """Solve the least-squares problem.
 
-        Rows are taken in block by block, each reduced with what came before to a triangle
+        Rows are read block by block, each reduced together with the rows before to a triangle
         (QR): a field may have millions of rows, and the normal equations would square the
         condition of derivatives whose sizes are many orders of magnitude apart.
         """
@@ -53,7 +53,7 @@ class Adapter:
         return np.asarray(_with_one(problem.X) @ self._coefficients)
 
     def equations(self) -> list[str]:
-        """Give a sum for each target."""
+        """Return a sum for each target."""
         names = ["", *(f"*{name}" for name in self._variables)]
         return [
             " + ".join(f"{value!r}{name}" for value, name in zip(column, names, strict=True))

@@ -1,4 +1,4 @@
-"""The baseline that knows no sequence: the share of the label 1 in the training."""
+"""The baseline that reads no sequence: the share of the label 1 in the training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Adapter:
-    """Says the same of every sequence."""
+    """Predicts the share of right candidates for every sequence."""
 
     def __init__(self, *, seed: int, threads: int) -> None:
         del seed, threads
@@ -33,7 +33,7 @@ class Adapter:
         self._share = float(problem.Y.mean())
 
     def predict(self, problem: Problem) -> Array:
-        """Give the share, (n, 1)."""
+        """Return the share, (n, 1)."""
         return np.full((len(problem.X), 1), self._share)
 
     def equations(self) -> list[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Adapter:
-    """Says the mean."""
+    """Predicts the mean."""
 
     def __init__(self, *, seed: int, threads: int) -> None:
         del seed, threads
@@ -31,5 +31,5 @@ class Adapter:
         return np.tile(self._means, (len(problem.X), 1))
 
     def equations(self) -> list[str]:
-        """Give a number for each target."""
+        """Return a number for each target."""
         return [repr(mean) for mean in self._means.tolist()]

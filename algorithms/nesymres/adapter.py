@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from transformers_of_old import device, given, import_from, start_alike
+from pretrained_models import device, given, import_from, seed_all
 from written_fronts import WrittenFronts
 
 from mdbench.worker import Unavailable, Unsupported
@@ -33,11 +33,11 @@ class Adapter(WrittenFronts):
     Parameters
     ----------
     seed, threads
-        Of PyTorch and NumPy.
+        Seed and number of threads of PyTorch and NumPy.
     beam_size, restarts
         Of the beam, and of BFGS; None for those of the authors' settings.
     max_rows
-        Of more samples so many are drawn: BFGS writes out a term for each.
+        Largest number of samples, since BFGS writes out a term for each; of more, some are drawn.
     """
 
     package = "NeSymReS"
@@ -67,19 +67,19 @@ class Adapter(WrittenFronts):
         import_from(checkout / "src", "nesymres")
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
-        """Ask the model; it knows no limit.
+        """Run the model, which has no time limit.
 
         Raises
         ------
         Unsupported
-            If there are more variables than the model knows.
+            If there are more variables than the model supports.
         """
         del target, limit
-        start_alike(self.seed, self.threads)
+        seed_all(self.seed, self.threads)
         model, parameters = self._model()
         names = list(parameters.total_variables)
         if X.shape[1] > len(names):
-            raise Unsupported(f"these weights know at most {len(names)} variables")
+            raise Unsupported(f"these weights support at most {len(names)} variables")
         # Variables that are not there are 0, as in the authors' notebook.
         padded = np.zeros((len(X), len(names)))
         padded[:, : X.shape[1]] = X

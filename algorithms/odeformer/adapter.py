@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from odeformer.model import SymbolicTransformerRegressor
-from transformers_of_old import byte_masks, device, given, in_calls, load_pickled, start_alike
+from pretrained_models import byte_masks, device, given, in_calls, load_pickled, seed_all
 from written_equations import in_names, values
 
 from mdbench.worker import Candidate, Problem, Unsupported
@@ -28,13 +28,13 @@ class Adapter:
     Parameters
     ----------
     seed, threads
-        Of PyTorch and NumPy.
+        Seed and number of threads of PyTorch and NumPy.
     beam_type, beam_size, beam_temperature
-        How candidates are drawn: ``sampling`` or ``search``.
+        Method that draws candidates: ``sampling`` or ``search``.
     rescale
         Whether time and states are brought to the range of the training, as published.
     max_rows
-        Samples that are read at once; more are cut into parts, each with candidates of its own.
+        Samples that are read at once; more are cut into parts, each with its own candidates.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class Adapter:
         Raises
         ------
         Unavailable
-            If the weights are none.
+            If the weights are not valid.
         Unsupported
-            If the system has more states than the model knows.
+            If the system has more states than the model supports.
         ValueError
             If the data are not finite.
         RuntimeError
@@ -74,11 +74,11 @@ class Adapter:
         states = problem.arrays.get("measured", problem.u)
         if not (np.isfinite(problem.t).all() and np.isfinite(states).all()):
             raise ValueError("the data are not finite")
-        start_alike(self._seed, self._threads)
+        seed_all(self._seed, self._threads)
         model = load_pickled(self._weights, device(), "env", "embedder", "encoder", "decoder")
         most = int(model.env.params.max_dimension)
         if len(problem.variables) > most:
-            raise Unsupported(f"these weights know systems of at most {most} equations")
+            raise Unsupported(f"these weights support systems of at most {most} equations")
         regressor = SymbolicTransformerRegressor(
             model=model, rescale=self._rescale, max_input_points=self._max_rows
         )
@@ -95,7 +95,7 @@ class Adapter:
         self._chosen = self._systems[int(np.argmin(errors))]
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the samples, equal ones once."""
+        """Yield the samples, equal ones once."""
         for system in self._systems:
             yield Candidate(system, self._values(system, self._problem))
 
@@ -104,7 +104,7 @@ class Adapter:
         self._chosen = self._systems[indices[0]]
 
     def equations(self) -> list[str]:
-        """Give the chosen system."""
+        """Return the chosen system."""
         return list(self._chosen)
 
     def predict(self, problem: Problem) -> Array:

@@ -1,4 +1,4 @@
-"""Operon: one genetic-programming run for each target, each with a front of its own."""
+"""Operon: one genetic-programming run for each target, each with its own front."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.95
-"""Of the time that is left; the rest is for evaluating the fronts and handing them over."""
+"""Part of the remaining time for the search; the rest is for evaluating and writing the fronts."""
 _NEARLY = 0.98
 """A run that lasted so much of its limit was ended by it: the limit is kept to some 20 ms."""
 _DECIMALS = 60
-"""Enough for every digit of a single-precision constant down to about 1e-50."""
+"""Decimals for every digit of a single-precision constant down to about 1e-50."""
 _HANDY = 1e-10, 1e10
 """Columns of a typical size between these are given to Operon as they are, the others scaled: its
 sums of squares overflow, in single precision, from a norm of 1.8e19 on."""
 _ROUNDING = 2.0**-20
-"""Of a target's size: what eight steps of single precision come to."""
+"""Rounding error of eight steps of single precision, as a share of a target's size."""
 _INTERCEPT = re.compile(r"\((\(-[0-9.e+-]+\)|[0-9.e+-]+) \+ (\(.*\)|\w+)\)")
 _NUMBER = re.compile(r"\d+\.\d+")
 _WEIGHT = re.compile(r"\((\(-[0-9.e+-]+\)|[0-9.e+-]+) \* (\w+)\)")
@@ -46,7 +46,7 @@ class _Scales:
 
     @classmethod
     def of(cls, problem: Problem) -> _Scales:
-        """Scale what is not of a handy size, so that no digit is lost."""
+        """Scale columns of extreme size by powers of two, so that no digit is lost."""
         return cls(_powers_of_two(problem.X), _powers_of_two(problem.Y))
 
 
@@ -79,7 +79,7 @@ class Adapter:
         self._parameters = {**hyperparameters, "random_state": seed, "n_threads": threads}
 
     def fit(self, problem: Problem) -> None:
-        """Run Operon on each target, sharing what time there is.
+        """Run Operon on each target, sharing the time.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Adapter:
         ]
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, one target after the other."""
+        """Yield the Pareto front of each target, one target after the other."""
         for member in self._members:
             yield Candidate((member.equation,), member.predictions, target=member.target)
 
@@ -130,12 +130,12 @@ class Adapter:
         return np.stack(columns, axis=1) * self._scales.y
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
 
 def _powers_of_two(columns: Array) -> Array:
-    """Give a scale for each column of (n, d): 1 where its root mean square is handy."""
+    """Return a scale for each column of (n, d): 1 where its root mean square is not extreme."""
     largest = np.max(np.abs(columns), axis=0)
     safe = np.where(largest > 0, largest, 1.0)
     typical = safe * np.sqrt(np.mean(np.square(columns / safe), axis=0))
@@ -146,7 +146,7 @@ def _powers_of_two(columns: Array) -> Array:
 def _front(
     regressor: SymbolicRegressor, target: int, problem: Problem, scales: _Scales
 ) -> Iterator[_Member]:
-    """Give the members of a front that are finite on the data of the fit."""
+    """Yield the members of a front that are finite on the data of the fit."""
     names = dict(zip(regressor.variables_, problem.variables, strict=True))
     weights = dict(zip(problem.variables, (1.0 / scales.x).tolist(), strict=True))
     X, scale = problem.X / scales.x, float(scales.y[target])
@@ -163,7 +163,7 @@ def _front(
 
 
 def _evaluate(tree: pyoperon.Tree, X: Array) -> Array:
-    """Evaluate a tree, the linear scaling included, on the rows of `X` (n, d); gives (n,)."""
+    """Evaluate a tree, the linear scaling included, on the rows of `X` (n, d); return (n,)."""
     dataset = pyoperon.Dataset(np.asfortranarray(X))
     everything = pyoperon.Range(0, dataset.Rows)
     values = pyoperon.Evaluate(pyoperon.DispatchTable(), tree, dataset, everything)

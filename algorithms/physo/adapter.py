@@ -1,4 +1,4 @@
-"""PhySO: a recurrent policy that writes expressions, and no such as its units forbid."""
+"""PhySO: a recurrent policy that writes expressions whose units are consistent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import physo
 import torch
 from numpy.typing import NDArray
 from physo.config.config0 import config0
-from programs import Offered, offered, program_tree
+from programs import AllowedSymbols, allowed_symbols, program_tree
 from scaling import in_own_units, power_of_two, text, times
 from trees import Node, evaluate
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.95
-"""Of a target's share of the time; another epoch is begun only if one as long ends within it."""
+"""Part of a target's share of the time; an epoch begins only if one as long ends within it."""
 
 
 class _EnoughError(Exception):
-    """Leaves PhySO's loop, which knows no time."""
+    """Ends PhySO's loop, which has no time limit."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the policy and what it draws.
+        Seed of the policy and what it draws.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     operations
         Names of PhySO's operations; they are not protected.
     constants
         How many free constants without a dimension; with units there is one more for each
         dimension that a variable or the target has.
     batch, max_length, min_length, learning_rate, gamma_decay, entropy_weight, risk_factor
-        Of the learning, as in PhySO's configurations.
+        Settings of the learning, as in PhySO's configurations.
     length_location, length_scale
-        Of the soft prior on the length.
+        Location and scale of the soft prior on the length.
     constant_steps
         L-BFGS steps for the constants of an expression.
     hidden
@@ -66,7 +66,7 @@ class Adapter:
     stop_reward
         1/(1 + NRMSE) at which it ends.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Adapter:
             self._chosen.append(max(mine, key=lambda member: member.reward))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give each target's best expression of each length, as far as the search has come."""
+        """Yield each target's best expression of each length, as far as the search has come."""
         self._offer = self._offer or self._all()
         for member in self._offer:
             equation = text(member.tree, self._problem.variables)
@@ -159,7 +159,7 @@ class Adapter:
         self._chosen = [self._offer[index] for index in indices]
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [text(member.tree, self._problem.variables) for member in self._chosen]
 
     def predict(self, problem: Problem) -> Array:
@@ -177,8 +177,8 @@ class Adapter:
             draw = np.random.default_rng(self._seed)
             rows = np.sort(draw.choice(len(X), self._max_rows, replace=False))
             X, y = X[rows], y[rows]
-        tokens = offered(self._problem, target, self._constants)
-        watch = _Watch(self, target, tokens, (scales, scale), limit)
+        tokens = allowed_symbols(self._problem, target, self._constants)
+        watch = _ProgramLogger(self, target, tokens, (scales, scale), limit)
         try:
             physo.SR(
                 (X / scales).T,
@@ -195,7 +195,7 @@ class Adapter:
                 use_protected_ops=False,
                 run_config=copy.deepcopy(self._config),
                 get_run_logger=lambda: watch,
-                get_run_visualiser=_Blind,
+                get_run_visualiser=_NoVisualiser,
                 parallel_mode=False,
                 n_cpus=1,
             )
@@ -207,14 +207,14 @@ class Adapter:
         return [m for m in members if np.isfinite(_values(m.tree, self._problem.X)).all()]
 
 
-class _Watch:
-    """PhySO's logger, as far as it is one: keeps the best program of each length, and the time."""
+class _ProgramLogger:
+    """Replaces PhySO's logger: keeps the best program of each length, and checks the time."""
 
     def __init__(
         self,
         adapter: Adapter,
         target: int,
-        tokens: Offered,
+        tokens: AllowedSymbols,
         scales: tuple[Sequence[float], float],
         limit: float | None,
     ) -> None:
@@ -234,7 +234,7 @@ class _Watch:
         notkept: Any,  # noqa: ARG002
         loss_val: Any,  # noqa: ARG002
     ) -> None:
-        """Look at a batch.
+        """Record the best programs of a batch.
 
         Raises
         ------
@@ -272,7 +272,7 @@ class _Watch:
         return times(self._scale, in_own_units(tree, self._scales))
 
 
-class _Blind:
+class _NoVisualiser:
     """PhySO's visualiser, which shows nothing."""
 
     def visualise(self, run_logger: Any, batch: Any) -> None:

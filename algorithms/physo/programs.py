@@ -1,4 +1,4 @@
-"""What PhySO is offered to write expressions with, and its programs as trees."""
+"""The variables, constants and units that PhySO may use, and its programs as trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from mdbench.worker import Problem
 
-__all__ = ["Offered", "offered", "program_tree"]
+__all__ = ["AllowedSymbols", "allowed_symbols", "program_tree"]
 
 _BASES = 7
 _NO_DIMENSION = (0.0,) * _BASES
@@ -33,15 +33,15 @@ _UNARY = {
 
 
 @dataclass(frozen=True)
-class Offered:
-    """The leaves of an expression, and the units that PhySO is told.
+class AllowedSymbols:
+    """The leaves of an expression, and their units for PhySO.
 
     Attributes
     ----------
     variables, constants
         Their names, ``x0``, ``x1``, ... and ``c00``, ``c01``, ...
     variable_units, constant_units, target_units
-        Exponents of the SI's seven base units; all 0 where nobody says them.
+        Exponents of the SI's seven base units; all 0 where units are unknown.
     """
 
     variables: list[str]
@@ -51,8 +51,8 @@ class Offered:
     constant_units: list[list[float]]
 
 
-def offered(problem: Problem, target: int, constants: int) -> Offered:
-    """Say what a target's expressions may consist of.
+def allowed_symbols(problem: Problem, target: int, constants: int) -> AllowedSymbols:
+    """Return the variables and constants that a target's expressions may consist of.
 
     Without units all is a pure number.  With units there is one more constant for each dimension
     that a variable or the target has: a law may have constants of any dimension, such as Kepler's,
@@ -70,7 +70,7 @@ def offered(problem: Problem, target: int, constants: int) -> Offered:
     for each in (*variables, goal):
         if any(each) and each not in dimensions:
             dimensions.append(each)
-    return Offered(
+    return AllowedSymbols(
         variables=names,
         variable_units=variables,
         target_units=goal,
@@ -79,7 +79,7 @@ def offered(problem: Problem, target: int, constants: int) -> Offered:
     )
 
 
-def program_tree(tokens: Sequence[str], leaves: Offered, constants: Sequence[float]) -> Node:
+def program_tree(tokens: Sequence[str], leaves: AllowedSymbols, constants: Sequence[float]) -> Node:
     """Make a tree of a program in prefix order.
 
     Parameters
@@ -101,7 +101,7 @@ def program_tree(tokens: Sequence[str], leaves: Offered, constants: Sequence[flo
     return tree
 
 
-def _node(rest: Iterator[str], leaves: Offered, constants: Sequence[float]) -> Node:
+def _node(rest: Iterator[str], leaves: AllowedSymbols, constants: Sequence[float]) -> Node:
     name = next(rest, None)
     if name is None:
         raise ValueError("the expression lacks its end")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.9
-"""Of the time limit that the search may take; the rest is for choosing and predicting."""
+"""Part of the time limit for the search; the rest is for choosing and predicting."""
 
 
 class Adapter:
@@ -33,7 +33,7 @@ class Adapter:
     Parameters
     ----------
     seed, threads
-        Nothing is drawn, and nothing runs at once.
+        Not used: nothing is drawn, and nothing runs in parallel.
     optimizers
         Which of PySINDy's: ``stlsq``, ``sr3``, ``ssr``, ``frols``, ``sindy_pi``.
     library
@@ -41,11 +41,11 @@ class Adapter:
     bases, orders
         The libraries: ``polynomial``, with ``+sin`` and ``+cos`` of single states; the degrees.
     thresholds, alphas
-        Of STLSQ, whose columns are not scaled; the thresholds of SR3, too.
+        Settings of STLSQ, whose columns are not scaled; the thresholds of SR3, too.
     nu
         How far SR3 lets its two coefficient vectors be apart.
     penalties
-        Of SINDy-PI.
+        Penalties of SINDy-PI.
     most_terms, most_terms_greedy, most_terms_implicit
         The longest library that is tried: at all, by SSR and FROLS, and by SINDy-PI.
     """
@@ -85,7 +85,7 @@ class Adapter:
         self.stopped_early = False
 
     def fit(self, problem: Problem) -> None:
-        """Make the libraries; `candidates` searches, and gives what it finds when it finds it.
+        """Make the libraries; `candidates` searches, and yields models as they are found.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class Adapter:
         self._failures: list[str] = []
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give each model of each target once.
+        """Yield each model of each target once.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Adapter:
         self._chosen = [self._found[index] for index in indices]
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [model.equation for model in self._models()]
 
     def predict(self, problem: Problem) -> Array:
@@ -160,7 +160,7 @@ class Adapter:
                         return
 
     def _fits(self, name: str, terms: PackageTerms) -> Iterator[list[PackageModel]]:
-        """Give the models of each fit; data that an optimizer refuses may be none to another."""
+        """Yield the models of each fit; data that one optimizer refuses may suit another."""
         try:
             if OPTIMIZERS[name] == "implicit":
                 yield from implicit(terms, self._du, self._settings)
@@ -175,7 +175,7 @@ class Adapter:
         return float(np.linalg.norm(model.fitted - self._du[:, model.target]))
 
     def _models(self) -> list[PackageModel]:
-        """Give the chosen models; before the choice, the most accurate ones."""
+        """Return the chosen models; before the choice, the most accurate ones."""
         if not self._chosen:
             if not self._found:
                 list(self.candidates())

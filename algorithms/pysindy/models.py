@@ -26,14 +26,14 @@ OPTIMIZERS = {
     "frols": "greedy",
     "sindy_pi": "implicit",
 }
-"""How each of them searches."""
+"""Search strategy of each optimizer."""
 _NOTHING = 1e-4
-"""A coefficient of SINDy-PI, where every column has the norm 1, that its solver means for zero."""
+"""Coefficients of SINDy-PI below this count as zero; every column has the norm 1."""
 
 
 @dataclass(frozen=True)
 class OptimizerSettings:
-    """What is tried with each library; see the adapter."""
+    """Settings that are tried with each library; see the adapter."""
 
     thresholds: tuple[float, ...]
     alphas: tuple[float, ...]
@@ -50,7 +50,7 @@ class PackageModel:
     numerator, denominator
         (p,); no denominator is 1.
     fitted
-        What the model gives on the data of the fit, (n,).
+        The model's values on the data of the fit, (n,).
     """
 
     target: int
@@ -72,18 +72,18 @@ class PackageModel:
         return cls(target, terms, numerator, denominator, fitted, equation)
 
     def predict(self, u: Array) -> Array:
-        """Evaluate on states (n, d); gives (n,)."""
+        """Evaluate on states (n, d); return (n,)."""
         return _values(self.terms.evaluate(u), self.numerator, self.denominator)
 
 
 def explicit(
     name: str, terms: PackageTerms, du: Array, settings: OptimizerSettings
 ) -> Iterator[list[PackageModel]]:
-    """Fit sums of terms to all targets (n, d); give the models of each fit.
+    """Fit sums of terms to all targets (n, d); yield the models of each fit.
 
     STLSQ and SR3 give the model of each setting.  SSR and FROLS go from many terms to few, or from
-    few to many, and give a model for each step, fitted to its terms by least squares: which step
-    is the best is not theirs to say.
+    few to many, and give a model for each step, fitted to its terms by least squares: they do not
+    choose the best step.
     """
     for optimizer in _optimizers(name, terms, settings):
         optimizer.fit(terms.values, du)
@@ -186,12 +186,12 @@ def _factors(text: str) -> Counter[str]:
 
 
 def _there(coefficients: Array) -> NDArray[np.bool_]:
-    """Tell which terms a row of coefficients (p,) has; what is not finite is none."""
+    """Return which terms a row of coefficients (p,) has; what is not finite is none."""
     return np.asarray(np.isfinite(coefficients) & (coefficients != 0))
 
 
 def _refitted(columns: Array, target: Array, support: NDArray[np.bool_]) -> Array:
-    """Fit a target (n,) by some of the columns (n, p); gives (p,), zero for the others."""
+    """Fit a target (n,) by some of the columns (n, p); return (p,), zero for the others."""
     coefficients = np.zeros(columns.shape[1])
     if support.any():
         used = columns[:, support]

@@ -112,7 +112,7 @@ class PackageTerms:
         return cls(made, tuple(_text(name, given) for name in names), values)
 
     def evaluate(self, u: Array) -> Array:
-        """Evaluate the terms on other states (n, d); gives (n, p)."""
+        """Evaluate the terms on other states (n, d); return (n, p)."""
         return np.asarray(self.library.transform(u), dtype=np.float64)
 
 

@@ -1,4 +1,4 @@
-"""PySR: one search for each target, each with a front of its own."""
+"""PySR: one search for each target, each with its own front."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.9
-"""Of the time that is left; the rest is for starting Julia and for handing the fronts over."""
+"""Part of the remaining time for the search; the rest is for Julia's start and for the fronts."""
 _NEARLY = 0.98
 """A search that lasted so much of its limit was ended by it."""
 _FUNCTIONS = {
@@ -44,7 +44,7 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the search for each target.
+        Seed of the search for each target.
     threads
         PySR is deterministic in one thread alone; more are not used.
     hyperparameters
@@ -65,7 +65,7 @@ class Adapter:
         self.stopped_early = False
 
     def fit(self, problem: Problem) -> None:
-        """Search for each target, sharing what time there is.
+        """Search for each target, sharing the time.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class Adapter:
         ]
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target; of a search that was stopped, what its table has."""
+        """Yield the front of each target; of a search that was stopped, what its table has."""
         self._members = self._members or list(self._front())
         for member in self._members:
             yield Candidate((member.equation,), member.predictions, target=member.target)
@@ -119,7 +119,7 @@ class Adapter:
         self._chosen = [self._members[index] for index in indices]
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
     def predict(self, problem: Problem) -> Array:
@@ -136,7 +136,7 @@ class Adapter:
 
 
 def _in_tuples(hyperparameters: dict[str, Any]) -> dict[str, Any]:
-    """Make tuples of the lists among the constraints, as PySR wants them."""
+    """Make tuples of the lists among the constraints, as PySR requires."""
     constraints = hyperparameters.get("constraints")
     if constraints is None:
         return hyperparameters
@@ -147,7 +147,7 @@ def _in_tuples(hyperparameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _evaluate(equation: str, problem: Problem) -> Array:
-    """Evaluate an equation that `tables.in_python` has written, and so checked; gives (n,)."""
+    """Evaluate an equation that `tables.in_python` has written, and so checked; return (n,)."""
     columns = dict(zip(problem.variables, problem.X.T, strict=True))
     with np.errstate(all="ignore"):
         values = eval(equation, {"__builtins__": {}}, {**_FUNCTIONS, **columns})  # noqa: S307

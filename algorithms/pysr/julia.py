@@ -1,4 +1,4 @@
-"""Julia, which no lock brings: found in the environment, or said to be missing."""
+"""Julia, which no lock has: found in the environment, or reported as missing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mdbench.worker import Unavailable
 __all__ = ["HOME", "regressor"]
 
 HOME = Path(sys.prefix) / "fetched"
-"""Where `fetch_julia.py` puts Julia and its packages: in the method's environment."""
+"""Folder of Julia and its packages, from `fetch_julia.py`: in the method's environment."""
 
 
 def regressor() -> Any:
-    """Give PySR's class, with Julia started.
+    """Return PySR's class, with Julia started.
 
     Raises
     ------

@@ -44,7 +44,7 @@ def read_table(file: Path, names: Sequence[str]) -> list[TableRow]:
         ``hall_of_fame.csv``.  PySR writes a copy, ``hall_of_fame.csv.bak``, after it; where there
         is one it is read instead, for it is whole.
     names
-        What the variables ``x0``, ``x1``, ... are called.
+        The names of the variables ``x0``, ``x1``, ... .
     """
     copy = file.with_name(file.name + ".bak")
     try:
@@ -69,12 +69,12 @@ def in_python(equation: str, names: Sequence[str]) -> str:
     Parameters
     ----------
     names
-        What the variables ``x0``, ``x1``, ... are called.
+        The names of the variables ``x0``, ``x1``, ... .
 
     Raises
     ------
     ValueError
-        If it is none, or has a function that the bench does not know.
+        If it is none, or has a function that the bench does not have.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The reference: applies the operation to what is known, and looks whether the candidate comes out.
+"""The reference: applies the operation, and compares the candidate with the result.
 
-It reads trees, not texts, and has operators of its own, so that what made the data is tried by
-somebody else.  Constants of integration are not named beforehand: any letter that is new will do.
+It reads trees, not texts, and has its own operators, so that the code that made the data is tested
+by other code.  Constants of integration are not named beforehand: any letter that is new will do.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ _NOUGHT = 1e-9
 
 
 class Adapter:
-    """Learns nothing; says 1 of what comes out, and 0 of all else."""
+    """Learns nothing; predicts 1 for a candidate that the operation gives, and 0 for all others."""
 
     def __init__(self, *, seed: int, threads: int) -> None:
         del seed, threads
 
     def fit(self, problem: Problem) -> None:
-        """See whether there are trees, and labels.
+        """Check that there are trees, and labels.
 
         Raises
         ------
@@ -86,8 +86,8 @@ class Adapter:
             raise ValueError("the labels are not 0 and 1")
 
     def predict(self, problem: Problem) -> Array:
-        """Tell of each candidate whether it comes out, (n, 1)."""
-        found = [comes_out(json.loads(bytes(tree).decode())) for tree in problem.trees]
+        """Return for each candidate whether the operation gives it, (n, 1)."""
+        found = [is_result(json.loads(bytes(tree).decode())) for tree in problem.trees]
         return np.array(found, dtype=np.float64)[:, None]
 
     def equations(self) -> list[str]:
@@ -95,8 +95,8 @@ class Adapter:
         return []
 
 
-def comes_out(asked: dict[str, Any]) -> bool:
-    """Tell whether a candidate is what the operation gives."""
+def is_result(asked: dict[str, Any]) -> bool:
+    """Return whether a candidate is what the operation gives."""
     if "task" in asked:
         return _calculates(asked)
     equations = [(read(step["lhs"]), read(step["rhs"])) for step in asked["steps"]]
@@ -168,7 +168,7 @@ def _outermost(expr: Any) -> Iterator[Any]:
 
 
 def _is_integrated(before: Pair, after: Pair, known: Sequence[Pair]) -> bool:
-    """Tell whether integrals were worked out, each with a constant that is new."""
+    """Return whether integrals were evaluated, each with a constant that is new."""
     integrals = list(
         dict.fromkeys(
             part
@@ -222,7 +222,7 @@ def _nodes(expr: Any) -> Iterator[Any]:
 
 
 def _place(body: Any, name: Any) -> tuple[int, ...]:
-    """Say where a symbol stands, by what does not depend on its own name."""
+    """Return the positions of a symbol in an expression, independently of its name."""
     depths: list[int] = []
 
     def walk(expr: Any, depth: int) -> None:
@@ -250,12 +250,12 @@ def _calculates(asked: dict[str, Any]) -> bool:
     )
     if asked["task"] == "differentiate":
         return _is_zero(sympy.diff(body, variable) - candidate)
-    # Any antiderivative would do, and this one is told by its derivative.
+    # Any antiderivative is right, and its derivative shows that it is one.
     return _is_zero(sympy.diff(candidate, variable) - body)
 
 
 def _is_zero(expr: Any) -> bool:
-    """Tell by numbers whether an expression is zero."""
+    """Return whether an expression is zero, tested by numbers."""
     if expr == 0:
         return True
     names = sorted(expr.free_symbols, key=str)

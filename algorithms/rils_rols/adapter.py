@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Adapter"]
 
 _NO_LIMIT = 10**9
-"""Seconds: the package wants a whole number."""
+"""Seconds, as a whole number, which the package requires."""
 
 
 class Adapter(WrittenFronts):
@@ -30,7 +30,7 @@ class Adapter(WrittenFronts):
     max_fit_calls, complexity_penalty, max_complexity, sample_size
         As in ``RILSROLSRegressor``.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     """
 
     package = "RILS-ROLS"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TIME_PART = 0.7
-"""Of the time limit, for finding models."""
+"""Part of the time limit for finding models."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Adapter(StateAdapter):
                 time.monotonic() - start > _TIME_PART * problem.time_limit
             )
             if late and done:
-                print(f"left out for want of time: {library}")  # noqa: T201 - for the log
+                print(f"left out for lack of time: {library}")  # noqa: T201 - for the log
                 continue
             places = sorted(alike[library], key=lambda each: settings[each].threshold)
             thresholds = [settings[place].threshold for place in places]

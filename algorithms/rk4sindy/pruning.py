@@ -2,7 +2,7 @@
 
 Goyal and Benner fit by gradient descent and drop what is below a threshold (their procedure 1).
 The misses are nearly linear in the coefficients, so that Gauss-Newton with the step length halved
-where it has to be comes to the same minimum in a few steps.
+where it has to be reaches the same minimum in a few steps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GAIN = 1e-6
 
 
 def differentiated(features: Array, slopes: Array) -> Array:
-    """Give the coefficients that explain derivatives (n, d) by features (n, p), (d, p): a start."""
+    """Return a start: coefficients that explain derivatives (n, d) by features (n, p), (d, p)."""
     norms = np.linalg.norm(features, axis=0)
     norms[norms == 0] = 1.0
     return np.asarray((_solve(features / norms, slopes) / norms[:, None]).T)
@@ -49,13 +49,13 @@ def prune(
     Parameters
     ----------
     steps
-        What the coefficients are judged by.
+        The steps that the coefficients are fitted to.
     start, active
         Coefficients of the terms for each state, and which of them may be used, (d, p).
     size
-        Of each state, (d,): misses count in these units.
+        Size of each state, (d,): misses count in these units.
     thresholds
-        Ascending; each goes on from where the one before has ended.
+        Ascending; each continues from where the one before has ended.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def fit(steps: Steps, coefficients: Array, active: NDArray[np.bool_], size: Arra
 
 
 def _solve(matrix: Array, right: Array) -> Array:
-    """Give the smallest of the least-squares solutions; columns that say the same share."""
+    """Return the least-squares solutions of least norm; equal columns share a coefficient."""
     return np.asarray(least_squares(matrix[None], right[None], _CUT_OFF)[0])
 
 
@@ -116,7 +116,7 @@ def _squares(misses: Array, size: Array) -> float:
 
 
 def _quietly(steps: Steps, coefficients: Array) -> Array:
-    """Give the misses, infinite where a step leaves the range of numbers."""
+    """Return the residuals, infinite where a step leaves the range of numbers."""
     try:
         with np.errstate(all="ignore"):
             return steps.misses(coefficients)

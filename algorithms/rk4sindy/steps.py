@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Steps"]
 
 _STAGES = (0.0, 0.5, 0.5, 1.0)
-"""How far into the step each stage is evaluated, along the slope of the one before."""
+"""Part of the step at which each stage is evaluated, along the slope of the one before."""
 _WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 
 
@@ -44,12 +44,12 @@ class Steps:
         self._to = np.concatenate([right, left])
 
     def misses(self, coefficients: Array) -> Array:
-        """Give by how much the steps miss the samples, (2 (n - 1), d).
+        """Return the differences of the steps from the samples, (2 (n - 1), d).
 
         Parameters
         ----------
         coefficients
-            Of the terms for each state, (d, p).
+            Coefficients of the terms for each state, (d, p).
         """
         slope, total = np.zeros_like(self._from), np.zeros_like(self._from)
         for part, weight in zip(_STAGES, _WEIGHTS, strict=True):
@@ -58,7 +58,7 @@ class Steps:
         return np.asarray(self._from + self._h * total - self._to)
 
     def with_change(self, coefficients: Array, active: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Give the misses, and their derivatives by the coefficients that are active.
+        """Return the residuals, and their derivatives by the coefficients that are active.
 
         Parameters
         ----------

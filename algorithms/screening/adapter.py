@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TIME_PART = 0.8
-"""Of the time limit, for the search."""
+"""Part of the time limit for the search."""
 _NOTHING = 1e-20
 """Shares of the variance below this are alike."""
 
@@ -30,7 +30,7 @@ class Adapter:
     Parameters
     ----------
     seed
-        Of the rows that are screened on.
+        Seed of the rows that are screened on.
     threads
         Not used.
     settings
@@ -66,8 +66,8 @@ class Adapter:
             self._fronts.append(self._searched(np.ascontiguousarray(y), until))
             self._chosen.append(min(self._fronts[-1], key=lambda one: one.left))
             best = self._chosen[-1]
-            told = f"{len(self._fronts[-1])} answers, the best leaves {best.left:.2g}"
-            print(f"{problem.targets[place]}: {told} of the variance")  # noqa: T201
+            summary = f"{len(self._fronts[-1])} answers, the best leaves {best.left:.2g}"
+            print(f"{problem.targets[place]}: {summary} of the variance")  # noqa: T201
 
     def _searched(self, y: Array, until: float) -> list[Explanation]:
         def late() -> bool:
@@ -87,7 +87,7 @@ class Adapter:
         return _front(found.values())
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, the shortest answer first."""
+        """Yield the front of each target, the shortest answer first."""
         for target, answers in enumerate(self._fronts):
             for one in answers:
                 text = one.text(self._problem.variables)
@@ -99,11 +99,11 @@ class Adapter:
         self._chosen = [offered[index] for index in indices]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen equations; gives (n, targets)."""
+        """Evaluate the chosen equations; return (n, targets)."""
         return np.stack([self._values(one, problem.X) for one in self._chosen], axis=1)
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [one.text(self._problem.variables) for one in self._chosen]
 
     def _values(self, one: Explanation, X: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Factors, and products and sums of them: what screening puts answers together from.
+"""Factors, and products and sums of them: the parts of screening's answers.
 
 A factor is a function of one quantity, and a quantity is a combination of at most two monomials,
 such as ``cos(3*x - 2*y)`` or ``exp(-0.5*x**2 - 0.5*y**2)``.  A term is a product of factors.
@@ -37,9 +37,9 @@ class FactorFunction:
     Attributes
     ----------
     text
-        How it is written; ``{}`` stands for the quantity.
+        Its text; ``{}`` is replaced by the quantity.
     numpy
-        What works it out.
+        The function that evaluates it.
     scaled
         Whether another scale of its quantity is another function, and no other factor.
     """
@@ -87,7 +87,7 @@ class Monomial:
     ratio: tuple[int, int] | None = None
 
     def values(self, X: Array) -> Array:
-        """Give its values (n,)."""
+        """Return its values (n,)."""
         if self.ratio is not None:
             return np.arctan(X[:, self.ratio[0]] / X[:, self.ratio[1]])
         found = np.ones(len(X))
@@ -112,7 +112,7 @@ class Monomial:
 
     @property
     def size(self) -> int:
-        """What it counts for in comparisons of models."""
+        """Complexity in comparisons of models."""
         return 1 + self.absolute if self.ratio is None else 3
 
 
@@ -131,7 +131,7 @@ class Factor:
 
     @property
     def signature(self) -> tuple[str, Quantity, float]:
-        """What it is but for its numbers."""
+        """Function, quantity and power: all but its numbers."""
         return self.function, self.quantity, self.power
 
     @property
@@ -140,16 +140,16 @@ class Factor:
         return self.weights if FUNCTIONS[self.function].scaled else self.weights[1:]
 
     def moved(self, free: Sequence[float]) -> Factor:
-        """Give it with other numbers in place of the free ones."""
+        """Return it with other numbers in place of the free ones."""
         kept = len(self.weights) - len(free)
         return replace(self, weights=(*self.weights[:kept], *map(float, free)))
 
     def values(self, X: Array) -> Array:
-        """Give its values (n,), not finite where there are none."""
+        """Return its values (n,), not finite where there are none."""
         return self.of([each.values(X) for each in self.quantity])
 
     def of(self, parts: Sequence[Array]) -> Array:
-        """Give its values (n,) from those of its monomials."""
+        """Return its values (n,) from those of its monomials."""
         whole = self.weights[0] * parts[0]
         for weight, part in zip(self.weights[1:], parts[1:], strict=True):
             whole = whole + weight * part
@@ -176,7 +176,7 @@ class Factor:
 
     @property
     def size(self) -> int:
-        """What it counts for in comparisons of models."""
+        """Complexity in comparisons of models."""
         own = (self.function != "id") + (self.power != 1)
         return own + sum(each.size for each in self.quantity)
 
@@ -186,7 +186,7 @@ Term = tuple[Factor, ...]
 
 
 def values(term: Term, X: Array) -> Array:
-    """Give a term's values (n,)."""
+    """Return a term's values (n,)."""
     found = np.ones(len(X))
     for factor in term:
         found = found * factor.values(X)

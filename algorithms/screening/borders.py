@@ -1,4 +1,4 @@
-"""Where a domain may fall into two parts: the borders that help smooth sums most."""
+"""Borders that may divide a domain into two parts: those that help smooth sums most."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["Border", "borders", "meeting"]
 
 _THIN = 1e-9
-"""How near to a level that is known is too near."""
+"""Smallest distance to a level that is known."""
 _RIDGE = 1e-10
-"""Of a column's square: smaller differences between columns are round-off of their products."""
+"""Part of a column's square: smaller differences between columns are round-off of products."""
 
 
 @dataclass(frozen=True)
 class Border:
-    """What a domain may part at.
+    """A border between two parts of the domain.
 
     Attributes
     ----------
     left
-        The share of what one smooth sum leaves that is left by one on each side.
+        The share of the residual of one smooth sum that is left by one on each side.
     quantity
-        That is below a level on one side.
+        Quantity that is below a level on one side.
     low, high
         Between them is the level.
     """
@@ -45,7 +45,7 @@ class Border:
 
 
 def borders(X: Array, y: Array, late: Callable[[], bool]) -> list[Border]:
-    """Give for each quantity the level that a domain may part at, the best first.
+    """Return for each quantity the level that may divide the domain, the best first.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def borders(X: Array, y: Array, late: Callable[[], bool]) -> list[Border]:
 
 
 def _left(inner: Array, along: Array, square: float, n: int) -> float:
-    """Give the square that the best sum of columns leaves, from their products."""
+    """Return the square that the best sum of columns leaves, from their products."""
     ridge = _RIDGE * (np.trace(inner) or 1.0)
     try:
         best = np.linalg.solve(inner + ridge * np.eye(len(inner)), along)
@@ -107,7 +107,7 @@ def _left(inner: Array, along: Array, square: float, n: int) -> float:
 
 
 def _smooth(X: Array) -> Array:
-    """Give columns that smooth functions are nearly sums of, (n, k), of unit length."""
+    """Return columns that smooth functions are nearly sums of, (n, k), of unit length."""
     d = X.shape[1]
     found = [np.ones(len(X))]
     for i in range(d):
@@ -124,7 +124,7 @@ def _smooth(X: Array) -> Array:
 
 
 def meeting(u: Array, below: NDArray[np.bool_], level: float) -> float:
-    """Give the roundest level between the rows that are below and those that are not.
+    """Return the roundest level between the rows that are below and those that are not.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def meeting(u: Array, below: NDArray[np.bool_], level: float) -> float:
     below
         (n,), where the part below fits better.
     level
-        What is given where the parts do not meet.
+        Returned where the parts do not meet.
     """
     order = np.argsort(u)
     is_below = below[order].astype(int)

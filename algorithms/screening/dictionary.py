@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["factors", "monomial_of", "plane_waves", "sides"]
 
 _LARGEST = 1e8
-"""Columns with values beyond this say nothing but where they are largest."""
+"""Columns with values beyond this show only where they are largest."""
 _WAVES = 24
 """Frequencies of each quantity, from a half wave over its spread upwards."""
 _PERIODS = 8
@@ -36,7 +36,7 @@ class _Grid:
     function
         Of `blocks.FUNCTIONS`.
     scales
-        That are tried.
+        Scales that are tried.
     positive
         Whether for quantities without negative values, or for the others; None: for all.
     simple
@@ -81,7 +81,7 @@ _GRIDS = (
 
 
 def factors(X: Array, most: int) -> list[Factor]:
-    """Give the factors that products are made of, the simplest first; at most so many.
+    """Return the factors that products are made of, the simplest first; at most so many.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def factors(X: Array, most: int) -> list[Factor]:
 
 
 def plane_waves(X: Array, steps: int) -> list[Factor]:
-    """Give waves over each plane of two variables, in all directions."""
+    """Return waves over each plane of two variables, in all directions."""
     found = []
     for i, j in combinations(range(X.shape[1]), 2):
         spread = np.ptp(X[:, [i, j]], axis=0)
@@ -120,7 +120,7 @@ def plane_waves(X: Array, steps: int) -> list[Factor]:
 
 
 def sides(X: Array) -> Iterator[tuple[Quantity, tuple[float, ...], bool, list[float]]]:
-    """Give what regimes may part at: a quantity, its weights, whether without sign, thresholds."""
+    """Yield what may divide regimes: quantity, weights, whether its absolute value, thresholds."""
     d = X.shape[1]
     share = np.linspace(0.03, 0.97, 20)
     lines: list[tuple[Quantity, tuple[float, ...]]] = [
@@ -145,12 +145,12 @@ def sides(X: Array) -> Iterator[tuple[Quantity, tuple[float, ...], bool, list[fl
 
 
 def monomial_of(X: Array, powers: dict[int, int], *, absolute: bool = False) -> Monomial:
-    """Give a product of powers of some columns of X (n, d)."""
+    """Return a product of powers of some columns of X (n, d)."""
     return Monomial(tuple(powers.get(i, 0) for i in range(X.shape[1])), absolute)
 
 
 def _powers(X: Array) -> Iterator[Factor]:
-    """Give products of powers, and what has no scale of its own."""
+    """Yield products of powers, and factors that have no scale."""
     d = X.shape[1]
     highest = 4 if d < 4 else 2  # noqa: PLR2004
     for total in range(1, highest + 1):
@@ -167,7 +167,7 @@ def _powers(X: Array) -> Iterator[Factor]:
 
 
 def _binomials(X: Array) -> Iterator[Factor]:
-    """Give quantities themselves, their roots and what they are without sign."""
+    """Yield quantities themselves, their roots and their absolute values."""
     for quantity, weights in _quantities(X):
         u = Factor("id", quantity, weights).values(X)
         if len(quantity) > 1:
@@ -219,7 +219,7 @@ def _quantities(X: Array) -> Iterator[tuple[Quantity, tuple[float, ...]]]:
 
 
 def _functions(X: Array, *, whole: bool) -> Iterator[Factor]:
-    """Give functions with grids of scales, those of simple quantities first."""
+    """Yield functions with grids of scales, those of simple quantities first."""
     d = X.shape[1]
     for place, (quantity, weights) in enumerate(_quantities(X)):
         u = Factor("id", quantity, weights).values(X)
@@ -242,14 +242,14 @@ def _functions(X: Array, *, whole: bool) -> Iterator[Factor]:
 
 
 def _levels(quantity: Quantity, weights: Sequence[float], u: Array) -> Iterator[Factor]:
-    """Give steps at some levels of a quantity, whose values are u (n,)."""
+    """Yield steps at some levels of a quantity, whose values are u (n,)."""
     one = Monomial((0,) * len(quantity[0].powers))
     for level in np.quantile(u, (0.15, 0.4, 0.7)).tolist():
         yield Factor("tanh", (*quantity, one), (*weights, -level))
 
 
 def _turns(d: int) -> Iterator[Factor]:
-    """Give waves over the direction in each plane."""
+    """Yield waves over the direction in each plane."""
     for i, j in permutations(range(d), 2):
         turn = Monomial((0,) * d, ratio=(i, j))
         for name in ("sin", "cos", "sin2", "cos2"):
@@ -262,7 +262,7 @@ def _scaled(quantity: Quantity, weights: Sequence[float], name: str, scale: floa
 
 
 def _frequencies(spread: float, *, simple: bool, whole: bool) -> list[float]:
-    """Give frequencies: round ones, and as many others as leave no gap."""
+    """Return frequencies: round ones, and as many others as leave no gap."""
     if whole:
         found = {2 * np.pi * k / m for m in range(2, _PERIODS + 1) for k in range(1, m // 2 + 1)}
         return sorted({float(f"{each:.12g}") for each in found} | {0.5, 1.0, 2.0, 3.0})

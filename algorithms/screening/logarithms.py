@@ -1,8 +1,8 @@
 """One product of powers and functions of the variables, looked for as a sum of logarithms.
 
 Many a law of physics is ``k x0**a x1**b f(x2)/g(x0, x1)``.  The logarithm of its size is linear in
-the exponents: least squares give those of all variables at once, alone, beside any function, and
-beside any two.
+the exponents: least squares give those of all variables at once, alone, with any function, and
+with any two.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["Logarithms", "left_by"]
 
 _ROWS_EACH = 4
-"""Rows that have to be there for each number."""
+"""Fewest rows for each number."""
 _RANK = 1e-10
 """Singular values smaller than the largest by this share are round-off."""
 _SEEN = 1e-6
-"""Of a column's square: where less is left beside the powers, it is a product of powers."""
+"""Part of a column's square: a column that leaves less than it is a product of powers."""
 _GAIN = 0.1
-"""A function more has to leave less than this of the squares that are left without it."""
+"""Largest part of the residual squares that one more function may leave."""
 _HALF = 0.5
-"""Powers alone have to leave less than this of the spread's square."""
+"""Largest part of the spread's square that powers alone may leave."""
 _NOTHING = 1e-14
-"""Of the spread's square: less is round-off."""
+"""Part of the spread's square: less is round-off."""
 _TRIED = 3
 """Products with so many functions."""
 _MOST = 2500
@@ -47,9 +47,9 @@ _MOST = 2500
 _LARGEST = 6.0
 """Functions are raised no higher."""
 _STEPS = 60
-"""Of the fit of what is added to 1."""
+"""Steps of the fit of what is added to 1."""
 _SHARES = (-0.99, -0.9, -0.5, -0.1, 0.1, 1.0, 10.0, 100.0)
-"""What may be added to 1: a monomial whose largest value is so much, to be fitted."""
+"""Largest values of a monomial that is added to 1, as a start of the fit."""
 
 
 class Logarithms:
@@ -67,15 +67,15 @@ class Logarithms:
         self._signed = [bool((column < 0).any()) for column in X.T]
         n, d = self._X.shape
         self.enough = n >= _ROWS_EACH * (d + 3)
-        """Whether there are rows enough."""
+        """Whether there are enough rows."""
         self._powers = np.column_stack([np.ones(n), np.log(np.abs(self._X))])
         if self.enough:
             base, sizes, _ = np.linalg.svd(self._powers, full_matrices=False)
             self._base = base[:, sizes > _RANK * sizes[0]]
-            self._rest = self._beside(self._y)
+            self._rest = self._without_powers(self._y)
 
     def products(self) -> Iterator[Term]:
-        """Give products of powers and no, one and two functions, the best few of each.
+        """Yield products of powers and no, one and two functions, the best few of each.
 
         Yields
         ------
@@ -104,14 +104,14 @@ class Logarithms:
             if two[i, j] < _GAIN * least:
                 yield from self._term((known[i], known[j]))
 
-    def _beside(self, columns: Array) -> Array:
-        """Take the part of columns out that powers of the variables are."""
+    def _without_powers(self, columns: Array) -> Array:
+        """Remove the part of columns that powers of the variables explain."""
         for _ in range(2):  # once more for what round-off has left
             columns = columns - self._base @ (self._base.T @ columns)
         return columns
 
     def _term(self, functions: tuple[Factor, ...]) -> Iterator[Term]:
-        """Fit all exponents; give the product with these rounded, if none is nothing."""
+        """Fit all exponents; yield the product with these rounded, if none is zero."""
         functions = self._sized(functions)
         columns = np.column_stack([self._powers, *(_log(one, self._X) for one in functions)])
         numbers = np.linalg.lstsq(columns, self._y, rcond=1e-12)[0][1:].tolist()
@@ -146,10 +146,10 @@ class Logarithms:
                 np.log(np.abs(1 + share * size * each)) / share if share else size * each
                 for share, size, each in zip(shares, sizes, monomials, strict=True)
             ]
-            beside = self._beside(np.column_stack([*others, *columns]))
-            if not np.isfinite(beside).all():
+            basis = self._without_powers(np.column_stack([*others, *columns]))
+            if not np.isfinite(basis).all():
                 return np.full(len(self._y), 1e6)
-            return self._rest - beside @ np.linalg.lstsq(beside, self._rest, rcond=1e-12)[0]
+            return self._rest - basis @ np.linalg.lstsq(basis, self._rest, rcond=1e-12)[0]
 
         found = least_squares(
             left, np.ones(len(own)), method="lm", max_nfev=_STEPS, xtol=1e-15, ftol=1e-15
@@ -161,14 +161,14 @@ class Logarithms:
         return tuple(chosen)
 
     def _functions(self) -> tuple[list[Factor], Array]:
-        """Give functions that are no products of powers, and their logarithms beside those."""
+        """Return functions that are no products of powers, and their logarithms without those."""
         known, columns = [], []
         for one in islice(_candidates(self._X), _MOST):
             with np.errstate(all="ignore"):
                 column = _log(one, self._X)
             if not np.isfinite(column).all():
                 continue
-            other = self._beside(column)
+            other = self._without_powers(column)
             if other @ other > _SEEN * np.sum((column - column.mean()) ** 2):
                 known.append(one)
                 columns.append(other)
@@ -176,7 +176,7 @@ class Logarithms:
 
 
 def left_by(columns: Array, rest: Array) -> tuple[Array, Array]:
-    """Give what columns leave of a residual's square, by themselves and by twos.
+    """Return what columns leave of a residual's square, one at a time and in pairs.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def _rounded(number: float, parts: int) -> float:
 
 
 def _candidates(X: Array) -> Iterator[Factor]:
-    """Give functions of the variables, the simple ones first."""
+    """Yield functions of the variables, the simple ones first."""
     d = X.shape[1]
     of = partial(monomial_of, X)
     ones, squares = ([of({i: power}) for i in range(d)] for power in (1, 2))

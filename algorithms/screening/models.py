@@ -26,9 +26,9 @@ __all__ = ["EXACT", "LONG", "TermSum", "fitted", "tidied"]
 EXACT = 1e-13
 """A share of the variance below which nothing is left to explain."""
 LONG = 8
-"""Terms of the longest sum of which each is tried to be done without."""
+"""Terms of the longest sum from which leaving out each term is tried."""
 _GAIN = 1.02
-"""A shorter writing may be worse by this."""
+"""A shorter form may be worse by this factor."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class TermSum:
 
     @property
     def size(self) -> int:
-        """What it counts for in comparisons of models: numbers, functions and monomials."""
+        """Complexity in comparisons of models: numbers, functions and monomials."""
         return sum(1 + sum(each.size for each in term) for term in self.terms) + (self.offset != 0)
 
     @property
@@ -51,7 +51,7 @@ class TermSum:
         return self.left < EXACT
 
     def values(self, X: Array) -> Array:
-        """Give the sum's values (n,)."""
+        """Return the sum's values (n,)."""
         found = np.full(len(X), self.offset)
         for factor, term in zip(self.factors, self.terms, strict=True):
             found += factor * values(term, X)
@@ -73,7 +73,7 @@ class TermSum:
 
 @dataclass
 class _Sum:
-    """Columns of terms, of which only those are worked out again whose numbers have changed."""
+    """Columns of terms, of which only those are evaluated again whose numbers have changed."""
 
     terms: tuple[Term, ...]
     X: Array
@@ -105,7 +105,7 @@ class _Sum:
         return found
 
     def linear(self, terms: Sequence[Term]) -> tuple[Array, Array]:
-        """Give the best linear numbers (k + 1,), and what is left (n,)."""
+        """Return the best linear coefficients (k + 1,), and the residuals (n,)."""
         columns = self.columns(terms)
         if not np.isfinite(columns).all():
             return np.zeros(columns.shape[1]), np.full(len(self.y), 1e6) * (np.std(self.y) or 1.0)
@@ -137,7 +137,7 @@ def fitted(
     X, y
         (n, d) and (n,).
     steps
-        Of Levenberg and Marquardt, at most.
+        Number of steps of Levenberg and Marquardt, at most.
     inner
         Whether inner numbers may move.
     late
@@ -175,11 +175,11 @@ def fitted(
 
 
 def tidied(model: TermSum, X: Array, y: Array, late: Callable[[], bool]) -> TermSum:
-    """Leave out what is not missed, and round what may be round.
+    """Leave out terms that are not needed, and round numbers where possible.
 
-    Terms, monomials of a quantity and the constant are left out where the rest, fitted again,
-    explains as much, and functions of small quantities are the quantities; numbers lose the digits
-    that say nothing.  A sum of more than `LONG` terms keeps them all.
+    Terms, monomials of a quantity and the constant are left out where the others, fitted again,
+    explain as much, and functions of small quantities are the quantities; numbers lose the digits
+    that have no effect.  A sum of more than `LONG` terms keeps them all.
     """
     for shorter in _shorter(model, X) if len(model.terms) <= LONG else ():
         if late():
@@ -219,13 +219,13 @@ def _shorter(model: TermSum, X: Array) -> Iterator[tuple[Term, ...]]:
 
 
 _LINEAR = {"sin": 1, "tan": 1, "sinh": 1, "tanh": 1, "atan": 1, "exp": 1, "log1": 1, "sin2": 2}
-"""What functions are of small quantities, but for a constant and a factor: powers of them."""
+"""Power that each function is of small quantities, up to a constant and a factor."""
 _SMALL = 0.05
 """Quantities smaller than this everywhere."""
 
 
 def _linear(one: Factor, X: Array) -> Term:
-    """Give what a factor is for its quantity is small; nothing where it is not."""
+    """Return the term that a factor nearly is where its quantity is small; empty elsewhere."""
     power = _LINEAR.get(one.function, 0)
     if not power or one.power != 1:
         return ()

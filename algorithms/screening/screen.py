@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Screen", "explained_by_two"]
 
 _TINY = 1e-7
-"""Of a column's square: less than this left of it is round-off."""
+"""Part of a column's square: less than this left of it is round-off."""
 _ALL = 0.9999
 """Products that explain more than this are alike in it, and the smaller ones are better."""
 _ALIKE = 1e-4
@@ -71,14 +71,14 @@ class Screen:
         return np.asarray(np.where(below > _TINY * squares, below, np.inf), dtype=np.float32)
 
     def best(self, left: Array, most: int, third: Factor | None = None) -> list[tuple[float, Term]]:
-        """Give the products that explain most, of each kind the best.
+        """Return the products that explain most, of each kind the best.
 
         Parameters
         ----------
         left
             (n,), what is to be explained.
         most
-            How many kinds.
+            Number of kinds.
         third
             A factor that all products have, too.
 
@@ -105,14 +105,14 @@ class Screen:
         ]
 
     def sums(self, left: Array, most: int) -> list[tuple[float, tuple[Term, Term]]]:
-        """Give the sums of two factors that explain most, of each kind the best.
+        """Return the sums of two factors that explain most, of each kind the best.
 
         Parameters
         ----------
         left
             (n,), what is to be explained.
         most
-            How many kinds.
+            Number of kinds.
         """
         weights = _weights(left)
         if weights is None:
@@ -137,7 +137,7 @@ class Screen:
         return self.left[i - 1] if i else None, self.right[j - 1] if j else None
 
     def _kinds(self, gain: Single, most: int) -> list[tuple[float, int, int]]:
-        """Give the largest gains and their places, of each kind of pair one."""
+        """Return the largest gains and their places, of each kind of pair one."""
         flat = gain.ravel()
         many = min(len(flat), 100 * most)
         top = np.argpartition(flat, -many)[-many:]
@@ -156,7 +156,7 @@ class Screen:
 
 
 def explained_by_two(along: Numbers, alike: Numbers, least: float) -> Numbers:
-    """Give what each two columns of unit length explain of a residual's square.
+    """Return what each two columns of unit length explain of a residual's square.
 
     With their products ``b`` with the residual and ``G`` among each other it is
     ``(b_i^2 + b_j^2 - 2 b_i b_j G_ij) / (1 - G_ij^2)``.
@@ -166,7 +166,7 @@ def explained_by_two(along: Numbers, alike: Numbers, least: float) -> Numbers:
     along, alike
         The products: (k,) and (k, k).
     least
-        Two columns of which no more than this is apart explain nothing.
+        Two columns whose difference is no more than this explain nothing.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def explained_by_two(along: Numbers, alike: Numbers, least: float) -> Numbers:
 
 
 def _weights(left: Array) -> Single | None:
-    """Give what is to be explained, centred and of length 1; None where it is constant."""
+    """Return what is to be explained, centred and of length 1; None where it is constant."""
     left = left - left.mean()
     whole = float(left @ left)
     return np.asarray(left / np.sqrt(whole), dtype=np.float32) if whole else None

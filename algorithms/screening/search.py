@@ -26,11 +26,11 @@ __all__ = ["Explanation", "TargetSearch"]
 _LAST_ROWS = 1500
 """Rows that answers are tidied and compared on."""
 _SURE = 1e-18
-"""What a quotient may leave, so that nothing else is looked for."""
+"""Residual of a quotient below which nothing else is searched."""
 _STRONG = 0.35
 """Borders that leave less than this of what is left without them are looked at early."""
 _SIDE = 1e-3
-"""A part that leaves more than this is none."""
+"""A part that leaves more than this is rejected."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Explanation:
     text
         Writes it with the names of the variables.
     size
-        What it counts for.
+        Its complexity.
     left
         The share of the variance that it leaves, on the rows that answers are compared on.
     """
@@ -57,7 +57,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class _Link:
-    """Behind what a sum may stand: the sum is fitted to ``there`` of the target."""
+    """A function of a sum: the sum is fitted to ``there`` of the target."""
 
     there: Callable[[Array], Array]
     back: Callable[[Array], Array]
@@ -84,11 +84,11 @@ class TargetSearch:
     X, y
         (n, d) and (n,).
     settings
-        How wide is searched.
+        The width of the search.
     late
         Whether the time is over.
     seed
-        Of the rows that are drawn.
+        Seed of the rows that are drawn.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class TargetSearch:
         self._last = self._drawn(np.arange(len(X)), _LAST_ROWS)
 
     def answers(self) -> Iterator[Explanation]:
-        """Give answers as they are found; it ends after a step that leaves nothing."""
+        """Yield answers as they are found; it ends after a step that leaves nothing."""
         yield self._answer(TermSum((), (), float(np.mean(self._y)), 1.0))
         if not np.std(self._y[self._rows]):
             return
@@ -109,7 +109,7 @@ class TargetSearch:
 
         @cache
         def lines() -> tuple[list[Border], list[Border]]:
-            """Give the borders that are strong, and the best that are not."""
+            """Return the borders that are strong, and the best that are not."""
             found = borders(self._X[self._last], self._y[self._last], self._late)
             strong = [one for one in found if one.left < _STRONG][:3]
             return strong, [one for one in found[:3] if one not in strong]
@@ -172,7 +172,7 @@ class TargetSearch:
                         late=self._late,
                     )
                     tidy = tidied(whole, self._X[self._last], there[self._last], self._late)
-                    one = self._behind(link, tidy)
+                    one = self._with_link(link, tidy)
                     yield one
                     exact |= one.left < EXACT
                 if exact:
@@ -199,7 +199,7 @@ class TargetSearch:
                     return
 
     def _part(self, rows: NDArray[np.int64]) -> TermSum:
-        """Give the best sum for some rows."""
+        """Return the best sum for some rows."""
         drawn = self._drawn(rows, self._settings.rows)
         if np.ptp(self._y[rows]) < 1e-12 * (np.ptp(self._y) or 1.0):
             return TermSum((), (), float(self._y[rows].mean()), 0.0)
@@ -254,7 +254,7 @@ class TargetSearch:
     def _answer(self, model: TermSum) -> Explanation:
         return self._compared(model.values, model.text, model.size)
 
-    def _behind(self, link: _Link, model: TermSum) -> Explanation:
+    def _with_link(self, link: _Link, model: TermSum) -> Explanation:
         return self._compared(
             lambda X: link.back(model.values(X)),
             lambda names: link.text.format(model.text(names)),

@@ -26,11 +26,11 @@ __all__ = ["Products", "ScreeningSettings", "Sums"]
 _SURE = 0.9999
 """Products that explain more are fitted without moving their inner numbers first."""
 _RIVALS = 0.05
-"""Terms whose gain is less by no more than this are tried beside one that leaves nothing."""
+"""Terms whose gain is less by no more than this are tried together with one that leaves nothing."""
 _NOTHING = 1e-9
 """A term whose part of the values is smaller is left out of a sum that leaves nothing."""
 _HALF = 0.5
-"""Of the variance: a quotient that leaves more is none."""
+"""Part of the variance: a quotient that leaves more is rejected."""
 _CLIMBED = 4
 """Terms of a sum that grows along one path."""
 _CROSSED = 8
@@ -43,12 +43,12 @@ _WIDEST = 400
 
 @dataclass(frozen=True)
 class ScreeningSettings:
-    """How wide is searched.
+    """Width of the search.
 
     Attributes
     ----------
     rows
-        That are screened on.
+        Number of rows that are screened on.
     most
         Factors at the left of a product; on the right there are waves over planes, too.
     directions
@@ -77,7 +77,7 @@ class Products:
     X
         (n, d), the rows.
     settings
-        How many.
+        Numbers of factors and products.
     """
 
     def __init__(self, X: Array, settings: ScreeningSettings) -> None:
@@ -88,7 +88,7 @@ class Products:
         self._plain: tuple[list[Term], Array] | None = None
 
     def triples(self, rest: Array) -> list[tuple[float, Term]]:
-        """Give products of three that explain most of what is left (n,), the best first."""
+        """Return products of three that explain most of what is left (n,), the best first."""
         if self._small is None:
             few = [one for one in self.left if len(one.quantity) == 1]
             self._small = Screen(few[:400], self.left[:900], self.X)
@@ -112,7 +112,7 @@ class Products:
 
 
 class Sums:
-    """What is found for a column of values.
+    """Sums that are found for a column of values.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Sums:
         self.start = TermSum((), (), float(y.mean()), 1.0)
 
     def quotients(self) -> list[TermSum]:
-        """Give products of powers and of functions of one or two quantities."""
+        """Return products of powers and of functions of one or two quantities."""
         X, y = self._products.X, self._y
         found = []
         for term in Logarithms(X, y).products():
@@ -139,23 +139,23 @@ class Sums:
             one = fitted([term], X, y, late=self._late)
             if one.exact:
                 return [one]
-            if one.left < _HALF:  # near a pole a logarithm says little of values
+            if one.left < _HALF:  # near a pole a logarithm shows little of values
                 found.append(one)
         return found
 
     def single(self, kinds: int | None = None) -> list[TermSum]:
-        """Give products that are the whole, as far as one product can."""
+        """Return products that are the whole, as far as one product can."""
         return self.grown(self.start, kinds)
 
     def triples(self) -> list[TermSum]:
-        """Give products of three factors."""
+        """Return products of three factors."""
         found = self._products.triples(self._y - self.start.offset)
         return self._tried(self.start, [(gain, (term,)) for gain, term in found])
 
     def spanned(self) -> list[TermSum]:
-        """Give the sum of plain products that leaves nothing, if there is one.
+        """Return the sum of plain products that leaves nothing, if there is one.
 
-        It is solved for with all of them at once; then those that are not missed are left out.
+        It is solved for with all of them at once; then those that are not needed are left out.
         """
         terms, columns = self._products.plain
         X, y = self._products.X, self._y
@@ -181,14 +181,14 @@ class Sums:
         return [fitted(chosen, X, y, inner=False)] if chosen else []
 
     def pairs(self) -> list[TermSum]:
-        """Give sums of two factors."""
+        """Return sums of two factors."""
         found = self._products.screen.sums(self._y - self._y.mean(), self._settings.kinds)
         return self._tried(self.start, found)
 
     def grown(
         self, model: TermSum, kinds: int | None = None, *, triples: bool = False
     ) -> list[TermSum]:
-        """Give a model with one term more, the best few."""
+        """Return a model with one term more, the best few."""
         rest = self._y - model.values(self._products.X)
         kinds = kinds or self._settings.kinds
         found = self._products.screen.best(rest, kinds)
@@ -198,7 +198,7 @@ class Sums:
         return self._tried(model, [(gain, (term,)) for gain, term in found])
 
     def climbed(self) -> list[TermSum]:
-        """Give sums of up to a few terms, each the best so far with one term more."""
+        """Return sums of up to a few terms, each the best so far with one term more."""
         found = [self.start]
         for _ in range(_CLIMBED):
             more = self.grown(found[-1])
@@ -210,7 +210,7 @@ class Sums:
         return found[2:]
 
     def beam(self, start: TermSum, terms: int, *, triples: bool = False) -> Iterator[TermSum]:
-        """Give ever longer sums, the best of each length."""
+        """Yield ever longer sums, the best of each length."""
         beam = [start]
         for _ in range(terms):
             grown: dict[float, TermSum] = {}
@@ -228,7 +228,7 @@ class Sums:
                 return
 
     def cubic(self) -> TermSum:
-        """Give the best cubic: what is beyond it may be simple."""
+        """Return the best cubic: what it leaves may be simple."""
         terms = [
             (one,)
             for one in self._products.left
@@ -242,7 +242,7 @@ class Sums:
     def _tried(
         self, model: TermSum, found: Sequence[tuple[float, tuple[Term, ...]]]
     ) -> list[TermSum]:
-        """Fit the numbers of a model with each of these terms: a little all, to the end a few."""
+        """Fit the numbers of a model with each of these terms: all for a few steps, some fully."""
         X, y = self._products.X, self._y
         quick: list[TermSum] = []
         enough = 0.0
@@ -267,7 +267,7 @@ class Sums:
 
 
 def _plain(X: Array) -> Iterator[Term]:
-    """Give products of factors of one variable each, the simple ones first."""
+    """Yield products of factors of one variable each, the simple ones first."""
     d = X.shape[1]
     for total in range(1, _HIGHEST.get(d, 3) + 1):
         for powers in product(range(total + 1), repeat=d):
@@ -285,7 +285,7 @@ def _plain(X: Array) -> Iterator[Term]:
 
 
 def _of_two(d: int, i: int, j: int) -> Iterator[Factor]:
-    """Give factors of two of d variables together."""
+    """Yield factors of two of d variables together."""
     both = Monomial(tuple(int(k in {i, j}) for k in range(d)))
     for name in ("sin", "cos", "exp", "tan"):
         yield Factor(name, (both,), (1.0,))
@@ -295,7 +295,7 @@ def _of_two(d: int, i: int, j: int) -> Iterator[Factor]:
 
 
 def _of_one(d: int, column: int) -> list[Factor]:
-    """Give factors of one of d variables."""
+    """Return factors of one of d variables."""
     line, square = ((Monomial(tuple(power * (k == column) for k in range(d))),) for power in (1, 2))
     return [
         *(Factor(name, line, (1.0,)) for name in ("sin", "cos", "id")),

@@ -1,4 +1,4 @@
-"""SGA: a language model proposes laws, Adam fits them, and tells it how they did."""
+"""SGA: a language model proposes laws, Adam fits them, and the model gets the results."""
 
 from class_feedback import FeedbackSearch
 

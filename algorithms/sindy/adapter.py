@@ -30,7 +30,7 @@ class Adapter(StateAdapter):
         return Stlsq(Library.of(**library), float(alpha), float(threshold))
 
     @classmethod
-    def speaker(cls, equal: Sequence[int], sizes: Sequence[int]) -> int:
+    def representative(cls, equal: Sequence[int], sizes: Sequence[int]) -> int:
         """Choose the first of settings with equal models, as the published pipeline does."""
         del sizes
         return equal[0]

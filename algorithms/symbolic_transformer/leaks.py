@@ -67,7 +67,7 @@ def laws_of(folder: Path) -> dict[str, tuple[Form, Ranges]]:
 
 
 def overlap(one: Ranges, other: Ranges) -> float:
-    """Give the mean over variables of the intersection over the union of two ranges."""
+    """Return the mean over variables of the intersection over the union of two ranges."""
     shares = []
     for (a, b), (c, d) in zip(one, other, strict=True):
         union = max(b, d) - min(a, c)
@@ -76,7 +76,7 @@ def overlap(one: Ranges, other: Ranges) -> float:
 
 
 def orders(form: Form, variables: int) -> dict[Form, list[tuple[int, ...]]]:
-    """Give each form that another order of the variables makes of this one, and those orders."""
+    """Return each form that another order of the variables makes of this one, and those orders."""
     tokens = prefix_of_form(form)
     found: dict[Form, list[tuple[int, ...]]] = {}
     for order in itertools.permutations(range(variables)):

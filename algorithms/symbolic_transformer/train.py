@@ -1,6 +1,6 @@
 """Trains the weights: ``python train.py [--minutes N]`` in the method's own environment.
 
-Every step has new tables of new laws.  A second run goes on where the one before was stopped.
+Every step has new tables of new laws.  A second run continues where the one before was stopped.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def batched(drawn: list[Table]) -> tuple[torch.Tensor, torch.Tensor, torch.Tenso
 def loss_of(
     network: TableNetwork, drawn: list[Table], device: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give the mean cross-entropy of a token, and the share of laws foretold in every token."""
+    """Return the mean cross-entropy of a token, and the share of laws predicted in every token."""
     cells, there, codes = (each.to(device) for each in batched(drawn))
     read = network.read(cells, there)
     logits = network(read, there, codes[:, :-1].clamp(min=0))
@@ -84,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=180, help="the most time (default: 180)")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--state", type=Path, default=Path("state.pt"), help="to go on from")
+    parser.add_argument("--state", type=Path, default=Path("state.pt"), help="to continue from")
     parser.add_argument("--steps", type=int, default=STEPS, help="of the whole training")
     parser.add_argument("--into", type=Path, default=SHARED, help="folder of the weights")
     asked = parser.parse_args()

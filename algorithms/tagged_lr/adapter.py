@@ -1,4 +1,4 @@
-"""Words with the part of the sequence that they stand in, and with the operation asked for."""
+"""Words marked with their part of the sequence, and with the operation asked for."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _SUBSTITUTION = re.compile("substitute_[A-Za-z_]+")
 
 
 class Adapter(WordModel):
-    """Logistic regression on words that know where they stand."""
+    """Logistic regression on words marked with their part of the sequence."""
 
     @staticmethod
     def words(text: str) -> list[str]:
-        """Give the words of each part, and those of the candidate with the operation.
+        """Return the words of each part, and those of the candidate with the operation.
 
         The operation's own letters and numbers, its operand and the steps that it refers to, are
-        marked where they come again in the candidate.  An equation says the same with its sides
+        marked where they come again in the candidate.  An equation is the same with its sides
         swapped, and so do its words: what counts is whether both sides have a word, and the two
         substitutions, each of which is the other one then, are one operation.
         """
@@ -36,7 +36,7 @@ class Adapter(WordModel):
 
 
 def _with_pairs(part: str, own: set[str]) -> list[str]:
-    """Give the words of a side, and the pairs of neighbours; nothing where there is no side."""
+    """Return the words of a side, and the pairs of neighbours; nothing where there is no side."""
     words = ["operand" if word in own else word for word in TOKEN.findall(part)]
     pairs = zip(["begin", *words], [*words, "end"], strict=True) if words else ()
     return words + [" ".join(pair) for pair in pairs]

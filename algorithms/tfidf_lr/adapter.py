@@ -1,4 +1,4 @@
-"""A bag of words: one, two and three of them at a time, wherever they stand."""
+"""A bag of words: one, two and three of them at a time, wherever they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Adapter(WordModel):
 
     @staticmethod
     def words(text: str) -> list[str]:
-        """Give all runs of up to three words."""
+        """Return all runs of up to three words."""
         found = TOKEN.findall(text.replace(SEPARATOR, " SEP "))
         return [
             " ".join(found[place : place + count])

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
-from transformers_of_old import (
+from pretrained_models import (
     byte_masks,
     device,
     given,
     import_from,
     in_calls,
     load_pickled,
-    start_alike,
+    seed_all,
 )
 from written_fronts import WrittenFronts
 
@@ -45,17 +45,17 @@ class Adapter(WrittenFronts):
     Parameters
     ----------
     seed, threads
-        Of PyTorch and NumPy.
+        Seed and number of threads of PyTorch and NumPy.
     complexity_weight
         Lambda of the reward.
     width, beams, rollouts, horizon
-        Of the tree search, as the checkout's options of those names.
+        Settings of the tree search, as the checkout's options of those names.
     max_input_points
         Samples that the search reads; the constants are fitted to all.
     rescale
         Whether inputs are brought to mean 0 and variance 1, as in the training.
     max_rows
-        Of more samples so many are drawn.
+        Largest number of samples; of more, a random part is drawn.
     """
 
     package = "TPSR"
@@ -91,12 +91,12 @@ class Adapter(WrittenFronts):
         import_from(checkout, "tpsr.py", "parsers.py", "symbolicregression")
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
-        """Search; it knows no limit.
+        """Search, without a time limit.
 
         Raises
         ------
         Unsupported
-            If there are more variables than the model knows.
+            If there are more variables than the model supports.
         """
         from symbolicregression.envs import build_env  # noqa: PLC0415
         from symbolicregression.model import (  # noqa: PLC0415
@@ -107,7 +107,7 @@ class Adapter(WrittenFronts):
         from tpsr import tpsr_fit  # noqa: PLC0415
 
         del target, limit
-        start_alike(self.seed, self.threads)
+        seed_all(self.seed, self.threads)
         where = device()
         parameters = self._parameters(where)
         env = build_env(parameters)
@@ -115,7 +115,7 @@ class Adapter(WrittenFronts):
         build_modules(env, parameters)
         if X.shape[1] > parameters.max_input_dimension:
             raise Unsupported(
-                f"these weights know at most {parameters.max_input_dimension} variables"
+                f"these weights support at most {parameters.max_input_dimension} variables"
             )
         scaler = utils_wrapper.StandardScaler() if self._rescale else None
         inputs = X.copy() if scaler is None else scaler.fit_transform(X.copy())
@@ -149,7 +149,7 @@ class Adapter(WrittenFronts):
 
 @contextmanager
 def _weights_in_place(weights: Path) -> Iterator[None]:
-    """Make a working folder where the checkout finds its weights: it asks for them by place."""
+    """Make a working folder where the checkout finds its weights, which it loads by path."""
     before = Path.cwd()
     folder = Path("scratch").resolve() / "tpsr"
     place = folder / "symbolicregression" / "weights" / "model.pt"

@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SHARE_OF_TIME = 0.9
-"""Of the time limit that the training may take."""
+"""Part of the time limit for the training."""
 _LONGEST = 64
 """Sequences of one batch are of like length: batches are drawn from so many of them."""
 _READINGS = 4
-"""How often a sequence is read for its answer: as it is, and then with its letters exchanged."""
+"""Number of readings of a sequence for its answer: as it is, and then with letters exchanged."""
 
 
 class Adapter:
     """Reads from the end, where the candidate is, as far as `length` words go back.
 
-    Letters are names: now and then in the training, those of a sequence are exchanged for stand-ins
+    Letters are names: sometimes in the training, those of a sequence are exchanged for stand-ins
     that no sequence has, so that a name that was never seen means something, too.
 
     Parameters
     ----------
     seed
-        Of weights, batches and stand-ins.
+        Seed of weights, batches and stand-ins.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     layers, width, heads
-        Of the network.
+        Sizes of the network.
     length
-        The most words of a sequence that are read.
+        Largest number of words of a sequence that are read.
     epochs, batch, rate
-        Of the training; the rate is the largest of a cycle.
+        Settings of the training; the rate is the largest of a cycle.
     renamed
         The share of sequences whose letters are exchanged.
     """
@@ -125,7 +125,7 @@ class Adapter:
             print(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {seconds:.0f} s")  # noqa: T201
 
     def predict(self, problem: Problem) -> Array:
-        """Give the chance that each candidate is right, (n, 1)."""
+        """Return the probability that each candidate is right, (n, 1)."""
         rng = np.random.default_rng(self._seed)
         rows = [self._words.numbers(str(text), self._length) for text in problem.X]
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
@@ -133,7 +133,7 @@ class Adapter:
         self._network.eval()
         with torch.inference_mode():
             for reading in range(_READINGS):
-                # The same for all: what a row is given does not hang on the others.
+                # The same for all: what a row is given does not depend on the others.
                 stand_ins = rng.permutation(STAND_INS)
                 for first in range(0, len(order), 128):
                     places = order[first : first + 128]
@@ -150,7 +150,7 @@ class Adapter:
 
 
 def _padded(rows: list[list[int]]) -> torch.Tensor:
-    """Make a batch, (rows, longest); 0 stands where a row has ended."""
+    """Make a batch, (rows, longest); 0 where a row has ended."""
     longest = max(map(len, rows))
     return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
 

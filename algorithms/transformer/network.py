@@ -1,4 +1,4 @@
-"""The network: an encoder that says of a sequence whether its candidate is right."""
+"""The network: an encoder that predicts of a sequence whether its candidate is right."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Reader"]
 
 
 class Reader(torch.nn.Module):
-    """A transformer's encoder, and a line on the mean of what it makes of the words.
+    """A transformer's encoder, and a linear layer on the mean of its outputs.
 
     Places are counted from the end, where the candidate is.
 
@@ -17,7 +17,7 @@ class Reader(torch.nn.Module):
     words
         Numbers of words, 0 for the padding.
     layers, width, heads
-        Of the encoder; its inner layers have twice the width.
+        Sizes of the encoder; its inner layers have twice the width.
     length
         The longest sequence.
     """
@@ -29,7 +29,7 @@ class Reader(torch.nn.Module):
         layer = torch.nn.TransformerEncoderLayer(
             width, heads, 2 * width, dropout=0.1, batch_first=True, norm_first=True
         )
-        # Only what a layer adds is thinned out: a third of the time went into the rest.
+        # Dropout only on what a layer adds: on the rest it took a third of the time.
         layer.self_attn.dropout = 0.0
         layer.dropout = torch.nn.Identity()
         self.encoder = torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
@@ -37,7 +37,7 @@ class Reader(torch.nn.Module):
         self.out = torch.nn.Linear(width, 1)
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Give the logit of each row; rows are (n, words), int64."""
+        """Return the logit of each row; rows are (n, words), int64."""
         padding = rows == 0
         lengths = (~padding).sum(1, keepdim=True)
         places = (lengths - 1 - torch.arange(rows.shape[1], device=rows.device)).clamp(min=0)

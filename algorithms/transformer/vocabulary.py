@@ -39,7 +39,7 @@ class Vocabulary:
         return 1 + STAND_INS + len(self._number)
 
     def numbers(self, text: str, longest: int) -> list[int]:
-        """Give the numbers of the last words of a text; new ones take stand-ins in turn."""
+        """Return the numbers of the last words of a text; new ones take stand-ins in turn."""
         new: dict[str, int] = {}
         found = []
         for word in _WORD.findall(text)[-longest:]:

@@ -44,11 +44,11 @@ _FUNCTIONS = {
     "E": np.e,
     "__builtins__": {},
 }
-"""What a right-hand side may call; the texts are the bench's own."""
+"""Functions that a right-hand side may call; the texts are the bench's own."""
 
 
 class Adapter:
-    """Says the truth."""
+    """Returns the true equations."""
 
     def __init__(self, *, seed: int, threads: int) -> None:
         del seed, threads
@@ -56,7 +56,7 @@ class Adapter:
     def fit(self, problem: Problem) -> None:
         """Take the equations that the bench gives."""
         if problem.truth is None:
-            raise Unsupported("nobody knows the true equations of these data")
+            raise Unsupported("the true equations of these data are unknown")
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data are not finite")
         self._truth = problem.truth
@@ -72,5 +72,5 @@ class Adapter:
         return predictions
 
     def equations(self) -> list[str]:
-        """Give them as they are."""
+        """Return them as they are."""
         return list(self._truth)

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TIME_PART = 0.6
-"""Of the time limit, for the search."""
+"""Part of the time limit for the search."""
 _NOISY = 3e-4
 """Data are noisy where smoothing takes more than this share of a state's deviation out of most
 samples."""
 _FEWEST_TIMES = 7
 _BETTER = 0.6
-"""Of what a cheaper sum leaves, a dearer one of as many terms may leave at most to be offered."""
+"""Largest residual of a dearer sum, as a part of that of a cheaper one with as many terms."""
 _WORTH = 0.7
-"""By how much a term has to lower the logarithm of what is left for the method itself to like it;
-the bench has a rule of its own."""
+"""Least gain of a term in the logarithm of the residual for the method's own choice;
+the bench has its own rule."""
 
 
 class Adapter:
@@ -42,13 +42,13 @@ class Adapter:
     seed, threads
         Not used: nothing is drawn.
     terms, noisy_terms
-        How many terms there may be, for clean and for noisy data.
+        Largest number of terms, for clean and for noisy data.
     dearest
         The highest cost of a term.
     widths
-        Of test functions, in units of what the spectrum of the data says.
+        Widths of test functions, in units of the width that the spectrum of the data gives.
     worth
-        By which factor each further term has to lower what is left of clean data to be offered to
+        Factor by which each further term has to reduce the residual of clean data to be offered to
         the bench.  Of noisy data all are, since the bench knows more of noise.
     """
 
@@ -81,7 +81,7 @@ class Adapter:
         until = np.inf if problem.time_limit is None else start + _TIME_PART * problem.time_limit
         if "rows" in problem.arrays:
             raise Unsupported(
-                "the weak form integrates over whole fields, so that it cannot do with a part of "
+                "the weak form integrates over whole fields, so that it cannot use a part of "
                 "the rows; run it without --max-rows"
             )
         for name in ("u", "measured"):
@@ -89,7 +89,7 @@ class Adapter:
                 raise Unsupported(f"{name} has values that are not finite")
         if len(problem.t) < _FEWEST_TIMES:
             raise Unsupported(
-                f"test functions in time take {_FEWEST_TIMES} times, and there are {len(problem.t)}"
+                f"test functions in time need {_FEWEST_TIMES} times, and there are {len(problem.t)}"
             )
 
         def late() -> bool:
@@ -103,14 +103,14 @@ class Adapter:
                 for several, state in zip(regressions, target_states(problem), strict=True)
             ]
         self.stopped_early = late()
-        self._chosen = [min(front, key=_disliked) for front in self._fronts]
+        self._chosen = [min(front, key=_penalised) for front in self._fronts]
         for name, one in zip(problem.targets, self._chosen, strict=True):
             print(f"{name} = {one.text}   (left: {one.left:.1e})")  # noqa: T201 - for the log
             for term, value, error in zip(one.terms, one.coefficients, one.errors, strict=True):
                 print(f"    {term.text or '1'}: {value:.8g} +- {error:.1g}")  # noqa: T201
 
     def candidates(self) -> Iterator[Candidate]:
-        """Offer the answers for each target, the short ones first.
+        """Yield the answers for each target, the short ones first.
 
         Under `published`, where plain differences are known by missing ``periods``, the bench
         compares what they predict; else their equations.
@@ -118,14 +118,14 @@ class Adapter:
         for target, front in enumerate(self._fronts):
             for one in front:
                 sure = dict(zip((t.text or "1" for t in one.terms), one.errors, strict=True))
-                told = {"left": one.left, "standard_errors": sure}
+                remarks = {"left": one.left, "standard_errors": sure}
                 values = None
                 if self._scored is not None:
                     values = values_of(self._scored, one.terms, one.coefficients)
-                yield Candidate((one.text,), values, told, target)
+                yield Candidate((one.text,), values, remarks, target)
 
     def choose(self, indices: Sequence[int]) -> None:
-        """Take the candidates of these numbers, one a target."""
+        """Use these candidates, one for each target."""
         offered = [one for front in self._fronts for one in front]
         self._chosen = [offered[k] for k in indices]
 
@@ -136,7 +136,7 @@ class Adapter:
         )
 
     def equations(self) -> list[str]:
-        """Give one right-hand side for each target."""
+        """Return one right-hand side for each target."""
         return [one.text for one in self._chosen]
 
     def _regressions(
@@ -177,7 +177,7 @@ class Adapter:
 def _front(
     regressions: Sequence[WeakRegression], target: int, worth: float, late: Callable[[], bool]
 ) -> list[WeakAnswer]:
-    """Give the best right-hand sides of each size, each from the width where it is surest."""
+    """Return the best right-hand sides of each size, each from the width where it is surest."""
     supports: dict[tuple[int, ...], None] = {}
     for each in regressions:
         for several in find(each, late).values():
@@ -189,7 +189,7 @@ def _front(
     for size in sorted(fits):
         front += [
             one
-            for one in _not_disguised(fits[size], target)
+            for one in _distinct(fits[size], target)
             if all(
                 one.left < other.elsewhere[one.width] * worth ** (len(other.terms) - size)
                 for other in front
@@ -200,17 +200,17 @@ def _front(
 
 
 def _surest(regressions: Sequence[WeakRegression], support: tuple[int, ...]) -> WeakAnswer:
-    """Fit a support to test functions of each width, and give the surest fit."""
+    """Fit a support to test functions of each width, and return the surest fit."""
     fits = [fitted(each, support) for each in regressions]
     width = min(range(len(fits)), key=lambda k: fits[k].surest)
     return replace(fits[width], elsewhere=tuple(one.left for one in fits), width=width)
 
 
-def _not_disguised(alike: Sequence[WeakAnswer], target: int) -> list[WeakAnswer]:
+def _distinct(alike: Sequence[WeakAnswer], target: int) -> list[WeakAnswer]:
     """Leave out sums for which a cheaper one of as many terms does as well, or nearly so.
 
-    On a wave of one length a fourth derivative is a second one in disguise, and where a state
-    hardly varies so is its product with anything.
+    On a wave of one length a fourth derivative is proportional to a second one; where a state
+    hardly varies, its product with a factor is proportional to that factor.
     """
     costs = {one: one.cost_for(target) for one in alike}
     kept: list[WeakAnswer] = []
@@ -225,7 +225,7 @@ def _not_disguised(alike: Sequence[WeakAnswer], target: int) -> list[WeakAnswer]
 
 
 def _is_noisy(problem: Problem) -> bool:
-    """Tell whether smoothing takes something out of at least half of the samples of a state."""
+    """Return whether smoothing changes at least half of the samples of a state."""
     states = problem.u.shape[-1]
     measured = problem.arrays.get("measured", problem.u)
     deviations = np.std(measured.reshape(-1, states), axis=0)
@@ -233,5 +233,5 @@ def _is_noisy(problem: Problem) -> bool:
     return bool(np.max(rest / np.maximum(deviations, 1e-300)) > _NOISY)
 
 
-def _disliked(one: WeakAnswer) -> float:
+def _penalised(one: WeakAnswer) -> float:
     return float(np.log(one.left + 1e-12)) + _WORTH * len(one.terms)

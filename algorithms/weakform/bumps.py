@@ -18,7 +18,7 @@ __all__ = ["Bumps", "corner"]
 HIGHEST = 4
 """The highest derivative that is moved on to a test function."""
 _FEWEST = 7
-"""Nodes of an axis that has room for test functions."""
+"""Fewest nodes of an axis that test functions fit on."""
 _TAIL = 7.75
 """Half a width times the wave number that a test function just lets pass: two deviations of its
 spectrum, that of (1 - s^2)^6 being nearly normal."""
@@ -31,9 +31,9 @@ class Bumps:
     Attributes
     ----------
     half
-        Nodes from the middle to the border; 0 where the axis is too short and nodes stand alone.
+        Nodes from the middle to the border; 0 where the axis is too short, for single nodes.
     weights
-        Of each order of derivative, (rows, nodes).
+        Weights of each order of derivative, (rows, nodes).
     """
 
     half: int
@@ -71,14 +71,14 @@ class Bumps:
 
 
 def corner(measured: Array, smoothed: Array, axis: int, *, periodic: bool, clean: float) -> float:
-    """Give the highest wave number along an axis, in radians a node, that is above the noise.
+    """Return the highest wave number along an axis, in radians a node, that is above the noise.
 
     Parameters
     ----------
     measured, smoothed
         One state, (n_x, ..., n_t).
     clean
-        What counts as noise at least: a share of the variance.
+        Least share of the variance that counts as noise.
     """
     lines, rest = (
         np.moveaxis(values, axis, -1).reshape(-1, values.shape[axis])
@@ -101,6 +101,6 @@ def corner(measured: Array, smoothed: Array, axis: int, *, periodic: bool, clean
 
 
 def half_width(wave: float, factor: float, n: int, *, periodic: bool) -> int:
-    """Give the half width, in nodes, of a test function that lets waves pass up to one."""
+    """Return the half width, in nodes, of a test function that lets waves pass up to one."""
     most = n // 4 if periodic else (n - 1) // 4
     return int(np.clip(round(factor * _TAIL / wave), 2, max(most, 2)))

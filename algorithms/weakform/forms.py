@@ -27,7 +27,7 @@ _CLEAN = 1e-6
 _ROWS = 3000
 """Test functions at most."""
 _LEAST = 0.05
-"""Of the mean variance that each integral is taken to have at least."""
+"""Part of the mean variance that each integral is taken to have at least."""
 _OVERLAP = 2.0
 """Test functions along an axis in the width of half of one."""
 
@@ -45,7 +45,7 @@ class WeakField:
     states
         Its states as they are integrated (n_x, ..., n_t, d).
     factor
-        The width of test functions, in units of what the spectrum says.
+        The width of test functions, in units of the width that the spectrum gives.
     waves
         The highest wave number along each axis and in time that is above the noise, in radians a
         node.
@@ -77,7 +77,7 @@ class WeakField:
         self._derived: dict[tuple[int, int, int], Array] = {}
 
     def target(self, state: int) -> Array:
-        """Give the integrals of a state's derivative in time, (rows,)."""
+        """Return the integrals of a state's derivative in time, (rows,)."""
         return -self.integral(self.states[state], len(self.axes), 1)
 
     def integral(self, values: Array, axis: int = 0, order: int = 0) -> Array:
@@ -89,7 +89,7 @@ class WeakField:
 
     @property
     def apart(self) -> float:
-        """About how many test functions there would be side by side, half a width each."""
+        """Approximate number of independent test functions: one for each half width."""
         count = 1.0
         for bumps in self.bumps:
             rows, nodes = bumps.weights[0].shape
@@ -97,12 +97,12 @@ class WeakField:
         return count
 
     def weights(self, residuals: Array | None) -> Array:
-        """Give the inverse of the noise of each integral, (rows,), of mean square 1.
+        """Return the inverse of the noise of each integral, (rows,), of mean square 1.
 
         Parameters
         ----------
         residuals
-            What smoothing took away of the target's state; None for equal weights.
+            The part of the target's state that smoothing removed; None for equal weights.
         """
         if residuals is None:
             return np.ones(int(np.prod([len(bumps.weights[0]) for bumps in self.bumps])))
@@ -151,7 +151,7 @@ class WeakField:
 
 
 def corners(problem: Problem, measured: Array, smoothed: Array) -> list[float]:
-    """Give the highest wave number of a state along each axis and in time."""
+    """Return the highest wave number of a state along each axis and in time."""
     periodic = [*(bool(axis.period) for axis in axes_of(problem)), False]
     return [
         corner(measured, smoothed, axis, periodic=around, clean=_CLEAN)

@@ -28,7 +28,7 @@ _NESTED = 12
 _EACH = 8
 """Supports of a size that are kept."""
 _BRANCHED = 3
-"""Of these, from which terms are left out one by one."""
+"""Number of these from which terms are left out one by one."""
 _SEEN = 1e-9
 """A term so much smaller than the largest one is rounding."""
 
@@ -42,7 +42,7 @@ class WeakRegression:
     columns, target
         (rows, p) and (rows,).
     apart
-        How many of the rows say something of their own, since test functions overlap.
+        Number of independent rows, since test functions overlap.
     """
 
     terms: tuple[Product, ...] = field(repr=False)
@@ -60,13 +60,13 @@ class WeakAnswer:
     errors
         The standard error of each coefficient.
     left
-        What it leaves of the target's sum of squares.
+        The residual part of the target's sum of squares.
     errors
         The standard error of each coefficient.
     elsewhere
-        What the same terms leave, fitted to test functions of each width.
+        The residuals of the same terms, fitted to test functions of each width.
     width
-        The number of the width that this fit is of.
+        The index of the width of this fit.
     """
 
     terms: tuple[Product, ...] = field(repr=False)
@@ -82,7 +82,7 @@ class WeakAnswer:
         return write_sum(np.array(self.coefficients), [term.text for term in self.terms])
 
     def cost_for(self, target: int) -> float:
-        """Give what its terms cost together in the equation of a state."""
+        """Return the cost of its terms together in the equation of a state."""
         return sum(term.cost_for(target) for term in self.terms)
 
     @property
@@ -96,7 +96,7 @@ class WeakAnswer:
 
 
 def find(problem: WeakRegression, late: Callable[[], bool]) -> dict[int, list[Support]]:
-    """Give the best supports of each size, by the numbers of their terms, best first."""
+    """Return the best supports of each size, by the numbers of their terms, best first."""
     length = np.linalg.norm(problem.columns, axis=0)
     usable = np.flatnonzero(np.isfinite(length) & (length > _SEEN * np.nanmax(length)))
     unit, target = compressed(problem.columns[:, usable], problem.target)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["Product", "products"]
 
 _ORDER = 0.25
-"""What each order of a derivative costs."""
+"""Cost of each order of a derivative."""
 _OTHER = 0.125
-"""What it costs besides that a derivative is one of another state than the target."""
+"""Additional cost of a derivative of another state than the target."""
 _FUNCTION = 3.5
-"""What a function of a state costs: more than a cube, since a wave has one in it."""
+"""Cost of a function of a state: more than a cube, since a wave has one in it."""
 _FUNCTIONS = ("sin", "cos")
 _MOST_STATES = 2
-"""For which functions of a state are tried."""
+"""Largest number of states for which functions of a state are tried."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Product:
         return len(self.states) + sum(1 + _ORDER * each.order for each in self.derivatives)
 
     def cost_for(self, target: int) -> float:
-        """Give what it costs in the equation of a state.
+        """Return its cost in the equation of a state.
 
         A derivative of another state costs a little more: where a law binds states to each other,
-        as in a flow without sources, one may stand for the other.
+        as in a flow without sources, one may replace the other.
         """
         return self.cost + _OTHER * sum(each.state != target for each in self.derivatives)
 
@@ -77,7 +77,7 @@ def products(variables: Sequence[str], states: int, most: int, dearest: float) -
     variables
         The names that equations may use, with those of derivatives.
     states
-        How many there are.
+        Number of states.
     dearest
         The highest cost.
     """

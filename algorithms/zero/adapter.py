@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Adapter:
-    """Says zero."""
+    """Predicts zero."""
 
     def __init__(self, *, seed: int, threads: int) -> None:
         del seed, threads
@@ -31,5 +31,5 @@ class Adapter:
         return np.zeros((len(problem.X), self._targets))
 
     def equations(self) -> list[str]:
-        """Give a zero for each target."""
+        """Return a zero for each target."""
         return ["0"] * self._targets

@@ -116,7 +116,7 @@ def test_nobody_knows_the_truth_of_the_users_data(tmp_path: Path) -> None:
     plan = make_plan(options, Workspace(ROOT, tmp_path / "home"))
     (record,) = execute(plan, HereRuntime(), Quiet()).records
     assert record.status is Status.UNSUPPORTED
-    assert "nobody knows" in record.reason
+    assert "true equations of these data are unknown" in record.reason
 
 
 def test_a_run_on_fields_from_the_systems_to_the_records(

@@ -355,9 +355,9 @@ from descent import Marquardt, NormalEquations
 
 class Valley:
     at = np.array([-1.2, 1.0])
-    def place(self):
+    def parameters(self):
         return self.at.copy()
-    def go(self, place):
+    def set_parameters(self, place):
         self.at = place
     def residuals(self):
         return np.array([10 * (self.at[1] - self.at[0] ** 2), 1 - self.at[0]])
@@ -604,7 +604,7 @@ def test_data_that_it_cannot_learn_are_refused(
     few["arrays"]["rows"] = [0.0, 3.0]
     code = 'adapter().fit(problem("problem"))'
     assert "the data are not finite" in start(code, problem=sent(hole)).stderr
-    assert "cannot be trained on 2 samples; 10 are the fewest" in start(code, problem=few).stderr
+    assert "cannot be trained on 2 samples; it needs 10" in start(code, problem=few).stderr
 
 
 def test_a_field_at_rest_has_the_equation_zero(inside: Callable[..., Any]) -> None:

@@ -616,10 +616,10 @@ def test_no_reply_is_looked_at_without_end(text: str) -> None:
         refused = 0
         ways: tuple[Callable[[], object], ...] = (
             lambda: reading.read_function(
-                replies.code_of(replies.said(said(reply))), ["x0"], 1, parameters=3
+                replies.code_of(replies.reply_text(said(reply))), ["x0"], 1, parameters=3
             ),
-            lambda: reading.read_class(replies.code_of(replies.said(said(reply))), ["x0"], 1),
-            lambda: replies.text_list(replies.said(said(reply))),
+            lambda: reading.read_class(replies.code_of(replies.reply_text(said(reply))), ["x0"], 1),
+            lambda: replies.text_list(replies.reply_text(said(reply))),
         )
         for read in ways:
             try:

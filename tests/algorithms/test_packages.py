@@ -231,7 +231,7 @@ def test_physo_keeps_the_best_of_each_length_and_ends_in_time() -> None:
 def test_physo_s_programs_are_read_token_by_token() -> None:
     with adapter("physo", **physo([], [])):
         programs = sys.modules["programs"]
-        leaves = programs.offered(problem(X, X[:, 0]), 0, 1)
+        leaves = programs.allowed_symbols(problem(X, X[:, 0]), 0, 1)
         tree = programs.program_tree(["inv", "n2", "sub", "x0", "1.0"], leaves, [])
         from_text = sys.modules["scaling"].text(tree, ["v0", "v1"])
         assert parse(from_text, ("v0", "v1")).evaluate(

@@ -242,7 +242,7 @@ def test_e2e_s_trees_are_taken_as_they_are(checkout: Path, given_paths: dict[str
 def test_masks_of_bytes_are_taken_and_nothing_is_left_behind() -> None:
     with modules(*folders("e2e")) as imported, pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "torch", torch())
-        old = imported("transformers_of_old")
+        old = imported("pretrained_models")
         before = _Tensor.masked_fill_
         with old.byte_masks():
             _, mask, value = _Tensor().masked_fill_(SimpleNamespace(bool=lambda: "bits"), 7)

@@ -132,7 +132,7 @@ def test_numbers_do_not_depend_on_how_long_names_are() -> None:
     )
     greek = re.sub(r"\b[xyF]\b", lambda name: rf"\{GREEK_OF[name[0]]}", text)
     with imported("boosting") as module:
-        own, other = (module.numbers(module.take_apart(each)) for each in (text, greek))
+        own, other = (module.numbers(module.split_sequence(each)) for each in (text, greek))
     assert r"\omega" in greek
     assert own == other
 
@@ -164,16 +164,16 @@ def test_replay_agrees_with_what_made_the_data() -> None:
             renamed = variable_renaming(one, 0)
             for each in (one, renamed, expression_exchange(one), alternative_results(one)):
                 right, wrong = trees(each)  # type: ignore[arg-type]
-                assert module.comes_out(json.loads(right)), index
-                assert not module.comes_out(json.loads(wrong)), index
+                assert module.is_result(json.loads(right)), index
+                assert not module.is_result(json.loads(wrong)), index
         for task in ("differentiate", "integrate"):
             for index in range(3):
                 calculated = calculation(
                     GeneratorSettings(task=task, premise_size=2), "replay", index
                 )
                 right, wrong = trees(calculated)
-                assert module.comes_out(json.loads(right))
-                assert not module.comes_out(json.loads(wrong))
+                assert module.is_result(json.loads(right))
+                assert not module.is_result(json.loads(wrong))
 
 
 def test_replay_reads_nothing_but_expressions() -> None:
@@ -189,15 +189,17 @@ def test_boosting_takes_sequences_apart() -> None:
         r"y \cos{(x)} - x^{2}] [SEP] [substitute_LHS_for_RHS, 2, 1] [SEP] a = b"
     )
     with imported("boosting") as module:
-        asked = module.take_apart(text)
+        asked = module.split_sequence(text)
         assert asked.first == ("f{(x,y)} - x^{2}", r"y \cos{(x)} - x^{2}")
         assert asked.second == ("f{(x,y)}", r"y \cos{(x)}")
         assert asked.candidate == ("a", "b")
         assert asked.operand == ()
-        operand = module.take_apart(text.replace("substitute_LHS_for_RHS, 2, 1", "add, 1, x^{2}"))
+        operand = module.split_sequence(
+            text.replace("substitute_LHS_for_RHS, 2, 1", "add, 1, x^{2}")
+        )
         assert "".join(operand.operand) == "x^{2}"
         assert operand.second == ("", "")
-        plain = module.take_apart("a b [SEP] b [SEP] a")
+        plain = module.split_sequence("a b [SEP] b [SEP] a")
         assert plain.first == ("", "a b")
         lengths = {len(module.numbers(each)) for each in (asked, operand, plain)}
         assert len(lengths) == 1

@@ -177,9 +177,9 @@ def test_a_dearer_sum_that_is_no_better_is_left_out(weakform: Any, modules: dict
         return right_side((product(states),), (1.0,), (0.1,), left[0], left, 0)
 
     cheap, alike, better = leaving((0,), 1e-3, 1e-2), leaving((0, 0), 8e-4), leaving((0, 1), 1e-4)
-    assert weakform._not_disguised([better, alike, cheap], 0) == [cheap, better]
+    assert weakform._distinct([better, alike, cheap], 0) == [cheap, better]
     elsewhere = replace(alike, width=1, left=8e-4, elsewhere=(2e-3, 8e-4))
-    assert elsewhere in weakform._not_disguised([elsewhere, cheap], 0)
+    assert elsewhere in weakform._distinct([elsewhere, cheap], 0)
 
 
 def test_a_single_wave_needs_one_term(weakform: Any) -> None:
@@ -274,5 +274,5 @@ def test_what_is_not_finite_or_too_short_is_refused(weakform: Any) -> None:
     u[3, 4, 0] = np.nan
     with pytest.raises(Unsupported, match="u has values that are not finite"):
         fitted(weakform, replace(problem, arrays={**problem.arrays, "u": u}))
-    with pytest.raises(Unsupported, match="take 7 times, and there are 6"):
+    with pytest.raises(Unsupported, match="need 7 times, and there are 6"):
         fitted(weakform, burgers(60, 6))

@@ -313,7 +313,7 @@ def test_a_sweep_without_time_fits_small_libraries(
     )
     assert {each.hyperparameters["order"] for each in swept} == {1}
     assert (
-        "left out for want of time: library cross, basis polynomial, order 2"
+        "left out for lack of time: library cross, basis polynomial, order 2"
         in capsys.readouterr().out
     )
     assert method.Adapter(seed=0, threads=1).stopped_early

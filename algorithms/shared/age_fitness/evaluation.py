@@ -1,4 +1,4 @@
-"""What trees are worth on data: values of all samples at once, and errors."""
+"""Values of trees on all samples at once, and their errors."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _CACHE_BYTES = 192 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How well a tree does.
+    """Quality of a tree on data.
 
     Attributes
     ----------
     error
         Mean squared error over the targets' variance (over their mean square where the tree is
-        taken as it stands); infinite where the tree has no finite value for some sample.
+        taken as it is); infinite where the tree has no finite value for some sample.
     slope, intercept
         The line through the tree's values that was used: 1 and 0 without linear scaling.
     """
@@ -43,7 +43,7 @@ HOPELESS = Fit(np.inf)
 
 
 class Samples:
-    """Rows of data with the values of the trees that were asked for lately.
+    """Rows of data with the values of the trees that were evaluated last.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Samples:
     y
         Targets (n,).
     linear_scaling
-        Whether a tree f stands for the best a + b*f (Keijzer 2003), so that the search need
+        Whether a tree f is scored as the best a + b*f (Keijzer 2003), so that the search need
         not find the scale and the offset of the target.
     """
 
@@ -71,13 +71,13 @@ class Samples:
         self._room = max(64, _CACHE_BYTES // (2 * 8 * max(1, len(y))))
 
     def values(self, tree: Node) -> Any:
-        """Evaluate a tree; gives (n,), or a number where it has no variable."""
+        """Evaluate a tree; return (n,), or a number where it has no variable."""
         young = self._young
         values = young.get(tree)
         if values is not None:
             return values
         if tree.numpy is None:
-            # A variable's value is its column; asked as often as this, nobody makes sure of it.
+            # A variable's value is its column; this is called so often that nothing is checked.
             return self._columns[tree.value] if tree.name == VARIABLE else tree.value  # type: ignore[call-overload]
         values = self._old.get(tree)
         if values is None:
@@ -92,7 +92,7 @@ class Samples:
         return values
 
     def fit(self, tree: Node) -> Fit:
-        """Measure a tree, with the best line through it if scaling is linear."""
+        """Return the fit of a tree, with the best line through it if scaling is linear."""
         self.evaluations += 1
         values = self.values(tree)
         if np.ndim(values) == 0:

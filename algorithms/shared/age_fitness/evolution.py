@@ -8,7 +8,7 @@ Every individual remembers when its oldest ancestor was made.  A generation make
 children as there are individuals, adds one newcomer that has no ancestors, and lets the
 individuals meet in tournaments on error and age until the population has its size again.  What
 is old stays only as long as it is better than all that is younger, so that newcomers get time
-to become good before they are compared with what has been polished for long.
+to become good before they are compared with individuals that were optimised for long.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ __all__ = ["Evolution", "EvolutionPlan", "Individual"]
 
 @dataclass(frozen=True, kw_only=True)
 class EvolutionPlan:
-    """How a population lives.
+    """Parameters of a population's evolution.
 
     Attributes
     ----------
     population_size
         Individuals after each generation.
     generations
-        The most that there are.
+        Largest number of generations.
     crossover_probability
         Children of two parents; the others are mutants of one.
     climb
-        What is done for constants, see ``hillclimb``.
+        The improvement of constants, see ``hillclimb``.
     stop_threshold
         The search ends at this error.
     """
@@ -63,13 +63,13 @@ class Individual:
     Attributes
     ----------
     tree
-        What it says.
+        The tree.
     fit
-        How well that does, on whatever data the population is measured by now.
+        Its quality on the data that the population is currently evaluated on.
     born
         The generation in which the oldest of its ancestors was made.
     settled
-        Whether its constants have been looked at in vain several times.
+        Whether several tries to improve its constants had no effect.
     """
 
     __slots__ = ("born", "fit", "settled", "tree")
@@ -93,9 +93,9 @@ class Evolution:
     plan
         The parameters.
     random
-        Where every choice comes from, that of `language` too.
+        Generator of every choice, that of `language` too.
     deadline
-        Of `time.monotonic`; None for none.
+        On the clock `time.monotonic`; None for none.
     predictors
         Co-evolved estimates of the error to be used in its place, or None.
     """
@@ -124,7 +124,7 @@ class Evolution:
         self._climb: Any = CLIMBS[plan.climb]
 
     def run(self) -> None:
-        """Let generations pass until the plan, the time or the error ends it."""
+        """Run generations until the plan, the time or the error ends the search."""
         while len(self.population) < self._plan.population_size and not self._late():
             self._add(self._language.new(), born=0)
         self._record()
@@ -136,7 +136,7 @@ class Evolution:
             self.step()
 
     def step(self) -> None:
-        """Let one generation pass."""
+        """Run one generation."""
         self.generation += 1
         parents = list(self.population)
         for _ in range(len(parents)):
@@ -164,7 +164,7 @@ class Evolution:
 
     @property
     def evaluations(self) -> int:
-        """How many trees were measured on all samples."""
+        """Number of trees that were evaluated on all samples."""
         return self._data.evaluations
 
     def _late(self) -> bool:
@@ -193,7 +193,7 @@ class Evolution:
             self._add(tree, born)
 
     def _improve(self, individual: Individual) -> None:
-        """Try better constants, unless that was in vain many times."""
+        """Try better constants, unless many tries had no effect."""
         if not individual.tree.constants or individual.settled >= _PATIENCE:
             return
         before = individual.fit.error
@@ -204,7 +204,7 @@ class Evolution:
             individual.settled += 1
 
     def _record(self) -> None:
-        """Keep the best of every size; with predictors, of those that seem to be worth it."""
+        """Record the best of every size; with predictors, of those with a good prediction."""
         best: dict[int, Individual] = {}
         for individual in self.population:
             size = individual.tree.size
@@ -230,4 +230,4 @@ class Evolution:
 
 _PATIENCE = 20
 _PROGRESS = 0.999
-"""A gain below a thousandth is none."""
+"""A gain below a thousandth counts as none."""

@@ -31,7 +31,7 @@ def leave(_data: Samples, tree: Node, fit: Fit, _random: Random) -> tuple[Node, 
 def hill_climb(data: Samples, tree: Node, fit: Fit, random: Random) -> tuple[Node, Fit]:
     """Disturb one of the constants at random, and keep what is better.
 
-    One, since only what lies above it has to be evaluated anew.  The size of the step is drawn
+    One, since only the nodes above it have to be evaluated again.  The size of the step is drawn
     as well, from a ten-thousandth of the constant up to the constant itself, so that both a far
     and a near optimum is approached.
     """

@@ -27,7 +27,7 @@ class Language:
     max_initial_size
         No new tree is larger.
     random
-        Where every choice comes from.
+        Generator of every choice.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Language:
         return self._tree(self._random.randint(1, self._max_initial_size))
 
     def crossover(self, first: Node, second: Node) -> Node:
-        """Put a part of the second parent into the first, or give the first where none fits."""
+        """Put a part of the second parent into the first, or return the first where none fits."""
         for _ in range(5):
             part = at(second, int(self._random.random() * second.size))
             position = int(self._random.random() * first.size)
@@ -71,8 +71,8 @@ class Language:
         if self._random.random() < 0.5:  # noqa: PLR2004 - one kind of mutation or the other
             new = self._like(old)
         else:
-            room = min(self.max_size - tree.size + old.size, self._max_initial_size)
-            new = self._tree(self._random.randint(1, max(1, room)))
+            available = min(self.max_size - tree.size + old.size, self._max_initial_size)
+            new = self._tree(self._random.randint(1, max(1, available)))
         child = put(tree, position, new)
         return child if child.depth <= self._max_depth else tree
 

@@ -1,4 +1,4 @@
-"""Who lives on, by error and age; and what is kept for good, by error and size."""
+"""Selection by error and age, and the archive of the best trees by error and size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATIENCE = 10
 becomes thorough."""
 
 _GAIN = 1e-7
-"""The part of an error that a larger tree takes away at least: the two writings of one function
+"""Smallest part of an error that a larger tree removes: the errors of two forms of one function
 differ by as little as rounding, and an error of 1e-7 of the variance is known to 1e-8 of itself."""
 
 
@@ -29,8 +29,8 @@ def survivors(
     """Hold tournaments of two until so many are left (Schmidt and Lipson 2011).
 
     One beats another if it is no worse in error and no older; of equals the first drawn wins.
-    Whoever is beaten leaves.  The front of those whom nobody beats is never broken by a
-    tournament; where it alone is larger than `number`, its oldest leave.
+    A beaten individual is removed.  The front of those that none beats is never reduced by a
+    tournament; where it alone is larger than `number`, its oldest are removed.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def survivors(
     births
         When each one's oldest ancestor was made; higher is younger.
     number
-        How many are to be left.
+        Number of individuals to be left.
     random
-        Who meets whom.
+        Draws the pairs.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def survivors(
 
 
 def front(first: Sequence[float], second: Sequence[float]) -> list[int]:
-    """Give the indices of what nothing else beats, both numbers to be low; one of equals."""
+    """Return the indices of the Pareto front, both numbers to be low; one of equals."""
     order = sorted(range(len(first)), key=lambda i: (first[i], second[i], i))
     kept = []
     lowest = math.inf
@@ -95,7 +95,7 @@ class Archive:
         self._best: dict[int, tuple[Node, Fit]] = {}
 
     def improves(self, tree: Node, error: float) -> bool:
-        """Say whether a tree would be kept."""
+        """Return whether a tree would be kept."""
         if tree.size not in self._best:
             return error < math.inf
         return error < self._best[tree.size][1].error
@@ -106,7 +106,7 @@ class Archive:
             self._best[tree.size] = tree, fit
 
     def front(self) -> Iterator[tuple[Node, Fit]]:
-        """Give what is better than all that is smaller, by more than rounding, smallest first."""
+        """Yield what is better than all smaller trees, by more than rounding, smallest first."""
         lowest = math.inf
         for size in sorted(self._best):
             tree, fit = self._best[size]

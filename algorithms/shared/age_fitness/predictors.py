@@ -3,7 +3,7 @@
 Schmidt and Lipson, IEEE Transactions on Evolutionary Computation 12, 2008, 736-749,
 doi:10.1109/TEVC.2008.919006.
 
-A predictor is a handful of samples; the error on them stands for the error on all.  Predictors
+A predictor is a handful of samples; the error on them estimates the error on all.  Predictors
 are bred so that on a few individuals, the trainers, their errors come close to the exact ones.
 The best predictor measures the population.  From time to time the individual on which the
 predictors disagree most becomes a trainer in the place of the oldest one.
@@ -35,7 +35,7 @@ _WORST = 1e6
 
 @dataclass(frozen=True, kw_only=True)
 class PredictorPlan:
-    """How the predictors live.
+    """Parameters of the predictors' evolution.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Predictors:
     plan
         The parameters.
     random
-        Where every choice comes from.
+        Generator of every choice.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Predictors:
         self.samples = self._data(self._best)
 
     def evolve(self, population: Sequence[Individual], data: Samples) -> bool:
-        """Let one generation of predictors pass; say whether another one is the best now."""
+        """Run one generation of predictors, and return whether another one is the best now."""
         self._generation += 1
         if not self._values or self._generation % self._plan.interval == 0:
             self._add_trainers(population, data)
@@ -130,7 +130,7 @@ class Predictors:
         )
 
     def _gaps(self, predictors: Indices) -> Array:
-        """Say how far each predictor's errors are from the exact ones, on average."""
+        """Return how far each predictor's errors are from the exact ones, on average."""
         values = np.stack(self._values)
         predicted = errors_on(
             values[:, predictors], self._all.y[predictors], linear=self._all.linear_scaling
@@ -138,7 +138,7 @@ class Predictors:
         return np.asarray(np.abs(predicted - np.array(self._exact)[:, None]).mean(axis=0))
 
     def _add_trainers(self, population: Sequence[Individual], data: Samples) -> None:
-        """Take as trainers those on whom the predictors disagree most: at first all of them."""
+        """Take as trainers those on which the predictors disagree most: at first all of them."""
         wanted = 1 if self._values else self._plan.trainers
         predictors = np.array(self._predictors)
         known: list[tuple[float, Any, float]] = []
@@ -162,12 +162,12 @@ class Predictors:
 
 
 def errors_on(values: Array, y: Array, *, linear: bool) -> Array:
-    """Measure many trees on many handfuls of samples at once, as `Samples.fit` does one by one.
+    """Return the errors of many trees on many small samples, as `Samples.fit` does one by one.
 
     Parameters
     ----------
     values
-        Of t trees on p predictors of k samples, shape (t, p, k).
+        Values of t trees on p predictors of k samples, shape (t, p, k).
     y
         The targets there, shape (p, k).
     linear

@@ -1,4 +1,4 @@
-"""What the two adapters have in common: one population for each target, and a front from each."""
+"""Common part of the two adapters: one population for each target, and a front from each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["AgeFitness"]
 
 _SHARE_OF_TIME = 0.95
-"""Of the time that is left; the rest is for writing the fronts and handing them over."""
+"""Part of the remaining time for the search; the rest is for writing the fronts."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ class AgeFitness:
     seed
         Every target starts from the same one.
     threads
-        One is used, whatever is given.
+        Not used: the search has one thread.
     functions
         Names of ``trees.FUNCTIONS``; constants and variables are always there.
     population_size, generations, crossover_probability, constants, stop_threshold
-        How a population lives: see ``evolution.EvolutionPlan``, where `constants` is `climb`.
+        Settings of a population: see ``evolution.EvolutionPlan``, where `constants` is `climb`.
     max_size, max_initial_size, max_depth
-        Of trees, before scales are written out.
+        Limits of trees, before scales are written out.
     linear_scaling
-        Whether a tree f stands for the best a + b*f.
+        Whether a tree f is scored as the best a + b*f.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     predictor_plan
         For co-evolved fitness predictors; None for none.
     """
@@ -109,7 +109,7 @@ class AgeFitness:
         self._predictor_plan = predictor_plan
 
     def fit(self, problem: Problem) -> None:
-        """Search for each target, sharing what time there is.
+        """Search for each target, sharing the time.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class AgeFitness:
             self._chosen.append(min(members, key=lambda member: member.error))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, as far as it was found."""
+        """Yield the Pareto front of each target, as far as it was found."""
         finished = len(getattr(self, "_chosen", ())) == len(self._problem.targets)
         for member in self._members if finished else self._all_members():
             yield Candidate((member.equation,), member.predictions, target=member.target)
@@ -156,12 +156,12 @@ class AgeFitness:
         self._chosen = [self._members[index] for index in indices]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen expressions; gives (n, n_targets)."""
+        """Evaluate the chosen expressions; return (n, n_targets)."""
         columns = [evaluate(member.tree, problem.X) for member in self._chosen]
         return np.stack(columns, axis=1)
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
     def _make_run(self, target: int, deadline: float | None) -> _TargetRun:

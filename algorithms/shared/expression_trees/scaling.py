@@ -1,7 +1,7 @@
-"""Numbers of a handy size for the search, and equations in the data's own units afterwards.
+"""Numbers of moderate size for the search, and equations in the data's own units afterwards.
 
-Scales are powers of two, so that scaling and back loses no digit.  A column that is of a handy
-size already stays as it is: the sine of an angle, or the exponential of a ratio, is then found
+Scales are powers of two, so that scaling and back loses no digit.  A column that is of moderate
+size stays as it is: the sine of an angle, or the exponential of a ratio, is then found
 without a constant in between.
 """
 
@@ -29,14 +29,14 @@ _DIGITS = 12
 """Digits of a factor or an offset by least squares that data in double precision can settle."""
 
 _SHORT = 8
-"""Of those, how many a number has that is meant as it stands."""
+"""Largest number of digits of a number that is meant exactly."""
 
 _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)
-"""How tightly a text holds together."""
+"""Precedence of a text's outermost operation."""
 
 
 def power_of_two(values: Array) -> float:
-    """Give the power of two near the root mean square, or 1 where that is handy as it is."""
+    """Return the power of two near the root mean square, or 1 where that is not extreme."""
     largest = float(np.max(np.abs(values), initial=0.0))
     if largest == 0.0:
         return 1.0
@@ -66,7 +66,7 @@ def in_own_units(tree: Node, scales: Sequence[float]) -> Node:
 
 
 def line(slope: float, tree: Node, intercept: float, *, like: Array, exact: bool = False) -> Node:
-    """Write ``slope * tree + intercept``, with the numbers on the outside drawn together.
+    """Write ``slope * tree + intercept``, with the outer numbers combined.
 
     The factor and the offset are then rounded to the digits that can be meant: a one or a zero
     is found as such.
@@ -76,7 +76,7 @@ def line(slope: float, tree: Node, intercept: float, *, like: Array, exact: bool
     slope, tree, intercept
         The parts.
     like
-        Values (n,) that the whole is to be near; what counts beside them.
+        Values (n,) that the whole is to be near, which decide how many digits count.
     exact
         Whether a factor that is no short number keeps all its digits: the data are exact.
     """
@@ -245,10 +245,10 @@ _OPERATORS: dict[str, tuple[Any, ...]] = {
     "square": ("{}**2", _POWER, _ATOM),
     "cube": ("{}**3", _POWER, _ATOM),
 }
-"""Of each operator: how it is written, how tightly it holds together, and what that asks of its
+"""For each operator: its text, its precedence, and the least precedence of its
 parts."""
 
 
 def _in(part: tuple[str, int], least: int) -> str:
-    """Put a part into brackets where it holds together less tightly than its place asks for."""
+    """Put a part into brackets where its precedence is lower than required."""
     return part[0] if part[1] >= least else f"({part[0]})"

@@ -76,17 +76,17 @@ class Node:
     Attributes
     ----------
     name
-        Of its function, or ``constant`` or ``variable``.
+        Name of its function, or ``constant`` or ``variable``.
     numpy
-        What evaluates it; None for a leaf.
+        The function that evaluates it; None for a leaf.
     children
         None, one or two nodes.
     value
-        Of a constant; the column of a variable.
+        Value of a constant; the column of a variable.
     size, depth
         Nodes, and levels, from here down.
     constants
-        How many constants there are here and below.
+        Number of constants here and below.
     """
 
     __slots__ = ("children", "constants", "depth", "name", "numpy", "size", "value")
@@ -142,7 +142,7 @@ class Node:
 
 
 def evaluate(tree: Node, X: Array) -> Array:
-    """Evaluate a tree on the rows of `X` (n, d); gives (n,), not finite where it has no value."""
+    """Evaluate a tree on the rows of `X` (n, d); return (n,), not finite where it has no value."""
     with np.errstate(all="ignore"):
         return np.array(np.broadcast_to(_values(tree, X), len(X)), dtype=np.float64)
 
@@ -154,7 +154,7 @@ def _values(tree: Node, X: Array) -> Any:
 
 
 def at(tree: Node, position: int) -> Node:
-    """Give the node at a position in the order root, left, right; the root is at 0."""
+    """Return the node at a position in the order root, left, right; the root is at 0."""
     while position:
         position -= 1
         children = tree.children
@@ -166,7 +166,7 @@ def at(tree: Node, position: int) -> Node:
 
 
 def put(tree: Node, position: int, new: Node) -> Node:
-    """Give the tree that has `new` in the place of the node at a position."""
+    """Return the tree that has `new` in the place of the node at a position."""
     if position == 0:
         return new
     position -= 1
@@ -179,7 +179,7 @@ def put(tree: Node, position: int, new: Node) -> Node:
 
 
 def constants(tree: Node) -> Iterator[float]:
-    """Give the constants from left to right."""
+    """Yield the constants from left to right."""
     if tree.name == CONSTANT:
         yield float(tree.own)
     elif tree.constants:
@@ -188,7 +188,7 @@ def constants(tree: Node) -> Iterator[float]:
 
 
 def columns(tree: Node) -> Iterator[int]:
-    """Give the columns of the variables from left to right."""
+    """Yield the columns of the variables from left to right."""
     if tree.name == VARIABLE:
         yield int(tree.own)
     for child in tree.children:
@@ -196,7 +196,7 @@ def columns(tree: Node) -> Iterator[int]:
 
 
 def alter_constant(tree: Node, number: int, change: Callable[[float], float]) -> Node:
-    """Give the tree with another value of one constant, counted from the left."""
+    """Return the tree with another value of one constant, counted from the left."""
     if tree.name == CONSTANT:
         return Node.constant(change(float(tree.own)))
     if len(tree.children) == 1:
@@ -208,7 +208,7 @@ def alter_constant(tree: Node, number: int, change: Callable[[float], float]) ->
 
 
 def with_constants(tree: Node, values: Sequence[float]) -> Node:
-    """Give the tree with other constants, from left to right."""
+    """Return the tree with other constants, from left to right."""
     return _with_constants(tree, iter(values))
 
 

@@ -1,4 +1,4 @@
-"""How a loop asks: counted, seeded, and ended by the budget, the time or a failing endpoint."""
+"""Requests of a loop: counted, seeded, and ended by the budget, the time or a failing endpoint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_FAILURES = 5
 
 
 class SearchOver(Exception):  # noqa: N818 - it is an end, not an error
-    """There is nothing left to ask with: the search ends with what it has."""
+    """The budget or the time is used up: the search ends with its results so far."""
 
 
 class _Model(Protocol):
@@ -43,26 +43,26 @@ class Asker:
     Parameters
     ----------
     model
-        A language model, or what stands for one.
+        A language model, or the control in place of one.
     samples
-        The most completions.
+        Largest number of completions.
     seed
-        Every request has a seed of its own that follows from this one.
+        Every request has its own seed, derived from this one.
     max_tokens
-        Of a completion.
+        Largest number of tokens of a completion.
     deadline
-        Of `time.monotonic`; None for none.
+        On the clock `time.monotonic`; None for none.
 
     Attributes
     ----------
     asked
         Completions so far, those that were lost too.
     over
-        Whether there is nothing left.
+        Whether no more can be asked.
     late
-        Whether it was the time that ended it.
+        Whether the time limit ended it.
     useless
-        How often replies could not be used, by reason.
+        Number of replies that could not be used, by reason.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Asker:
     def ask(
         self, messages: Sequence[Message], n: int = 1, *, temperature: float | None = None
     ) -> list[Reply]:
-        """Ask for completions; gives `n` or fewer, none where the endpoint has failed.
+        """Ask for completions; return `n` or fewer, none where the endpoint has failed.
 
         Raises
         ------
@@ -124,12 +124,12 @@ class Asker:
             return []
         self._failures, self._answered = 0, True
         replies = replies[:n]
-        # Whoever gives nothing without an error would be asked for ever.
+        # A model that returns nothing and no error would be asked without end.
         self.asked += len(replies) or n
         return replies
 
     def _ended(self) -> Exception:
-        """Give what ends the search: its failure, where the endpoint has never answered."""
+        """Return the error that ends the search: a failure if the endpoint has never answered."""
         self.over = True
         return SearchOver() if self._answered or self._failure is None else self._failure
 
@@ -139,7 +139,7 @@ class Asker:
         self.useless[shown] += 1
 
     def summary(self) -> str:
-        """Say for the log what was asked, and what was of no use."""
+        """Return a summary for the log: what was asked, and which replies could not be used."""
         lines = [f"{self.asked} completions asked for in {self._requests} requests"]
         lines += [f"{count} x {reason}" for reason, count in self.useless.most_common(20)]
         return "\n".join(lines)

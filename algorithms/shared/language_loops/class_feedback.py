@@ -1,4 +1,4 @@
-"""SGA: a model proposes classes, Adam fits them, and what came of it is told to the model.
+"""SGA: a model proposes classes, Adam fits them, and the results go back to the model.
 
 Ma, Wang, Guo, Sun, Tenenbaum, Rus, Gan, Matusik: ICML 2024, arXiv:2405.09783, as far as it is about
 formulas.  Written after the paper.
@@ -14,7 +14,7 @@ from asking import SearchOver
 from formula_fitting import Adam
 from formula_reading import MAX_PARAMETERS, read_class
 from program_loops import UNREADABLE, ProgramLoop
-from replies import code_of, said, section
+from replies import code_of, reply_text, section
 
 if TYPE_CHECKING:
     from mdbench.worker import Reply
@@ -24,7 +24,7 @@ __all__ = ["FeedbackSearch", "ProposedLaw"]
 
 @dataclass(frozen=True)
 class ProposedLaw:
-    """What a model proposed, and what came of it.
+    """A model's proposal, and the result of its fit.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class ProposedLaw:
     loss
         Infinite where it failed.
     feedback
-        What the model is told of it.
+        The part of the next prompt that describes it.
     """
 
     plan: str
@@ -54,7 +54,7 @@ class FeedbackSearch(ProgramLoop):
     shown
         Proposals in a prompt, the best last.
     steps, rate, clip
-        Of Adam.
+        Settings of Adam.
     others
         Those of `ProgramLoop`.
     """
@@ -77,7 +77,7 @@ class FeedbackSearch(ProgramLoop):
         self._adam = Adam(steps=steps, rate=rate, clip=clip)
 
     def search(self) -> None:
-        """Hold rounds until there is nothing left to ask with."""
+        """Run rounds until the budget or the time is used up."""
         self.laws = [self._tried("Begin with a linear law.", self._linear_class())]
         rounds = 0
         while True:
@@ -138,7 +138,7 @@ class FeedbackSearch(ProgramLoop):
 
     def _proposed(self, reply: Reply) -> ProposedLaw:
         try:
-            text = said(reply)
+            text = reply_text(reply)
             code = code_of(text)
         except UNREADABLE as error:
             self.asker.note(error)
@@ -165,14 +165,14 @@ class FeedbackSearch(ProgramLoop):
             f"{name} = {value:.4g}" for name, value in zip(program.names, constants, strict=True)
         )
         course = ", ".join(f"{each:.3g}" for each in curve)
-        told = (
+        feedback = (
             f"Fitted parameters: {fitted or 'there are none'}.\n"
             f"Loss every hundred steps: {course}.\nLowest loss: {loss:.4g}."
         )
-        return ProposedLaw(plan, program.text, loss, told)
+        return ProposedLaw(plan, program.text, loss, feedback)
 
     def _conversation(self, rounds: int) -> list[dict[str, str]]:
-        """Give the messages of a round."""
+        """Return the messages of a round."""
         system = (
             "You propose laws for measured data as small PyTorch modules, and improve them from "
             "what their fits show."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from asking import SearchOver
 from formula_graphs import ProgramError, number, variable
 from formula_reading import formula_of
-from replies import ReplyError, said, text_list
+from replies import ReplyError, reply_text, text_list
 from scaling import text
 from trees import CONSTANT, FUNCTIONS, Node
 
@@ -54,7 +54,7 @@ def as_tree(expression: str, names: Sequence[str], functions: Sequence[str]) -> 
     Parameters
     ----------
     names
-        Of the columns.
+        Names of the columns.
     functions
         Of `trees.FUNCTIONS`: those that a tree may have.
 
@@ -114,20 +114,20 @@ def _power(node: GraphNode, functions: Sequence[str]) -> Node:
 
 
 class ConceptLibrary:
-    """What a search has learned, in words, and the model that is asked for trees and for words.
+    """Concepts that a search has learned, in words, and the model asked for trees and for words.
 
     Parameters
     ----------
     asker
         Asks, and counts.
     situation
-        What is looked for, as the bench tells it.
+        The problem, as the bench describes it.
     names
-        Of the columns.
+        Names of the columns.
     functions
         That a tree may have.
     random
-        Of all draws; no one else's.
+        Generator of all draws, used for nothing else.
     expressions
         Asked for at a time.
     context
@@ -135,7 +135,7 @@ class ConceptLibrary:
     most
         Concepts that questions draw from: the first ones.
     temperature
-        Of sampling.
+        Temperature of sampling.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class ConceptLibrary:
         return self._random.choice(found) if found else None
 
     def learn(self, good: Sequence[Node], bad: Sequence[Node]) -> None:
-        """Ask what tells good expressions from bad ones; keep some of it, and merge older ideas.
+        """Ask what separates good expressions from bad ones; keep some, and merge older ideas.
 
         Parameters
         ----------
@@ -207,8 +207,8 @@ class ConceptLibrary:
             "them as one JSON list of texts."
         )
         system = "You read the course of a search for a formula, and say what it has shown."
-        told = self._asked(system, request)
-        self.concepts += self._random.sample(told, min(_REMEMBERED, len(told)))
+        statements = self._asked(system, request)
+        self.concepts += self._random.sample(statements, min(_REMEMBERED, len(statements)))
         beyond = self.concepts[self._most :]
         if not beyond or self.asker.over:
             return
@@ -226,12 +226,14 @@ class ConceptLibrary:
         return self._random.sample(list(things), min(_SHOWN, len(things)))
 
     def _asked(self, system: str, request: str) -> list[str]:
-        """Ask for a list of texts; give none if the reply has none, or there is nothing left."""
+        """Ask for a list of texts; return none if the reply has none, or the budget is used up."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": request}]
         try:
             replies = self.asker.ask(messages, temperature=self._temperature)
             return [
-                each[:_LONGEST_CONCEPT] for reply in replies[:1] for each in text_list(said(reply))
+                each[:_LONGEST_CONCEPT]
+                for reply in replies[:1]
+                for each in text_list(reply_text(reply))
             ]
         except SearchOver:
             return []

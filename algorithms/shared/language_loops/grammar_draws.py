@@ -24,13 +24,13 @@ class GrammarDraws:
     Parameters
     ----------
     seed
-        Of all draws.
+        Seed of all draws.
     variables
         Names.
     max_size
         The largest number of leaves and operations.
     call
-        How a function is written, such as ``np.{}``.
+        Form of a function call, such as ``np.{}``.
     functions
         Of one argument.
     """
@@ -51,12 +51,12 @@ class GrammarDraws:
         self._functions = list(functions)
 
     def expression(self, constant: Callable[[int], str]) -> tuple[str, int]:
-        """Draw an expression, and say how many constants it has.
+        """Draw an expression, and return it with its number of constants.
 
         Parameters
         ----------
         constant
-            How the constant of a number is written.
+            Returns the text of the constant of a number.
         """
         self._constants = 0
         self._constant = constant
@@ -87,12 +87,12 @@ class GrammarDraws:
 
 
 class DrawingModel:
-    """Stands for a language model: what it says was drawn, whatever it is asked.
+    """Takes the place of a language model: replies are drawn, whatever the prompt.
 
     Parameters
     ----------
     write
-        Writes a reply as the loop wants it.
+        Writes a reply in the form that the loop reads.
     """
 
     def __init__(self, write: Callable[[], str]) -> None:

@@ -1,4 +1,4 @@
-"""LaSR on our own genetic programming: operators that ask a model now and then.
+"""LaSR on our own genetic programming: operators that sometimes ask a model.
 
 The genetic programming is that of AFP (``age_fitness``).  Whether to ask is drawn from a generator
 of its own, so that with probability 0 the search is AFP's, to the bit.
@@ -38,25 +38,25 @@ _STEPS = 20
 """Steps of Gauss and Newton for the constants of a tree that a model proposed."""
 _SHARE_OF_TIME = 0.95
 _WORST = 4
-"""The worst of a population are one in so many."""
+"""One in so many individuals of a population counts as bad."""
 _MOST_DRAWN_FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "tan", "tanh")
 
 
 class LibraryLanguage:
-    """AFP's operators, which ask a model with a probability and else do as they always do.
+    """AFP's operators, which ask a model with a probability, and are unchanged otherwise.
 
     Parameters
     ----------
     plain
         AFP's own.
     library
-        Asks, and knows concepts.
+        Asks the model, and has the concepts.
     evolution
         Whose samples constants are fitted on.
     probability
-        Of asking, each time.
+        Probability of asking, each time.
     random
-        Of these draws only.
+        Generator of these draws only.
     """
 
     def __init__(
@@ -69,24 +69,24 @@ class LibraryLanguage:
         random: Random,
     ) -> None:
         self.max_size = plain.max_size
-        self._max_depth = plain._max_depth  # noqa: SLF001 - this stands for it
+        self._max_depth = plain._max_depth  # noqa: SLF001 - this takes its place
         self._plain, self._library, self._evolution = plain, library, evolution
         self._probability, self._random = probability, random
 
     def new(self) -> Node:
-        """Give a new tree."""
+        """Return a new tree."""
         tree = self._proposed("Propose expressions that could be the formula.")
         return self._plain.new() if tree is None else tree
 
     def crossover(self, first: Node, second: Node) -> Node:
-        """Give a child of two trees."""
+        """Return a child of two trees."""
         tree = self._proposed(
             "Propose new expressions that combine the strengths of the two.", first, second
         )
         return self._plain.crossover(first, second) if tree is None else tree
 
     def mutate(self, tree: Node) -> Node:
-        """Give a child of a tree."""
+        """Return a child of a tree."""
         child = self._proposed("Propose variants of the expression that could fit better.", tree)
         return self._plain.mutate(tree) if child is None else child
 
@@ -102,7 +102,7 @@ class LibraryLanguage:
         return self._fitted(tree)
 
     def _fitted(self, tree: Node) -> Node:
-        """Fit constants at once: as ones, they would say nothing of what was proposed."""
+        """Fit constants at once: as ones, they would show nothing of the proposal."""
         if not tree.constants:
             return tree
         data = self._evolution._data  # noqa: SLF001 - this is a part of it
@@ -121,19 +121,19 @@ class LibrarySearch(AgeFitness):
     Parameters
     ----------
     probability
-        With which each operator asks; 0 is AFP.
+        Probability with which each operator asks; 0 is AFP.
     iteration
-        Generations between one look at what was learned and the next.
+        Generations between two updates of the concepts.
     expressions, context, most_concepts
         As for `ConceptLibrary`.
     samples, max_tokens, temperature
-        The most completions of all targets together; of each; of sampling.
+        Largest number of completions of all targets, and of tokens of each; sampling temperature.
     others
         Those of `AgeFitness`.
     """
 
     nollm = False
-    """Whether random draws of the grammar stand for replies."""
+    """Whether random draws of the grammar replace replies."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class LibrarySearch(AgeFitness):
             self._chosen.append(min(members, key=lambda member: member.error))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, and after how many completions each was found."""
+        """Yield the front of each target, and after how many completions each was found."""
         calls: dict[tuple[int, str], int] = {}
         with np.errstate(all="ignore"):
             for run, search in zip(self._runs, self._searches, strict=True):
@@ -287,7 +287,7 @@ class _LibraryRun:
             evolution._language = language  # noqa: SLF001
 
     def advance(self) -> bool:
-        """Let one generation pass; say whether there may be another."""
+        """Run one generation, and return whether there may be another."""
         evolution, plan = self._evolution, self._plan
         last = min(plan.generations, evolution.generation + 1)
         evolution._plan = replace(plan, generations=last)  # noqa: SLF001

@@ -15,7 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from program_loops import UNREADABLE, ProgramLoop
-from replies import ReplyError, changes, said
+from replies import ReplyError, changes, reply_text
 
 if TYPE_CHECKING:
     from mdbench.worker import Reply
@@ -54,7 +54,7 @@ class ArchivedProgram:
 
 
 class _Island:
-    """A grid of the best program in each cell, and all that live here."""
+    """A grid of the best program in each cell, and all programs of the island."""
 
     def __init__(self) -> None:
         self.cells: dict[tuple[int, int], ArchivedProgram] = {}
@@ -67,9 +67,9 @@ class ArchiveSearch(ProgramLoop):
     Parameters
     ----------
     islands, population, archive
-        How many islands, programs of an island, and elites of all of them together.
+        Number of islands, of programs of an island, and of elites of all of them together.
     bins
-        Of each feature of the grid.
+        Number of bins of each feature of the grid.
     exploration, exploitation
         How often a parent is any program of its island, and one of the archive; else it is drawn
         among the elites of the grid.
@@ -109,7 +109,7 @@ class ArchiveSearch(ProgramLoop):
         self._mode = mode
 
     def search(self) -> None:
-        """Go round the islands until there is nothing left to ask with."""
+        """Go round the islands until the budget or the time is used up."""
         self._random = Random(self.seed)  # noqa: S311 - a search, no secret
         self.islands = [_Island() for _ in range(self._count)]
         self.archive: list[ArchivedProgram] = []
@@ -138,7 +138,7 @@ class ArchiveSearch(ProgramLoop):
     def _code(self, reply: Reply, parent: ArchivedProgram) -> str:
         if self._mode == "rewrite":
             return self.read(reply).text
-        hunks = changes(said(reply))
+        hunks = changes(reply_text(reply))
         if not hunks:
             raise ReplyError("there is no SEARCH/REPLACE block in the reply")
         text = parent.text + "\n"
@@ -149,10 +149,10 @@ class ArchiveSearch(ProgramLoop):
         return text
 
     def drawn(self) -> str:
-        """Write a whole function, or the block that makes the whole function anew."""
+        """Write a whole function, or the block that replaces the whole function."""
         if self._mode == "rewrite":
             return super().drawn()
-        raise ValueError("mode is 'diff'; the control draws whole programs: say 'rewrite'")
+        raise ValueError("mode is 'diff'; the control draws whole programs: use 'rewrite'")
 
     def _made(self, text: str, parent: ArchivedProgram | None) -> ArchivedProgram:
         program = self.read_code(text)
@@ -187,13 +187,13 @@ class ArchiveSearch(ProgramLoop):
             del self.archive[self._archive_size :]
 
     def _cell(self, program: ArchivedProgram) -> tuple[int, int]:
-        """Give a program's place in the grid: by size in steps that double, and by diversity."""
+        """Return a program's place in the grid: by size in steps that double, and by diversity."""
         complexity = min(self._bins - 1, int(1.5 * math.log2(program.size)))
         diversity = min(self._bins - 1, int(self._bins * self._difference(program)))
         return complexity, diversity
 
     def _difference(self, program: ArchivedProgram) -> float:
-        """Say how unlike the first programs a program is, from 0 to 1: the words they share."""
+        """Return the difference from the first programs, 0 to 1, by the words they share."""
         words = set(_WORD.findall(program.text))
         shares = []
         for other in self._all[:_REFERENCES]:

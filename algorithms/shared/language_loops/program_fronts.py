@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 __all__ = ["FrontProgram", "ProgramFronts"]
 
 _MOST_ROWS = 10_000
-"""Of the last fit."""
+"""Largest number of rows of the last fit."""
 _REDUCED = 3
-"""So many of the best programs of a target are made shorter."""
+"""Number of the best programs of a target that are made shorter."""
 _REFITTED = 6
-"""So many ways to leave a constant out are fitted: those that miss least before that."""
+"""Number of ways to leave a constant out that are fitted: those of least error before that."""
 _USELESS = 0.9
-"""An error over the variance at which a formula says hardly more than a number."""
+"""Error over the variance at which a formula explains hardly more than a number."""
 _GAIN = 1e-7
 """The part of an error that a longer formula takes away at least."""
 
 
 @dataclass(frozen=True)
 class FrontProgram:
-    """What the bench may choose for one target.
+    """A formula that the bench may choose for one target.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class FrontProgram:
     calls: int
 
     def values(self, X: Array) -> Array:
-        """Evaluate it on rows (n, d); gives (n,)."""
+        """Evaluate it on rows (n, d); return (n,)."""
         return evaluate_formula(self.root, X)
 
 
@@ -81,11 +81,11 @@ class ProgramFronts:
     problem
         With targets.
     seed
-        Of the rows that are drawn where there are more than `max_rows`.
+        Seed of the rows that are drawn where there are more than `max_rows`.
     max_rows
         Rows of the search.
     starts, iterations
-        Of each fit: how many first values are tried, and the most steps.
+        Settings of each fit: how many first values are tried, and the most steps.
     parameters
         Indices of parameters are below this.
 
@@ -128,7 +128,7 @@ class ProgramFronts:
         return fitted
 
     def lowest(self) -> float:
-        """Give the error of the target that is explained worst by what is best for it."""
+        """Return the error of the target that is explained worst by what is best for it."""
         return max(
             min((kept.fitted.error for kept in best.values()), default=np.inf)
             for best in self._best
@@ -147,7 +147,7 @@ class ProgramFronts:
                 self._shorten(target, kept)
 
     def members(self) -> Iterator[FrontProgram]:
-        """Give the fronts, target by target, short formulas first, fitted to all rows."""
+        """Yield the fronts, target by target, short formulas first, fitted to all rows."""
         X, Y = _some_rows(self._problem.X, self._problem.Y, _MOST_ROWS, seed=0)
         for target, best in enumerate(self._best):
             lowest, y = np.inf, self._problem.Y[:, target]
@@ -221,7 +221,7 @@ class ProgramFronts:
 
 
 def _row(constants: dict[int, float]) -> Array:
-    """Give constants as one start."""
+    """Return constants as one start."""
     start = np.ones((1, 1 + max(constants)))
     for index, value in constants.items():
         start[0, index] = value

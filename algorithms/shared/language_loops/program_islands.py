@@ -36,7 +36,7 @@ class ProgramIsland:
         return max(self.clusters)
 
     def draw(self, random: Random, count: int, temperature: float) -> list[str]:
-        """Draw programs of clusters, good ones rather; give them worst first.
+        """Draw programs of clusters, with preference for good ones; return them worst first.
 
         A cluster may be drawn twice.
         """
@@ -47,7 +47,7 @@ class ProgramIsland:
 
     @staticmethod
     def _member(texts: Sequence[str], random: Random) -> str:
-        """Draw a program of a cluster, short ones rather."""
+        """Draw a program of a cluster, with preference for short ones."""
         lengths = [len(text) for text in texts]
         least, most = min(lengths), max(lengths)
         weights = softmax([-(length - least) / (most + 1e-6) for length in lengths])
@@ -55,7 +55,7 @@ class ProgramIsland:
 
 
 def softmax(logits: Sequence[float]) -> list[float]:
-    """Give probabilities in proportion to the exponentials."""
+    """Return probabilities in proportion to the exponentials."""
     top = max(logits)
     sizes = [math.exp(logit - top) for logit in logits]
     total = sum(sizes)
@@ -68,7 +68,7 @@ class IslandSearch(ProgramLoop):
     Parameters
     ----------
     islands
-        How many; all begin with the linear program.
+        Number of islands; all begin with the linear program.
     completions
         Asked for with one prompt.
     examples
@@ -77,7 +77,7 @@ class IslandSearch(ProgramLoop):
         Clusters are drawn by the softmax of their score over a temperature that falls from its
         start to nothing while so many programs come to an island, and then begins again.
     reset_every
-        After so many completions the worse half of the islands begins anew, each with the best
+        After so many completions the worse half of the islands is reset, each to the best
         program of an island of the better half.
     others
         Those of `ProgramLoop`.
@@ -100,7 +100,7 @@ class IslandSearch(ProgramLoop):
         self._reset_every = reset_every
 
     def search(self) -> None:
-        """Breed until there is nothing left to ask with."""
+        """Breed until the budget or the time is used up."""
         random = Random(self.seed)  # noqa: S311 - a search, no secret
         first = self.linear()
         score = -self.judged(first)
@@ -134,7 +134,7 @@ class IslandSearch(ProgramLoop):
                 self._reset(random)
 
     def _reset(self, random: Random) -> None:
-        """Let the worse half of the islands begin anew; of equals chance decides."""
+        """Reset the worse half of the islands; of equals chance decides."""
         order = sorted(
             range(self._count), key=lambda place: (self.islands[place].best, random.random())
         )

@@ -1,4 +1,4 @@
-"""What the loops over programs have in common: data, questions, and fronts for the bench."""
+"""Common part of the loops over programs: data, questions, and fronts for the bench."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from formula_graphs import ProgramError
 from formula_reading import MAX_PARAMETERS, read_function
 from grammar_draws import DrawingModel, GrammarDraws
 from program_fronts import FrontProgram, ProgramFronts
-from replies import ReplyError, code_of, said
+from replies import ReplyError, code_of, reply_text
 
 from mdbench.worker import Candidate, Problem, language_model
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["UNREADABLE", "ProgramLoop", "counted", "python_names", "renamed", "situation_of"]
 
 UNREADABLE = (ReplyError, ProgramError)
-"""What a reply that cannot be used raises."""
+"""Errors that a reply that cannot be used raises."""
 _SHARE_OF_TIME = 0.9
-"""Of the time that is left; the rest is for the fronts."""
+"""Part of the remaining time for the search; the rest is for the fronts."""
 _TAKEN = {"np", "numpy", "math", "torch", "params", "self", "pi", "e", "C"}
 
 
 def python_names(variables: Sequence[str]) -> list[str]:
-    """Give names that Python takes for arguments: the problem's own where it does."""
+    """Return names that Python takes for arguments: the problem's own where it does."""
     found: list[str] = []
     for name in variables:
         while keyword.iskeyword(name) or name in _TAKEN or name in found:
@@ -48,12 +48,12 @@ def python_names(variables: Sequence[str]) -> list[str]:
 
 
 def renamed(text: str, name: str) -> str:
-    """Give a function another name."""
+    """Return a function's text with another name."""
     return re.sub(r"^def \w+", f"def {name}", text, count=1)
 
 
 def situation_of(problem: Problem, targets: Sequence[str]) -> str:
-    """Say what is asked for, and what the bench tells of it: the same for all loops."""
+    """Return the question and the description of the problem: the same for all loops."""
     lines = [
         f"Variables: {', '.join(python_names(problem.variables))}.",
         f"They were measured; wanted is a formula that gives {', '.join(targets)} from them.",
@@ -65,7 +65,7 @@ def situation_of(problem: Problem, targets: Sequence[str]) -> str:
 
 
 def counted(candidate: Candidate, calls: int, problem: Problem) -> Candidate:
-    """Say after how many completions a candidate was found; one of a single target is of all."""
+    """Add after how many completions a candidate was found; one of a single target is of all."""
     candidate = replace(candidate, hyperparameters={"calls": calls})
     if len(problem.targets) > 1 or candidate.predictions is None:
         return candidate
@@ -75,28 +75,28 @@ def counted(candidate: Candidate, calls: int, problem: Problem) -> Candidate:
 class ProgramLoop:
     """A search that asks for programs, and fits their constants.
 
-    Each output of a program is a formula of its own with constants of its own: the bench may
+    Each output of a program is its own formula with its own constants: the bench may
     choose for each target from another program.
 
     Parameters
     ----------
     seed
-        Of everything that is drawn.
+        Seed of everything that is drawn.
     threads
-        One is used, whatever is given.
+        Not used: the search has one thread.
     samples
-        The most completions.
+        Largest number of completions.
     parameters
         A program may use ``params[0]`` to ``params[parameters - 1]``; at least one more than there
         are variables, as far as `MAX_PARAMETERS` goes.
     starts, iterations
-        Of each fit of constants.
+        Settings of each fit of constants.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     max_tokens
-        Of a completion.
+        Largest number of tokens of a completion.
     temperature
-        Of sampling.
+        Temperature of sampling.
     stop_threshold
         The search ends where every target is explained up to this part of its variance.
     drawn_size
@@ -104,7 +104,7 @@ class ProgramLoop:
     """
 
     nollm = False
-    """Whether random draws of the grammar stand for replies."""
+    """Whether random draws of the grammar replace replies."""
 
     def __init__(
         self,
@@ -192,15 +192,15 @@ class ProgramLoop:
             members = [member for member in self._members if member.target == target]
             if not members:
                 reasons = self.asker.useless.most_common(1)
-                told = f"; most often: {reasons[0][0]}" if reasons else ""
+                reason = f"; most often: {reasons[0][0]}" if reasons else ""
                 raise RuntimeError(
                     f"none of {self.asker.asked} replies has a formula for {name} that is finite "
-                    f"on the data{told}"
+                    f"on the data{reason}"
                 )
             self._chosen.append(min(members, key=lambda member: member.error))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, as far as it was found."""
+        """Yield the front of each target, as far as it was found."""
         finished = len(self._chosen) == len(self.problem.targets)
         self._members = self._members if finished else list(self.fronts.members())
         for member in self._members:
@@ -212,11 +212,11 @@ class ProgramLoop:
         self._chosen = [self._members[index] for index in indices]
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen equations; gives (n, targets)."""
+        """Evaluate the chosen equations; return (n, targets)."""
         columns = [member.values(problem.X) for member in self._chosen]
         return np.stack(columns, axis=1)
 
@@ -237,7 +237,7 @@ class ProgramLoop:
         ReplyError, ProgramError
             If it cannot be used.
         """
-        text = said(reply)
+        text = reply_text(reply)
         try:
             code = code_of(text)
         except ReplyError:
@@ -255,7 +255,7 @@ class ProgramLoop:
         )
 
     def judged(self, program: ReadProgram) -> float:
-        """Fit a program, and give its error: the mean over the targets, infinite for no value.
+        """Fit a program, and return its error: the mean over the targets, infinite for no value.
 
         Raises
         ------
@@ -272,7 +272,7 @@ class ProgramLoop:
             raise SearchOver
 
     def linear(self) -> ReadProgram:
-        """Give the program to begin with: a constant and a multiple of every variable."""
+        """Return the program to begin with: a constant and a multiple of every variable."""
         used = self.names[: self.parameters - 1]
         terms = [f"params[{place}] * {name}" for place, name in enumerate(used)]
         text = " + ".join([*terms, f"params[{len(used)}]"])
@@ -280,15 +280,15 @@ class ProgramLoop:
         return self.read_code(f"{self.header('equation')}\n    return {each}\n")
 
     def header(self, name: str) -> str:
-        """Give the first line of a function of that name."""
+        """Return the first line of a function of that name."""
         return f"def {name}({', '.join([*self.names, 'params'])}):"
 
     def situation(self) -> str:
-        """Say what is asked for, and what the bench tells of it."""
+        """Return the question and the description of the problem."""
         return situation_of(self.problem, self.problem.targets)
 
     def rules(self, name: str = "equation") -> str:
-        """Say what a program of that name may be."""
+        """Return the rules for a program of that name."""
         count = len(self.problem.targets)
         several = (
             ""

@@ -1,4 +1,4 @@
-"""What is taken out of a language model's reply: code, lists, sections.  Nothing of it is run."""
+"""Parts of a language model's reply: code, lists, sections.  Nothing of it is run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mdbench.worker import Reply
 
-__all__ = ["ReplyError", "changes", "code_of", "said", "section", "text_list"]
+__all__ = ["ReplyError", "changes", "code_of", "reply_text", "section", "text_list"]
 
 _BEGINS = re.compile(r"^[ \t]*(?:def|class)[ \t]+\w+", re.MULTILINE)
 _LONGEST = 60_000
@@ -18,11 +18,11 @@ _FENCES = ("```", "~~~")
 
 
 class ReplyError(ValueError):
-    """A reply holds nothing that can be used; the text says why."""
+    """A reply has nothing that can be used; the message has the reason."""
 
 
-def said(reply: Reply) -> str:
-    """Give the text of a reply, without what the model has thought before it.
+def reply_text(reply: Reply) -> str:
+    """Return the text of a reply, without the model's reasoning before it.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def said(reply: Reply) -> str:
 
 
 def code_of(text: str) -> str:
-    """Give the code of a reply: the last block between fences that has some, or what is indented.
+    """Return the code of a reply: its last fenced block with some, or what is indented.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def code_of(text: str) -> str:
     depth = _indent(lines[0])
     kept = [lines[0]]
     for line in lines[1:]:
-        closes = line.lstrip().startswith(")")  # of arguments that stand below each other
+        closes = line.lstrip().startswith(")")  # of arguments on several lines
         if line.strip() and _indent(line) <= depth and not closes:
             break
         kept.append(line)
@@ -67,9 +67,9 @@ def code_of(text: str) -> str:
 
 
 def _blocks(text: str) -> list[str]:
-    """Give what stands between fences; the last one may be open.
+    """Return the fenced blocks of a text; the last one may be open.
 
-    Line by line: a pattern that looks ahead could be made to look for ever.
+    Line by line: a pattern that looks ahead could be made to search without end.
     """
     found: list[str] = []
     inside: list[str] = []
@@ -97,7 +97,7 @@ def _outdented(code: str) -> str:
 
 
 def text_list(text: str) -> list[str]:
-    """Give the last JSON list of texts in a reply.
+    """Return the last JSON list of texts in a reply.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def text_list(text: str) -> list[str]:
 
 
 def section(text: str, title: str) -> str:
-    """Give what stands below a heading, up to the next heading or fence; empty if nothing does."""
+    """Return the text below a heading, up to the next heading or fence; empty if there is none."""
     kept: list[str] = []
     inside = False
     for line in text.splitlines():
@@ -132,7 +132,7 @@ def section(text: str, title: str) -> str:
 
 
 def changes(text: str) -> list[tuple[str, str]]:
-    """Give the SEARCH/REPLACE blocks of a reply: what stands there, and what is to stand there."""
+    """Return the SEARCH/REPLACE blocks of a reply: the old text and the new text of each."""
     found: list[tuple[str, str]] = []
     old: list[str] = []
     new: list[str] = []

@@ -1,4 +1,4 @@
-"""One question, asked many times: what a model knows or guesses without being told how it did."""
+"""One question, asked many times: what a model knows or guesses without feedback."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SingleQuestion(ProgramLoop):
         self._rows_shown, self._completions = rows_shown, completions
 
     def search(self) -> None:
-        """Ask the same again and again."""
+        """Repeat the question."""
         messages = [
             {"role": "system", "content": "You find the formula behind measured data."},
             {"role": "user", "content": self._question()},

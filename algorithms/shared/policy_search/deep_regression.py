@@ -1,4 +1,4 @@
-"""What the adapters of dsr and udsr have in common: a search for each target, a front from each."""
+"""Common part of the adapters of dsr and udsr: a search for each target, a front from each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 __all__ = ["DeepRegression", "device_here", "take"]
 
 _SHARE_OF_TIME, _LAST_FITS = 0.85, 0.95
-"""Of the time that is left: when the search ends, and when the last fits do."""
+"""Parts of the remaining time after which the search ends, and after which the last fits end."""
 _FLAT = 1e-14
 """A target that varies by less of its size is a constant, and nothing is searched for."""
 _REFINED = 16
@@ -38,8 +38,8 @@ _REFINED = 16
 _WITH_POLYNOMIAL = 6
 """Expressions of a target whose polynomial is made shorter and shorter."""
 _LONGEST_POLYNOMIAL, _BEAM, _EACH_LENGTH = 8, 30, 4
-"""Terms of the longest polynomial that is proposed beside the whole one; how widely is searched,
-and how many are proposed of each length."""
+"""Terms of the longest polynomial that is proposed next to the whole one; width of the search,
+and number of polynomials that are proposed of each length."""
 
 _Settings = TypeVar("_Settings")
 
@@ -51,7 +51,7 @@ def take(kind: type[_Settings], hyperparameters: dict[str, Any]) -> _Settings:
 
 
 def device_here() -> str:
-    """Give the device that PyTorch works on: a GPU where there is one."""
+    """Return the device that PyTorch works on: a GPU where there is one."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     print(f"device: {device}; PyTorch {torch.__version__}")  # noqa: T201
     return device
@@ -67,7 +67,7 @@ class _TargetRun:
     end: float | None
 
     def late(self) -> bool:
-        """Tell whether what is left of the time is for writing."""
+        """Whether what is left of the time is for writing."""
         return self.end is not None and time.monotonic() >= self.end
 
 
@@ -79,11 +79,11 @@ class DeepRegression:
     seed
         Every target starts from the same one.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     functions
         Names of ``trees.FUNCTIONS``; variables are always there.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     polynomial
         Whether there is the linear token.
     melding
@@ -126,7 +126,7 @@ class DeepRegression:
         )
 
     def fit(self, problem: Problem) -> None:
-        """Search for each target, sharing what time there is.
+        """Search for each target, sharing the time.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class DeepRegression:
             self._chosen.append(min(members, key=lambda member: member.error))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the front of each target, as far as it was found."""
+        """Yield the front of each target, as far as it was found."""
         members = self._finished
         if len(self._chosen) < len(self._problem.targets):
             # The fit was stopped: every target has an answer first, then what was found.
@@ -193,12 +193,12 @@ class DeepRegression:
         self._chosen = [self._finished[index] for index in indices]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen expressions; gives (n, targets)."""
+        """Evaluate the chosen expressions; return (n, targets)."""
         columns = [evaluate(member.tree, problem.X) for member in self._chosen]
         return np.stack(columns, axis=1)
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
     def _make_run(self, target: int, deadline: float | None, end: float | None) -> _TargetRun:

@@ -1,4 +1,4 @@
-"""The search for one target: draw, measure, learn from the best; and all the best that was seen."""
+"""The search for one target: draw, evaluate, learn from the best; and the archive of the best."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Integers = NDArray[np.int64]
 __all__ = ["Archived", "ExpressionSearch", "SearchPlan"]
 
 _MOST_REMEMBERED = 400_000
-"""Expressions whose rewards are remembered; then memory is begun anew."""
+"""Largest number of expressions whose rewards are remembered; then most are forgotten."""
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """How long, and with what the search goes.
+    """Length of the search, and its settings.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class SearchPlan:
     epsilon
         The part of them that is learned from.
     constant_iterations
-        Of Levenberg and Marquardt for each expression.
+        Number of steps of Levenberg and Marquardt for each expression.
     linear_scaling
-        Whether an expression f stands for the best ``a + b * f``.
+        Whether an expression f is scored as the best ``a + b * f``.
     degree, tolerance
         Of ``poly``; terms that are smaller than so much of its size are left out.
     stop_error
@@ -74,7 +74,7 @@ class Archived(NamedTuple):
     codes, constants
         The expression and the values of its constants.
     slope, intercept
-        Of the linear scaling.
+        Slope and intercept of the linear scaling.
     polynomial
         Coefficients of ``poly``, where there is one.
     error
@@ -95,13 +95,13 @@ class ExpressionSearch:
     Parameters
     ----------
     X, y
-        (n, d) and (n,), best of a handy size.
+        (n, d) and (n,), best of moderate size.
     tokens, rules, learning, plan
-        See there.
+        See these classes.
     melding
         For genetic programming between policy and learning; None for none.
     seed
-        Of all that is drawn.
+        Seed of all that is drawn.
     device
         Where the policy is.
     deadline
@@ -110,7 +110,7 @@ class ExpressionSearch:
     Attributes
     ----------
     evaluations
-        Different expressions that were measured.
+        Different expressions that were evaluated.
     stopped_early
         Whether the deadline ended the search.
     """
@@ -142,7 +142,7 @@ class ExpressionSearch:
         self.stopped_early = False
 
     def late(self) -> bool:
-        """Tell whether the time is over."""
+        """Whether the time is over."""
         return self._deadline is not None and time.monotonic() >= self._deadline
 
     def run(self) -> None:
@@ -164,7 +164,7 @@ class ExpressionSearch:
         return min((each.error for own in self.best.values() for each in own), default=np.inf)
 
     def step(self) -> None:
-        """Draw a batch, measure it, and learn from the best."""
+        """Draw a batch, evaluate it, and learn from the best."""
         codes = np.unique(self.policy.sample(self.plan.batch), axis=0)
         self.drawn += self.plan.batch
         rewards = self.rewards(codes)
@@ -191,7 +191,7 @@ class ExpressionSearch:
         self.policy.learn(chosen, earned, baseline)
 
     def rewards(self, codes: Integers) -> Array:
-        """Give ``1 / (1 + NRMSE)`` of expressions (B, L); remember those of before."""
+        """Return ``1 / (1 + NRMSE)`` of expressions (B, L); remember those of before."""
         short = codes.astype(np.int8)
         keys = [row[row >= 0].tobytes() for row in short]
         fresh = {key: row for row, key in enumerate(keys) if key not in self._rewards}
@@ -203,7 +203,7 @@ class ExpressionSearch:
         return np.array([self._rewards[key] for key in keys])
 
     def _measure(self, codes: Integers) -> Array:
-        """Fit and measure expressions that are new; gives rewards (B,)."""
+        """Fit and evaluate expressions that are new; return rewards (B,)."""
         constants = np.ones((len(codes), int((codes == self.tokens.code(CONST)).sum(1).max())))
         iterations = self.plan.constant_iterations
         if self.monomials is None:
@@ -256,7 +256,7 @@ class ExpressionSearch:
         return fits, polynomials
 
     def polynomial_of(self, codes: Integers, constants: Array, monomials: Monomials) -> Array:
-        """Fit ``poly`` in expressions that all have one; gives coefficients (B, terms)."""
+        """Fit ``poly`` in expressions that all have one; return coefficients (B, terms)."""
         wanted = self.wanted_of(codes, constants)
         fine = np.isfinite(wanted).all(axis=1)
         found = np.full((len(codes), len(monomials.powers)), np.nan)
@@ -265,7 +265,7 @@ class ExpressionSearch:
         return found
 
     def wanted_of(self, codes: Integers, constants: Array) -> Array:
-        """Give what ``poly`` would have to be (B, n) in expressions that all have one."""
+        """Return what ``poly`` must be (B, n) for expressions to be the target; all have one."""
         tape = Tape(codes, self.tokens)
         values = tape.forward(self.X, constants, np.zeros((len(codes), len(self.y))))
         rows, wanted = undo(tape, values, self.y, self.tokens)

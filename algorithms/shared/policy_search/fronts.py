@@ -1,4 +1,4 @@
-"""What a search found, fitted again on all rows and written in the data's own units."""
+"""Results of a search, fitted again on all rows and written in the data's own units."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["FrontMember", "Units", "constant", "refine", "shortlist", "tokens_of
 _T = TypeVar("_T")
 
 _MOST_ROWS = 2000
-"""Of more rows so many are used for the last fit of constants, evenly spread."""
+"""Largest number of rows for the last fit of constants; of more, so many, evenly spread."""
 _ITERATIONS = 40
 _SLACK, _EACH_SIZE, _MOST = 1.5, 3, 60
-"""How much worse than a shorter one a member may be, and how many there may be of each size:
+"""Largest error of a member relative to a shorter one, largest number of members of each size:
 derivatives of measured data are a little wrong, and the bench, which chooses, looks at integrals.
 Of more than the last number the shortest are kept, and the most accurate one.
 """
@@ -53,7 +53,7 @@ class Units:
 
 
 def tokens_of(trees: Sequence[Node], variables: int) -> Tokens:
-    """Give the tokens that trees are written in, in a fixed order."""
+    """Return the tokens that trees are written in, in a fixed order."""
     used = set()
 
     def look(node: Node) -> None:
@@ -84,7 +84,7 @@ def refine(
     X, y
         (n, d) and (n,), in the units of the trees.
     scaling
-        Whether a tree f stands for the best ``a + b * f``.
+        Whether a tree f is scored as the best ``a + b * f``.
     late
         Whether the time is over; trees then stay as they are.
 
@@ -136,7 +136,7 @@ def written(
 
 
 def constant(y: Array, target: int) -> FrontMember:
-    """Give the mean of a target as a member of its front: what is there before all else."""
+    """Return the mean of a target as a member of its front: the first answer."""
     mean = float(np.mean(y))
     error = float(np.mean((y - mean) ** 2))
     return FrontMember(target, Node.constant(mean), repr(mean), np.full(len(y), mean), error)
@@ -148,7 +148,7 @@ def shortlist(proposed: Sequence[tuple[int, float, _T]]) -> list[_T]:
     Parameters
     ----------
     proposed
-        Size, error, and what it is.
+        Size, error, and the proposal.
     """
     kept: list[tuple[float, _T]] = []
     best, seen = np.inf, Counter[int]()
@@ -186,5 +186,5 @@ def _members(
 
 
 def has_polynomial(codes: Sequence[int], tokens: Tokens) -> bool:
-    """Tell whether an expression has a ``poly``."""
+    """Return whether an expression has a ``poly``."""
     return tokens.polynomial and tokens.code(POLY) in codes

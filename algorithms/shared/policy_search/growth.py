@@ -30,7 +30,7 @@ class Rules:
     Parameters
     ----------
     min_length, max_length
-        Of whole expressions.
+        Lengths of whole expressions.
     max_constants
         In one expression.
     length_location, length_scale
@@ -75,7 +75,7 @@ class Growth:
         self.codes = np.full((rows, length), -1, dtype=np.int64)
         self.length = 0
         self._open = np.ones(rows, dtype=np.int64)
-        # The places that wait, the next one on top: position of the parent and of the sibling.
+        # A stack of open places, the next one on top: position of the parent and of the sibling.
         self._parents = np.full((rows, length + 2), -1, dtype=np.int64)
         self._siblings = np.full((rows, length + 2), -1, dtype=np.int64)
         self._inside = np.zeros((rows, length + 1), dtype=bool)
@@ -95,11 +95,11 @@ class Growth:
 
     @property
     def done(self) -> Mask:
-        """Which expressions are whole."""
+        """Mask of the complete expressions, (B,)."""
         return np.asarray(self._open == 0)
 
     def observe(self) -> tuple[Integers, Integers]:
-        """Give parent and sibling (B,) of the next token; the number of tokens stands for none."""
+        """Return parent and sibling (B,) of the next token; the number of tokens means none."""
         none = len(self._tokens)
         top = np.maximum(self._open - 1, 0)
         parent = self._parents[self._every, top]
@@ -110,12 +110,12 @@ class Growth:
         )
 
     def allowed(self) -> Mask:
-        """Tell which tokens (B, tokens) may come next."""
+        """Return which tokens (B, tokens) may come next."""
         tokens, rules = self._tokens, self._rules
         parent, sibling = self.observe()
         allowed = ~self._forbidden[parent]
-        room = self.length + self._open[:, np.newaxis] + tokens.arity <= rules.max_length
-        allowed &= room
+        fits = self.length + self._open[:, np.newaxis] + tokens.arity <= rules.max_length
+        allowed &= fits
         if self.length + 1 < rules.min_length:
             allowed &= ~((self._open == 1)[:, np.newaxis] & self._leaf)
         place = self._parents[self._every, np.maximum(self._open - 1, 0)]
@@ -133,7 +133,7 @@ class Growth:
         return allowed
 
     def prior(self) -> Array:
-        """Give what the length prior adds to the logits (tokens,) of the next token."""
+        """Return the length prior's addition to the logits (tokens,) of the next token."""
         scale = self._rules.length_scale
         added = np.zeros(len(self._tokens))
         if scale <= 0:
@@ -167,7 +167,7 @@ class Growth:
         self.length += 1
 
     def follow(self, codes: Integers) -> Mask:
-        """Put whole expressions (B, L); give which of them the constraints allow."""
+        """Put whole expressions (B, L); return which of them the constraints allow."""
         fine = np.ones(len(codes), dtype=bool)
         for place in range(codes.shape[1]):
             step = codes[:, place]

@@ -23,7 +23,7 @@ __all__ = ["Melding", "meld"]
 
 @dataclass(frozen=True)
 class Melding:
-    """How the genetic programming goes.
+    """Settings of the genetic programming.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Melding:
     tournament
         Individuals in each.
     returned
-        How many of the best the policy learns from.
+        Number of the best that the policy learns from.
     """
 
     population: int = 100
@@ -63,7 +63,7 @@ def meld(
     evaluate: Callable[[Integers], Array],
     late: Callable[[], bool],
 ) -> tuple[list[list[int]], Array]:
-    """Evolve expressions; gives the best that were seen, best first, and their rewards.
+    """Evolve expressions; return the best that were seen, best first, and their rewards.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def meld(
             continue
         values = evaluate(pad(children))
         seen.update(zip(map(tuple, children), values.tolist(), strict=True))
-        # The best of before stays.
+        # The best of the last generation is kept.
         best = int(np.argmax(fitness))
         people = [people[best], *children]
         fitness = np.concatenate([fitness[best : best + 1], values])

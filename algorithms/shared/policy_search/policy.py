@@ -24,14 +24,14 @@ _NEVER = -1e9
 
 @dataclass(frozen=True)
 class Learning:
-    """How the policy is made and learns.
+    """Architecture and training of the policy.
 
     Parameters
     ----------
     hidden
         Units of the long short-term memory.
     learning_rate
-        Of Adam.
+        Learning rate of Adam.
     entropy_weight, entropy_decay
         The bonus is ``weight * sum_t decay^t H_t`` (Landajuela et al. 2021).
     """
@@ -56,11 +56,11 @@ class Policy(torch.nn.Module):
     Parameters
     ----------
     tokens, rules
-        What is written, and what may be.
+        The alphabet, and the constraints.
     learning
-        See there.
+        See `Learning`.
     seed
-        Of the weights and of all that is drawn.
+        Seed of the weights and of all that is drawn.
     device
         Where the network is; draws are made on the processor, so that they are the same anywhere.
     """
@@ -84,7 +84,7 @@ class Policy(torch.nn.Module):
         self._adam = torch.optim.Adam(self.parameters(), lr=learning.learning_rate)
 
     def sample(self, rows: int) -> Integers:
-        """Draw expressions; gives codes (rows, L), padded with -1."""
+        """Draw expressions; return codes (rows, L), padded with -1."""
         growth = Growth(rows, self._tokens, self._rules)
         state = None
         with torch.no_grad():
@@ -107,7 +107,7 @@ class Policy(torch.nn.Module):
         return seen
 
     def likelihood(self, codes: Integers) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give log-probabilities and decayed entropies (B,) of expressions (B, L)."""
+        """Return log-probabilities and decayed entropies (B,) of expressions (B, L)."""
         growth = Growth(len(codes), self._tokens, self._rules)
         seen, added, there = [], [], []
         for place in range(codes.shape[1]):
@@ -145,7 +145,7 @@ class Policy(torch.nn.Module):
 
 
 def risk_seeking_loss(logs: torch.Tensor, rewards: torch.Tensor, baseline: float) -> torch.Tensor:
-    """Give what falls where the best become likelier (Petersen et al. 2021, equation 5).
+    """Return the loss that falls as the best become likelier (Petersen et al. 2021, equation 5).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The linear token: a polynomial inside an expression, fitted where it stands.
+"""The linear token: a polynomial inside an expression, fitted in its place.
 
 An expression with one ``poly`` in it is undone from its root down to that token: what the token
 would have to be, row by row, for the expression to be the target.  That is then fitted by linear
@@ -45,16 +45,16 @@ _UNDO: dict[str, tuple[Callable[..., Any], ...]] = {
     "square": (np.sqrt,),
     "cube": (np.cbrt,),
 }
-"""What the argument must be for a function to be `t`, given the other argument."""
+"""Argument for which a function is `t`, given the other argument."""
 
 
 def undo(tape: Tape, values: Array, y: Array, tokens: Tokens) -> tuple[Integers, Array]:
-    """Give what ``poly`` would have to be in each expression.
+    """Return the values that ``poly`` must have in each expression for it to be the target.
 
     Parameters
     ----------
     tape
-        Of expressions, evaluated with any values of ``poly``.
+        Tape of expressions, evaluated with any values of ``poly``.
     values
         (nodes, n) of that evaluation.
     y
@@ -129,7 +129,7 @@ class Monomials:
         self._inverse = np.linalg.pinv(scaled, rcond=1e-13)
 
     def at(self, X: Array) -> Array:
-        """Give the products (n, terms) at other places."""
+        """Return the products (n, terms) at other places."""
         return np.stack([np.prod(X[:, list(each)], axis=1) for each in self.powers], axis=1)
 
     def fit(self, wanted: Array, tolerance: float) -> Array:

@@ -2,7 +2,7 @@
 
 Each expression is measured as it is, or, with `scaling`, as the best ``a + b * f``: factor and
 offset are then projected out (Golub and Pereyra, SIAM J. Numer. Anal. 10, 1973, 413-432, with
-Kaufman's shorter derivative), so that the search for the inner constants never waits for them.
+Kaufman's shorter derivative), so that only the inner constants are searched for.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Integers = NDArray[np.int64]
 __all__ = ["ConstantFitter", "Fits", "line_fit"]
 
 _BLOCK = 2_000_000
-"""The most values of nodes that are held at once: about what a cache and a half can hold."""
+"""Largest number of nodes' values that are held at once: about one and a half caches."""
 _FIRST_DAMPING, _LEAST, _MOST = 1e-2, 1e-10, 1e8
 _GAIN = 1e-6
 """A step that lowers the error by less of it is the last."""
 _EXACT = 1e-28
-"""Of a target of unit variance: nothing is left to be gained."""
+"""Error, for a target of unit variance, below which there is nothing to gain."""
 
 
 class Fits(NamedTuple):
-    """What constants were found, and how well each expression then fits.
+    """Fitted constants, and the errors of the fits.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Fits(NamedTuple):
 
 
 def line_fit(f: Array, y: Array) -> tuple[Array, Array]:
-    """Give slope and intercept (B,) of the best lines from `f` (B, n) to `y` (n,)."""
+    """Return slope and intercept (B,) of the best lines from `f` (B, n) to `y` (n,)."""
     middle = f.mean(axis=1)
     apart = f - middle[:, np.newaxis]
     square = np.einsum("bn,bn->b", apart, apart)
@@ -74,9 +74,9 @@ class ConstantFitter:
     y
         (n,) target, best of about unit size.
     tokens
-        Of the expressions.
+        Tokens of the expressions.
     scaling
-        Whether an expression f stands for the best ``a + b * f``.
+        Whether an expression f is scored as the best ``a + b * f``.
     """
 
     X: Array
@@ -102,7 +102,7 @@ class ConstantFitter:
         start
             (B, K) first values of the constants.
         iterations
-            The most steps; with 0 the constants stay as they are.
+            Largest number of steps; with 0 the constants stay as they are.
         polynomials
             (B, n) values of ``poly``, kept as they are.
         late
@@ -186,7 +186,7 @@ class ConstantFitter:
     def _measure(
         self, tape: Tape, constants: Array, polynomials: Array | None
     ) -> tuple[Fits, Array, Array]:
-        """Give how well the expressions fit, their values and residuals, both (B, n)."""
+        """Return the quality of the fits, their values and residuals, both (B, n)."""
         f = tape.evaluate(self.X, constants, polynomials)
         fine = np.isfinite(f).all(axis=1)
         fine &= np.abs(f).max(axis=1, initial=0.0) < 1e100  # noqa: PLR2004 - squares overflow
@@ -200,7 +200,7 @@ class ConstantFitter:
         return Fits(constants.copy(), slope, intercept, error), f, residual
 
     def _linearise(self, tape: Tape, f: Array, slope: Array) -> Array:
-        """Give derivatives (B, K, n) of what is fitted, where the tape was evaluated last."""
+        """Return derivatives (B, K, n) of what is fitted, where the tape was evaluated last."""
         jacobian = tape.gradients()
         jacobian[~np.isfinite(jacobian).all(axis=(1, 2))] = 0.0
         if self.scaling:
@@ -215,7 +215,7 @@ class ConstantFitter:
 
 
 def _steps(jacobian: Array, residual: Array, damping: Array) -> Array:
-    """Solve the damped normal equations of each expression; gives (B, K)."""
+    """Solve the damped normal equations of each expression; return (B, K)."""
     sizes = np.sqrt(np.einsum("bkn,bkn->bk", jacobian, jacobian))
     fine = np.isfinite(sizes) & (sizes > 0)
     scale = np.where(fine, sizes, 1.0)

@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 __all__ = ["sparse_sums"]
 
 _RIDGE = 1e-12
-"""Of columns of unit length: so little is felt where columns are the same only."""
+"""Ridge for columns of unit length: it has an effect only where columns are equal."""
 
 
 def sparse_sums(
@@ -24,8 +24,8 @@ def sparse_sums(
 ) -> Iterator[tuple[Integers, Array]]:
     """Fit sums of 1, 2, ... columns.
 
-    Data whose derivatives are a little wrong do not say by themselves which terms are true: the
-    best few of each length are given.
+    Data whose derivatives are a little wrong do not show by themselves which terms are true: the
+    best few of each length are returned.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ def sparse_sums(
     wanted
         (n,) what sums are to be.
     longest
-        The most columns of a sum.
+        Largest number of columns of a sum.
     beam
-        Choices of one length that are gone on with.
+        Choices of one length that are extended further.
     kept
-        Choices of each length that are given, the best first.
+        Choices of each length that are returned, the best first.
 
     Yields
     ------

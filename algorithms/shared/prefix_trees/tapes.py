@@ -34,7 +34,7 @@ def pad(expressions: Sequence[Sequence[int]]) -> Integers:
 
 
 class Shapes(NamedTuple):
-    """Where the parts of prefix expressions are, each (B, L).
+    """Positions of the parts of prefix expressions, each (B, L).
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class _Group(NamedTuple):
     last: int
     arguments: tuple[Integers, ...]
     above: tuple[tuple[Integers, Integers], ...]
-    """Of each argument: which of the group have constants below it, and the nodes there."""
+    """For each argument: which of the group have constants below it, and the nodes there."""
 
 
 class Tape:
@@ -92,7 +92,7 @@ class Tape:
     codes
         (B, L), padded with -1.
     tokens
-        What they mean.
+        Their alphabet.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class Tape:
         self._carrying = np.flatnonzero((codes == constant).any(axis=1) & (constant >= 0))
 
     def evaluate(self, X: Array, constants: Array, polynomials: Array | None = None) -> Array:
-        """Evaluate all expressions; gives (B, n), not finite where there is no value.
+        """Evaluate all expressions; return (B, n), not finite where there is no value.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Tape:
         return self.forward(X, constants, polynomials)[self.roots]
 
     def forward(self, X: Array, constants: Array, polynomials: Array | None = None) -> Array:
-        """Evaluate all nodes; gives (nodes, n)."""
+        """Evaluate all nodes; return (nodes, n)."""
         values = np.empty((self.size, len(X)))
         for first, column in self._leaves:
             values[first] = X[:, column]
@@ -200,7 +200,7 @@ class Tape:
         return values
 
     def gradients(self) -> Array:
-        """Give derivatives (B, K, n) by the constants, where `forward` was last."""
+        """Return derivatives (B, K, n) by the constants, where `forward` was last."""
         values = self._values
         slopes = np.empty_like(values)
         slopes[self.roots[self._carrying]] = 1.0
@@ -220,7 +220,7 @@ class Tape:
 
 
 def _places(constant: NDArray[np.bool_], nodes: Integers) -> Integers:
-    """Give the nodes (B, K) of the constants from left to right, -1 where there are fewer."""
+    """Return the nodes (B, K) of the constants from left to right, -1 where there are fewer."""
     many = constant.sum(axis=1)
     places = np.full((len(nodes), int(many.max(initial=0))), -1, dtype=np.int64)
     row, place = np.nonzero(constant)

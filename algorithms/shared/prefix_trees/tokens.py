@@ -42,7 +42,7 @@ PARTIALS: dict[str, tuple[Callable[..., Any], ...]] = {
 
 
 def inverse_of(name: str) -> str | None:
-    """Give the function that undoes another one, or None."""
+    """Return the inverse of a function, or None."""
     for pair in _PAIRS:
         if name in pair:
             return next(iter(pair - {name}), name)
@@ -51,7 +51,7 @@ def inverse_of(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class Tokens:
-    """What prefix expressions are made of: functions, variables, constants, ``poly``.
+    """Alphabet of prefix expressions: functions, variables, constants, ``poly``.
 
     Codes count from zero: functions in the order given, then variables, then, where wanted, the
     constant whose value is fitted, and the polynomial whose coefficients are.
@@ -61,7 +61,7 @@ class Tokens:
     functions
         Names of ``trees.FUNCTIONS``.
     variables
-        How many there are.
+        Number of variables.
     constants, polynomial
         Whether there are those tokens.
 
@@ -101,15 +101,15 @@ class Tokens:
         return len(self.functions)
 
     def code(self, name: str) -> int:
-        """Give a token's code, or -1 where there is none of that name."""
+        """Return a token's code, or -1 where there is none of that name."""
         return self.names.index(name) if name in self.names else -1
 
     def where(self, wanted: Callable[[str], bool]) -> NDArray[np.bool_]:
-        """Tell of each code whether its name is wanted."""
+        """Return for each code whether its name is wanted."""
         return np.array([wanted(name) for name in self.names], dtype=bool)
 
     def read(self, text: str) -> list[int]:
-        """Give the codes of names that are separated by blanks."""
+        """Return the codes of names that are separated by blanks."""
         return [self.names.index(name) for name in text.split()]
 
     def node(
@@ -124,7 +124,7 @@ class Tokens:
         constants
             Values of its constants, from left to right.
         polynomial
-            What stands for ``poly``.
+            The tree in the place of ``poly``.
         """
         values = iter(constants)
         tokens = iter(codes)
@@ -145,7 +145,7 @@ class Tokens:
         return build()
 
     def codes(self, tree: Node) -> tuple[list[int], list[float]]:
-        """Give a tree's codes and the values of its constants."""
+        """Return a tree's codes and the values of its constants."""
         codes: list[int] = []
         constants: list[float] = []
 

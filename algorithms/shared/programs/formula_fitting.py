@@ -27,18 +27,18 @@ _GAIN = 1e-7
 """A step that lowers the error by less of it is the last, and so is one below `_EXACT`."""
 _EXACT = 1e-30
 _DECAYS = 0.9, 0.999
-"""Of Adam's two means (Kingma and Ba, ICLR 2015)."""
+"""Decay rates of Adam's two means (Kingma and Ba, ICLR 2015)."""
 _BETWEEN_NOTES = 100
 
 
 @dataclass(frozen=True)
 class FittedFormula:
-    """How well a formula does.
+    """Fit of a formula: its constants and its error.
 
     Attributes
     ----------
     constants
-        Of its parameters, by their index.
+        Values of its parameters, by their index.
     error
         Mean squared error over the variance of the targets; infinite where it has no finite value.
     """
@@ -48,14 +48,14 @@ class FittedFormula:
 
 
 def spread(y: Array) -> float:
-    """Give the standard deviation of targets (n,), or their size where all are equal, or 1."""
+    """Return the standard deviation of targets (n,), or their size where all are equal, or 1."""
     largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
     found = float(np.std(y / largest))  # as it is, a square could overflow
     return largest * found if found > 1e-14 else largest  # noqa: PLR2004 - rounding
 
 
 def fixed_starts(count: int, parameters: int, seed: int) -> Array:
-    """Give starts (count, parameters): ones first, the others drawn once and for all."""
+    """Return starts (count, parameters): ones first, the others drawn from the seed."""
     draw = np.random.default_rng(seed)
     sizes = 10.0 ** draw.uniform(-1.0, 1.0, (max(0, count - 1), parameters))
     signs = np.where(draw.uniform(size=sizes.shape) < 0.5, -1.0, 1.0)  # noqa: PLR2004
@@ -74,7 +74,7 @@ def fit_formula(
     starts
         (S, P), a column for each parameter by its index; what the formula does not use is ignored.
     iterations
-        The most steps.
+        Largest number of steps.
     """
     graph, scale = FormulaGraph(root, X), spread(y)
     constants = np.array(starts[:, graph.indices], dtype=np.float64)
@@ -90,7 +90,7 @@ def fit_formula(
 def _descend(
     graph: FormulaGraph, y: Array, scale: float, constants: Array, iterations: int
 ) -> tuple[Array, Array]:
-    error, residual, slopes = _looked_at(graph, y, scale, constants)
+    error, residual, slopes = _evaluated(graph, y, scale, constants)
     careful = np.arange(len(constants)) % 4 == 3  # noqa: PLR2004
     damping = np.where(careful, _CAREFUL, _FIRST_DAMPING)
     active = np.flatnonzero(np.isfinite(error)) if graph.indices else np.arange(0)
@@ -99,7 +99,7 @@ def _descend(
             break
         step = _steps(slopes[active], residual[active], damping[active])
         trial = constants[active] + step
-        tried, left, there = _looked_at(graph, y, scale, trial)
+        tried, left, there = _evaluated(graph, y, scale, trial)
         better = tried < error[active]
         gain = 1.0 - np.where(better, tried, 1.0) / np.where(error[active] > 0, error[active], 1.0)
         rows = active[better]
@@ -116,10 +116,10 @@ def _descend(
     return error, constants
 
 
-def _looked_at(
+def _evaluated(
     graph: FormulaGraph, y: Array, scale: float, constants: Array
 ) -> tuple[Array, Array, Array]:
-    """Give errors (S,), residuals (S, n) and derivatives (S, K, n), over the targets' scale."""
+    """Return errors (S,), residuals (S, n) and derivatives (S, K, n), over the targets' scale."""
     values, slopes = graph.linearised(constants)
     residual = (y - values) / scale
     slopes /= scale
@@ -131,7 +131,7 @@ def _looked_at(
 
 
 def _steps(slopes: Array, residual: Array, damping: Array) -> Array:
-    """Solve the damped normal equations of each start; gives (S, K)."""
+    """Solve the damped normal equations of each start; return (S, K)."""
     sizes = np.sqrt(np.einsum("skn,skn->sk", slopes, slopes))
     fine = np.isfinite(sizes) & (sizes > 0)
     scale = np.where(fine, sizes, 1.0)
@@ -155,7 +155,7 @@ class Adam:
     Attributes
     ----------
     steps, rate
-        How many, and how long.
+        Number and length of the steps.
     clip
         The largest norm of a gradient.
     """

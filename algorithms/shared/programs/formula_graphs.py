@@ -41,7 +41,7 @@ MAX_DEPTH = 50
 
 
 class ProgramError(ValueError):
-    """What was written is no program that can be a formula; the text says why."""
+    """A program that cannot be a formula; the message has the reason."""
 
 
 _BINARY: dict[str, Callable[..., Any]] = {
@@ -75,22 +75,22 @@ _UNARY: dict[str, Callable[..., Any]] = {
 }
 _FUNCTIONS = _BINARY | _UNARY
 ARITIES = dict.fromkeys(_BINARY, 2) | dict.fromkeys(_UNARY, 1)
-"""How many parts each operator and function has."""
+"""Number of arguments of each operator and function."""
 
 
 class GraphNode:
-    """A node with all that is below it; it never changes, and may stand in several places.
+    """A node with all that is below it; it is immutable, and may be in several places.
 
     Attributes
     ----------
     name
         ``number``, ``variable``, ``parameter``, or one of `ARITIES`.
     parts
-        What it is applied to.
+        Its arguments.
     value
-        Of a number; the column of a variable; the index of a parameter.
+        Value of a number; the column of a variable; the index of a parameter.
     size, depth
-        Nodes, parts that stand twice counted twice, and levels.
+        Nodes, with parts that are in two places counted twice, and levels.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def parameter(index: int) -> GraphNode:
 
 
 def _in_order(root: GraphNode) -> Iterator[GraphNode]:
-    """Give each node once, parts first."""
+    """Yield each node once, parts first."""
     seen: set[int] = set()
     stack = [(root, False)]
     while stack:
@@ -148,14 +148,14 @@ def _in_order(root: GraphNode) -> Iterator[GraphNode]:
 
 
 def parameters_of(root: GraphNode) -> list[int]:
-    """Give the indices of the parameters that are there, in order."""
+    """Return the indices of the parameters in a formula, in order."""
     return sorted({int(node.value) for node in _in_order(root) if node.name == PARAMETER})
 
 
 def settled(root: GraphNode, values: dict[int, float]) -> GraphNode:
-    """Put numbers in for parameters, and work out what consists of numbers.
+    """Replace parameters by numbers, and evaluate what consists of numbers.
 
-    A zero that is added or multiplied and a one that is multiplied leave, too.
+    A zero that is added or multiplied and a one that is multiplied are removed, too.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _combined(node: GraphNode, parts: tuple[GraphNode, ...]) -> GraphNode:
 
 
 def _shorter(name: str, left: GraphNode, right: GraphNode) -> GraphNode | None:
-    """Give what an operation on a zero or a one comes to, or None."""
+    """Return the simpler form of an operation on a zero or a one, or None."""
     first = left.value if left.name == NUMBER else None
     second = right.value if right.name == NUMBER else None
     rules: dict[str, tuple[tuple[bool, GraphNode], ...]] = {
@@ -243,13 +243,13 @@ class FormulaGraph:
                     self._fixed[id(node)] = _FUNCTIONS[node.name](*parts)
 
     def values(self, constants: Array) -> Array:
-        """Evaluate at constants (S, K), in the order of `indices`; gives (S, n)."""
+        """Evaluate at constants (S, K), in the order of `indices`; return (S, n)."""
         with np.errstate(all="ignore"):
             found = self._evaluate(constants)[id(self._root)]
         return np.array(np.broadcast_to(found, (len(constants), self._rows)))
 
     def linearised(self, constants: Array) -> tuple[Array, Array]:
-        """Give values (S, n), and derivatives (S, K, n) by the constants.
+        """Return values (S, n), and derivatives (S, K, n) by the constants.
 
         Derivatives are taken by one pass from the root to the leaves.
         """
@@ -284,7 +284,7 @@ class FormulaGraph:
 
 
 def evaluate_formula(root: GraphNode, X: Array) -> Array:
-    """Evaluate a formula without parameters on rows (n, d); gives (n,)."""
+    """Evaluate a formula without parameters on rows (n, d); return (n,)."""
     found: Array = FormulaGraph(root, X).values(np.zeros((1, 0)))[0]
     return found
 
@@ -322,4 +322,4 @@ _DERIVATIVES: dict[str, Callable[..., Sequence[Any]]] = {
     "tan": lambda _a, r: (1.0 + r * r,),
     "tanh": lambda _a, r: (1.0 - r * r,),
 }
-"""Of each operator and function: its derivatives, given its arguments and its value."""
+"""Derivatives of each operator and function, given its arguments and its value."""

@@ -1,4 +1,4 @@
-"""Python text that a stranger wrote, read into formulas without running any of it.
+"""Untrusted Python text, read into formulas without running any of it.
 
 What is read: one function, or one class with ``forward``, of assignments to plain names and one
 ``return``; arithmetic; and the functions below, of NumPy, PyTorch or ``math``.  All else is
@@ -39,12 +39,12 @@ _GATHERING = {"array", "stack", "column_stack", "vstack", "hstack", "cat", "conc
 
 
 _WRAPPERS = {"Parameter", "tensor", "as_tensor", "FloatTensor", "DoubleTensor", "float"}
-"""What may stand around the number of a parameter."""
+"""Functions that may be around the number of a parameter."""
 
 
 @dataclass(frozen=True)
 class ReadProgram:
-    """What a program says.
+    """Formulas and parameters that were read from a program.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class ReadProgram:
     start
         First values of the parameters, where the program gives them; else empty.
     names
-        Of the parameters, where it gives them.
+        Names of the parameters, where it gives them.
     text
         The program as it would be printed, without comments.
     """
@@ -101,14 +101,14 @@ def read_function(
     text
         Python with at least one function.
     variables
-        The names of the columns, which are those of its arguments; other names stand for the
+        The names of the columns, which are those of its arguments; other names mean the
         columns in their order if there are as many.
     outputs
-        How many formulas it gives.
+        Number of formulas that it returns.
     parameters
         ``params`` has so many.
     name
-        Which function; by default the last one.
+        Name of the function; by default the last one.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def read_function(
             if name is None or statement.name == name or found is None:
                 found = statement
         else:
-            _look_over(statement)
+            _check_statement(statement)
     if found is None:
         raise ProgramError("there is no function in the code")
     given = found.args.args
@@ -158,13 +158,13 @@ def read_class(text: str, variables: Sequence[str], outputs: int) -> ReadProgram
         if isinstance(statement, ast.ClassDef):
             found = statement
         else:
-            _look_over(statement)
+            _check_statement(statement)
     if found is None:
         raise ProgramError("there is no class in the code")
     methods = {each.name: each for each in found.body if isinstance(each, ast.FunctionDef)}
     for other in found.body:
         if not isinstance(other, ast.FunctionDef):
-            _look_over(other)
+            _check_statement(other)
     if "forward" not in methods:
         raise ProgramError(f"the class {found.name[:40]} has no method forward")
     with _not_too_deep():
@@ -194,8 +194,8 @@ def formula_of(text: str, names: Mapping[str, GraphNode]) -> GraphNode:
         return _Reader({name: (node,) for name, node in names.items()}, {}).one(body[0].value)
 
 
-def _look_over(statement: ast.stmt) -> None:
-    """Let imports of what is known anyway and texts stand; refuse all else."""
+def _check_statement(statement: ast.stmt) -> None:
+    """Accept imports of known modules, and texts; refuse all else."""
     if isinstance(statement, ast.Import):
         names = [alias.name for alias in statement.names]
     elif isinstance(statement, ast.ImportFrom) and not statement.level:
@@ -241,7 +241,7 @@ def _arguments(
 
 
 def _trainable(function: ast.FunctionDef) -> dict[str, float]:
-    """Give what ``__init__`` sets on ``self``: single numbers, by name."""
+    """Return what ``__init__`` sets on ``self``: single numbers, by name."""
     arguments = function.args.args[1:]
     defaults = function.args.defaults
     known = {
@@ -311,7 +311,7 @@ def _finite(value: float) -> float:
 
 
 class _Renaming(ast.NodeTransformer):
-    """Gives a name another name: models call ``params`` by names of their own."""
+    """Renames a name: models call ``params`` by other names."""
 
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new
@@ -357,7 +357,7 @@ class _Reader:
                     parts = (self.single(self.names[name]), self.one(value))
                     self.names[name] = (GraphNode(_OPERATORS[type(operator)], parts),)
                 case _:
-                    _look_over(statement)
+                    _check_statement(statement)
         raise ProgramError("the function returns nothing")
 
     def assign(self, target: ast.expr, found: _Nodes) -> None:

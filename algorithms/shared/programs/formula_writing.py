@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["written"]
 
 _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)
-"""How tightly a text holds together."""
+"""Precedence of a text's outermost operation."""
 _OPERATORS = {
     "+": ("{} + {}", _SUM, (_SUM, _PRODUCT)),
     "-": ("{} - {}", _SUM, (_SUM, _PRODUCT)),
@@ -22,7 +22,7 @@ _OPERATORS = {
     "**": ("{}**{}", _POWER, (_ATOM, _ATOM)),
     "neg": ("-{}", _SIGN, (_POWER,)),
 }
-"""Of each operator: how it is written, how tightly it holds together, what it asks of its parts."""
+"""For each operator: its text, its precedence, and the least precedence of its parts."""
 _LARGEST_EXPONENT = 1000
 _WHOLE = 1e15
 
@@ -33,7 +33,7 @@ def written(node: GraphNode, names: Sequence[str]) -> str:
     Parameters
     ----------
     names
-        Of the columns.
+        Names of the columns.
 
     Raises
     ------

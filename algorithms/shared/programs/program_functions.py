@@ -1,4 +1,4 @@
-"""The functions that programs may call, and what each comes to in the bench's grammar."""
+"""The functions that programs may call, and the form of each in the bench's grammar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logistic regression on words: adapters say which."""
+"""Logistic regression on words; the adapters choose the words."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class WordModel(ABC):
     @staticmethod
     @abstractmethod
     def words(text: str) -> list[str]:
-        """Give the words of a sequence, each as often as it counts."""
+        """Return the words of a sequence, each as often as it counts."""
 
     def fit(self, problem: Problem) -> None:
         """Learn the weights of words.
@@ -55,7 +55,7 @@ class WordModel(ABC):
         self._model.fit(problem.X, labels_of(problem))
 
     def predict(self, problem: Problem) -> Array:
-        """Give the chance that each candidate is right, (n, 1)."""
+        """Return the probability that each candidate is right, (n, 1)."""
         chances: Array = self._model.predict_proba(problem.X)[:, 1:]
         return chances
 

@@ -21,7 +21,7 @@ SEPARATOR = " [SEP] "
 
 
 def labels_of(problem: Problem) -> NDArray[np.float64]:
-    """Give the labels, (n,).
+    """Return the labels, (n,).
 
     Raises
     ------

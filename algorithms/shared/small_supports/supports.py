@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 __all__ = ["backward", "best_supports", "compressed", "least_squares", "residuals"]
 
 _ALIKE = 1e-11
-"""Columns of whose square others leave less than this are no columns of their own."""
+"""Part of a column's square: a column of which others leave less is linearly dependent."""
 _KEPT = 12
-"""Supports of each size that are given back."""
+"""Supports of each size that are returned."""
 _CHUNK = 2**22
-"""Numbers that are worked on at a time."""
+"""Numbers that are processed at a time."""
 
 
 def compressed(columns: Array, target: Array) -> tuple[Array, Array]:
-    """Make columns unit, and give as few rows as there are unknowns, with the same squares."""
+    """Scale columns to unit length, and reduce rows to the unknowns, with equal sums of squares."""
     unit = columns / np.linalg.norm(columns, axis=0)
     if len(unit) <= unit.shape[1] + 1:
         return unit, target
@@ -34,7 +34,7 @@ def compressed(columns: Array, target: Array) -> tuple[Array, Array]:
 
 
 def least_squares(columns: Array, target: Array) -> tuple[Array, float]:
-    """Give coefficients (k,) and the sum of squares that is left."""
+    """Return coefficients (k,) and the residual sum of squares."""
     if not columns.shape[1]:
         return np.zeros(0), float(target @ target)
     if not np.isfinite(columns).all():
@@ -47,7 +47,7 @@ def least_squares(columns: Array, target: Array) -> tuple[Array, float]:
 
 
 def residuals(columns: Array, target: Array, supports: Array) -> Array:
-    """Give what each of many supports (s, k) leaves of the sum of squares, (s,).
+    """Return the residual sum of squares of each of many supports (s, k), (s,).
 
     By modified Gram-Schmidt on all at once, which unlike normal equations keeps the digits of
     small residuals.
@@ -72,7 +72,7 @@ def residuals(columns: Array, target: Array, supports: Array) -> Array:
 
 
 def best_supports(columns: Array, target: Array, most: int, width: int) -> dict[int, list[Support]]:
-    """Give the best supports of each size up to `most`, best first.
+    """Return the best supports of each size up to `most`, best first.
 
     All pairs and triples are tried, by the Gram matrix; the best `width` of them and of each
     larger size are extended by every column.
@@ -102,7 +102,7 @@ def best_supports(columns: Array, target: Array, most: int, width: int) -> dict[
 def backward(columns: Array, target: Array, support: Sequence[int], most: int) -> list[Support]:
     """Leave out one column after another, each time the one that is missed least.
 
-    With more columns than rows none is missed, and the one that says least by itself is left out.
+    With more columns than rows none is missed, and the one with the least effect is left out.
     """
     kept, found = list(support), []
     unit = columns[:, kept] / np.linalg.norm(columns[:, kept], axis=0)
@@ -116,7 +116,7 @@ def backward(columns: Array, target: Array, support: Sequence[int], most: int) -
             continue
         left, right = np.linalg.qr(unit)
         diagonal = np.abs(np.diag(right))
-        if diagonal.min() < 1e-10 * diagonal.max():  # columns that say the same
+        if diagonal.min() < 1e-10 * diagonal.max():  # columns that are linearly dependent
             leave = int(np.argmin(diagonal))
         else:
             inverse = np.linalg.inv(right)

@@ -1,4 +1,4 @@
-"""What adapters of sparse regression have in common: all but how models are found."""
+"""Common part of adapters of sparse regression: all but the search for models."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["FieldAdapter", "SparseAdapter", "StateAdapter", "fit_libraries"]
 
 _MOST_BYTES = 1_000_000_000
-"""The most that the predictions of all proposed systems may take."""
+"""Largest size of the predictions of all proposed systems, in bytes."""
 _TIME_PART = 0.5
-"""Of the time limit, for finding models."""
+"""Part of the time limit for finding models."""
 _GROWTH = 2.5
 """Time for a library grows with this power of its size."""
 
@@ -38,13 +38,13 @@ class LibraryTerms(Protocol):
     """The terms of several libraries, each once."""
 
     def columns(self, library: Any) -> NDArray[np.bool_]:
-        """Tell which terms a library has, (p,)."""
+        """Return which terms a library has, (p,)."""
 
     def texts(self) -> list[str]:
         """Write the terms in Python syntax."""
 
     def at(self, problem: Problem) -> Callable[[Array], Array]:
-        """Give what evaluates models (k, p) on a problem, to arrays like its targets."""
+        """Return a function that evaluates models (k, p), to arrays like a problem's targets."""
 
 
 class SparseAdapter(ABC):
@@ -53,17 +53,17 @@ class SparseAdapter(ABC):
     Parameters
     ----------
     seed
-        Of what the method draws.
+        Seed of what the method draws.
     threads
         Not used: the bench limits the threads of NumPy.
     hyperparameters
-        What `setting` takes.
+        Arguments of `setting`.
 
     Notes
     -----
     Settings that give the same models may part when they are fitted again, to more data.  Of
     those with the smallest library, and with it the least to go wrong, the one in the middle
-    stands for all: it is the farthest from thresholds that would have changed the models.
+    represents all: it is the farthest from thresholds that would have changed the models.
     """
 
     stopped_early: bool = False
@@ -91,12 +91,12 @@ class SparseAdapter(ABC):
 
     @classmethod
     def fitting(cls, settings: Sequence[Any], problem: Problem) -> list[bool]:
-        """Tell which settings can be fitted."""
+        """Return which settings can be fitted."""
         del problem
         return [True] * len(settings)
 
     @classmethod
-    def speaker(cls, equal: Sequence[int], sizes: Sequence[int]) -> int:
+    def representative(cls, equal: Sequence[int], sizes: Sequence[int]) -> int:
         """Choose among settings with equal models; `sizes` are those of all settings' libraries."""
         smallest = min(sizes[place] for place in equal)
         alike = [place for place in equal if sizes[place] == smallest]
@@ -120,11 +120,11 @@ class SparseAdapter(ABC):
             print(f"{key}: {value}")  # noqa: T201 - for the log
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the model at each point; gives an array like the targets."""
+        """Evaluate the model at each point; return an array like the targets."""
         return np.asarray(self._terms.at(problem)(self._coefficients))
 
     def equations(self) -> list[str]:
-        """Give one right-hand side for each target."""
+        """Return one right-hand side for each target."""
         texts = self._terms.texts()
         return [write_sum(row, texts) for row in self._coefficients]
 
@@ -154,11 +154,11 @@ class SparseAdapter(ABC):
         texts, values = terms.texts(), terms.at(validation)
         written = [write_sum(row, texts) for row in models.coefficients]
         for equal, indices in cls.propose(list(models.distinct()), models, validation):
-            speaker = cls.speaker(equal, sizes)
+            representative = cls.representative(equal, sizes)
             yield Candidate(
                 equations=tuple(written[index] for index in indices),
                 predictions=values(models.coefficients[indices]),
-                hyperparameters={**grid[places[speaker]], **models.remarks[speaker]},
+                hyperparameters={**grid[places[representative]], **models.remarks[representative]},
             )
 
 
@@ -174,7 +174,7 @@ class StateAdapter(SparseAdapter):
 class FieldAdapter(SparseAdapter):
     """For fields.
 
-    Libraries of too many terms are left out, which the log says.  Systems are proposed from short
+    Libraries of too many terms are left out, as the log shows.  Systems are proposed from short
     to long, since the bench takes seconds to read one of hundreds of terms; longer ones it could
     not read are left out.
     """
@@ -182,9 +182,9 @@ class FieldAdapter(SparseAdapter):
     most_terms: ClassVar[int] = 1000
     """In larger libraries one setting takes minutes."""
     longest: ClassVar[int] = 300
-    """The most terms in one equation of those that are proposed."""
+    """Largest number of terms in one equation of those that are proposed."""
     most_systems: ClassVar[int] = 1000
-    """As many as the bench reads in a minute or two."""
+    """Largest number of systems: the bench reads as many in a minute or two."""
 
     @classmethod
     def terms(cls, settings: Sequence[Any], problem: Problem) -> FieldTerms:
@@ -193,7 +193,7 @@ class FieldAdapter(SparseAdapter):
 
     @classmethod
     def fitting(cls, settings: Sequence[Any], problem: Problem) -> list[bool]:
-        """Tell which settings have few enough terms."""
+        """Return which settings have few enough terms."""
         return usable([setting.library for setting in settings], problem, cls.most_terms)
 
     @classmethod
@@ -210,7 +210,8 @@ class FieldAdapter(SparseAdapter):
         ordered = sorted(systems, key=lambda system: int(counts[system[1]].sum()))
         chosen = [each for each in ordered if counts[each[1]].max() <= cls.longest] or ordered[:1]
         if len(chosen) < len(ordered):
-            _tell(len(ordered) - len(chosen), f"have more than {cls.longest} terms in an equation")
+            removed = len(ordered) - len(chosen)
+            _report(removed, f"have more than {cls.longest} terms in an equation")
         most = max(1, min(cls.most_systems, _MOST_BYTES // validation.u.nbytes))
         if len(chosen) <= most:
             return chosen
@@ -220,7 +221,7 @@ class FieldAdapter(SparseAdapter):
             if key not in best or len(system[0]) > len(best[key][0]):
                 best[key] = system
         short = list(best.values())[:most]
-        _tell(len(chosen) - len(short), f"are more than {most} and like others, or longer")
+        _report(len(chosen) - len(short), f"are more than {most} and like others, or longer")
         return short
 
 
@@ -234,15 +235,15 @@ def fit_libraries(
 ) -> Models:
     """Fit the settings of one library after the other, from small to large, while there is time.
 
-    The log says which libraries are left out.  What is left of the time is for the candidates, and
+    The log names the libraries that are left out.  The rest of the time is for the candidates, and
     for the winner to be fitted again.
 
     Parameters
     ----------
     settings, terms, problem
-        What `FieldAdapter.find` is given.
+        Arguments of `FieldAdapter.find`.
     fit
-        Fits settings of one library; gives the coefficients (settings, k, p).
+        Fits settings of one library; returns the coefficients (settings, k, p).
     start
         When the work on the problem began, by `time.monotonic`.
     """
@@ -272,11 +273,11 @@ def _in_time(
             grown = (sizes[library] / sizes[libraries[number - 1]]) ** _GROWTH
             if now - start + grown * (now - before) > _TIME_PART * limit:
                 for each in libraries[number:]:
-                    print(f"left out for want of time: {each}")  # noqa: T201 - for the log
+                    print(f"left out for lack of time: {each}")  # noqa: T201 - for the log
                 return
         before = now
         yield alike[library]
 
 
-def _tell(count: int, reason: str) -> None:
+def _report(count: int, reason: str) -> None:
     print(f"left out: {count} systems, which {reason}")  # noqa: T201 - for the log

@@ -24,14 +24,14 @@ __all__ = ["Vote", "Voted", "draw_rows", "vote"]
 
 @dataclass(frozen=True)
 class Vote:
-    """How an ensemble is made and heard.
+    """Size, samples and vote of an ensemble.
 
     Attributes
     ----------
     n_models
-        How many models are fitted.
+        Number of models that are fitted.
     subset
-        How many rows each is fitted to, as a part of all.
+        Rows that each is fitted to, as a part of all.
     inclusion
         Terms that a smaller part of the models has are dropped.
 

@@ -69,7 +69,7 @@ class GridAxis:
     step
         The distance of two nodes.
     period
-        Of a periodic axis; 0 for any other.
+        Length of a periodic axis; 0 for any other.
     second_order
         Whether the bench takes plain second-order differences, as the published pipeline does.
     """
@@ -80,7 +80,7 @@ class GridAxis:
 
 
 def axes_of(problem: Problem) -> list[GridAxis]:
-    """Give the axes in space; a problem without ``periods`` has plain differences."""
+    """Return the axes in space; a problem without ``periods`` has plain differences."""
     nodes = [problem.arrays[name] for name in AXES[: problem.u.ndim - 2]]
     steps = [float((x[-1] - x[0]) / (len(x) - 1)) for x in nodes]
     if "periods" not in problem.arrays:
@@ -89,7 +89,7 @@ def axes_of(problem: Problem) -> list[GridAxis]:
 
 
 def target_states(problem: Problem) -> list[int]:
-    """Give the states whose derivatives in time are the targets, by their numbers."""
+    """Return the states whose derivatives in time are the targets, by their numbers."""
     return [int(target[1:].removesuffix("_t")) for target in problem.targets]
 
 
@@ -98,14 +98,14 @@ def differentiate(u: Array, axis: int, along: GridAxis, order: int) -> Array:
 
     Along a periodic axis by the discrete Fourier transform; along others by central differences
     of sixth order, and one-sided ones of fourth at the ends, or of lower orders where nodes are
-    few; all of second order where `along` says so.
+    few; all of second order where `along` requires it.
 
     Parameters
     ----------
     u
         Values at equidistant nodes, of any shape.
     axis, along, order
-        The number of the axis, what is known of it, and the order from 1 to 4; it takes order + 2
+        The index of the axis, the axis, and the order from 1 to 4; it takes order + 2
         nodes, and from order 3 on one more.
 
     Returns
@@ -138,7 +138,7 @@ def differentiate(u: Array, axis: int, along: GridAxis, order: int) -> Array:
 
 
 def _fourier(u: Array, period: float, order: int) -> Array:
-    """Differentiate along the first axis, a period of which the nodes are."""
+    """Differentiate along the first axis, whose nodes are one period."""
     n = len(u)
     factors = (2j * np.pi / period * np.arange(n // 2 + 1)) ** order
     if n % 2 == 0 and order % 2:

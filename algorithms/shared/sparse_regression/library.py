@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["FieldLibrary", "FieldTerms", "usable"]
 
 _BLOCK_NUMBERS = 4_000_000
-"""The most numbers in a block of the feature matrix: 32 MB."""
+"""Largest number of entries in a block of the feature matrix: 32 MB."""
 _KEPT_NUMBERS = 16_000_000
-"""The most functions and derivatives that are kept while many models are evaluated: 128 MB."""
+"""Largest number of values of functions and derivatives kept for many models: 128 MB."""
 
 
 @dataclass(frozen=True)
 class FieldLibrary:
-    """Which terms a setting may use.
+    """The terms that a setting may use.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class FieldTerms:
         return len(self.pairs)
 
     def columns(self, library: FieldLibrary) -> NDArray[np.bool_]:
-        """Tell which terms a library has, (p,)."""
+        """Return which terms a library has, (p,)."""
         return self._columns[library]
 
     def texts(self) -> list[str]:
@@ -125,9 +125,9 @@ class FieldTerms:
         return ["*".join(filter(None, (functions[i], derivatives[j]))) for i, j in self.pairs]
 
     def blocks(self, problem: Problem) -> Iterator[tuple[Array, Array]]:
-        """Give the features (rows, p) and the targets (rows, k) of some rows at a time.
+        """Yield the features (rows, p) and the targets (rows, k) of some rows at a time.
 
-        Where the problem has `rows`, they are all that is given.
+        Where the problem has `rows`, only these are yielded.
         """
         wanted = _wanted_rows(problem)
         for times in self._time_blocks(problem):
@@ -154,7 +154,7 @@ class FieldTerms:
         return int(size.size)
 
     def at(self, problem: Problem) -> Callable[[Array], Array]:
-        """Give what evaluates models (k, p) on a field, to arrays like its targets.
+        """Return a function that evaluates models (k, p) on a field, to arrays like its targets.
 
         Functions and derivatives are kept from one evaluation to the next where they are small.
         """
@@ -170,7 +170,7 @@ class FieldTerms:
         )
 
     def _factored(self, problem: Problem) -> Iterator[tuple[slice, Array, Array]]:
-        """Give times, and functions (., rows) and derivatives (., rows) of the field at these."""
+        """Yield times, and functions (., rows) and derivatives (., rows) of the field at these."""
         for times in self._time_blocks(problem):
             functions, derivatives = self._factors(problem, times)
             yield times, functions.T, derivatives.T
@@ -201,7 +201,7 @@ class FieldTerms:
         return time_blocks(shape[-2], rows_each, most_rows)
 
     def _factors(self, problem: Problem, times: slice) -> tuple[Array, Array]:
-        """Give functions (rows, .) and derivatives (rows, .) of the field at some times."""
+        """Return functions (rows, .) and derivatives (rows, .) of the field at some times."""
         u = np.ascontiguousarray(problem.u[..., times, :])
         flat = u.reshape(-1, u.shape[-1])
         derivatives = np.ones((len(flat), len(self.derivatives)))
@@ -214,7 +214,7 @@ class FieldTerms:
 
 
 def usable(libraries: Sequence[FieldLibrary], problem: Problem, most_terms: int) -> list[bool]:
-    """Tell which libraries are small enough, and say which are not.
+    """Return which libraries are small enough, and print which are not.
 
     Raises
     ------
@@ -224,11 +224,11 @@ def usable(libraries: Sequence[FieldLibrary], problem: Problem, most_terms: int)
     counts = {library: _count(library, problem) for library in dict.fromkeys(libraries)}
     large = {library: count for library, count in counts.items() if count > most_terms}
     for library, count in large.items():
-        print(f"left out: {library}, {count} terms; {most_terms} are the most")  # noqa: T201
+        print(f"left out: {library}, {count} terms; at most {most_terms} are allowed")  # noqa: T201
     if len(large) == len(counts):
         raise Unsupported(
             f"the smallest library has {min(counts.values())} terms for {problem.u.shape[-1]} "
-            f"states, and {most_terms} are the most; take lower orders or library 'powers'"
+            f"states, and at most {most_terms} are allowed; take lower orders or library 'powers'"
         )
     return [library not in large for library in libraries]
 

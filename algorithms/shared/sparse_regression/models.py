@@ -1,4 +1,4 @@
-"""What a grid of settings finds: the different models of each target, each kept once."""
+"""Models that a grid of settings finds: the different ones of each target, each kept once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Models:
         The coefficients of the model that each setting gives for each target,
         (settings, targets, p); those that are negligible become zero.
     remarks
-        What there is to say of each setting beside its equations, as JSON; nothing by default.
+        What is known of each setting in addition to its equations, as JSON; nothing by default.
     fitted
         Which settings these are, where time ran out before all were fitted.
     """
@@ -54,7 +54,7 @@ class Models:
         self.coefficients = np.array([kept[place] for place in first])
 
     def distinct(self) -> Iterator[tuple[list[int], list[int]]]:
-        """Give each different system: the settings that found it, and the model of each target.
+        """Yield each different system: the settings that found it, and the model of each target.
 
         They come in the order of their first settings.
         """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["least_squares", "lstsq", "svd"]
 
 _SWEEPS = 60
-"""The most rounds through all pairs of columns."""
+"""Largest number of rounds through all pairs of columns."""
 _NOTHING = 1e-30
 """A column is zero that is shorter than this, where the largest entry is one."""
 

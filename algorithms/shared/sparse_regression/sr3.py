@@ -10,7 +10,7 @@ means the same for every term; the threshold is on the coefficients in their own
 need the Gram matrix only, and one factor of it serves all thresholds and targets.
 
 Several samples of the same data (a bootstrap) advance together, and columns of z (a threshold and
-a target of a sample) that have come to rest are left behind.  Different settings end with the
+a target of a sample) that have converged are not updated any more.  Different settings end with the
 same terms again and again, so that each set of terms is fitted once for a sample and target.
 """
 
@@ -36,25 +36,25 @@ __all__ = ["Sr3", "factor_samples", "models", "refit", "supports"]
 
 _ROUNDS = 200
 _TOLERANCE = 1e-5
-"""Where all relaxed coefficients of a sample move less, relative to the largest, it has settled."""
+"""A sample has converged when all its relaxed coefficients move less, relative to the largest."""
 _AT_REST = 1e-9
 """A column of relaxed coefficients that moves less by itself is not followed any further: in all
 rounds that could be left it would move by less than a millionth."""
 _LOOK = 5
-"""Rounds between two looks at what has come to rest."""
+"""Rounds between two checks of which columns have come to rest."""
 _CUT_OFF = 1e-12
 """Singular values up to this part of the largest are no part of the start."""
 _PROBES, _MARGIN = 3, 100
-"""How many random sides tell the smallest singular value, and how far they may be off."""
+"""Number of random right-hand sides that estimate the smallest singular value, and the margin."""
 _BLOCK = 24
 """Unknowns that are found together; fewer take more steps, more take more of each."""
 _TOGETHER = 250_000
-"""The most numbers in the relaxed coefficients that advance together: 2 MB, for the cache."""
+"""Largest number of relaxed coefficients that advance together: 2 MB, for the cache."""
 
 
 @dataclass(frozen=True)
 class Sr3:
-    """A setting: a library, how many rows of the data serve, the smallest coefficient kept."""
+    """A setting: a library, the number of rows of the data, the smallest coefficient kept."""
 
     library: Any
     points: int
@@ -67,10 +67,10 @@ def models(features: Array, targets: Array, terms: LibraryTerms, settings: Seque
     Parameters
     ----------
     features, targets
-        (..., n, p) and (..., n, k); what stands before are samples.  A triangular factor of
-        both, as `fold` gives it, says the same of the data as its many rows.
+        (..., n, p) and (..., n, k); the axes in front are samples.  A triangular factor of
+        both, as `fold` returns it, is equivalent to the many rows of the data.
     terms
-        What the features are; its ``columns(library)`` tells which a setting may use.
+        The terms of the features; its ``columns(library)`` returns which a setting may use.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def models(features: Array, targets: Array, terms: LibraryTerms, settings: Seque
 
 
 def factor_samples(features: Array, targets: Array, drawn: NDArray[np.intp]) -> Array:
-    """Give the triangular factor of each sample of rows, of features and targets side by side.
+    """Return the triangular factor of each sample of rows, of features next to targets.
 
     A row that was drawn several times is weighed instead, so that a sample of fewer different
     rows than features has a factor of full rank.
@@ -126,11 +126,11 @@ def supports(features: Array, targets: Array, thresholds: Array, *, nu: float = 
     Parameters
     ----------
     features, targets
-        (..., n, p) and (..., n, k); what stands before are samples.
+        (..., n, p) and (..., n, k); the axes in front are samples.
     thresholds
         (m,).
     nu
-        How loosely z follows w.
+        Inverse weight of the coupling of z to w.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def supports(features: Array, targets: Array, thresholds: Array, *, nu: float = 
 
 
 def _relax(features: Array, targets: Array, thresholds: Array, nu: float) -> Mask:
-    """Follow samples (s, n, p), (s, n, k) together; gives the terms kept, (s, m, k, p)."""
+    """Follow samples (s, n, p), (s, n, k) together; return the terms kept, (s, m, k, p)."""
     m, k = len(thresholds), targets.shape[-1]
     norms = np.sqrt((features**2).sum(axis=1))
     scale = np.where(norms > 0, norms, 1.0)
@@ -185,7 +185,7 @@ def _relax(features: Array, targets: Array, thresholds: Array, nu: float) -> Mas
         kept[sample[ends], column[ends]] = (z != 0).swapaxes(1, 2)[ends]
         left = np.maximum(left, np.where(ends, sizes, 0.0).max(axis=1))
         live &= ~ends
-        # What moves goes on; a sample that has less of it is filled up with what is at rest.
+        # Columns that move continue; a sample with fewer of them is filled up with some at rest.
         rows = live.any(axis=1)
         if not rows.any():
             break
@@ -296,13 +296,13 @@ def _solve_wide(columns: Array, right: Array, cut_off: float) -> Array:
 def _solve_triangles(
     triangles: Array, right: Array, cut_off: float
 ) -> tuple[Array, NDArray[np.intp]]:
-    """Solve upper triangular systems (s, p, p), (s, p, k), and tell which may have to be cut.
+    """Solve upper triangular systems (s, p, p), (s, p, k); return which may have to be cut.
 
     No singular value is larger than the norm, and the smallest is no larger than any entry of
     the diagonal: where one is so small that the system would be cut, which a kernel's rounding
     may leave as zero or as next to nothing, the system is not solved at all.  A triangle can be
-    nearly singular without that; then its solutions may grow beyond all numbers, and are told
-    apart by it afterwards.
+    nearly singular without that; then its solutions may grow beyond all numbers, which is how it
+    is recognised afterwards.
 
     Solutions for random sides of unit variance are on the root mean square as long as the
     reciprocal singular values together, so that one far below the inverse of the smallest is

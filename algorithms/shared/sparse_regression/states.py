@@ -65,7 +65,7 @@ class StateTerm:
 
 @dataclass(frozen=True)
 class Library:
-    """Which terms a setting may use.
+    """The terms that a setting may use.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class StateTerms:
         return len(self._terms)
 
     def columns(self, library: Library) -> NDArray[np.bool_]:
-        """Tell which terms a library has, (p,)."""
+        """Return which terms a library has, (p,)."""
         return np.array([term in library for term in self._terms])
 
     def texts(self) -> list[str]:
@@ -135,11 +135,11 @@ class StateTerms:
         return [term.text(self._variables) for term in self._terms]
 
     def features(self, u: Array) -> Array:
-        """Evaluate the terms on states (n, d); gives (n, p)."""
+        """Evaluate the terms on states (n, d); return (n, p)."""
         return feature_matrix(self._terms, u)
 
     def gradients(self, u: Array) -> Array:
-        """Evaluate the terms' derivatives by each state on states (n, d); gives (n, p, d)."""
+        """Evaluate the terms' derivatives by each state on states (n, d); return (n, p, d)."""
         n, d = u.shape
         found = np.zeros((n, len(self._terms), d))
         columns: dict[tuple[int, ...], Array] = {(): np.ones(n)}
@@ -155,7 +155,7 @@ class StateTerms:
         return found
 
     def at(self, problem: Problem) -> Callable[[Array], Array]:
-        """Give what evaluates models (k, p) on a trajectory, to (n, k)."""
+        """Return a function that evaluates models (k, p) on a trajectory, to (n, k)."""
         features = self.features(problem.u)
         return lambda coefficients: features @ coefficients.T
 
@@ -176,7 +176,7 @@ def list_terms(libraries: Sequence[Library], n_states: int) -> list[StateTerm]:
     if count > _MOST_TERMS:
         raise Unsupported(
             f"the library of order {order} has {count} terms for {n_states} states, and "
-            f"{_MOST_TERMS} are the most; take a lower order or library 'powers'"
+            f"at most {_MOST_TERMS} are allowed; take a lower order or library 'powers'"
         )
     monomials = [StateTerm(())]
     for degree in range(1, order + 1):
@@ -189,7 +189,7 @@ def list_terms(libraries: Sequence[Library], n_states: int) -> list[StateTerm]:
 
 
 def feature_matrix(terms: Sequence[StateTerm], u: Array) -> Array:
-    """Evaluate terms on states `u` (n, d); gives (n, len(terms)).
+    """Evaluate terms on states `u` (n, d); return (n, len(terms)).
 
     Raises
     ------
@@ -210,7 +210,7 @@ def feature_matrix(terms: Sequence[StateTerm], u: Array) -> Array:
 
 
 def _monomial(factors: tuple[int, ...], u: Array, columns: dict[tuple[int, ...], Array]) -> Array:
-    """Multiply states, from the monomial of one degree less where it is there already."""
+    """Multiply states, from the monomial of one degree less where it is known already."""
     if factors not in columns:
         columns[factors] = _monomial(factors[:-1], u, columns) * u[:, factors[-1]]
     return columns[factors]

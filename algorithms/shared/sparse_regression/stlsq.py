@@ -33,7 +33,7 @@ __all__ = ["Paths", "Regression", "Stlsq", "fold", "stacks"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _STACK_NUMBERS = 1_000_000
-"""The most numbers in the matrices of one stacked call: 8 MB."""
+"""Largest number of entries in the matrices of one stacked call: 8 MB."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class Regression:
     Parameters
     ----------
     factors
-        Triangular factors of features and targets side by side, (samples, rows, p + k) or
+        Triangular factors of features next to targets, (samples, rows, p + k) or
         (rows, p + k), as `fold` gives them.
     n_rows
-        The number of rows that each stands for.
+        The number of rows that each represents.
     n_features
         p.
     mixed_units
@@ -109,7 +109,7 @@ class Regression:
         """Make one from `features` (n, p) and `targets` (n, k).
 
         Its Gram matrix is the product of the features themselves, not of their factor: where it
-        is singular to working precision, which terms a ridge keeps hangs on how it was rounded.
+        is singular to working precision, which terms a ridge keeps depends on how it was rounded.
         """
         made = cls(fold([(features, targets)]), len(features), features.shape[1])
         scaled = features * made._scale
@@ -123,7 +123,7 @@ class Regression:
         Parameters
         ----------
         terms
-            What the features are; its ``columns(library)`` tells which a setting may use.
+            The terms of the features; its ``columns(library)`` returns which a setting may use.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class Regression:
         return found.reshape(len(self._gram), len(settings), -1, self.n_features)
 
     def kept(self, terms: LibraryTerms, settings: Sequence[Stlsq]) -> Mask:
-        """Tell which terms all settings keep, (samples, settings, k, p)."""
+        """Return which terms all settings keep, (samples, settings, k, p)."""
         found = self.supports(self._paths(terms, settings))
         return found.reshape(len(self._gram), len(settings), -1, self.n_features)
 
@@ -154,7 +154,7 @@ class Regression:
     def supports(self, paths: Paths) -> Mask:
         """Follow each path to the terms that it keeps.
 
-        Terms only ever leave a path, so p + 1 rounds are enough.
+        Terms are only removed from a path, so p + 1 rounds are enough.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class Regression:
         Parameters
         ----------
         supports
-            What `supports` gave for the paths, (m, p).
+            The result of `supports` for the paths, (m, p).
 
         Returns
         -------
@@ -229,7 +229,7 @@ class Regression:
         target: NDArray[np.intp],
         sample: NDArray[np.intp],
     ) -> Array:
-        """Solve ridge problems with `supports` (m, p); gives the coefficients (m, p)."""
+        """Solve ridge problems with `supports` (m, p); return the coefficients (m, p)."""
         coefficients = np.zeros(supports.shape)
         for chosen in stacks(supports.sum(axis=1)):
             terms = np.nonzero(supports[chosen])[1].reshape(len(chosen), -1)
@@ -244,7 +244,7 @@ class Regression:
 
 
 def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
-    """Give the triangular factor of features and targets side by side.
+    """Return the triangular factor of features next to targets.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def stacks(sizes: NDArray[np.intp], height: int = 0) -> Iterator[NDArray[np.intp
 def _solve(matrices: Array, right: Array) -> Array:
     """Solve a stack of symmetric systems (m, s, s), (m, s), singular ones by least squares.
 
-    Whether a pivot is exactly zero hangs on rounding: it decides about its own system only.
+    Whether a pivot is exactly zero depends on rounding: it decides about its own system only.
     """
     try:
         solutions = np.asarray(np.linalg.solve(matrices, right[..., None])[..., 0], np.float64)

@@ -56,7 +56,7 @@ class WeakForm:
     problem
         The field.
     n_windows
-        How many windows; they are drawn without replacement as long as there are enough.
+        Number of windows; they are drawn without replacement as long as there are enough.
     rng
         Draws them.
 
@@ -69,7 +69,7 @@ class WeakForm:
     def __init__(self, problem: Problem, n_windows: int, rng: np.random.Generator) -> None:
         if "rows" in problem.arrays:
             raise Unsupported(
-                "the weak form integrates over whole windows, so that it cannot do with a part "
+                "the weak form integrates over whole windows, so that it cannot use a part "
                 "of the rows; run it without --max-rows"
             )
         self._problem = problem
@@ -91,7 +91,7 @@ class WeakForm:
         self._corners = np.unravel_index(drawn, inner)
 
     def regression(self, terms: FieldTerms) -> tuple[Array, Array]:
-        """Give the averages of all terms (windows, p), and of u_t for each target (windows, k)."""
+        """Return averages of all terms (windows, p), and of u_t for each target (windows, k)."""
         problem = self._problem
         n_axes = problem.u.ndim - 2
         states = [np.ascontiguousarray(problem.u[..., i]) for i in range(problem.u.shape[-1])]
@@ -125,7 +125,7 @@ class WeakForm:
     def _average(
         self, values: Array, axis: int, order: int, noise: float = 0.0
     ) -> tuple[Array, float]:
-        """Give the averages, and how far off each may be for rounding; `noise` is the values'."""
+        """Return the averages, and the rounding error of each; `noise` is the values'."""
         weights = [
             window_weights(half, order if k == axis else 0)
             / (half * step) ** (order if k == axis else 0)
@@ -161,7 +161,7 @@ class WeakForm:
 
 
 def _without_rounding(averages: Array, rounding: float) -> Array:
-    """Give zeros where there is nothing but rounding, which scaling would blow up to a term."""
+    """Return zeros where there is nothing but rounding, which scaling would blow up to a term."""
     return averages if np.abs(averages).max(initial=0.0) > rounding else np.zeros_like(averages)
 
 
@@ -179,7 +179,7 @@ def _slide(values: Array, axis: int, weights: Array) -> Array:
 
 @cache
 def window_weights(half: int, order: int) -> Array:
-    """Give weights for averages over a window of unit half width.
+    """Return weights for averages over a window of unit half width.
 
     ``sum of weights * g(nodes)`` is the integral of g times the derivative of the given order of
     the test function, over the integral of the test function.  It is that of the trapezoid rule,
@@ -214,7 +214,7 @@ def _integral(polynomial: Polynomial) -> float:
 
 
 def _half_width(n: int) -> int:
-    """Give the nodes from the middle of a window to its border, for an axis of n nodes."""
+    """Return the nodes from the middle of a window to its border, for an axis of n nodes."""
     return min(max(round(_WINDOW_PART * (n - 1)), 2), (n - 1) // 2)
 
 

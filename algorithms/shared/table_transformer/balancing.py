@@ -1,4 +1,4 @@
-"""Numbers of a law brought to where it can be seen: summands of like size, functions that bend."""
+"""Scaling of a law's numbers: summands of like size, functions where they are not linear."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BENDS = {"exp": 0.2, "sin": 0.2, "cos": 0.2, "tan": -0.1, "atan": 0.0, "tanh": 
 _LIKE, _NEAR = 0.7, 0.5
 """Decades by which summands may differ, and an argument may be off, before they are moved."""
 _THROUGH = {"square": 1 / 2, "cube": 1 / 3, "sqrt": 2.0, "mul": 1.0, "div": 1.0}
-"""By how much an argument has to be moved for each decade of the whole."""
+"""Decades by which an argument has to be moved for each decade of the whole."""
 
 
 def _decade(values: Array) -> float:
@@ -50,7 +50,7 @@ class Balance:
     numbers
         One for each ``const``, from left to right; moved in place.
     movable
-        Whether variables that stand in one place may be moved, too: `X` is then changed.
+        Whether variables that are in one place may be moved, too: `X` is then changed.
     """
 
     tokens: Sequence[str]
@@ -60,24 +60,24 @@ class Balance:
     _shares: list[float] = field(default_factory=list)
 
     def values(self) -> Array:
-        """Give the values (n,) as they are."""
+        """Return the values (n,) as they are."""
         self._shares = []
         return self._part(0, 0, settle=False)[0]
 
     def settle(self) -> None:
-        """Move summands to like sizes and arguments to where their functions bend."""
+        """Move summands to like sizes, and arguments to where their functions are not linear."""
         self._part(0, 0, settle=True)
 
     def least_share(self) -> float:
-        """Give the least share of a summand in its sum, as `values` last saw it."""
+        """Return the least share of a summand in its sum, at the last call of `values`."""
         return min(self._shares, default=1.0)
 
     def scale(self, decades: float) -> bool:
-        """Multiply the whole by a power of ten, through a factor; tell whether there is one."""
+        """Multiply the whole by a power of ten, through a factor; return whether there is one."""
         return self._move_part(0, 0, decades)
 
     def _part(self, place: int, number: int, *, settle: bool) -> tuple[Array, int, int]:
-        """Give the values of the part that begins at `place`, and where the next one does."""
+        """Return the values of the part that begins at `place`, and where the next one does."""
         name = self.tokens[place]
         if name == "const":
             return np.full(len(self.X), self.numbers[number]), place + 1, number + 1

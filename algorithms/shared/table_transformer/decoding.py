@@ -32,7 +32,7 @@ class Decoded(NamedTuple):
     tokens
         In prefix order; variables are ``x0`` for the first column, and so on.
     log_chance
-        The logarithm of what the network gives it.
+        The logarithm of its probability.
     """
 
     tokens: tuple[str, ...]
@@ -67,16 +67,16 @@ def decode(
     beam
         Laws that are written side by side; with 1 each token is the likeliest.
     late
-        Whether the time is over; what is whole by then is given.
+        Whether the time is over; what is whole by then is returned.
 
     Raises
     ------
     ValueError
-        If there are more columns than the network knows.
+        If there are more columns than the network supports.
     """
     columns = X.shape[1]
     if columns > COLUMNS:
-        raise ValueError(f"the table has {columns} variables; the network knows {COLUMNS} at most")
+        raise ValueError(f"the table has {columns} variables; at most {COLUMNS} are allowed")
     cells = torch.from_numpy(features(X, y))[None]
     there = torch.ones(1, columns + 1, dtype=torch.bool)
     read = network.read(cells, there)
@@ -92,7 +92,7 @@ def decode(
         )[:, -1]
         own = chances[:, None] + torch.log_softmax(logits, -1).double().numpy()
         waiting = open_places[:, None] - 1 + arity[None]
-        # No law is begun that there is no room to end.
+        # No law is begun that is too long to be finished.
         own[waiting + step + 1 > longest] = -math.inf
         best = np.argsort(-own, axis=None, kind="stable")[:beam]
         best = best[np.isfinite(own.ravel()[best])]

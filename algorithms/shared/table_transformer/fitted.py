@@ -82,7 +82,7 @@ def fitted(
 
 
 def _starts(law: Sequence[str], X: Array, y: Array) -> list[list[float]]:
-    """Give first values of the factor in front and of the law's own numbers."""
+    """Return first values of the factor in front and of the law's own numbers."""
     many = sum(name == CONST for name in law)
     starts = []
     signs = itertools.product((1.0, -1.0), repeat=min(many, _SIGNS))

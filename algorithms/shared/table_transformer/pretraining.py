@@ -1,7 +1,7 @@
 """Laws and tables to learn from: forms drawn from a bigram of tokens, and samples of them.
 
 A table is drawn so that each part of its law can be seen: constants, and ranges of variables, are
-moved until the summands of a sum are of like size and functions are where they bend.
+moved until the summands of a sum are of like size and functions are not linear.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ FEATURES = 11
 """Numbers that describe a cell."""
 _VARIABLE = "variable"
 _NEW = 0.9
-"""The chance that a place of a variable takes one that the law does not have yet."""
+"""Probability that a place of a variable takes one that the law does not have yet."""
 _FULL = 0.15, 0.6, 1.0
-"""The chance to keep a law of one, two or more variables: of one there are few, drawn often."""
+"""Probability to keep a law of one, two or more variables: of one there are few, drawn often."""
 _SEEN = 0.02
 """The least share of a summand in its sum."""
 _TRIES = 6
@@ -65,12 +65,12 @@ class Table:
 
 
 class Bigram:
-    """Which token stands at which place below which other, counted in known laws.
+    """Frequencies of tokens at each place below each other token, counted in known laws.
 
     Parameters
     ----------
     laws
-        Forms to count in; each is drawn itself, too, as often as `share` says.
+        Forms to count in; each is drawn itself, too, with the probability `share`.
     longest
         Tokens of a drawn law at most.
     most
@@ -96,7 +96,7 @@ class Bigram:
         }
 
     def draw(self, rng: np.random.Generator) -> list[str]:
-        """Draw a law, in its one writing; its variables are numbered from 0 at random."""
+        """Draw a law, in its canonical form; its variables are numbered from 0 at random."""
         while True:
             if rng.random() < self._share:
                 tokens = self._laws[rng.integers(len(self._laws))]
@@ -143,7 +143,7 @@ def _highest(columns: Sequence[str]) -> int:
 
 
 def _twice(tokens: Sequence[str]) -> bool:
-    """Tell whether a function stands within another one, as no law has it."""
+    """Return whether a function is inside another one, as no law has it."""
     waiting = [0]
     for name in tokens:
         depth = waiting.pop() + (name in FUNCTIONS_OF_FORMS)
@@ -163,7 +163,7 @@ def drawn_table(
     tokens
         The law; its variables are ``x0`` to the highest.
     rows
-        Of the table.
+        Number of rows of the table.
     dummies
         Columns that the law does not have, put at random places.
     """

@@ -1,4 +1,4 @@
-"""Forms of laws: expressions whose numbers are all one symbol, in one writing of each.
+"""Forms of laws: expressions whose numbers are all one symbol, each in a canonical form.
 
 A form is a number ``C``, a variable, a function of a form, a sum or a product.  Products hold
 powers of halves, and at most one number; sums at most one number by itself.  So forms that are the
@@ -34,12 +34,12 @@ ARITY = {
     "add": 2, "sub": 2, "mul": 2, "div": 2, "square": 1, "cube": 1, "sqrt": 1,
     **dict.fromkeys(FUNCTIONS_OF_FORMS, 1), "const": 0,
 }  # fmt: skip
-"""How many arguments each token has; variables, ``x0`` and so on, have none."""
+"""Number of arguments of each token; variables, ``x0`` and so on, have none."""
 _HALF, _WHOLE, _LARGEST = Fraction(1, 2), Fraction(1), 8
 
 
 class FormError(ValueError):
-    """What was given is no form, or none that can be written in these tokens."""
+    """Not a form, or none that can be written in these tokens."""
 
 
 @dataclass(frozen=True, order=True)
@@ -53,7 +53,7 @@ class Form:
     number
         Of a product: whether a number is one of its factors.
     column
-        Of a variable.
+        Column of a variable.
     parts
         The argument, the summands with 1 or -1, or the bases with their powers.
     """
@@ -103,7 +103,7 @@ def _numbered(form: Form) -> bool:
 
 
 def _bare(form: Form) -> Form:
-    """Give a summand without its number."""
+    """Return a summand without its number."""
     if form.kind == "product" and form.number:
         return _product(form.parts)
     return form
@@ -259,7 +259,7 @@ def prefix_of_form(form: Form, *, gathered: bool = False) -> list[str]:
 
 
 def _written_product(form: Form, *, gathered: bool) -> list[str]:
-    """Write a product as what is above the line over what is below it."""
+    """Write a product as a numerator over a denominator."""
     parts = form.parts
     roots = [part for part in parts if gathered and part[1].denominator == 2]  # noqa: PLR2004
     if len(roots) > 1:
@@ -276,7 +276,7 @@ def _written_product(form: Form, *, gathered: bool) -> list[str]:
 
 
 def _written_sum(parts: Sequence[tuple[Form, Fraction]], *, gathered: bool) -> list[str]:
-    """Write a sum from the left: each addition is around all that stands before it."""
+    """Write a sum from the left: each addition is around all terms before it."""
     written = prefix_of_form(parts[0][0], gathered=gathered)
     for term, sign in parts[1:]:
         own = prefix_of_form(term, gathered=gathered)

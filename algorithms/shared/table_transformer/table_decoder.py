@@ -1,4 +1,4 @@
-"""What the adapters of the symbolic transformer have in common."""
+"""Common part of the adapters of the symbolic transformer."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ Array = NDArray[np.float64]
 __all__ = ["STAND_INS", "TableDecoder"]
 
 STAND_INS = (1.1, 1.3, 1.7, 1.9, 2.3, 2.9, 3.1, 3.7)
-"""What is printed for the numbers of a law where they are not fitted, one after the other."""
+"""Numbers that are printed for those of a law where they are not fitted, in this order."""
 _SHARE_OF_TIME, _DECODING = 0.9, 0.5
 _FITTED_ROWS = 1000
 
 
 class TableDecoder:
-    """Writes the laws that the network takes for likely.
+    """Writes the most probable laws of the network.
 
     Parameters
     ----------
     seed
-        Of the rows that are shown to the network.
+        Seed of the rows that are shown to the network.
     threads
-        That PyTorch may use.
+        Number of threads that PyTorch may use.
     beam
         Laws that are written side by side.
     rows
-        Of a table, shown to the network at most.
+        Number of rows of a table, shown to the network at most.
     fit_numbers
         Whether numbers are fitted to the data, for all laws of the beam; else the likeliest law
-        alone is given, with stand-ins for its numbers.
+        alone is returned, with stand-ins for its numbers.
     """
 
     weights = Path(__file__).resolve().with_name("weights.npz")
@@ -71,7 +71,7 @@ class TableDecoder:
         Raises
         ------
         ValueError
-            If the table has more columns than the network knows, or no finite rows.
+            If the table has more columns than the network supports, or no finite rows.
         """
         begin = time.monotonic()
         torch.set_num_threads(self._threads)
@@ -139,7 +139,7 @@ class TableDecoder:
         return members
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give the laws of each target."""
+        """Yield the laws of each target."""
         for member in self._members:
             yield Candidate((member.equation,), member.predictions, target=member.target)
 
@@ -148,9 +148,9 @@ class TableDecoder:
         self._chosen = [self._members[index] for index in indices]
 
     def predict(self, problem: Problem) -> Array:
-        """Evaluate the chosen laws; gives (n, targets)."""
+        """Evaluate the chosen laws; return (n, targets)."""
         return np.stack([evaluate(each.tree, problem.X) for each in self._chosen], axis=1)
 
     def equations(self) -> list[str]:
-        """Give the chosen law of each target."""
+        """Return the chosen law of each target."""
         return [member.equation for member in self._chosen]

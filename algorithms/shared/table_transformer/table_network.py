@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "TOKENS", "NetworkSizes", "TableNetwork"]
 
 COLUMNS = 10
-"""The most variables of a table."""
+"""Largest number of variables of a table."""
 TOKENS = tuple(ARITY)
 """Tokens besides the variables, whose codes follow."""
 _BEGIN = len(TOKENS)
@@ -41,7 +41,7 @@ class NetworkSizes:
 
 
 class _Block(nn.Module):  # type: ignore[misc]
-    """Each cell by itself, beside its column's and its row's means and largest values."""
+    """Each cell by itself, next to its column's and its row's means and largest values."""
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class _Block(nn.Module):  # type: ignore[misc]
         self.norm = nn.LayerNorm(width)
 
     def forward(self, cells: Tensor, there: Tensor) -> Tensor:
-        """Give (B, n, c, width) of (B, n, c, inputs); `there` (B, c) tells columns from padding."""
+        """Return (B, n, c, width) of (B, n, c, inputs); `there` (B, c) is False for padding."""
         own = self.cell(cells)
         pooled = torch.cat([own.mean(1), own.amax(1)], -1)
         own = torch.nn.functional.gelu(own + self.column(pooled)[:, None])
@@ -62,7 +62,7 @@ class _Block(nn.Module):  # type: ignore[misc]
 
 
 class TableNetwork(nn.Module):  # type: ignore[misc]
-    """Reads tables, and gives the chances of each next token of their laws.
+    """Reads tables, and gives the probabilities of each next token of their laws.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class TableNetwork(nn.Module):  # type: ignore[misc]
         return result
 
     def forward(self, columns: Tensor, there: Tensor, written: Tensor) -> Tensor:
-        """Give the logits of what follows each of the tokens written so far.
+        """Return the logits of what follows each of the tokens written so far.
 
         Parameters
         ----------

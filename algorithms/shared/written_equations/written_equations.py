@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["in_names", "values"]
 
 _LONGEST = 20_000
-"""Characters of a text that is looked at: longer ones are no equations that anybody could read."""
+"""Characters of the longest text that is read."""
 _CALLS = {
     **{name: name for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
     **{name: name for name in ("sinh", "cosh", "tanh", "exp", "log", "sqrt", "abs")},
@@ -68,15 +68,15 @@ def in_names(
     text
         In the syntax of Python or SymPy; ``^`` is a power.
     names
-        For each name in it what stands for it: a variable of the problem, or a number.
+        For each name in it its replacement: a variable of the problem, or a number.
     calls
-        How functions of one argument are written that mean something else than their names say,
+        Texts of functions of one argument that mean something else than their names,
         such as ``log(abs({0}))`` for a protected ``log``.
 
     Raises
     ------
     ValueError
-        If it is no equation, has another name or a function that the bench does not know, or a
+        If it is no equation, has another name or a function that the bench does not have, or a
         number that is not finite.
 
     Examples
@@ -94,7 +94,7 @@ def in_names(
 
 
 def values(equation: str, variables: Sequence[str], X: Array) -> Array:
-    """Evaluate an equation that `in_names` has written, and so checked; gives (n,).
+    """Evaluate an equation that `in_names` has written, and so checked; return (n,).
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def _leaf(node: ast.Constant | ast.Name, names: Mapping[str, str | float]) -> st
     if isinstance(node, ast.Constant):
         known = isinstance(node.value, int | float) and not isinstance(node.value, bool)
         return _number(node.value) if known else None  # type: ignore[arg-type]
-    stands = names.get(node.id, node.id if node.id in _CONSTANTS else None)
-    return _number(stands) if isinstance(stands, int | float) else stands
+    meaning = names.get(node.id, node.id if node.id in _CONSTANTS else None)
+    return _number(meaning) if isinstance(meaning, int | float) else meaning
 
 
 def _call(name: str, arguments: Sequence[str], calls: Mapping[str, str]) -> str | None:

@@ -1,4 +1,4 @@
-"""What packages have in common that search target by target and write equations as text."""
+"""Common part of packages that search target by target and write equations as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["WrittenFronts"]
 
 _SHARE_OF_TIME = 0.95
-"""Of the time that is left; the rest is for what follows."""
+"""Part of the remaining time for the search; the rest is for what follows."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class WrittenFronts:
     Attributes
     ----------
     package
-        What the package is called in errors.
+        The package's name in errors.
     scaled
         Whether columns whose root mean square is below 1e-3 or above 1e3 are divided by a power of
         two.
     calls
         As for `in_names`.
     max_rows
-        Of more samples so many are drawn for the search.
+        Largest number of samples in the search; of more, a random part is drawn.
     """
 
     package: str
@@ -61,12 +61,12 @@ class WrittenFronts:
         self._chosen: list[_Member] = []
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> Iterable[str]:
-        """Search, and give equations in ``x0``, ``x1``, ... .
+        """Search, and return equations in ``x0``, ``x1``, ... .
 
         Parameters
         ----------
         X, y
-            (n, variables) and (n,), finite and of a handy size.
+            (n, variables) and (n,), finite and of moderate size.
         target
             Its number.
         limit
@@ -75,7 +75,7 @@ class WrittenFronts:
         raise NotImplementedError
 
     def found(self, target: int) -> Iterable[str]:  # noqa: ARG002 - for those that have some
-        """Give the equations of a search that was stopped, as far as it has come."""
+        """Return the equations of a search that was stopped, as far as it has come."""
         return ()
 
     def fit(self, problem: Problem) -> None:
@@ -110,13 +110,13 @@ class WrittenFronts:
             texts = list(self.search(X[rows], y[rows], target, limit))
             found = self._read(target, texts)
             if not found:
-                told = f"none of {len(texts)} is a finite equation" if texts else "it is empty"
-                raise RuntimeError(f"{self.package}'s answer for {name}: {told}")
+                reason = f"none of {len(texts)} is a finite equation" if texts else "it is empty"
+                raise RuntimeError(f"{self.package}'s answer for {name}: {reason}")
             self._members += found
             self._chosen.append(min(found, key=lambda member: member.error))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Give what was found for each target, that of a search that was stopped too."""
+        """Yield what was found for each target, that of a search that was stopped too."""
         for target in range(len(self._chosen), self._begun):
             self._members += self._read(target, self.found(target))
         for member in self._members:
@@ -128,7 +128,7 @@ class WrittenFronts:
         self._chosen = [self._members[index] for index in indices]
 
     def equations(self) -> list[str]:
-        """Give the chosen right-hand side of each target."""
+        """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
     def predict(self, problem: Problem) -> Array:

@@ -1,6 +1,6 @@
-"""What pretrained transformers for equations need: their weights, their trees, an older PyTorch.
+"""Common part of pretrained transformers for equations: weights, trees, an older PyTorch.
 
-ODEFormer, E2E and TPSR share code of their authors', so that one way of reading serves all.
+ODEFormer, E2E and TPSR share code of their authors', so that one parser serves all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
     "import_from",
     "in_calls",
     "load_pickled",
-    "start_alike",
+    "seed_all",
 ]
 
 _BINARY = {"add", "sub", "mul", "div", "pow"}
@@ -38,7 +38,7 @@ _UNARY = {
 
 
 def given(method: str, name: str, what: str) -> Path:
-    """Give a path of the user's.
+    """Return a path from the user's settings.
 
     Raises
     ------
@@ -70,8 +70,8 @@ def import_from(folder: Path, *needed: str) -> None:
         sys.path.insert(0, str(folder))
 
 
-def start_alike(seed: int, threads: int) -> None:
-    """Seed all that the authors' code draws from, and say how many threads PyTorch may use."""
+def seed_all(seed: int, threads: int) -> None:
+    """Seed all generators of the authors' code, and set the number of PyTorch's threads."""
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002 - the code draws from it
     torch.manual_seed(seed)
@@ -79,7 +79,7 @@ def start_alike(seed: int, threads: int) -> None:
 
 
 def device() -> torch.device:
-    """Give the GPU where PyTorch finds one, and else the processor; the log says which."""
+    """Return the GPU where PyTorch finds one, and else the processor; the log names it."""
     found = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     print(f"device: {found}")  # noqa: T201 - for the log
     return found
@@ -91,7 +91,7 @@ def load_pickled(file: Path, where: torch.device, *attributes: str) -> Any:
     Parameters
     ----------
     attributes
-        What it must have.
+        Attributes that it must have.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def load_pickled(file: Path, where: torch.device, *attributes: str) -> Any:
 
 @contextmanager
 def byte_masks() -> Iterator[None]:
-    """Let masks be bytes, which PyTorch took until it did no more."""
+    """Accept masks of bytes, which newer versions of PyTorch refuse."""
     own = torch.Tensor.masked_fill_
 
     def masked_fill_(tensor: torch.Tensor, mask: torch.Tensor, value: Any) -> torch.Tensor:
@@ -130,7 +130,7 @@ def byte_masks() -> Iterator[None]:
 def in_calls(prefix: str) -> list[str]:
     """Write trees in prefix order, one a component, as calls: ``add,x_0,1|sin,x_1``.
 
-    What these packages print for people lacks brackets: a - (b + c) comes out as a - b + c.
+    What these packages print lacks brackets: a - (b + c) is printed as a - b + c.
 
     Raises
     ------
