@@ -177,7 +177,8 @@ class JobSession:
         described = exchange.wait_for(Described)
         equations = tuple(map(self._view.equation, described.equations))
         if indices is not None and choice is not None and equations != choice.equations:
-            _invalid(f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}")
+            reason = f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}"
+            raise JobStoppedError(Status.INVALID_OUTPUT, reason, waits=True)
         # The test inputs are there only now: no equation knows them.
         self._write("test.npz", reorder(self._task.test, self._order), with_targets=False)
         exchange.send(Predict(job=self._key))
@@ -281,7 +282,7 @@ class JobSession:
         try:
             predictions = self._exchange.read(predicted.predictions, like.shape, like.dtype)
         except ArrayExchangeError as error:
-            _invalid(str(error))
+            raise JobStoppedError(Status.INVALID_OUTPUT, str(error)) from None
         if self._order is not None:
             given, predictions = predictions, np.empty_like(predictions)
             predictions[self._order] = given
@@ -307,7 +308,3 @@ class JobSession:
             hyperparameters=choice.hyperparameters,
             selection=choice,
         )
-
-
-def _invalid(reason: str) -> NoReturn:
-    raise JobStoppedError(Status.INVALID_OUTPUT, reason)

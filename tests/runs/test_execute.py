@@ -956,11 +956,18 @@ class Adapter:
 def test_the_answer_must_be_the_candidate_chosen(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "END_SECONDS", 0.1)  # it waits for what will not be asked
+    end, waits = JobExchange.end, []
+
+    def ended(self: JobExchange, seconds: float) -> None:
+        waits.append(seconds)
+        end(self, seconds)
+
+    monkeypatch.setattr(JobExchange, "end", ended)
     add_method(workspace, "liar", LIAR.format(value=7, early=False), tuning="front")
     record = only(run(workspace, "liar"))
     assert record.status is Status.INVALID_OUTPUT
     assert record.reason == "the answer is not the candidate chosen: 0"
+    assert waits == [0.0]  # the job waits for an order that will not come
 
 
 def test_a_fit_that_ended_early_is_partial(workspace: Workspace) -> None:
