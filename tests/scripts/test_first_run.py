@@ -156,7 +156,7 @@ def test_a_python_that_is_too_old_is_explained(clone: Clone) -> None:
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "mdbench: no Python 3.11 or newer was found (python3 here: Python 3.9.1).",
-        "  Install one, or say where it is: MDBENCH_PYTHON=/path/to/python3.12 ./run.sh ...",
+        "  Install one, or set where it is: MDBENCH_PYTHON=/path/to/python3.12 ./run.sh ...",
     ]
     assert not (clone.root / ".venv").exists()
 
