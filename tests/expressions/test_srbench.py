@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import random
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sympy
+from forest_distance import Nested, brute, size
 from harness import ROOT, is_running, known
 from sweeps import sampled
 
@@ -49,9 +49,6 @@ def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[LimitedProcess]:
     srbench._answer.cache_clear()
 
 
-Nested = tuple[str, tuple["Nested", ...]]
-
-
 def published_tree(text: str) -> Nested:
     """Do by SymPy's own parser what the paper's code does, step by step."""
     number = sympy.sympify(str(sympy.sympify(text)))
@@ -65,23 +62,6 @@ def published_tree(text: str) -> Nested:
         return label, tuple(nested(argument) for argument in node.args)
 
     return nested(sympy.sympify(str(simple)))
-
-
-def size(forest: tuple[Nested, ...]) -> int:
-    return sum(1 + size(children) for _, children in forest)
-
-
-@cache
-def brute(one: tuple[Nested, ...], other: tuple[Nested, ...]) -> int:
-    """Work the distance of two forests out by its recursive definition, from the right."""
-    if not one or not other:
-        return size(one) + size(other)
-    (a, inside_a), (b, inside_b) = one[-1], other[-1]
-    return min(
-        brute(one[:-1] + inside_a, other) + 1,
-        brute(one, other[:-1] + inside_b) + 1,
-        brute(one[:-1], other[:-1]) + brute(inside_a, inside_b) + (a != b),
-    )
 
 
 def drawn(generator: random.Random, depth: int) -> str:

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import random
-from functools import cache
 
 import pytest
+from forest_distance import Nested, brute
 
 from mdbench.expressions.tree_edit_distance import Tree, edit_distance
-
-Nested = tuple[str, tuple["Nested", ...]]
-"""A label and the children."""
 
 
 def flat(tree: Nested) -> Tree:
@@ -34,23 +31,6 @@ def drawn(generator: random.Random, size: int) -> Nested:
         children.append(drawn(generator, part))
         left -= part
     return generator.choice("abc"), tuple(children)
-
-
-def size(forest: tuple[Nested, ...]) -> int:
-    return sum(1 + size(children) for _, children in forest)
-
-
-@cache
-def brute(one: tuple[Nested, ...], other: tuple[Nested, ...]) -> int:
-    """Work the distance of two forests out by its recursive definition, from the right."""
-    if not one or not other:
-        return size(one) + size(other)
-    (a, inside_a), (b, inside_b) = one[-1], other[-1]
-    return min(
-        brute(one[:-1] + inside_a, other) + 1,
-        brute(one, other[:-1] + inside_b) + 1,
-        brute(one[:-1], other[:-1]) + brute(inside_a, inside_b) + (a != b),
-    )
 
 
 @pytest.mark.parametrize("seed", range(300))
