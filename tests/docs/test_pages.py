@@ -149,11 +149,7 @@ def test_a_page_can_be_read_and_used(browser: Browser, site: Path, page: str) ->
 @pytest.mark.browser
 def test_search_finds_a_page_from_a_file(site: Path, tmp_path: Path) -> None:
     with Browser(tmp_path / "profile") as one:
-        address = (site / "search.html").as_uri() + "?q=Nemenyi"
-        one.open(site / "search.html")
-        one.run(f"location.href = {address!r}")
-        while "q=" not in one.run("location.search"):
-            pass
+        one.open(site / "search.html", place="?q=Nemenyi")
         asked = one.ask("Runtime.evaluate", expression=FOUND, returnByValue=True, awaitPromise=True)
         assert "report.html" in asked["result"]["value"]
         assert one.problems == []

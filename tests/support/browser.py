@@ -38,7 +38,7 @@ class Browser:
         self.requests: list[str] = []
         self._number = 0
         self._buffer = b""
-        self._loaded = False
+        self._loaded: set[str] = set()  # the loader of each page whose load event has fired
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
         # DevTools reads from descriptor 3 and writes to 4.
@@ -70,6 +70,7 @@ class Browser:
         ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
+        self.ask("Page.setLifecycleEventsEnabled", enabled=True)
         offline = {"latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
         self.ask("Network.emulateNetworkConditions", offline=True, **offline)
         self.ask(
@@ -95,11 +96,15 @@ class Browser:
         os.close(self._in)
 
     def open(self, path: Path, *, place: str = "", script: bool = True) -> None:
-        """Open a file, and wait until it is loaded."""
+        """Open a file, and wait until it is loaded.
+
+        The page before may still send its own load event: each event names its loader.
+        """
         self.ask("Emulation.setScriptExecutionDisabled", value=not script)
-        self._loaded = False
-        self.ask("Page.navigate", url=path.as_uri() + place)
-        while not self._loaded:
+        opened = self.ask("Page.navigate", url=path.as_uri() + place)
+        assert "errorText" not in opened, opened
+        # A new fragment alone has no loader: the page stays.
+        while "loaderId" in opened and opened["loaderId"] not in self._loaded:
             self._take()
 
     def run(self, expression: str) -> Any:
@@ -145,8 +150,8 @@ class Browser:
         message: dict[str, Any] = json.loads(line)
         given = message.get("params", {})
         match message.get("method"):
-            case "Page.loadEventFired":
-                self._loaded = True
+            case "Page.lifecycleEvent" if given["name"] == "load":
+                self._loaded.add(given["loaderId"])
             case "Runtime.exceptionThrown":
                 self.problems.append(str(given["exceptionDetails"]))
             case "Runtime.consoleAPICalled" if given["type"] in {"error", "warning", "assert"}:
