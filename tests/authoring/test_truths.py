@@ -11,7 +11,7 @@ import pytest
 from harness import ROOT
 
 from mdbench import datatypes
-from mdbench.authoring.check import (
+from mdbench.authoring.truths import (
     TruthCheck,
     WrongAnswer,
     beats,
@@ -26,7 +26,7 @@ from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.errors import RecordsError, UsageError
 
 if TYPE_CHECKING:
-    from mdbench.authoring.check import WrongAnswers
+    from mdbench.authoring.truths import WrongAnswers
     from mdbench.workspace import Workspace
 
 Output = pytest.CaptureFixture[str]
