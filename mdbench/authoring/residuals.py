@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mdbench.expressions.tree import Node
 
     Array = NDArray[np.float64]
-    Half = slice
 
 EXPLAINED = 0.5
 """What explains more than this share of a residual, on samples that it was not fitted to, beats the
@@ -177,25 +176,27 @@ class _Search:
         self.limit = DIFFERENCES if any("_" in name for name in self.columns) else ROUNDING
 
     def terms(self) -> Iterator[Gain]:
-        """Return the best of the library for each equation."""
+        """Return the best term for each equation; it has a constant where that halves the rest."""
         if not len(self.places):
             return
-        best: dict[int, Gain] = {}
+        alone: dict[int, Gain] = {}
+        paired: dict[int, Gain] = {}
         for text, factors in library(tuple(self.columns)):
             x = self._values(text, factors)
             largest = float(np.max(np.abs(x)))
             if not 0 < largest < np.inf:  # nor NaN
                 continue
             x = x / largest
-            ways = [(text, x[:, None])]
-            if text != "1":
-                ways.append((f"{text}, with a constant", np.stack([x, np.ones_like(x)], axis=-1)))
-            for written, columns in ways:
+            both = np.stack([x, np.ones_like(x)], axis=-1)
+            ways = ((text, both[:, :1], alone), (f"{text}, with a constant", both, paired))
+            for written, columns, best in ways[: 1 + (text != "1")]:
                 for i, (coefficients, change) in enumerate(self._fitted(columns, self.left)):
                     gain = self._gain(i, written, coefficients[0] / largest, change)
                     if i not in best or gain.explained > best[i].explained:
                         best[i] = gain
-        yield from best.values()
+        for i, gain in alone.items():
+            needed = gain.after > ROUNDING and paired[i].after < gain.after / 2
+            yield paired[i] if needed else gain
 
     def _values(self, text: str, factors: tuple[str, ...]) -> Array:
         with np.errstate(all="ignore"):

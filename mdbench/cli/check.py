@@ -214,7 +214,8 @@ def _reason(one: TruthCheck) -> str:
         return "no truth is known, so that there is nothing to check"
     parts = list(one.faults)
     if one.wins:
-        parts = [f"wins with {scientific(one.score)}, floor {scientific(one.floor)}"]
+        wins = f"wins with {scientific(one.score)}, floor {scientific(one.floor)}"
+        parts = ["no term beats it"] if one.score is None else [wins]
         if one.rival is not None:
             parts.append(f"best wrong answer {scientific(one.rival[1])} ({one.rival[0]})")
         if one.gain is not None:
