@@ -39,6 +39,8 @@ MOST_DIGITS = 10_240
 """An expression that needs more digits, as so much cancels, has no value here."""
 _MOST_EXPONENT = 1e6
 """Larger exponents are not evaluated: the last digit of a number decides there."""
+_LEAST_EXPONENT = -1e12
+"""The same of negative ones, whose powers are next to nothing."""
 _CONSTANTS = {"pi": arb.pi, "E": arb.const_e}
 _FUNCTIONS: dict[str, Any] = {
     name: getattr(arb, name)
@@ -113,13 +115,15 @@ def ball_value(node: Node, point: Mapping[str, Any]) -> Any:
 def ball_pow(base: Any, exponent: Any) -> Any:
     """Raise a number to a power, in real numbers."""
     if base != 0:
-        _check(float(abs(exponent * abs(base).log()).mid()))
+        _check(float((exponent * abs(base).log()).mid()))
     return _real(base**exponent)
 
 
 def ball_call(name: str, *arguments: Any) -> Any:
     """Apply a function, by its usual name, in real numbers."""
-    if name in {"exp", "sinh", "cosh"}:
+    if name == "exp":
+        _check(float(arguments[0].mid()))
+    elif name in {"sinh", "cosh"}:
         _check(abs(float(arguments[0].mid())))
     return _real(_FUNCTIONS[name](*arguments))
 
@@ -130,7 +134,7 @@ def ball_sum(values: Iterable[Any]) -> Any:
 
 
 def _check(exponent: float) -> None:
-    if not exponent < _MOST_EXPONENT:
+    if not _LEAST_EXPONENT < exponent < _MOST_EXPONENT:
         raise TooLargeError("an exponent is too large")
 
 

@@ -47,7 +47,9 @@ _STARTS = 8
 _FEWEST = 12
 """Points that have to be there besides one for each constant."""
 _UNSEEN = 1e-9
-"""A part whose lack changes values by less has no effect."""
+"""A part whose lack changes values by less has no effect once constants are fitted."""
+_NONE = 1e-14
+"""The same with the constants that are written, which are exact."""
 _WHOLE = 1e-9
 _MOST_SUBSETS = 6
 """Sums of more terms are looked at by single terms and pairs only."""
@@ -149,7 +151,7 @@ def _holds(
         return False
     free = list(range(len(constants)))
     exact = refined_constants(answer, values, values.truth, columns, constants, free)
-    return exact is not None and not _is_more_than(answer, exact, columns)
+    return exact is not None and not _is_more_than(answer, exact[0], columns)
 
 
 def _is_more_than(
@@ -157,8 +159,8 @@ def _is_more_than(
 ) -> bool:
     """Whether a part has no effect with these constants, and had one with the answer's own."""
     return any(
-        _is_idle(answer, tree, part, constants, columns)
-        and not _is_idle(answer, tree, part, answer.start, columns)
+        _is_idle(answer, tree, part, constants, columns, _UNSEEN)
+        and not _is_idle(answer, tree, part, answer.start, columns, _NONE)
         for tree, part in _without(answer.tree)
     )
 
@@ -203,6 +205,7 @@ def _is_idle(
     part: Node,
     constants: Array,
     columns: Mapping[str, Array],
+    unseen: float,
 ) -> bool:
     """Whether values stay as they are when a part is one number.
 
@@ -219,5 +222,5 @@ def _is_idle(
         varies = any(not node.name.startswith("#") for node in names_in(part))
         number = float(np.median(filled[usable])) if varies else 0.0
         other = np.broadcast_to(value(tree, {**named, _HOLE: np.full(n, number)}), n)
-        same = np.abs(other - whole) <= _UNSEEN * np.abs(whole)
+        same = np.abs(other - whole) <= unseen * np.abs(whole)
     return bool(same[usable].all())
