@@ -7,6 +7,7 @@ same is computed; ``docs/fidelity.md`` explains it, and what a term is.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -17,7 +18,7 @@ from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text, whole
 from mdbench.expressions.equation import parse
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.numeric import SAME, ValueComparison
+from mdbench.expressions.fidelity.numeric import EXACT, ValueComparison
 from mdbench.expressions.fidelity.verdict import (
     EquivalenceChecks,
     Match,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 _MOST_CELLS = 40_000
 """Trees whose sizes have a larger product are not compared."""
+_LITTLE = Fraction(1, 10**9)
+"""Terms with coefficients below this share of the largest are compared by their values."""
 _DIGITS = 6
 """Significant digits of the terms that are named."""
 
@@ -321,7 +324,8 @@ def _equation(truth: str, prediction: str, names: Names) -> EquationPair:
         return replace(_pair(t, t, match(t, t)), find_checks=lambda: same)
     large = is_whole(t) or is_whole(p)
     direct = None if large else _pair(t, p, match(t, p))
-    if direct is not None and _is_polynomial(t) and _is_polynomial(p):
+    polynomials = _is_polynomial(t) and _is_polynomial(p)
+    if direct is not None and polynomials and not _differs_by_little(direct):
         # Each has one form only, and the arithmetic is exact.
         symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
         compared = partial(
@@ -364,7 +368,11 @@ def checks_of(
         numerical, explanation = Numerical.APART, "it has no values where the truth has some"
     elif compared.equal and (found is None or near):
         numerical = Numerical.EQUAL
-        explanation = f"equal to {values.digits} digits at {compared.points} points"
+        exact = compared.share <= EXACT
+        digits = round(-math.log10(EXACT if exact else values.tolerance))
+        explanation = f"equal to {digits} digits at {compared.points} points"
+        if not exact and not values.is_rounded:
+            explanation += "; what else is written has no effect on the domain"
     elif compared.equal is None:
         numerical, explanation = Numerical.NEAR if near else Numerical.UNKNOWN, ""
     else:
@@ -384,8 +392,8 @@ def checks_of(
         structural = Structural.OTHER
     else:
         structural = Structural.SAME
-    # To the digits that rounded numbers have.
-    rounded = values.tolerance > SAME
+    # Equal to fewer digits than there are may be another equation.
+    rounded = compared.share > EXACT
     return EquivalenceChecks.of(symbolic, numerical, structural, explanation, rounded=rounded)
 
 
@@ -412,6 +420,16 @@ def _is_polynomial(terms: Sum) -> bool:
         atom.kind == "variable" and power.denominator == 1
         for monomial in terms
         for atom, power in monomial
+    )
+
+
+def _differs_by_little(pair: EquationPair) -> bool:
+    """Whether all that is missing or too many may be below the digits of the rest."""
+    if pair.wrong or not pair.faults or not pair.truth:
+        return False
+    largest = max(map(abs, pair.truth.values()))
+    return all(
+        abs(terms[monomial]) < _LITTLE * largest for monomial, terms in (*pair.missing, *pair.extra)
     )
 
 

@@ -198,7 +198,9 @@ class _Comparison:
                 continue
             found = values.relation(form)
             if found.relation is Equivalence.SAME and not values.holds_more:
-                return found
+                if not _units_matter(form):
+                    return found
+                found = replace(found, relation=Equivalence.OTHER_CONSTANTS)
             unknown = unknown or found.relation is Equivalence.UNKNOWN
             if found.relation is Equivalence.OTHER_CONSTANTS:
                 others = found if others is None else min(others, found, key=_error)
@@ -357,7 +359,9 @@ def _rounding(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> float 
         The largest share of a constant; None where it is more than 5 %, or where a number would
         still be off by more than `PRINTED`.
     """
-    truth = parametrize(read(constants_shown(form)[0], names), named=False)
+    # Ones are left out: together with what they are multiplied by they could move twice as far.
+    written = constants_shown(form)[0].replace("(1)*", "")
+    truth = parametrize(read(written, names), named=False, scaled=True)
     wanted = _numbers(mine, mine)
     constants = truth.start.copy()
     here = _numbers_in(truth.with_constants(constants), name, mine)
@@ -424,6 +428,22 @@ def _with_whole_exponents(terms: Sum) -> str | None:
     if not changed:
         return None
     return " + ".join(f"({monomial_text(monomial, c)})" for monomial, c in total.items())
+
+
+def _units_matter(terms: Sum) -> bool:
+    """Whether coefficients change unevenly with the units of variables.
+
+    In other units a logarithm leaves a constant, and a power that is not whole leaves a factor that
+    depends on its exponent.
+    """
+    return any(
+        atom.kind == "log"
+        or (power.denominator != 1 and atom.kind != "exp")
+        or _units_matter(dict(atom.inner))
+        or _units_matter(dict(atom.second or ()))
+        for monomial in terms
+        for atom, power in monomial
+    )
 
 
 def _needs_a_domain(terms: Sum) -> bool:

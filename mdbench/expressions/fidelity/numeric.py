@@ -130,7 +130,7 @@ class ValueComparison:
         self._domain = tuple(each for each in domain if each[0] in used)
         self._cancelled: list[Node] = []
         self._is_multiple = False
-        self._rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
+        self.is_rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
 
     @cached_property
     def columns(self) -> Mapping[str, Array]:
@@ -171,8 +171,8 @@ class ValueComparison:
         # Imported here, as only what agrees at all points that were drawn is searched.
         from mdbench.expressions.fidelity.hidden_difference import places_of_interest  # noqa: PLC0415
 
-        tolerance = _ROUNDED_FAR if self._rounded else SAME
-        nearest = _ROUNDED_NEAREST if self._rounded else 0.0
+        tolerance = _ROUNDED_FAR if self.is_rounded else SAME
+        nearest = _ROUNDED_NEAREST if self.is_rounded else 0.0
         for columns in places_of_interest((self.prediction, self.truth), self.box, nearest):
             with np.errstate(all="ignore"):
                 one = floats(columns)
@@ -312,7 +312,7 @@ class ValueComparison:
         """
         usable = np.flatnonzero(np.isfinite(self.values))
         exact = self.compared.equal and self.compared.share <= EXACT
-        if not self._rounded or exact or self._is_multiple or not len(usable):
+        if not self.is_rounded or exact or self._is_multiple or not len(usable):
             return False
         size = np.abs(self.values[usable])
         chosen = spread_out(usable, self.base)
@@ -396,9 +396,9 @@ class ValueComparison:
         node: Node | None = None,
     ) -> Agreement:
         other_side = self.prediction if node is None else node
-        tolerance = _ROUNDED_FAR if self._rounded else _EXACT_FAR
+        tolerance = _ROUNDED_FAR if self.is_rounded else _EXACT_FAR
         # What is rounded is lost where it cancels, and the nearest points of all are such.
-        last = -2 if self._rounded else None
+        last = -2 if self.is_rounded else None
         found = Agreement(None)
         for numbers in far_points(self._names, self._domain)[:last]:
 
@@ -422,7 +422,7 @@ class ValueComparison:
     @property
     def tolerance(self) -> float:
         """To what share values have to agree."""
-        return ROUNDED if self._rounded else SAME
+        return ROUNDED if self.is_rounded else SAME
 
     @property
     def cancels(self) -> bool:
@@ -434,11 +434,6 @@ class ValueComparison:
     def where(self) -> tuple[tuple[str, ...], Domain]:
         """The variables that there are, and what is known of them."""
         return self._names, self._domain
-
-    @property
-    def digits(self) -> int:
-        """To how many digits values have to agree."""
-        return round(-math.log10(self.tolerance))
 
     @property
     def base(self) -> int:

@@ -48,6 +48,7 @@ _MOST_UNKNOWNS = 160
 """Partial fractions of more coefficients are not looked for."""
 _MOST_LAYOUTS = 200
 _MOST_TIES = 6
+_MOST_EXPONENT = 300
 _HYPERBOLIC = frozenset({"sinh", "cosh", "tanh"})
 
 
@@ -542,14 +543,47 @@ def constants_shown(form: Sum) -> list[str]:
         The coefficients before each product; and, where there are exponentials, constants that are
         multiplied with one as an offset in its exponent, and squares completed.
     """
-    plain = _shown(form, offsets=False, inside=False)
-    shifted = _shown(form, offsets=True, inside=False)
+    form, scales = _with_scaled_logarithms(form)
+    plain = _shown(form, offsets=False, inside=False, scales=scales)
+    shifted = _shown(form, offsets=True, inside=False, scales=scales)
     return [plain] if plain == shifted else [plain, shifted]
 
 
-def _shown(terms: Iterable[tuple[Monomial, Fraction]] | Sum, *, offsets: bool, inside: bool) -> str:
+def _with_scaled_logarithms(form: Sum) -> tuple[Sum, dict[Monomial, float]]:
+    """Take ``d`` into the logarithm of ``c*log(x) + d``, which is ``c*log(exp(d/c)*x)``.
+
+    Returns
+    -------
+    Sum
+        What is left.
+    dict
+        The factor in the logarithm of each term that has one.
+    """
+    left = dict(form)
+    scales: dict[Monomial, float] = {}
+    for monomial, c in form.items():
+        logs = [each for each in monomial if each[0].kind == "log" and each[1] == 1]
+        rest = tuple(each for each in monomial if each not in logs)
+        if len(logs) == 1 and rest in left and abs(left[rest] / c) < _MOST_EXPONENT:
+            scales[monomial] = math.exp(float(left.pop(rest) / c))
+    return left, scales
+
+
+def _shown(
+    terms: Iterable[tuple[Monomial, Fraction]] | Sum,
+    *,
+    offsets: bool,
+    inside: bool,
+    scales: Mapping[Monomial, float] | None = None,
+) -> str:
     items = terms.items() if isinstance(terms, dict) else terms
-    return " + ".join(_shown_term(m, c, offsets=offsets, inside=inside) for m, c in items) or "0"
+    texts = []
+    for monomial, c in items:
+        text = _shown_term(monomial, c, offsets=offsets, inside=inside)
+        if scales and monomial in scales:
+            text = text.replace("log(", f"log(({scales[monomial]!r})*", 1)
+        texts.append(text)
+    return " + ".join(texts) or "0"
 
 
 def _shown_term(monomial: Monomial, c: Fraction, *, offsets: bool, inside: bool) -> str:
@@ -628,6 +662,8 @@ def _shown_factor(atom: Atom, power: Exponent, *, offsets: bool) -> str:
     inner = _shown(atom.inner, offsets=offsets, inside=True)
     if atom.kind == "exp":
         return f"exp(({_decimal(Fraction(power))})*{monomial_text(atom.inner[0][0], Fraction(1))})"
+    if atom.kind == "log":
+        return f"log(({inner})){raised}"
     if atom.kind == "sum":
         return f"({inner}){raised}"
     if atom.kind == "wave":
