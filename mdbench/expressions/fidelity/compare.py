@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _MOST_CELLS = 40_000
 """Trees whose sizes have a larger product are not compared."""
-_LITTLE = Fraction(1, 10**9)
+_LITTLE = Fraction(1, 10**40)
 """Terms with coefficients below this share of the largest are compared by their values."""
 _DIGITS = 6
 """Significant digits of the terms that are named."""
@@ -345,6 +345,7 @@ def checks_of(
     *,
     found: EquationPair | None = None,
     near: bool | None = False,
+    extra: bool = False,
     hidden: Mapping[str, float] | None = None,
 ) -> EquivalenceChecks:
     """Return the three verdicts on two equations.
@@ -357,6 +358,8 @@ def checks_of(
         What is known of them by values and other forms, where they are not polynomials.
     near
         Whether they are the same with the truth's constants moved; None where it is not known.
+    extra
+        Whether the answer has structure without effect on the domain.
     hidden
         A point where they differ though they do not at any point drawn at random.
     """
@@ -371,8 +374,6 @@ def checks_of(
         exact = compared.share <= EXACT
         digits = round(-math.log10(EXACT if exact else values.tolerance))
         explanation = f"equal to {digits} digits at {compared.points} points"
-        if not exact and not values.is_rounded:
-            explanation += "; what else is written has no effect on the domain"
     elif compared.equal is None:
         numerical, explanation = Numerical.NEAR if near else Numerical.UNKNOWN, ""
     else:
@@ -394,7 +395,8 @@ def checks_of(
         structural = Structural.SAME
     # Equal to fewer digits than there are may be another equation.
     rounded = compared.share > EXACT
-    return EquivalenceChecks.of(symbolic, numerical, structural, explanation, rounded=rounded)
+    checks = EquivalenceChecks.of(symbolic, numerical, structural, explanation, rounded=rounded)
+    return replace(checks, extra_structure=extra and numerical is not Numerical.APART)
 
 
 def _at(point: Mapping[str, float]) -> str:

@@ -85,6 +85,7 @@ def compare_by_values(
         found.values,
         found=found.pair,
         near=found.near,
+        extra=found.extra,
         hidden=found.hidden,
     )
     return replace(found.pair, find_checks=checks)
@@ -112,6 +113,8 @@ class _Result:
         Whether a standard form of both is the same.
     near
         Whether they are the same with the truth's constants moved; None where it is not known.
+    extra
+        Whether the answer has structure without effect on the domain.
     hidden
         A point at which they differ, where no point drawn at random shows it.
     """
@@ -120,6 +123,7 @@ class _Result:
     values: ConstantMatcher
     same_form: bool
     near: bool | None
+    extra: bool
     hidden: Mapping[str, float] | None = None
 
 
@@ -139,12 +143,13 @@ class _Comparison:
         self.true_forms = fewest_constants(self.truth, names.true)
         self.forms = standard_forms(self.prediction, names.predicted)
         self.near: bool | None = False
+        self.extra = False
         self.hidden: Mapping[str, float] | None = None
 
     def result(self) -> _Result:
         same = self._same_form()
         pair = self._pair(same_form=same)
-        return _Result(pair, self.values, same, self.near, self.hidden)
+        return _Result(pair, self.values, same, self.near, self.extra, self.hidden)
 
     def _same_form(self) -> bool:
         """Whether the two have a form in common, and the values of it."""
@@ -264,6 +269,7 @@ class _Comparison:
         if self._has_its_skeleton():
             return False  # the same terms, and all points agree
         self.hidden = self.values.hidden_difference(found.moved.floats, found.moved.precise)
+        self.extra = self.hidden is None and self.values.holds_idle_parts
         return self.hidden is not None
 
     def _off_by_terms(self, *, unknown: bool) -> EquationPair:

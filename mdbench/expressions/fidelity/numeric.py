@@ -31,7 +31,7 @@ from mdbench.expressions.interval_eval import (
 from mdbench.expressions.tree import Call, Node, Variable, names_in, parts, value, with_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -44,8 +44,11 @@ CLOSE = 1e-8
 """Values of double precision that agree to this share are looked at with more digits."""
 EXACT = 1e-90
 """Values of `DIGITS` digits that agree to this share are equal to all digits."""
-SAME = 1e-15
-"""Values that agree to this share are the same: double precision shows no difference."""
+SAME = 1e-60
+"""Values that agree to this share are the same.
+
+Much smaller than what data show: in SI units the second term of a law may be 1e-16 of the first.
+"""
 ROUNDED = 1e-12
 """Those of equations with long numbers agree to this share: their numbers are rounded."""
 _EXACT_FAR = 1e-20
@@ -310,38 +313,57 @@ class ValueComparison:
         with all of them.  Where no number is rounded values are equal to all digits or they are
         not, and nothing can hide.
         """
-        usable = np.flatnonzero(np.isfinite(self.values))
         exact = self.compared.equal and self.compared.share <= EXACT
-        if not self.is_rounded or exact or self._is_multiple or not len(usable):
+        if not self.is_rounded or exact or self._is_multiple:
             return False
-        size = np.abs(self.values[usable])
-        chosen = spread_out(usable, self.base)
-        for part in list(parts(self.prediction))[:_MOST_PARTS]:
-            if part.constant is not None or part is self.prediction:
+        return any(not self._is_same(*each) for each in self._replaceable() if not each[2])
+
+    @cached_property
+    def holds_idle_parts(self) -> bool:
+        """Whether a part of the answer has no effect at any point: a number would do as well."""
+        return any(self._is_same(*each) for each in self._replaceable())
+
+    def _replaceable(self) -> Iterator[tuple[Node, Node, bool]]:
+        """Yield the answer with a hole for each part that double precision shows no need of.
+
+        With the hole comes what fills it: the part itself, with its value at one point; or, which
+        is flagged, in place of ``max`` and ``min`` one of their arguments.
+        """
+        usable = np.flatnonzero(np.isfinite(self.values))
+        for part in list(parts(self.prediction))[:_MOST_PARTS] if len(usable) else ():
+            if part.constant is not None:
                 continue
             tree = with_part(self.prediction, part, Variable(None, _PART))
-            with np.errstate(all="ignore"):
-                number = np.broadcast_to(value(part, self.columns), self.values.shape)[usable[0]]
-                fixed = {**self.columns, _PART: np.full(self.values.shape, number)}
-                other = np.broadcast_to(value(tree, fixed), self.values.shape)[usable]
-                same = np.abs(other - self.values[usable]) <= _UNSEEN * size
-            if same.all() and not self._is_number(part, tree, usable[0], chosen):
-                return True
-        return False
+            fillings = [] if part is self.prediction else [part]
+            if isinstance(part, Call) and len(part.arguments) > 1:
+                fillings += part.arguments
+            for filling in fillings:
+                with np.errstate(all="ignore"):
+                    filled = np.broadcast_to(value(filling, self.columns), self.values.shape)
+                    if filling is part:
+                        filled = np.full(self.values.shape, filled[usable[0]])
+                    columns = {**self.columns, _PART: filled}
+                    other = np.broadcast_to(value(tree, columns), self.values.shape)[usable]
+                    same = np.abs(other - self.values[usable]) <= _UNSEEN * np.abs(
+                        self.values[usable]
+                    )
+                if same.all():
+                    yield tree, filling, filling is not part
 
-    def _is_number(self, part: Node, tree: Node, first: Any, chosen: NDArray[np.intp]) -> bool:
-        """Whether a part may be a number in an equation, with all digits."""
+    def _is_same(self, tree: Node, filling: Node, is_argument: bool) -> bool:  # noqa: FBT001
+        """Whether an equation with its hole filled is the answer, to all digits that count."""
+        usable = np.flatnonzero(np.isfinite(self.values))
         try:
-            for i in chosen:
+            for i in spread_out(usable, self.base):
 
                 def both(i: Any = i) -> tuple[Any, Any, Any]:
-                    number = ball_value(part, exact_point(self.point(first)))
                     point = exact_point(self.point(i))
+                    at = point if is_argument else exact_point(self.point(usable[0]))
+                    other = ball_value(tree, {**point, _PART: ball_value(filling, at)})
                     one = ball_value(self.prediction, point)
-                    other = ball_value(tree, {**point, _PART: number})
                     return one, other, abs(one) + abs(other)
 
-                if provably_differ(both, EXACT)[0]:
+                if provably_differ(both, SAME)[0]:
                     return False
         except ArithmeticError:
             pass  # it is not known
