@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -226,6 +227,8 @@ _WHOLE = 1e-9
 _MOST_WRITTEN = 12
 _MOST_GAUGES = 24
 """Choices of constants that stand still."""
+_FARTHEST_TOGETHER = 0.2
+"""Where all constants may move, and the nearest way is farther, no choice of them is within 5 %."""
 
 
 def fit_parametric(
@@ -532,26 +535,29 @@ def constant_shift(values: ValueComparison, written: Node) -> tuple[float, Moved
         slopes = truth.slopes(columns, truth.start) / sizes[:, None]
     slopes = slopes[np.isfinite(slopes).all(axis=1)]
     rank = int(np.linalg.matrix_rank(slopes, rtol=1e-8)) if len(slopes) else 0
-    least: float | None = None
-    best: tuple[Array, list[Any]] = truth.start, []
-    for free in map(list, islice(combinations(range(n), rank), _MOST_GAUGES)):
-        if np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
-            continue
-        found = fit_parametric(truth, columns, wanted, truth.start, free)
-        if found is None:
-            continue
-        shift = float(np.max(np.abs(found / truth.start - 1)))
-        if least is not None and shift >= least:
-            continue
-        exact = refined_constants(truth, values, values.prediction, columns, found, free)
-        if exact is not None and not _becomes_whole(truth, exact[0]):
-            least, best = float(np.max(np.abs(exact[0] / truth.start - 1))), exact
-    if least is None:
+    everywhere = fit_parametric(truth, columns, wanted, truth.start, list(range(n)))
+    # With all free to move, none moves farther than where some stand still, or not by much.
+    if everywhere is None or np.max(np.abs(everywhere / truth.start - 1)) > _FARTHEST_TOGETHER:
         return None
-    return least, MovedTruth(
-        lambda columns: truth.values(columns, best[0]),
-        lambda point: truth.precise(point, best[1]),
-    )
+    found: list[tuple[float, Array, list[int]]] = []
+    for free in map(list, islice(combinations(range(n), rank), _MOST_GAUGES)):
+        if rank < n and np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
+            continue
+        constants = fit_parametric(truth, columns, wanted, truth.start, free)
+        if constants is not None:
+            shift = float(np.max(np.abs(constants / truth.start - 1), initial=0.0))
+            found.append((shift, constants, free))
+    for _, constants, free in sorted(found, key=itemgetter(0)):
+        exact = refined_constants(truth, values, values.prediction, columns, constants, free)
+        if exact is None or _becomes_whole(truth, exact[0]):
+            continue
+        refined, digits = exact
+        moved = MovedTruth(
+            lambda columns: truth.values(columns, refined),
+            lambda point: truth.precise(point, digits),
+        )
+        return float(np.max(np.abs(refined / truth.start - 1), initial=0.0)), moved
+    return None
 
 
 def _becomes_whole(equation: ParametricExpression, constants: Array) -> bool:

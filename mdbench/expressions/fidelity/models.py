@@ -453,9 +453,17 @@ def parametrize(node: Node, *, named: bool, scaled: bool = False) -> ParametricE
     """
     taker = _ConstantExtractor(named=named)
     if scaled and isinstance(node, Chain) and node.rest[0][0] in "+-":
-        terms = [taker.scaled(part) for part in (node.first, *(part for _, part in node.rest))]
-        signs = [sign for sign, _ in node.rest]
-        tree: Node = replace(node, first=terms[0], rest=tuple(zip(signs, terms[1:], strict=True)))
+        operands = [("+", node.first), *node.rest]
+        terms = [(sign, taker.scaled(part)) for sign, part in operands if part.constant is None]
+        numbers = [
+            float(part.constant) * (1 if sign == "+" else -1)
+            for sign, part in operands
+            if part.constant is not None
+        ]
+        if numbers:
+            terms.append(("+", taker.constant(sum(numbers))))
+        zero = Number(np.float64(0.0), "0")
+        tree: Node = Chain(None, zero, tuple(terms))
     else:
         tree = taker.scaled(node) if scaled else taker.of(node)
     return ParametricExpression(tree, np.array(taker.start), frozenset(taker.exponents))

@@ -74,6 +74,7 @@ _ROUNDED_NEAREST = 1e-6
 """Where numbers are rounded, points nearer to a place of interest show their rounding."""
 _PART = "the part"
 _MOST_PARTS = 400
+_MOST_PARTS_NOTED = 150
 
 
 @dataclass(frozen=True)
@@ -321,6 +322,8 @@ class ValueComparison:
     @cached_property
     def holds_idle_parts(self) -> bool:
         """Whether a part of the answer has no effect at any point: a number would do as well."""
+        if sum(1 for _ in parts(self.prediction)) > _MOST_PARTS_NOTED:
+            return False  # it is a note only
         return any(self._is_same(*each) for each in self._replaceable())
 
     def _replaceable(self) -> Iterator[tuple[Node, Node, bool]]:

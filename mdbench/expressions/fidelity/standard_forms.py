@@ -479,22 +479,23 @@ def _wave(
     return _times(expansion.wave({**argument, ONE: phase}, cos=False), amplitude)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1_024)
 def _spectrum(sine: int, cosine: int) -> Mapping[int, tuple[Fraction, Fraction]]:
     """Return the coefficients of exp(i k z) in a product of powers of sin z and cos z."""
-    found: dict[int, tuple[Fraction, Fraction]] = {0: (Fraction(1), Fraction(0))}
-    half = Fraction(1, 2)
-    steps = [{1: (Fraction(0), -half), -1: (Fraction(0), half)}] * sine
-    steps += [{1: (half, Fraction(0)), -1: (half, Fraction(0))}] * cosine
-    for step in steps:
-        made: dict[int, tuple[Fraction, Fraction]] = {}
-        for k, a in found.items():
-            for j, b in step.items():
-                had = made.get(k + j, (Fraction(0), Fraction(0)))
-                more = _product(a, b)
-                made[k + j] = had[0] + more[0], had[1] + more[1]
-        found = made
-    return {k: c for k, c in found.items() if any(c)}
+    n = sine + cosine
+    # Whole numbers first: those of (e - 1/e)**sine * (e + 1/e)**cosine, with e = exp(i z).
+    numbers = [0] * (n + 1)
+    for i in range(sine + 1):
+        for j in range(cosine + 1):
+            numbers[i + j] += (-1) ** i * math.comb(sine, i) * math.comb(cosine, j)
+    # Each sine divides by 2 i, each cosine by 2.
+    sign = (1, 1, -1, -1)[-sine % 4] if sine % 2 else (1, -1)[sine // 2 % 2]
+    found = {}
+    for below, number in enumerate(numbers):
+        if number:
+            c = Fraction(sign * number, 2**n)
+            found[n - 2 * below] = (Fraction(0), c) if sine % 2 else (c, Fraction(0))
+    return found
 
 
 def _product(
