@@ -206,6 +206,7 @@ class ConstantMatcher(ValueComparison):
 
 
 _FIT_STEPS = 60
+_NEARBY_STEPS = 15
 _STALLED = 0.999
 """A step that leaves more than this of the error is the last."""
 _SHARES = (0.25, 0.5, 1.0)
@@ -237,8 +238,15 @@ def fit_parametric(
     wanted: Array,
     start: Array,
     free: Sequence[int],
+    *,
+    nearby: bool = False,
 ) -> Array | None:
     """Move some constants until an equation has some values, to double precision.
+
+    Parameters
+    ----------
+    nearby
+        Whether only what a few steps reach is looked for.
 
     Returns
     -------
@@ -251,9 +259,10 @@ def fit_parametric(
         return constants if fit.is_near(constants) else None
     order = np.argsort(_distances(columns), kind="stable")
     constants = start
-    for share in _SHARES:
+    for share in _SHARES[-1:] if nearby else _SHARES:
         kept = order[: max(int(share * len(order)), 2 * len(start) + 2)]
-        constants = fit.at(kept).stepped(constants, free)
+        steps = _NEARBY_STEPS if nearby else _FIT_STEPS
+        constants = fit.at(kept).stepped(constants, free, steps)
     return constants if fit.is_near(constants) else None
 
 
@@ -332,11 +341,11 @@ class _Fit:
         solved[chosen] = found / lengths
         return solved
 
-    def stepped(self, start: Array, free: Sequence[int]) -> Array:
+    def stepped(self, start: Array, free: Sequence[int], steps: int) -> Array:
         """Take damped steps (Levenberg and Marquardt) as long as they lead nearer."""
         constants, damping = start.copy(), 1e-3
         error, weights = self.residuals(constants)
-        for _ in range(_FIT_STEPS):
+        for _ in range(steps):
             now = np.linalg.norm(error)
             if now <= _ENOUGH:
                 break
@@ -351,11 +360,11 @@ class _Fit:
             for _ in range(_TRIES):
                 lifted = np.vstack([slopes, np.sqrt(damping) * np.eye(len(free))])
                 shift = np.zeros(len(start))
-                steps = np.linalg.lstsq(lifted, np.append(-error, np.zeros(len(free))), rcond=None)[
+                moves = np.linalg.lstsq(lifted, np.append(-error, np.zeros(len(free))), rcond=None)[
                     0
                 ]
                 with np.errstate(all="ignore"):
-                    shift[free] = steps / lengths
+                    shift[free] = moves / lengths
                     tried = constants + shift * np.where(constants == 0, 1.0, np.abs(constants))
                 new, new_weights = self.residuals(tried)
                 if np.linalg.norm(new) < now:
@@ -535,7 +544,7 @@ def constant_shift(values: ValueComparison, written: Node) -> tuple[float, Moved
         slopes = truth.slopes(columns, truth.start) / sizes[:, None]
     slopes = slopes[np.isfinite(slopes).all(axis=1)]
     rank = int(np.linalg.matrix_rank(slopes, rtol=1e-8)) if len(slopes) else 0
-    everywhere = fit_parametric(truth, columns, wanted, truth.start, list(range(n)))
+    everywhere = fit_parametric(truth, columns, wanted, truth.start, list(range(n)), nearby=True)
     # With all free to move, none moves farther than where some stand still, or not by much.
     if everywhere is None or np.max(np.abs(everywhere / truth.start - 1)) > _FARTHEST_TOGETHER:
         return None
@@ -543,7 +552,7 @@ def constant_shift(values: ValueComparison, written: Node) -> tuple[float, Moved
     for free in map(list, islice(combinations(range(n), rank), _MOST_GAUGES)):
         if rank < n and np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
             continue
-        constants = fit_parametric(truth, columns, wanted, truth.start, free)
+        constants = fit_parametric(truth, columns, wanted, truth.start, free, nearby=True)
         if constants is not None:
             shift = float(np.max(np.abs(constants / truth.start - 1), initial=0.0))
             found.append((shift, constants, free))
