@@ -39,8 +39,6 @@ MOST_DIGITS = 10_240
 """An expression that needs more digits, as so much cancels, has no value here."""
 _MOST_EXPONENT = 1e6
 """Larger exponents are not evaluated: the last digit of a number decides there."""
-_LEAST_EXPONENT = -1e12
-"""The same of negative ones, whose powers are next to nothing."""
 _CONSTANTS = {"pi": arb.pi, "E": arb.const_e}
 _FUNCTIONS: dict[str, Any] = {
     name: getattr(arb, name)
@@ -134,7 +132,7 @@ def ball_sum(values: Iterable[Any]) -> Any:
 
 
 def _check(exponent: float) -> None:
-    if not _LEAST_EXPONENT < exponent < _MOST_EXPONENT:
+    if not exponent < _MOST_EXPONENT:
         raise TooLargeError("an exponent is too large")
 
 

@@ -298,9 +298,7 @@ def compare(
 
 
 @lru_cache(maxsize=1_024)
-def _compare(
-    truth: tuple[str, ...], prediction: tuple[str, ...], names: Names
-) -> TermComparison:
+def _compare(truth: tuple[str, ...], prediction: tuple[str, ...], names: Names) -> TermComparison:
     return TermComparison([_equation(t, p, names) for t, p in zip(truth, prediction, strict=True)])
 
 

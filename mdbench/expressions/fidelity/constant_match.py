@@ -33,7 +33,14 @@ from mdbench.expressions.fidelity.numeric import (
     spread_out,
 )
 from mdbench.expressions.fidelity.verdict import TOLERANCE
-from mdbench.expressions.interval_eval import DIGITS, ball_value, exact_ball, known_value, precision, provably_differ
+from mdbench.expressions.interval_eval import (
+    DIGITS,
+    ball_value,
+    exact_ball,
+    known_value,
+    precision,
+    provably_differ,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -532,7 +539,7 @@ def constant_shift(values: ValueComparison, written: Node) -> tuple[float, Moved
         The largest share of a constant, and the truth with those constants; None where the answer
         cannot be brought to that form.
     """
-    truth = parametrize(written, named=False, scaled=True)
+    truth = parametrize(written, named=False)
     usable = np.isfinite(values.true_values) & np.isfinite(values.values)
     n = len(truth.start)
     if n > _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):

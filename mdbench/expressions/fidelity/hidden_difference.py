@@ -36,7 +36,9 @@ _OFFSETS = 17
 _EXPONENTIAL = frozenset({"exp", "sinh", "cosh"})
 
 
-def places_of_interest(trees: Sequence[Node], box: Box, nearest: float) -> Iterator[dict[str, Array]]:
+def places_of_interest(
+    trees: Sequence[Node], box: Box, nearest: float
+) -> Iterator[dict[str, Array]]:
     """Yield sets of points at which two functions may differ though they do nowhere else.
 
     Parameters

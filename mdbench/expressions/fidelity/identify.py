@@ -27,12 +27,12 @@ from mdbench.expressions.fidelity.constant_match import (
 )
 from mdbench.expressions.fidelity.models import parametrize
 from mdbench.expressions.fidelity.standard_forms import (
-    constants_shown,
     fewest_constants,
     forms_of,
     standard_forms,
 )
 from mdbench.expressions.fidelity.verdict import TOLERANCE, Match, Symbolic, match
+from mdbench.expressions.fidelity.writings import plain_writing, shortest_writings
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import ball_value
 from mdbench.expressions.tree import value
@@ -203,7 +203,8 @@ class _Comparison:
                 continue
             found = values.relation(form)
             if found.relation is Equivalence.SAME and not values.holds_more:
-                if not _units_matter(form):
+                plain = plain_writing(form) in shortest_writings(tuple(form.items()))
+                if plain and not _units_matter(form):
                     return found
                 found = replace(found, relation=Equivalence.OTHER_CONSTANTS)
             unknown = unknown or found.relation is Equivalence.UNKNOWN
@@ -228,8 +229,10 @@ class _Comparison:
     def _moved_as_written(self) -> MatchResult | None:
         """Move the constants of each writing of the forms with the fewest constants."""
         best: MatchResult | None = None
-        writings = [text for _, form in self.true_forms for text in constants_shown(form)]
-        if any(name == "as written" or self.t == form for name, form in self.true_forms):
+        writings = [
+            text for _, form in self.true_forms for text in shortest_writings(tuple(form.items()))
+        ]
+        if any(_units_matter(form) for _, form in self.true_forms):
             writings.append(self.truth)
         for text in dict.fromkeys(writings):
             try:
@@ -365,9 +368,7 @@ def _rounding(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> float 
         The largest share of a constant; None where it is more than 5 %, or where a number would
         still be off by more than `PRINTED`.
     """
-    # Ones are left out: together with what they are multiplied by they could move twice as far.
-    written = constants_shown(form)[0].replace("(1)*", "")
-    truth = parametrize(read(written, names), named=False, scaled=True)
+    truth = parametrize(read(shortest_writings(tuple(form.items()))[0], names), named=False)
     wanted = _numbers(mine, mine)
     constants = truth.start.copy()
     here = _numbers_in(truth.with_constants(constants), name, mine)

@@ -158,7 +158,9 @@ class ValueComparison:
         return found if math.isfinite(found) else 0.0
 
     def hidden_difference(
-        self, floats: Callable[[Mapping[str, Array]], Array], precise: Callable[[Mapping[str, Any]], Any]
+        self,
+        floats: Callable[[Mapping[str, Array]], Array],
+        precise: Callable[[Mapping[str, Any]], Any],
     ) -> Mapping[str, float] | None:
         """Search the domain for a point at which the answer is not what the truth has become.
 
@@ -181,9 +183,7 @@ class ValueComparison:
             with np.errstate(all="ignore"):
                 one = floats(columns)
                 n = len(one)
-                other = np.broadcast_to(
-                    np.asarray(value(self.prediction, columns), np.float64), n
-                )
+                other = np.broadcast_to(np.asarray(value(self.prediction, columns), np.float64), n)
                 share = np.abs(one - other) / (np.abs(one) + np.abs(other) + self.scale)
             share[~np.isfinite(share)] = 0.0
             order = np.argsort(-share, kind="stable")
@@ -353,7 +353,7 @@ class ValueComparison:
                 if same.all():
                     yield tree, filling, filling is not part
 
-    def _is_same(self, tree: Node, filling: Node, is_argument: bool) -> bool:  # noqa: FBT001
+    def _is_same(self, tree: Node, filling: Node, is_argument: bool) -> bool:
         """Whether an equation with its hole filled is the answer, to all digits that count."""
         usable = np.flatnonzero(np.isfinite(self.values))
         try:

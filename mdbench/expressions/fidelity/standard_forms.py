@@ -9,8 +9,6 @@ tanh of half their exponents.
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice, product
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from flint import fmpq, fmpq_mat
 
 from mdbench.errors import EquationError
-from mdbench.expressions.atoms import ONE, PI, function, monomial_text, sorted_terms
+from mdbench.expressions.atoms import ONE, function, normalised, opaque, sorted_terms
 from mdbench.expressions.expand import Expansion, expand
 from mdbench.expressions.fidelity.models import Model
 from mdbench.expressions.fidelity.rational import (
@@ -37,7 +35,7 @@ from mdbench.expressions.grammar import check, read
 from mdbench.expressions.tree import ALIASES, Call, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from mdbench.expressions.atoms import Atom, Exponent, Monomial, Sum
 
@@ -48,7 +46,6 @@ _MOST_UNKNOWNS = 160
 """Partial fractions of more coefficients are not looked for."""
 _MOST_LAYOUTS = 200
 _MOST_TIES = 6
-_MOST_EXPONENT = 300
 _HYPERBOLIC = frozenset({"sinh", "cosh", "tanh"})
 
 
@@ -81,6 +78,8 @@ def forms_of(tree: Node) -> Forms:
         value = rational(terms, Ring.of(terms))
         for kind, variant in _variants(value, expansion):
             forms |= {f"{kind}, {layout}": form for layout, form in _layouts(variant, expansion)}
+        if value.below.is_constant() and not value.ring.angles:
+            forms |= _of_polynomial(value, expansion)
         for name, form in list(forms.items()):
             if (joined := _with_one_logarithm(form, expansion)) is not None:
                 forms[f"{name}, one logarithm"] = joined
@@ -102,12 +101,15 @@ def fewest_constants(text: str, names: tuple[str, ...]) -> tuple[tuple[str, Sum]
         if not forms:
             return ()
     sizes = {name: (len(Model(form).moving), len(form)) for name, form in forms.items()}
-    least = min(sizes.values())
+    sums = {name: size for name, size in sizes.items() if "polynomial" not in name}
+    least = min((sums or sizes).values())
     chosen: dict[str, Sum] = {}
     for name, form in forms.items():
-        if sizes[name] == least and form not in chosen.values():
+        # A product of factors shows all its constants in one term.
+        factored = "polynomial" in name and sizes[name][0] <= least[0]
+        if (sizes[name] == least or factored) and form not in chosen.values():
             chosen[name] = form
-    if len(chosen) > 1:
+    if len(chosen) > 1 and "polynomial, factored" not in forms:
         # With one bar over 100 + x/(1 + x) the lack of a term is an error of 1 % in a constant.
         chosen = {name: form for name, form in chosen.items() if "one bar" not in name} or chosen
     return tuple(chosen.items())
@@ -218,7 +220,9 @@ def _layouts(value: Rational, expansion: Expansion) -> Iterator[tuple[str, Sum]]
     if hyperbolic is not None:
         yield "hyperbolics", hyperbolic
     factors = _factors(value)
-    parts = _partial_fractions(value, factors) if any(len(each) > 1 for each, _ in factors) else None
+    parts = (
+        _partial_fractions(value, factors) if any(len(each) > 1 for each, _ in factors) else None
+    )
     if parts is None:
         return
     for i, (whole, fractions) in enumerate([parts, *_fewest(parts, ring)]):
@@ -316,11 +320,7 @@ def _solved(
     table = fmpq_mat(
         len(monomials),
         width,
-        [
-            each.get(monomial, fmpq(0))
-            for monomial in monomials
-            for each in (*columns, wanted)
-        ],
+        [each.get(monomial, fmpq(0)) for monomial in monomials for each in (*columns, wanted)],
     )
     solved, rank = table.rref()
     found = [Fraction(0)] * len(columns)
@@ -332,9 +332,7 @@ def _solved(
     return found
 
 
-def _fewest(
-    parts: tuple[Any, list[_Fraction]], ring: Ring
-) -> list[tuple[Any, list[_Fraction]]]:
+def _fewest(parts: tuple[Any, list[_Fraction]], ring: Ring) -> list[tuple[Any, list[_Fraction]]]:
     """Move polynomials into the fractions such that the fewest terms are left.
 
     So ``1 - k/(k + x)`` is ``x/(k + x)``.
@@ -392,7 +390,9 @@ def _in_multiples(value: Rational, expansion: Expansion) -> Sum:
         if first == 0:
             part = _times(before, real)
         else:
-            part = expansion.times(before, _wave(ring, frequency, 2 * real, -2 * imaginary, expansion))
+            part = expansion.times(
+                before, _wave(ring, frequency, 2 * real, -2 * imaginary, expansion)
+            )
         for bar in bars:
             part = expansion.times(part, bar)
         total = _sum(total, part)
@@ -414,7 +414,12 @@ def _in_hyperbolics(value: Rational, expansion: Expansion) -> Sum | None:
         rest = tuple(0 if i in chosen else int(e) for i, e in enumerate(exponents))
         raised = tuple(int(exponents[i]) - int(shift[i]) for i in chosen)
         sums.setdefault(rest, {})[raised] = as_fraction(c)
-    if not any(tuple(-k for k in raised) in each for each in sums.values() for raised in each if any(raised)):
+    if not any(
+        tuple(-k for k in raised) in each
+        for each in sums.values()
+        for raised in each
+        if any(raised)
+    ):
         return None
     total: Sum = {}
     for rest, each in sums.items():
@@ -535,149 +540,52 @@ def _times(terms: Sum, factor: Fraction) -> Sum:
     return {monomial: c * factor for monomial, c in terms.items()} if factor else {}
 
 
-def constants_shown(form: Sum) -> list[str]:
-    """Write a sum of terms with all its constants, those that are 1 too.
-
-    Returns
-    -------
-    list of str
-        The coefficients before each product; and, where there are exponentials, constants that are
-        multiplied with one as an offset in its exponent, and squares completed.
-    """
-    form, scales = _with_scaled_logarithms(form)
-    plain = _shown(form, offsets=False, inside=False, scales=scales)
-    shifted = _shown(form, offsets=True, inside=False, scales=scales)
-    return [plain] if plain == shifted else [plain, shifted]
-
-
-def _with_scaled_logarithms(form: Sum) -> tuple[Sum, dict[Monomial, float]]:
-    """Take ``d`` into the logarithm of ``c*log(x) + d``, which is ``c*log(exp(d/c)*x)``.
-
-    Returns
-    -------
-    Sum
-        What is left.
-    dict
-        The factor in the logarithm of each term that has one.
-    """
-    left = dict(form)
-    scales: dict[Monomial, float] = {}
-    for monomial, c in form.items():
-        logs = [each for each in monomial if each[0].kind == "log" and each[1] == 1]
-        rest = tuple(each for each in monomial if each not in logs)
-        if len(logs) == 1 and rest in left and abs(left[rest] / c) < _MOST_EXPONENT:
-            scales[monomial] = math.exp(float(left.pop(rest) / c))
-    return left, scales
-
-
-def _shown(
-    terms: Iterable[tuple[Monomial, Fraction]] | Sum,
-    *,
-    offsets: bool,
-    inside: bool,
-    scales: Mapping[Monomial, float] | None = None,
-) -> str:
-    items = terms.items() if isinstance(terms, dict) else terms
-    texts = []
-    for monomial, c in items:
-        text = _shown_term(monomial, c, offsets=offsets, inside=inside)
-        if scales and monomial in scales:
-            text = text.replace("log(", f"log(({scales[monomial]!r})*", 1)
-        texts.append(text)
-    return " + ".join(texts) or "0"
-
-
-def _shown_term(monomial: Monomial, c: Fraction, *, offsets: bool, inside: bool) -> str:
-    if not offsets:
-        factors = [_shown_factor(atom, power, offsets=False) for atom, power in monomial]
-        return "*".join([f"({_decimal(c)})", *factors])
-    exponents = {atom: power for atom, power in monomial if atom.kind == "exp"}
-    factors = []
-    for atom, power in monomial:
-        if atom.kind == "exp":
-            continue
-        divided = _divided(atom, power, exponents)
-        if divided is None:
-            factors.append(_shown_factor(atom, power, offsets=True))
-            continue
-        terms, k = divided
-        exponents, c = {}, c * k
-        factors.append(f"({_shown(terms, offsets=True, inside=True)})**({power})")
-    if exponents:
-        exponent, c = _completed(exponents, c)
-        if inside and c:
-            exponent += f" + ({math.log(abs(c))!r})"
-            c = Fraction(1 if c > 0 else -1)
-        factors.append(f"exp({exponent})")
-    return "*".join([f"({_decimal(c)})", *factors])
-
-
-def _divided(
-    bar: Atom, power: Exponent, exponents: dict[Atom, Exponent]
-) -> tuple[Sum, Fraction] | None:
-    """Divide both sides of ``E/(1 + k*E)`` by ``k*E``; None where the bar has no such term.
-
-    Returns
-    -------
-    Sum
-        What is under the bar then.
-    Fraction
-        The factor before the fraction.
-    """
-    if bar.kind != "sum" or power.denominator != 1 or power > 0 or not exponents:
-        return None
-    for monomial, k in bar.inner:
-        if {atom: -power * each for atom, each in monomial} == exponents:
-            terms: Sum = {}
-            for other, c in bar.inner:
-                powers = dict(other)
+def _of_polynomial(value: Rational, expansion: Expansion) -> Forms:
+    """Write a polynomial as a product of factors, and with its squares completed."""
+    ring = value.ring
+    forms: Forms = {}
+    _, factors = value.above.factor() if not value.above.is_zero() else (None, [])
+    if sum(power for _, power in factors) > 1 and any(len(factor) > 1 for factor, _ in factors):
+        c = as_fraction(value.above.leading_coefficient())
+        powers: dict[Atom, Exponent] = {}
+        for factor, power in factors:
+            monic = _terms(factor / factor.leading_coefficient(), ring, expansion)
+            if len(monic) == 1:
+                [(monomial, _)] = monic.items()
                 for atom, each in monomial:
-                    powers[atom] = powers.get(atom, 0) - each
-                terms[tuple((atom, each) for atom, each in powers.items() if each)] = c / k
-            return terms, k ** int(power)
-    return None
+                    powers[atom] = powers.get(atom, 0) + each * int(power)
+                continue
+            scale, terms = normalised(sorted_terms(monic))
+            if terms[0][1] < 0:
+                scale, terms = -scale, tuple((m, -each) for m, each in terms)
+            powers[opaque(terms)] = int(power)
+            c *= scale ** int(power)
+        forms["polynomial, factored"] = {
+            tuple(sorted(powers.items(), key=lambda each: each[0].order)): c
+        }
+    squares = _completed_squares(_terms(value.above, ring, expansion))
+    if squares is not None:
+        forms["polynomial, completed squares"] = squares
+    return forms
 
 
-def _completed(exponents: dict[Atom, Exponent], c: Fraction) -> tuple[str, Fraction]:
-    """Write ``a*x**2 + b*x`` in an exponent as ``a*(x - m)**2``; what is left is a factor."""
-    left = {monomial_text(atom.inner[0][0], Fraction(1)): Fraction(power) for atom, power in exponents.items()}
-    shown = []
-    for name in list(left):
-        square = f"{name}**2"
-        if square in left and name in left and re.fullmatch(r"\w+", name):
-            a, b = left.pop(square), left.pop(name)
-            middle = -b / (2 * a)
-            shown.append(f"({_decimal(a)})*({name} - ({_decimal(middle)}))**2")
-            try:
-                c = c * Fraction(math.exp(float(-a * middle * middle)))
-            except OverflowError:
-                raise EquationError("a constant of an equation is too large") from None
-    shown += [f"({_decimal(power)})*{text}" for text, power in left.items()]
-    return " + ".join(shown), c
-
-
-def _shown_factor(atom: Atom, power: Exponent, *, offsets: bool) -> str:
-    raised = "" if power == 1 and atom.kind != "exp" else f"**({_decimal(Fraction(power))})"
-    if atom.kind == "variable":
-        return atom.text + raised
-    inner = _shown(atom.inner, offsets=offsets, inside=True)
-    if atom.kind == "exp":
-        return f"exp(({_decimal(Fraction(power))})*{monomial_text(atom.inner[0][0], Fraction(1))})"
-    if atom.kind == "log":
-        return f"log(({inner})){raised}"
-    if atom.kind == "sum":
-        return f"({inner}){raised}"
-    if atom.kind == "wave":
-        phase = atom.constants[-1]
-        if phase == PI / 2:
-            return f"cos({inner}){raised}"
-        shift = f" + ({_decimal(Fraction(phase))})" if phase else ""
-        return f"sin({inner}{shift}){raised}"
-    if atom.second is not None:
-        return f"{atom.kind}({inner}, {_shown(atom.second, offsets=offsets, inside=True)}){raised}"
-    return f"{atom.kind}({inner}){raised}"
-
-
-def _decimal(value: Fraction) -> str:
-    """Write a number as a decimal or, where it is whole, as such."""
-    return str(value) if value.denominator == 1 else repr(float(value))
+def _completed_squares(terms: Sum) -> Sum | None:
+    """Write ``a*x**2 + b*x`` as ``a*(x - m)**2`` and a constant; None where there is none such."""
+    total = dict(terms)
+    for monomial, a in terms.items():
+        if len(monomial) != 1 or monomial[0][1] != 2 or monomial[0][0].kind == "sum":  # noqa: PLR2004
+            continue
+        atom = monomial[0][0]
+        alone = ((atom, 1),)
+        if alone not in total:
+            continue
+        b = total.pop(alone)
+        del total[monomial]
+        middle = -b / (2 * a)
+        scale, inner = normalised(((ONE, -middle), (alone, Fraction(1))))
+        if inner[0][1] < 0:
+            inner = tuple((m, -c) for m, c in inner)
+        square = ((opaque(inner), 2),)
+        total[square] = a * scale**2
+        total = _sum(total, {ONE: -a * middle * middle})
+    return None if len(total) == len(terms) and total == terms else total
