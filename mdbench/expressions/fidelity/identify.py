@@ -17,7 +17,7 @@ import numpy as np
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import constants_of, monomial_text, skeleton_of
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.compare import EquationPair, checks_of, is_whole
+from mdbench.expressions.fidelity.compare import EquationPair, checks_of, is_polynomial, is_whole
 from mdbench.expressions.fidelity.constant_match import (
     ConstantMatcher,
     Equivalence,
@@ -35,7 +35,7 @@ from mdbench.expressions.fidelity.verdict import TOLERANCE, Match, Symbolic, mat
 from mdbench.expressions.fidelity.writings import plain_writing, shortest_writings
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import ball_value
-from mdbench.expressions.tree import value
+from mdbench.expressions.tree import text_of, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -78,9 +78,17 @@ def compare_by_values(
         texts, p = (texts[0], whole), expand(whole, names.predicted)
         direct = None if direct is None else _pair_of(t, p, match(t, p))
     found = _Comparison(texts, (t, p), direct, names).result()
+    if not (found.near and found.same_structure):
+        found = _without_idle_parts(texts, t, found, names)
+    if found.same_form:
+        symbolic = Symbolic.EQUAL
+    elif is_polynomial(t) and is_polynomial(sums[1]) and not found.extra and whole is None:
+        symbolic = Symbolic.UNEQUAL
+    else:
+        symbolic = Symbolic.NOT_PROVED
     checks = partial(
         checks_of,
-        Symbolic.EQUAL if found.same_form else Symbolic.NOT_PROVED,
+        symbolic,
         direct,
         found.values,
         found=found.pair,
@@ -89,6 +97,27 @@ def compare_by_values(
         hidden=found.hidden,
     )
     return replace(found.pair, find_checks=checks)
+
+
+def _without_idle_parts(
+    texts: tuple[str, str], t: Sum, found: _Result, names: Names
+) -> _Result:
+    """Compare once more without what has no effect on the domain, if there is any."""
+    # Imported here, as most answers that differ differ by much.
+    from mdbench.expressions.fidelity.idle_parts import without_idle_parts  # noqa: PLC0415
+
+    values = found.values
+    rest = without_idle_parts(values.prediction, values.columns, values.box)
+    if rest is None:
+        return found
+    text = text_of(rest)
+    try:
+        p = expand(text, names.predicted)
+    except EquationError:
+        return found
+    direct = _pair_of(t, p, match(t, p))
+    other = _Comparison((texts[0], text), (t, p), direct, names).result()
+    return replace(other, extra=True) if other.near else found
 
 
 def _pair_of(t: Sum, p: Sum, matched: Match) -> EquationPair:
@@ -111,6 +140,8 @@ class _Result:
     ----------
     same_form
         Whether a standard form of both is the same.
+    same_structure
+        Whether a standard form of both is the same but for its numbers.
     near
         Whether they are the same with the truth's constants moved; None where it is not known.
     extra
@@ -122,6 +153,7 @@ class _Result:
     pair: EquationPair
     values: ConstantMatcher
     same_form: bool
+    same_structure: bool
     near: bool | None
     extra: bool
     hidden: Mapping[str, float] | None = None
@@ -143,13 +175,13 @@ class _Comparison:
         self.true_forms = fewest_constants(self.truth, names.true)
         self.forms = standard_forms(self.prediction, names.predicted)
         self.near: bool | None = False
-        self.extra = False
         self.hidden: Mapping[str, float] | None = None
 
     def result(self) -> _Result:
         same = self._same_form()
         pair = self._pair(same_form=same)
-        return _Result(pair, self.values, same, self.near, self.extra, self.hidden)
+        alike = same or self._has_its_skeleton()
+        return _Result(pair, self.values, same, alike, self.near, False, self.hidden)
 
     def _same_form(self) -> bool:
         """Whether the two have a form in common, and the values of it."""
@@ -203,7 +235,7 @@ class _Comparison:
                 continue
             found = values.relation(form)
             if found.relation is Equivalence.SAME and not values.holds_more:
-                plain = plain_writing(form) in shortest_writings(tuple(form.items()))
+                plain = plain_writing(form) in shortest_writings(form)
                 if plain and not _units_matter(form):
                     return found
                 found = replace(found, relation=Equivalence.OTHER_CONSTANTS)
@@ -230,7 +262,7 @@ class _Comparison:
         """Move the constants of each writing of the forms with the fewest constants."""
         best: MatchResult | None = None
         writings = [
-            text for _, form in self.true_forms for text in shortest_writings(tuple(form.items()))
+            text for _, form in self.true_forms for text in shortest_writings(form)
         ]
         if any(_units_matter(form) for _, form in self.true_forms):
             writings.append(self.truth)
@@ -272,7 +304,6 @@ class _Comparison:
         if self._has_its_skeleton():
             return False  # the same terms, and all points agree
         self.hidden = self.values.hidden_difference(found.moved.floats, found.moved.precise)
-        self.extra = self.hidden is None and self.values.holds_idle_parts
         return self.hidden is not None
 
     def _off_by_terms(self, *, unknown: bool) -> EquationPair:
@@ -368,7 +399,7 @@ def _rounding(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> float 
         The largest share of a constant; None where it is more than 5 %, or where a number would
         still be off by more than `PRINTED`.
     """
-    truth = parametrize(read(shortest_writings(tuple(form.items()))[0], names), named=False)
+    truth = parametrize(read(shortest_writings(form)[0], names), named=False)
     wanted = _numbers(mine, mine)
     constants = truth.start.copy()
     here = _numbers_in(truth.with_constants(constants), name, mine)
