@@ -4,7 +4,7 @@
 constants that are the law's, within 4 % of it, or 6 % and more off.  `hidden_pairs` has
 differences where sampling is blind: narrow, tiny, or where no datum is.
 
-On the domain of the data an answer is the truth where the two differ by at most 1e-12 of the size
+On the domain of the data an answer is the truth where the two differ by at most `SAME` of the size
 of the truth, whatever else stands in its text; a larger difference anywhere makes it another one.
 """
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     Number = Callable[[float], str]
 
+SAME = 1e-12
+"""Two functions that differ by no more, over the size of the truth, are the same."""
 WRITINGS = 12
 """Of each law."""
 DIGITS = (4, 6, 10, 17)
@@ -348,11 +350,12 @@ def _hidden(f: str, p: str, low: float, high: float) -> Iterator[tuple[str, str,
     yield "a bound inside", f.replace("u0", f"max(u0, {low + 1e-6:.9f})", 1), False
     yield "a factor that is 1", f"({f})*tanh(1e7*u0)", True
     yield "a factor that is 1 but at the end", f"({f})*tanh(1e7*(u0 - {low}))", False
-    yield "a tiny exponential", f"{f} + exp(-600*u0)", True
+    yield "an exponential of 1e-130", f"{f} + exp(-3000*u0)", True
+    yield "an exponential of 1e-26", f"{f} + exp(-600*u0)", SAME > 1e-26  # noqa: PLR2004
     yield "an exponential at the end", f"{f} + 0.1*exp(-3000*(u0 - {low}))", False
     # No law has such a term, whose constant could be moved to make up for it.
-    yield "a term below 1e-12", f"{f} + 1e-14*atan(u0)", True
-    yield "a term above 1e-12", f"{f} + 1e-9*atan(u0)", False
+    yield "a term of 1e-14", f"{f} + 1e-14*atan(u0)", SAME > 1e-14  # noqa: PLR2004
+    yield "a term of 1e-9", f"{f} + 1e-9*atan(u0)", False
     yield "a fast wave", f"{f} + 1e-3*sin(1e8*u0)", False
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 PAIRS = benchmark("adversarial")
 ENDS = benchmark("labelled").ends
-LARGEST = 1e-12
-"""The difference, over the law's size, up to which a law is the same on the domain."""
 _NUMBER = re.compile(r"(?<![\w.])\d+\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -61,7 +59,7 @@ def test_hidden_differences_are_where_their_labels_say(seed: int) -> None:
     kinds = set()
     for pair in PAIRS.hidden_pairs(seed):
         found = difference(pair)
-        assert (found <= LARGEST) is pair.identified, (pair.what, pair.prediction, found)
+        assert (found <= PAIRS.SAME) is pair.identified, (pair.what, pair.prediction, found)
         kinds.add((pair.what, pair.identified))
     # Each kind has one label.
     assert len(kinds) == len({what for what, _ in kinds}) > 15
