@@ -332,6 +332,9 @@ def hidden_pairs(seed: int) -> Iterator[Pair]:
         p = f"{generator.uniform(low + 0.1, high - 0.1):.7f}"
         for what, answer, identified in _hidden(text, p, low, high):
             yield _pair(law, answer, what, identified=identified)
+        if len(law.names) > 1:
+            bump = f"0.5*exp(-1e6*((u0 - {p})**2 + (u1 - 1.1)**2))"
+            yield _pair(law, f"{text} + {bump}", "bump at a point inside", identified=False)
     yield from _switches(seed)
 
 
@@ -343,6 +346,12 @@ def _hidden(f: str, p: str, low: float, high: float) -> Iterator[tuple[str, str,
     pulse = f"tanh(1e6*(u0 - {p})) - tanh(1e6*(u0 - {p} - 1e-5))"
     yield "narrow pulse inside", f"{f} + 1e-3*({pulse})", False
     yield "narrow pole inside", f"{f} + 1e-16/(u0 - {p})", False
+    yield "peak of a fraction inside", f"{f} + 1e-3/(1 + 1e14*(u0 - {p})**2)**4", False
+    yield "tent inside", f"{f} + max(0, 1e-4 - 1e3*abs(u0 - {p}))", False
+    yield "round corner inside", f"{f} + 0.1*(sqrt((u0 - {p})**2 + 1e-14) - abs(u0 - {p}))", False
+    yield "bump of a function inside", f"{f} + 0.5*exp(-1e8*(exp(-u0) - exp(-{p}))**2)", False
+    yield "bump in a denominator", f"({f})/(1 + 0.5*exp(-1e6*(u0 - {p})**2))", False
+    yield "bump in an argument", f.replace("u0", f"(u0 + 0.1*exp(-1e8*(u0 - {p})**2))"), False
     yield "bump outside", f"{f} + 0.5*exp(-1e6*(u0 - {high + 20})**2)", True
     yield "a corner at the end", f"{f} + 1e-3*max(0, u0 - {high - 1e-6:.9f})", False
     yield "a corner outside", f"{f} + max(0, u0 - {high + 20})", True
