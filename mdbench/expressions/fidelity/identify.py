@@ -99,9 +99,7 @@ def compare_by_values(
     return replace(found.pair, find_checks=checks)
 
 
-def _without_idle_parts(
-    texts: tuple[str, str], t: Sum, found: _Result, names: Names
-) -> _Result:
+def _without_idle_parts(texts: tuple[str, str], t: Sum, found: _Result, names: Names) -> _Result:
     """Compare once more without what has no effect on the domain, if there is any."""
     # Imported here, as most answers that differ differ by much.
     from mdbench.expressions.fidelity.idle_parts import without_idle_parts  # noqa: PLC0415
@@ -261,9 +259,7 @@ class _Comparison:
     def _moved_as_written(self) -> MatchResult | None:
         """Move the constants of each writing of the forms with the fewest constants."""
         best: MatchResult | None = None
-        writings = [
-            text for _, form in self.true_forms for text in shortest_writings(form)
-        ]
+        writings = [text for _, form in self.true_forms for text in shortest_writings(form)]
         if any(_units_matter(form) for _, form in self.true_forms):
             writings.append(self.truth)
         for text in dict.fromkeys(writings):

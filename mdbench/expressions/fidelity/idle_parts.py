@@ -98,7 +98,10 @@ def _is_same(tree: Node, other: Node, columns: Mapping[str, Array]) -> bool:
         return False
     # The first points are where an argument is largest, smallest or zero.
     usable = np.flatnonzero(known)
-    for i in {*usable[:_LOOKED_AT].tolist(), *usable[:: max(1, len(usable) // _LOOKED_AT)].tolist()}:
+    for i in {
+        *usable[:_LOOKED_AT].tolist(),
+        *usable[:: max(1, len(usable) // _LOOKED_AT)].tolist(),
+    }:
         point = {name: exact_ball(float(column[i])) for name, column in columns.items()}
 
         def both(point: Mapping[str, Any] = point) -> tuple[Any, Any, Any]:
