@@ -188,11 +188,13 @@ def test_measurements_are_searched_for_terms_alone(
 ) -> None:
     assert command_line.root.is_dir()
     monkeypatch.setenv("COLUMNS", "160")
-    line = "check --truths --data-type real --dataset chwirut1 hubble --each"
+    line = "check --truths --data-type real --dataset chwirut1 kepler --each"
     assert main(line.split()) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "perfect and unbeaten in 2 of 2 cases" in printed
     assert "real chwirut1, clean: no term beats it; best extra term " in printed
+    assert "1 of them have fewer than 30 samples" in printed
+    assert "real kepler, clean: not searched: fewer than 30 samples" in printed
 
 
 def test_the_library_begins_with_what_is_simple() -> None:
