@@ -197,5 +197,17 @@ def test_measurements_are_searched_for_terms_alone(
     assert "real kepler, clean: not searched: fewer than 30 samples" in printed
 
 
+def test_columns_may_be_many_and_have_underscores() -> None:
+    many = [f"x_{i}" for i in range(300)]
+    texts = [text for text, _ in library(many)]
+    assert "x_0*x_1" not in texts  # there would be 45,150
+    assert len(texts) == 1 + 300 * (1 + 9)
+    few = [text for text, _ in library(many[:60])]
+    assert "x_0*x_1" in few
+    assert "x_0*x_1*x_2" not in few
+    # Names of one's own are no derivatives.
+    assert {"a_x", "sin(a_x)", "a_x**3"} <= {text for text, _ in library(["a_x"])}
+
+
 def test_the_library_begins_with_what_is_simple() -> None:
     assert [text for text, _ in islice(library(["u0"]), 4)] == ["1", "u0", "u0**2", "u0**3"]
