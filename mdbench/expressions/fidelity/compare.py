@@ -434,8 +434,8 @@ def _may_be_the_truth(pair: EquationPair) -> bool:
     """
     if not pair.faults or not pair.truth:
         return False
-    if pair.wrong:
-        return (pair.error or 0.0) < _NEAR and not (pair.missing or pair.extra)
+    if (pair.error or 0.0) > _NEAR:
+        return False
     largest = max(map(abs, pair.truth.values()))
     return all(
         abs(terms[monomial]) < _LITTLE * largest for monomial, terms in (*pair.missing, *pair.extra)

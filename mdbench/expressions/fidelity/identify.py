@@ -55,6 +55,9 @@ _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 _STEP = 1e-6
 _CORRECTIONS = 3
+_HOPELESS = 0.02
+_NEAR = 0.3
+"""Numbers that are farther from those of the truth, as a share, are not followed."""
 
 
 def compare_by_values(
@@ -78,7 +81,7 @@ def compare_by_values(
         texts, p = (texts[0], whole), expand(whole, names.predicted)
         direct = None if direct is None else _pair_of(t, p, match(t, p))
     found = _Comparison(texts, (t, p), direct, names).result()
-    if not (found.near and found.same_structure):
+    if found.values.is_close and not (found.near and found.same_structure):
         found = _without_idle_parts(texts, t, found, names)
     if found.same_form:
         symbolic = Symbolic.EQUAL
@@ -220,6 +223,7 @@ class _Comparison:
         """Whether the truth's constants can be moved to where the answer's values are."""
         values = self.values
         if values.equal:
+            values.is_close = True
             if values.holds_more:
                 return MatchResult(Equivalence.APART)
             return MatchResult(Equivalence.SAME, 0.0, _as_written(values))
@@ -286,7 +290,7 @@ class _Comparison:
         true = standard_forms(self.truth, self.names.true)
         for _, form in self.true_forms:
             for other, mine in self.forms.items():
-                if other not in true or match(true[other], mine).faults:
+                if other not in true or not _are_near(_numbers(true[other], mine), mine):
                     continue
                 error = _rounding(form, other, mine, self.names.true)
                 if error is not None:
@@ -417,6 +421,8 @@ def _rounding(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> float 
                 return None
             slopes[:, k] = (there / here - 1) / _STEP
         steps = np.linalg.lstsq(slopes, off, rcond=1e-10)[0]
+        if np.max(np.abs(off - slopes @ steps)) > _HOPELESS:
+            return None
         constants = constants * (1 + steps)
         here = _numbers_in(truth.with_constants(constants), name, mine)
         if here is None:
@@ -430,18 +436,34 @@ def _numbers_in(tree: Node, name: str, mine: Sum) -> Array | None:
     return None if there is None else _numbers(there, mine)
 
 
+def _are_near(numbers: Array | None, mine: Sum) -> bool:
+    """Whether the truth's numbers are near enough to the answer's to be moved there."""
+    wanted = _numbers(mine, mine)
+    if numbers is None or wanted is None:
+        return False
+    return bool((np.abs(numbers / wanted - 1) < _NEAR).all())
+
+
 def _numbers(terms: Sum, order: Sum) -> Array | None:
-    """Return all constants of a sum, its terms in the order of another's; None if they differ."""
-    found = match(order, terms)
-    if found.missing or found.extra:
+    """Return all constants of a sum, its terms in the order of another's; None if they differ.
+
+    Terms belong together that are the same but for constants.
+    """
+    alike = {skeleton_of(monomial): monomial for monomial in terms}
+    if sorted(map(skeleton_of, order)) != sorted(map(skeleton_of, terms)):
         return None
-    paired = {one: other for one, other, _ in found.pairs}
+    if len(alike) == len(terms):
+        paired = {monomial: alike[skeleton_of(monomial)] for monomial in order}
+    else:
+        found = match(order, terms)
+        if found.missing or found.extra:
+            return None
+        paired = {one: other for one, other, _ in found.pairs}
     numbers: list[float] = []
-    for monomial, c in order.items():
-        mine = paired[monomial]
+    for monomial, other in ((each, paired[each]) for each in order):
         kept = [True, *(bool(each) for each in constants_of(monomial))]
-        each = [terms[mine], *constants_of(mine)]
-        numbers += [float(n) for n, is_kept in zip(each, kept, strict=True) if is_kept]
+        there = [terms[other], *constants_of(other)]
+        numbers += [float(number) for number, is_kept in zip(there, kept, strict=True) if is_kept]
     return np.array(numbers) if all(numbers) else None
 
 
