@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import os
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,14 +17,16 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted, noise_name, scientific
 from mdbench.errors import MdbenchError, MethodError, UsageError
-from mdbench.records import Record, read_folder, read_latest
+from mdbench.records import Record, read_folder
 from mdbench.reports.bundle import opened, write_bundle
+from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import changes, read_published
 from mdbench.reports.entries import given_options, studies
 from mdbench.reports.export import latex_tables, markdown_tables
 from mdbench.reports.language_models import model_tables, model_usage, read_probes
-from mdbench.reports.leaderboard import Category, Leaderboard, MethodFacts, by_category
+from mdbench.reports.categories import Category, by_category
+from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.tables import format_score
 from mdbench.workspace import Workspace
@@ -42,11 +43,17 @@ if TYPE_CHECKING:
     from mdbench.reports.comparison import Change, Changes, MethodChange
 
 
-def combine_records(folder: Path, out: Path, console: Console) -> None:
+ALL = Wanted()
+"""No records are left out."""
+
+
+def combine_records(folder: Path, out: Path, console: Console, wanted: Wanted = ALL) -> None:
     """Write all records of a folder, or of a bundle, as one table."""
     with opened(folder) as place:
         records = read_folder(place)
         base = place if place.is_dir() else place.parent
+        kept = {id(record) for record in wanted.of([record for _, record in records], folder)}
+        records = [(path, record) for path, record in records if id(record) in kept]
         rows = [flatten(path.relative_to(base).as_posix(), record) for path, record in records]
     write_table(rows, out)
     files = len({path for path, _ in records})
@@ -64,13 +71,14 @@ def write_report(
     title: str,
     text: bool,
     json_: bool = False,
+    wanted: Wanted = ALL,
 ) -> None:
     """Write the page, or print the leaderboards."""
-    results = read_results(folder)
+    results = read_results(folder, wanted=wanted)
     if json_:
         boards = leaderboards_of(results, _workspace())
-        by_type = {name: _board_json(board) for name, board in boards.items()}
-        print(json.dumps({"schema": 1, "results": len(results), "data_types": by_type}))
+        by_name = {name: _board_json(board) for name, board in boards.items()}
+        print(json.dumps({"schema": 1, "results": len(results), "data_types": by_name}))
     with opened(folder) as place:
         probes = read_probes(place)
     if text:
@@ -99,6 +107,11 @@ def write_report(
 def _board_json(board: Leaderboard) -> dict[str, Any]:
     """Return a leaderboard: its metrics and its rows; infinite is the text ``inf``."""
     return {
+        "data_type": board.data_type,
+        "class": board.title,
+        "jobs": len(board.plan.jobs),
+        "compared": list(board.ranked),
+        "missing": dict(board.missing),
         "primary": board.primary.name,
         "metrics": [spec.as_json() for spec in board.known],
         "systems": len(board.systems),
@@ -156,7 +169,7 @@ def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, li
             Category(
                 group,
                 frozenset(one.dataset for one in part),
-                boards_of(part, known, {name: here.metrics})[name],
+                tuple(boards_of(part, known, {name: here.metrics}).values()),
             )
             for group, part in groups.items()
         ]
@@ -170,9 +183,10 @@ def export_tables(
     form: Literal["latex", "markdown"],
     *,
     published: bool = False,
+    wanted: Wanted = ALL,
 ) -> None:
     """Write the tables, or print them; `published` adds a paper's entries."""
-    boards = leaderboards_of(read_results(folder), _workspace())
+    boards = leaderboards_of(read_results(folder, wanted=wanted), _workspace())
     if form == "latex":
         tables = latex_tables(boards)
     else:
@@ -251,26 +265,23 @@ def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
         return None
 
 
-def read_results(folder: Path, named: Path | None = None) -> Sequence[Record]:
-    """Return the results of a folder or a bundle that count.
-
-    Parameters
-    ----------
-    named
-        What errors call it, where the user named something else.
+def read_results(folder: Path, *, wanted: Wanted = ALL) -> Sequence[Record]:
+    """Return the results of a folder or a bundle that count: of each class of records the newest.
 
     Raises
     ------
     UsageError
-        If there are none.
+        If there are none, or none that are wanted.
     """
+    return latest(wanted.of(_records(folder), folder))
+
+
+def _records(folder: Path) -> list[Record]:
     with opened(folder) as place:
-        results = read_latest(place)
-    if not results:
-        raise UsageError(
-            f"There are no records in {named or folder} yet.", "Results come from: mdbench run"
-        )
-    return results
+        records = [record for _, record in read_folder(place)]
+    if not records:
+        raise UsageError(f"There are no records in {folder} yet.", "Results come from: mdbench run")
+    return records
 
 
 def _workspace() -> Workspace | None:
@@ -284,7 +295,10 @@ def _workspace() -> Workspace | None:
 def leaderboards_of(
     results: Sequence[Record], workspace: Workspace | None
 ) -> dict[str, Leaderboard]:
-    """Compare methods on each data type, with what a workspace, if there is one, has about them."""
+    """Compare methods on each data type and in each class of records.
+
+    What methods are is taken from a workspace, if there is one.
+    """
     specs = {name: kind.metrics for name, kind in _here(results).items()}
     return boards_of(results, _known(results, workspace), specs)
 
@@ -324,7 +338,7 @@ def write_archive(
     out: Path,
     console: Console,
     *,
-    study_files: Sequence[Path],
+    studies_asked: Sequence[str],
     title: str,
     authors: Sequence[str],
     logs: bool,
@@ -339,8 +353,12 @@ def write_archive(
         folder,
         out,
         methods=here,
-        study_files=study_files,
-        page=html_of(read_results(folder), title=title, probes=read_probes(folder)),
+        studies_asked=studies_asked,
+        page=html_of(
+            read_results(folder, wanted=Wanted(studies_asked)),
+            title=title,
+            probes=read_probes(folder),
+        ),
         title=title,
         authors=authors,
         logs=logs,
@@ -362,25 +380,40 @@ def write_archive(
 
 
 def compare_results(
-    before: Path, after: Path, console: Console, *, each: bool, json_: bool, across: bool = False
+    before: Path,
+    after: Path,
+    console: Console,
+    *,
+    each: bool,
+    json_: bool,
+    across: bool = False,
+    across_budgets: bool = False,
+    wanted: Wanted = ALL,
 ) -> None:
     """Print what differs between two sets of results."""
-    with ExitStack() as stack:
-        sides = [read_results(stack.enter_context(opened(path)), path) for path in (before, after)]
-    wanted = {one.data_type for side in sides for one in side} & {*datatypes.names()}
-    known = {kind.name: kind.metrics for kind in datatypes.classes(wanted)}
-    found = changes(sides[0], sides[1], known, across=across)
+    records = {place: _records(place) for place in (before, after)}
+    both = {id(one) for one in wanted.of([*records[before], *records[after]], f"{before}, {after}")}
+    sides = []
+    for place in (before, after):
+        sides.append(latest(one for one in records[place] if id(one) in both))
+        if not sides[-1]:
+            raise UsageError(
+                f"{place} has no such records.", "Leave out --study or --budget, or name others."
+            )
+    here = {one.data_type for side in sides for one in side} & {*datatypes.names()}
+    known = {kind.name: kind.metrics for kind in datatypes.classes(here)}
+    found = changes(sides[0], sides[1], known, across=across, across_budgets=across_budgets)
     if json_:
         print(json.dumps(changes_json(found), allow_nan=False))
         return
     if not found.methods:
         raise UsageError(
             f"{before} and {after} have no question in common.",
-            "They are compared where method, dataset, noise, seed, protocol and the data type's "
-            "options are the same; whatever these are: --across-options",
+            "They are compared where method, dataset, noise, seed, protocol, budget and the data "
+            "type's options are the same; whatever these are: --across-options, --across-budgets",
         )
-    for data_type in dict.fromkeys(one.data_type for one in found.methods):
-        console.print(_changes_table(data_type, found))
+    for kind in dict.fromkeys((one.data_type, one.conditions) for one in found.methods):
+        console.print(_changes_table(*kind, found))
     if found.made_with:
         parts = ", ".join(f"{name} ({count})" for name, count in sorted(found.made_with.items()))
         console.print(f"Made with another: {escape(parts)}", soft_wrap=True)
@@ -397,13 +430,13 @@ def compare_results(
         console.print(f"{more} more changed; all of them: --each")
 
 
-def _changes_table(data_type: str, found: Changes) -> Table:
+def _changes_table(data_type: str, conditions: str, found: Changes) -> Table:
     primary = found.specs[data_type][0]
     marks = [spec for spec in found.specs[data_type] if spec.mark]
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=0,
-        title=f"{data_type}: the second against the first, by {primary.title}",
+        title=f"{data_type}, {conditions}: the second against the first, by {primary.title}",
         title_justify="left",
         caption="verdict: signed-rank test over systems, corrected for the number of methods",
         caption_justify="left",
@@ -412,7 +445,7 @@ def _changes_table(data_type: str, found: Changes) -> Table:
     for head in [*heads, "failures", "p", "verdict"]:
         table.add_column(head, justify="left" if head in {"method", "verdict"} else "right")
     for one in found.methods:
-        if one.data_type == data_type:
+        if (one.data_type, one.conditions) == (data_type, conditions):
             table.add_row(*_change_cells(one, marks), style=_COLOURS.get(one.verdict, ""))
     return table
 
@@ -464,6 +497,7 @@ def changes_json(found: Changes) -> dict[str, Any]:
         "methods": [
             {
                 "data_type": one.data_type,
+                "class": one.conditions,
                 "method": one.method,
                 "pairs": one.pairs,
                 "better": one.better,

@@ -532,17 +532,25 @@ def read_latest(folder: Path) -> list[Record]:
     return latest_by_case(record for _, record in read_folder(folder))
 
 
-def latest_by_case(records: Iterable[Record]) -> list[Record]:
+def latest_by_case(
+    records: Iterable[Record], *, apart: Callable[[Record], object] | None = None
+) -> list[Record]:
     """Return the records that count: of several of one `Record.case` the newest.
 
     Jobs that were interrupted, or whose environment could not be made, count only where there
     is nothing else, as they are no attempt of the method.
+
+    Parameters
+    ----------
+    apart
+        Gives what keeps records of one case apart, such as their budget; None for nothing.
     """
     newest: dict[tuple[object, ...], Record] = {}
     for record in records:
-        other = newest.get(record.case)
+        question = (*record.case, apart(record) if apart else None)
+        other = newest.get(question)
         if other is None or _age(record) >= _age(other):
-            newest[record.case] = record
+            newest[question] = record
     return list(newest.values())
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.metrics.spec import above_floor, raised, ranks
 from mdbench.records import Status
 from mdbench.reports import statistics
+from mdbench.reports.classes import by_class
+from mdbench.reports.coverage import make_plan
 from mdbench.reports.entries import (
     aggregate,
     counted_values,
@@ -32,18 +34,25 @@ from mdbench.reports.entries import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
+    from mdbench.reports.coverage import Job, Plan
     from mdbench.reports.entries import Aggregated, Case, Entry
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
 
+Standing: TypeAlias = Literal["compared", "partial", "baseline", "reference"]
+"""What a method is on a board: compared with the others, short of jobs, or shown apart."""
+STANDINGS: tuple[Standing, ...] = ("compared", "partial", "baseline", "reference")
 BASELINE = "baseline"
 """The family of methods that others are only held against."""
 RESAMPLES = 1000
-COVERAGE = 0.5
-"""A method is ranked if it did at least this share of the cases that the busiest one did."""
+FEWEST = 5
+"""Systems from which on there is an interval."""
+QUANTILES = (0.5, 0.75, 0.9, 1.0, 0.25, 0.1, 0.0)
+"""Parts of a method's sorted losses by which methods with the same score are ordered."""
 
 
 class MethodFacts(NamedTuple):
@@ -60,19 +69,26 @@ class MethodFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the leaderboard.
+    """A line of the leaderboard; all of it is of the board's jobs alone.
 
     Attributes
     ----------
+    standing
+        Whether the method is compared with the others; why not, if it is not.
     rank
-        Mean rank over the systems; None where the method is not ranked.
+        Its place among the methods that are compared, by the primary metric; equals share one.
+        None where it is not compared, or nobody else is.
+    mean_rank
+        The mean over the systems of its rank on each; None likewise.
+    coverage
+        The share of the board's jobs that it attempted.
     cases, fit_cases
-        How many cases were attempted, and how many of them rank methods.
+        How many cases have a score or a failure, and how many of them rank methods.
     values
         Of each metric by name; that of the primary one is over the cases that rank methods, each
         raised to its floor.
     low, high
-        The 95 % interval of the primary one's value; None without any.
+        The 95 % interval of the primary one's value; None on too few systems.
     above_floor
         The median of score over floor, where ratios matter and the floor is known.
     causes
@@ -83,7 +99,10 @@ class Row:
     family: str
     reference: bool
     origin: str
-    rank: float | None
+    standing: Standing
+    rank: int | None
+    mean_rank: float | None
+    coverage: float
     jobs: int
     answered: int
     cases: int
@@ -128,36 +147,50 @@ class Grid(NamedTuple):
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The comparison of methods on one data type.
+    """The comparison of methods on one data type, of results of one class.
 
     Attributes
     ----------
     specs
         Its metrics, the primary one first.
     rows
-        Ranked methods first, by rank; then those that are not ranked, and references.
+        Methods with most cases first, by score; then baselines, and references.
+    plan
+        The jobs that count, and who is compared.
     unfit
         The cases that rank nobody, each with what the truth scores there.
     ranked
-        The methods that are ranked, in the order of `friedman`'s ranks.
+        The methods that are compared, in the order of `friedman`'s ranks.
     systems
-        The systems that every ranked method attempted: what ranks and tests are over.
+        The systems on which they are compared: what ranks and tests are over.
+    pairs
+        Tests of all pairs of them.
+    partial_pairs
+        Tests of each method that lacks jobs against each that is compared, on the jobs of both.
     losses
         By method and case the primary score, turned so that lower is better: raised to the floor,
         the median over seeds; infinite is a failure.
+    entries
+        All results of the class, further seeds included.
+    data_type, title
+        The data type, and the class in words.
     measured
         Whether what has no noise added is somebody's measurements, which nobody calls clean.
     """
 
     specs: tuple[MetricSpec, ...]
     rows: tuple[Row, ...]
+    plan: Plan
     unfit: Mapping[Case, float]
     ranked: tuple[str, ...]
     systems: tuple[str, ...]
     friedman: Friedman | None
     pairs: tuple[Pair, ...]
+    partial_pairs: tuple[Pair, ...]
     losses: Mapping[str, Mapping[Case, float]]
     entries: tuple[Entry, ...]
+    data_type: str = ""
+    title: str = ""
     measured: bool = False
 
     def noise_name(self, snr_db: float | None) -> str:
@@ -165,9 +198,52 @@ class Leaderboard:
         return noise_name(snr_db, measured=self.measured)
 
     @property
+    def name(self) -> str:
+        """The data type and the class."""
+        return ", ".join(filter(None, [self.data_type, self.title]))
+
+    @property
     def primary(self) -> MetricSpec:
         """The metric that methods are ranked by."""
         return self.specs[0]
+
+    @cached_property
+    def common(self) -> AbstractSet[Job]:
+        """The jobs that all compared methods attempted; all where none is compared."""
+        return self.plan.done[self.ranked[0]] if self.ranked else self.plan.jobs
+
+    @cached_property
+    def drawn(self) -> tuple[Row, ...]:
+        """The rows that figures have: of methods that are compared, or apart with all their cases.
+
+        Where nobody is compared, all.
+        """
+        done: dict[str, set[Case]] = defaultdict(set)
+        for one in self.entries:
+            if one.attempted and one.job in self.common:
+                done[one.method].add(one.case)
+        cases = {job.case for job in self.common}
+        wanted = {"partial"} if self.ranked else set()
+        return tuple(
+            row
+            for row in self.rows
+            if row.standing not in wanted and (not self.ranked or cases == done[row.method])
+        )
+
+    @cached_property
+    def drawn_entries(self) -> tuple[Entry, ...]:
+        """The results of these methods on the common jobs."""
+        methods = {row.method for row in self.drawn}
+        return tuple(e for e in self.entries if e.method in methods and e.job in self.common)
+
+    @cached_property
+    def missing(self) -> dict[str, int]:
+        """How many jobs each method that is not shown apart has no record of."""
+        there: dict[str, set[Job]] = defaultdict(set)
+        for one in self.entries:
+            there[one.method].add(one.job)
+        counts = {method: len(self.plan.jobs - there[method]) for method in self.plan.done}
+        return {method: count for method, count in counts.items() if count}
 
     @cached_property
     def known(self) -> tuple[MetricSpec, ...]:
@@ -231,7 +307,7 @@ def boards(
     kinds: Mapping[str, MethodFacts],
     specs: Mapping[str, Sequence[MetricSpec]],
 ) -> dict[str, Leaderboard]:
-    """Compare methods on each data type, results in the order of reports.
+    """Compare methods on each data type and in each class, results in the order of reports.
 
     Parameters
     ----------
@@ -241,17 +317,29 @@ def boards(
         What is known of the methods; others are of the family ``other``.
     specs
         The metrics of each data type; those of another one are made of what its records hold.
+
+    Returns
+    -------
+    dict
+        By the data type's name; of several classes all but the first have their title behind it.
     """
     results = sorted(results, key=report_order)
     known = specs_of(results, specs)
-    by_type: dict[str, list[Entry]] = defaultdict(list)
-    for result in results:
-        by_type[result.data_type].append(entry(result, known[result.data_type]))
-    found = {}
-    for name, entries in by_type.items():
-        own = measurements(one for one in results if one.data_type == name)
-        found[name] = replace(board(entries, kinds, known[name]), measured=own)
+    apart = {method for method, kind in kinds.items() if _apart(kind)}
+    found: dict[str, Leaderboard] = {}
+    for (data_type, class_), ones in by_class(results, apart).items():
+        ones = sorted(ones, key=report_order)
+        metrics = known[data_type]
+        made = board([entry(one, metrics) for one in ones], kinds, metrics)
+        name = f"{data_type}, {class_.title}" if data_type in found else data_type
+        found[name] = replace(
+            made, data_type=data_type, title=class_.title, measured=measurements(ones)
+        )
     return found
+
+
+def _apart(kind: MethodFacts) -> bool:
+    return kind.reference or kind.family == BASELINE
 
 
 def board(
@@ -262,81 +350,166 @@ def board(
     Parameters
     ----------
     entries
-        The results of one data type.
+        The results of one class of one data type.
     kinds
         What is known of the methods; others are of the family ``other``.
     specs
         The metrics of the data type, the primary one first.
     """
     entries, primary = tuple(entries), specs[0]
-    by_case: dict[Case, list[Entry]] = defaultdict(list)
     by_method: dict[str, list[Entry]] = defaultdict(list)
+    attempts: dict[str, set[Job]] = {}
     for one in entries:
-        by_case[one.case].append(one)
         by_method[one.method].append(one)
-    floors = {case: _middle(one.floor for one in ones) for case, ones in by_case.items()}
+        if one.attempted:
+            attempts.setdefault(one.method, set()).add(one.job)
+    apart = {method for method in by_method if _apart(kinds.get(method, MethodFacts()))}
+    plan = make_plan(
+        {m: attempts.get(m, set()) for m in by_method if m not in apart or apart == {*by_method}}
+    )
+    compared = () if apart == {*by_method} else plan.compared
+    floors = _floors(entries, compared)
     unfit = {
         case: floor
         for case, floor in floors.items()
         if floor is not None and not ranks(floor, primary)
     }
-    losses = {method: _losses(ones, floors, primary) for method, ones in by_method.items()}
-    ranked, common = _ranked(losses, kinds, unfit)
+    scored = {
+        method: _Scored(
+            [one for one in ones if one.job in plan.jobs or not one.attempted],
+            floors,
+            unfit,
+            primary,
+        )
+        for method, ones in by_method.items()
+    }
+    fit = {method: one.fit for method, one in scored.items()}
+    common = _common([scored[method].losses for method in compared], unfit)
     systems = tuple(dict.fromkeys(case.system for case in common))
-    found = _friedman(losses, ranked, common, systems) if len(ranked) > 1 and systems else None
-    mean_ranks = dict(zip(ranked, found.mean_ranks, strict=True)) if found else {}
+    several = len(compared) > 1
+    found = _friedman(scored, compared, common, systems) if several and systems else None
+    mean_ranks = dict(zip(compared, found.mean_ranks, strict=True)) if found else {}
+    places = _places({method: scored[method].order for method in compared}) if several else {}
     rows = []
-    for method, ones in by_method.items():
+    for method, one in scored.items():
         kind = kinds.get(method, MethodFacts())
-        fit = {case: loss for case, loss in losses[method].items() if case not in unfit}
-        row = _row(method, ones, kind, fit=fit, floors=floors, specs=specs)
-        rows.append(replace(row, rank=mean_ranks.get(method), cases=len(losses[method])))
+        row = _row(method, one, kind, floors=floors, specs=specs)
+        rows.append(
+            replace(
+                row,
+                standing=_standing(method, kind, compared),
+                rank=places.get(method),
+                mean_rank=mean_ranks.get(method),
+                coverage=plan.coverage(attempts.get(method, set())),
+            )
+        )
+    partial = [m for m in plan.done if m not in compared and m not in apart]
+    log = primary.scale == "log"
     return Leaderboard(
         specs=tuple(specs),
-        rows=tuple(sorted(rows, key=lambda row: _place(row, primary))),
+        rows=tuple(sorted(rows, key=lambda row: _place(row, scored[row.method], plan))),
+        plan=plan,
         unfit=unfit,
-        ranked=ranked,
+        ranked=compared,
         systems=systems,
         friedman=found,
-        pairs=_pairs(losses, ranked, common, systems, log=primary.scale == "log") if found else (),
-        losses=losses,
+        pairs=_pairs(fit, combinations(compared, 2), log=log) if found else (),
+        partial_pairs=tuple(
+            pair
+            for method in partial
+            for pair in _pairs(fit, [(method, other) for other in compared], log=log)
+        ),
+        losses={method: one.losses for method, one in scored.items()},
         entries=entries,
     )
 
 
-def _losses(
-    ones: Iterable[Entry], floors: Mapping[Case, float | None], primary: MetricSpec
-) -> dict[Case, float]:
-    seeds: dict[Case, list[float]] = defaultdict(list)
-    for one in ones:
-        value = one.values.get(primary.name)
-        if not one.attempted or (one.answered and not isinstance(value, int | float)):
-            continue  # undecided
-        loss = math.inf
-        if one.answered and isinstance(value, int | float):
-            loss = primary.loss(raised(value, floors[one.case], primary))
-        seeds[one.case].append(loss)
-    return {case: median(found) for case, found in seeds.items()}
+def _floors(entries: Iterable[Entry], compared: Sequence[str]) -> dict[Case, float | None]:
+    """Return what the truth scores on each case, by what the methods that are compared have."""
+    known: dict[bool, dict[Case, list[float]]] = {True: defaultdict(list), False: {}}
+    for one in entries:
+        own = known[one.method in compared].setdefault(one.case, [])
+        if one.floor is not None:
+            own.append(one.floor)
+    return {
+        case: _middle(known[True].get(case) or known[False].get(case, ()))
+        for case in dict.fromkeys([*known[False], *known[True]])
+    }
 
 
-def _ranked(
-    losses: Mapping[str, Mapping[Case, float]],
-    kinds: Mapping[str, MethodFacts],
-    unfit: Mapping[Case, float],
-) -> tuple[tuple[str, ...], list[Case]]:
-    """Choose who is ranked, and on what: the cases that all of them attempted."""
-    own = {m: cases for m, cases in losses.items() if not kinds.get(m, MethodFacts()).reference}
-    most = max((len(cases) for cases in own.values()), default=0)
-    ranked = tuple(m for m, cases in own.items() if cases and len(cases) >= COVERAGE * most)
-    if not ranked:
-        return (), []
-    first = own[ranked[0]]
-    common = [c for c in first if c not in unfit and all(c in own[m] for m in ranked)]
-    return ranked, sorted(common, key=lambda c: (c.system, cleanest_first(c.snr_db), c.protocol))
+class _Scored:
+    """The results of a method on the jobs of a board, reduced to what ranks it.
+
+    Attributes
+    ----------
+    ones
+        The results.
+    fit
+        The loss of each job that ranks methods, as far as it is known; infinite is a failure.
+    losses
+        By case, those that rank nobody included; the median over seeds.
+    order
+        What methods with the same jobs are ordered by, the best first.  It is of the method's own
+        results alone, so that no other method can change who of two is the better one.
+    """
+
+    def __init__(
+        self,
+        ones: Sequence[Entry],
+        floors: Mapping[Case, float | None],
+        unfit: Mapping[Case, float],
+        primary: MetricSpec,
+    ) -> None:
+        self.ones = ones
+        known: dict[Job, float] = {}
+        for one in ones:
+            value = one.values.get(primary.name)
+            if not one.attempted or (one.answered and not isinstance(value, int | float)):
+                continue  # undecided
+            loss = math.inf
+            if one.answered and isinstance(value, int | float):
+                floor = floors[one.case] if one.floor is None else one.floor
+                loss = primary.loss(raised(value, floor, primary))
+            known[one.job] = loss
+        self.fit = {job: loss for job, loss in known.items() if job.case not in unfit}
+        seeds: dict[Case, list[float]] = defaultdict(list)
+        for job, loss in known.items():
+            seeds[job.case].append(loss)
+        self.losses = {case: median(found) for case, found in seeds.items()}
+        self.scores = {
+            job: score
+            for job, loss in self.fit.items()
+            if (score := primary.failed if math.isinf(loss) else primary.loss(loss)) is not None
+        }
+        value = aggregate(primary, [*self.scores.values()], 0).value
+        ordered = sorted(self.fit.values())
+        ordered = ordered or [math.inf]
+        parts = [ordered[int(part * (len(ordered) - 1))] for part in QUANTILES]
+        self.order = (math.inf if value is None else primary.loss(value), *parts)
+
+
+def _common(losses: Sequence[Mapping[Case, float]], unfit: Mapping[Case, float]) -> list[Case]:
+    """Return the cases that rank methods and have a score or a failure of all of them."""
+    if not losses:
+        return []
+    common = [c for c in losses[0] if c not in unfit and all(c in own for own in losses)]
+    return sorted(common, key=lambda c: (c.system, cleanest_first(c.snr_db), c.protocol))
+
+
+def _places(orders: Mapping[str, tuple[float, ...]]) -> dict[str, int]:
+    """Number methods from 1 by what they are ordered by; equals share the smallest number."""
+    values = sorted(orders.values())
+    return {method: values.index(order) + 1 for method, order in orders.items()}
+
+
+def _standing(method: str, kind: MethodFacts, compared: Sequence[str]) -> Standing:
+    if _apart(kind):
+        return "reference" if kind.reference else "baseline"
+    return "compared" if method in compared else "partial"
 
 
 def _friedman(
-    losses: Mapping[str, Mapping[Case, float]],
+    scored: Mapping[str, _Scored],
     ranked: Sequence[str],
     common: Sequence[Case],
     systems: Sequence[str],
@@ -344,7 +517,7 @@ def _friedman(
     """Rank on each case, take the mean over the cases of a system, and rank those."""
     from scipy.stats import rankdata  # noqa: PLC0415 - takes a second
 
-    found = rankdata([[losses[m][case] for m in ranked] for case in common], axis=1)
+    found = rankdata([[scored[m].losses[case] for m in ranked] for case in common], axis=1)
     rows: dict[str, list[int]] = {system: [] for system in systems}
     for number, case in enumerate(common):
         rows[case.system].append(number)
@@ -354,23 +527,25 @@ def _friedman(
 
 
 def _pairs(
-    losses: Mapping[str, Mapping[Case, float]],
-    ranked: Sequence[str],
-    common: Sequence[Case],
-    systems: Sequence[str],
-    *,
-    log: bool,
+    fit: Mapping[str, Mapping[Job, float]], pairs: Iterable[tuple[str, str]], *, log: bool
 ) -> tuple[Pair, ...]:
-    """Test all pairs, each system counting once: the median of its cases' differences."""
+    """Test pairs, each system counting once: the median of its cases' differences.
+
+    Each pair is compared on the jobs that both have a score or a failure of.
+    """
     tests = []
-    for method, other in combinations(ranked, 2):
-        by_system: dict[str, list[float]] = {system: [] for system in systems}
-        for case in common:
-            by_system[case.system].append(
-                statistics.difference(losses[method][case], losses[other][case], log=log)
-            )
-        found = statistics.wilcoxon([_median(each) for each in by_system.values()])
-        tests.append((method, other, found))
+    for method, other in pairs:
+        seeds: dict[Case, list[tuple[float, float]]] = defaultdict(list)
+        for job, loss in fit[method].items():
+            if job in fit[other]:
+                seeds[job.case].append((loss, fit[other][job]))
+        by_system: dict[str, list[float]] = defaultdict(list)
+        for case, found in seeds.items():
+            own, theirs = (median(each) for each in zip(*found, strict=True))
+            by_system[case.system].append(statistics.difference(own, theirs, log=log))
+        if by_system:
+            test = statistics.wilcoxon([_median(each) for each in by_system.values()])
+            tests.append((method, other, test))
     corrected = statistics.holm([test.p for *_, test in tests])
     return tuple(Pair(*test, p) for test, p in zip(tests, corrected, strict=True))
 
@@ -382,26 +557,18 @@ def _median(differences: Sequence[float]) -> float:
 
 def _row(
     method: str,
-    ones: Sequence[Entry],
+    scored: _Scored,
     kind: MethodFacts,
     *,
-    fit: Mapping[Case, float],
     floors: Mapping[Case, float | None],
     specs: Sequence[MetricSpec],
 ) -> Row:
     primary, *others = specs
-    scores = {c: primary.failed if math.isinf(x) else primary.loss(x) for c, x in fit.items()}
-    kept = {case: score for case, score in scores.items() if score is not None}
-    low = high = None
-    if kept:
-        numbers: dict[str, int] = {}
-        places = [numbers.setdefault(case.system, len(numbers)) for case in kept]
-        drawn = statistics.draws(RESAMPLES, len(numbers))
-        mean = primary.aggregate in {"mean", "share"}
-        low, high = statistics.bootstrap([*kept.values()], places, drawn, mean=mean)
+    ones, scores = scored.ones, scored.scores
+    low, high = _interval(scores, mean=primary.aggregate in {"mean", "share"})
     values = {spec.name: aggregate(spec, *counted_values(ones, spec)) for spec in others}
     unknown = counted_values(ones, primary).undecided
-    values[primary.name] = aggregate(primary, [*kept.values()], unknown)
+    values[primary.name] = aggregate(primary, [*scores.values()], unknown)
     done = [one for one in ones if one.attempted]
     statuses = Counter(one.status for one in ones)
     return Row(
@@ -409,16 +576,19 @@ def _row(
         family=kind.family,
         reference=kind.reference,
         origin=kind.origin,
+        standing="partial",
         rank=None,
+        mean_rank=None,
+        coverage=0.0,
         jobs=len(ones),
         answered=sum(one.answered for one in ones),
-        cases=0,
-        fit_cases=len(fit),
+        cases=len(scored.losses),
+        fit_cases=len({job.case for job in scored.fit}),
         values=values,
         low=low,
         high=high,
         above_floor=_middle(
-            above_floor(score, floors[case], primary) for case, score in kept.items()
+            above_floor(score, floors[job.case], primary) for job, score in scores.items()
         ),
         causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
         wall_s=_middle(one.wall_s for one in done),
@@ -427,70 +597,32 @@ def _row(
     )
 
 
+def _interval(scores: Mapping[Job, float], *, mean: bool) -> tuple[float | None, float | None]:
+    """Return the 95 % interval when systems, and of each its seeds, are drawn again."""
+    repeats: dict[str, list[str]] = {}
+    for job in scores:
+        own = repeats.setdefault(job.case.system, [])
+        if job.repeat not in own:
+            own.append(job.repeat)
+    if len(repeats) < FEWEST:
+        return None, None
+    numbers: dict[tuple[str, str], int] = {}
+    for system, own in repeats.items():
+        for repeat in own:
+            numbers[system, repeat] = len(numbers)
+    drawn = statistics.draws(RESAMPLES, [len(own) for own in repeats.values()])
+    places = [numbers[job.case.system, job.repeat] for job in scores]
+    return statistics.bootstrap([*scores.values()], places, drawn, mean=mean)
+
+
 def _middle(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return median(known) if known else None
 
 
-def _place(row: Row, primary: MetricSpec) -> tuple[bool, float, bool, float, str]:
-    value = row.values[primary.name].value
-    loss = math.inf if value is None else primary.loss(value)
-    rank = math.inf if row.rank is None else row.rank
-    return row.rank is None, rank, row.reference, loss, row.method
-
-
-@dataclass(frozen=True)
-class Category:
-    """The comparison of the methods on the systems of one category alone.
-
-    Attributes
-    ----------
-    datasets
-        Those that there are results of.
-    """
-
-    name: str
-    datasets: frozenset[str]
-    board: Leaderboard
-
-
-def by_category(
-    results: Sequence[Record], groups: Mapping[str, Sequence[str]]
-) -> dict[str, list[Record]]:
-    """Sort results of a data type by category, in the order of its groups; none where all are one.
-
-    Parameters
-    ----------
-    groups
-        The datasets of each group; they may overlap.  What is behind a dataset's name, such as
-        ``+noise=0.01``, belongs to it.
-
-    Examples
-    --------
-    >>> by_category([], {"easy": ["a"]})
-    {}
-    """
-    smallest: dict[str, str] = {}
-    for group in sorted(groups, key=lambda name: -len(groups[name])):
-        smallest |= dict.fromkeys(groups[group], group)
-    found: dict[str, list[Record]] = defaultdict(list)
-    for one in results:
-        known = smallest.get(one.dataset) or smallest.get(one.dataset.partition("+")[0])
-        if known is None:
-            return {}  # data of the user's own
-        found[known].append(one)
-    if len(found) < 2:  # noqa: PLR2004 - nothing to compare
-        return {}
-    return {group: found[group] for group in groups if group in found}
-
-
-def heading(name: str) -> str:
-    """Write a group's name as a heading.
-
-    Examples
-    --------
-    >>> heading("radially-decaying-surfaces")
-    'Radially decaying surfaces'
-    """
-    words = name.replace("-", " ")
-    return words[:1].upper() + words[1:]
+def _place(row: Row, scored: _Scored, plan: Plan) -> tuple[object, ...]:
+    """Return what rows are sorted by: standing, the number of cases and jobs, and the scores."""
+    done = plan.done.get(row.method, ())
+    group = max(0, STANDINGS.index(row.standing) - 1)  # both kinds of those that are not apart
+    cases = {job.case for job in done}
+    return group, -len(cases), -len(done), scored.order, row.method

@@ -16,6 +16,7 @@ from mdbench.records import Record, Status
 from mdbench.reports.entries import aggregate, best_mark, counted_values, entry, marked, specs_of
 from mdbench.reports.tables import (
     ALARM,
+    APART,
     CUT,
     UNDECIDED,
     Cell,
@@ -25,6 +26,8 @@ from mdbench.reports.tables import (
     cell,
     cut_off,
     format_score,
+    grey_rows,
+    incomplete,
     interval,
     of_place,
     pooled,
@@ -308,24 +311,28 @@ MOST_WITH_INTERVAL = 3
 
 
 def leaderboards(boards: Mapping[str, Leaderboard]) -> Iterator[rich.table.Table]:
-    """Yield a table for each data type: the page's leaderboard, as far as 80 characters go."""
-    for data_type, board in boards.items():
-        yield to_terminal(_leaderboard(data_type, board))
+    """Yield a table for each board: the page's leaderboard, as far as 80 characters go."""
+    for board in boards.values():
+        yield to_terminal(_leaderboard(board))
 
 
-def _leaderboard(data_type: str, board: Leaderboard) -> Table:
+def _leaderboard(board: Leaderboard) -> Table:
     primary, others = board.primary, of_place(board, "brief")
     flags = [spec for spec in others if spec.mark]
     jobs = not flags or any(row.jobs != row.values[flags[0].name].of for row in board.rows)
     ends = len(others) <= MOST_WITH_INTERVAL
+    part = bool(grey_rows(board))
     meanings = [f"{_head(s)}: {s.explanation}" for s in (primary, *others) if s.explanation]
-    caption = ["rank: mean over systems", *meanings, "a failure ranks behind every answer"]
-    heads = [_head(primary), *["95\xa0%"] * ends, *map(_head, others), *["jobs"] * jobs]
-    heads += ["time", *["MB"] * ends]
+    caption = [f"rank: by {primary.title}", *meanings, "a failure ranks behind every answer"]
+    if any(row.standing in APART for row in board.rows):
+        caption.append(f"{SHOWN_APART} baseline or reference, not ranked")
+    heads = [*["done"] * part, _head(primary), *["95\xa0%"] * ends, *map(_head, others)]
+    heads += [*["jobs"] * jobs, "time", *["MB"] * ends]
     rows = [
         [
-            fixed(row.rank, 2),
-            f"{row.method}*" if row.reference else f"{row.method}{CUT * row.cut_off}",
+            fixed(row.rank),
+            f"{row.method}{SHOWN_APART * (row.standing in APART)}{CUT * row.cut_off}",
+            *[percent(row.coverage, "")] * part,
             cell(primary, row.values[primary.name], primary=True).text,
             *[_interval(primary, row)] * ends,
             *(_short(spec, row) for spec in others),
@@ -336,6 +343,10 @@ def _leaderboard(data_type: str, board: Leaderboard) -> Table:
         ]
         for row in board.rows
     ]
+    compared = counted(len(board.ranked), "method")
+    over = f"{compared} on {counted(len(board.systems), 'system')}"
+    notes = [f"{'; '.join(caption)}.", cut_off(board.rows), incomplete(board)]
+    notes += [undecided(board), pooled(board)]
     return Table(
         [
             Column("rank"),
@@ -344,10 +355,14 @@ def _leaderboard(data_type: str, board: Leaderboard) -> Table:
             Column("not ok", left=True, wraps=True),
         ],
         [[*map(Cell, row)] for row in rows],
-        f"{data_type}: {counted(len(board.entries), 'result')}, "
-        f"ranks over {counted(len(board.systems), 'system')}",
-        f"{'; '.join(caption)}. {cut_off(board.rows)} {undecided(board)} {pooled(board)}".strip(),
+        f"{board.name}: {counted(len(board.entries), 'result')}, compared: {over}",
+        " ".join(filter(None, notes)),
+        grey_rows(board),
     )
+
+
+SHOWN_APART = "*"
+"""Behind the name of a method that is shown apart."""
 
 
 def _head(spec: MetricSpec) -> str:

@@ -248,8 +248,8 @@ def test_report_writes_a_page_and_text(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["report", str(folder), "--text"]) == 0
     shown = capsys.readouterr().out
     assert "truth*" in shown
-    assert "derivatives: fd (54 results); smooth (54 results)\n" in shown
-    assert "<dt>derivatives</dt><dd>fd (54 results);" in out.read_text(encoding="utf-8")
+    assert "derivatives: fd (63 results); smooth (63 results)\n" in shown
+    assert "<dt>derivatives</dt><dd>fd (63 results);" in out.read_text(encoding="utf-8")
     assert max(map(len, shown.splitlines())) <= 80
     assert main(["report", str(tmp_path / "r" / "logs")]) == 2
     assert "no folder" in capsys.readouterr().err
@@ -406,7 +406,7 @@ def test_the_head_shows_the_conditions_and_several_values_of_them() -> None:
     head = text[text.index('<dl class="facts">') : text.index("<nav>")]
     facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", head))
     one = data()
-    assert facts["time limit of a job"].endswith("(2 results); 75 s (1 result)")
+    assert facts["budget of a job"] == "limit 60 s (2 results); limit 75 s (1 result)"
     assert facts["seeds"] == str(one["seed"])
     assert facts["protocol"] == one["protocol"]
     assert facts["runtime"] == one["runtime"]["name"]
