@@ -446,7 +446,8 @@ def combine(
     budget: OfBudget = None,
 ) -> None:
     """Write all records of a folder as one table, failures too."""
-    from mdbench.cli.report import Wanted, combine_records
+    from mdbench.cli.report import combine_records
+    from mdbench.reports.classes import Wanted
 
     combine_records(folder, out, Console(highlight=False), Wanted(study or (), budget))
 
@@ -470,7 +471,8 @@ def report(
     budget: OfBudget = None,
 ) -> None:
     """Compare methods: one HTML page that needs no network, or text."""
-    from mdbench.cli.report import Wanted, write_report
+    from mdbench.cli.report import write_report
+    from mdbench.reports.classes import Wanted
 
     page = out if text or json else out or Path("report.html")
     console = Console(highlight=False, stderr=json)
@@ -607,7 +609,8 @@ def export(
     budget: OfBudget = None,
 ) -> None:
     """Print or write the results as tables for a paper."""
-    from mdbench.cli.report import Wanted, export_tables
+    from mdbench.cli.report import export_tables
+    from mdbench.reports.classes import Wanted
 
     if latex == markdown:
         raise UsageError(
@@ -668,7 +671,8 @@ def compare(
     budget: OfBudget = None,
 ) -> None:
     """Show what changed from one folder of results to another, and what of it beyond chance."""
-    from mdbench.cli.report import Wanted, compare_results
+    from mdbench.cli.report import compare_results
+    from mdbench.reports.classes import Wanted
 
     compare_results(
         before,

@@ -19,13 +19,13 @@ from mdbench.drawing.numbers import counted, noise_name, scientific
 from mdbench.errors import MdbenchError, MethodError, UsageError
 from mdbench.records import Record, read_folder
 from mdbench.reports.bundle import opened, write_bundle
+from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import changes, read_published
 from mdbench.reports.entries import given_options, studies
 from mdbench.reports.export import latex_tables, markdown_tables
 from mdbench.reports.language_models import model_tables, model_usage, read_probes
-from mdbench.reports.categories import Category, by_category
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.tables import format_score
@@ -391,15 +391,7 @@ def compare_results(
     wanted: Wanted = ALL,
 ) -> None:
     """Print what differs between two sets of results."""
-    records = {place: _records(place) for place in (before, after)}
-    both = {id(one) for one in wanted.of([*records[before], *records[after]], f"{before}, {after}")}
-    sides = []
-    for place in (before, after):
-        sides.append(latest(one for one in records[place] if id(one) in both))
-        if not sides[-1]:
-            raise UsageError(
-                f"{place} has no such records.", "Leave out --study or --budget, or name others."
-            )
+    sides = _sides(before, after, wanted)
     here = {one.data_type for side in sides for one in side} & {*datatypes.names()}
     known = {kind.name: kind.metrics for kind in datatypes.classes(here)}
     found = changes(sides[0], sides[1], known, across=across, across_budgets=across_budgets)
@@ -428,6 +420,21 @@ def compare_results(
         console.print(_change_line(one, found.specs[one.before.data_type]), soft_wrap=True)
     if more := len(found.each) - len(shown):
         console.print(f"{more} more changed; all of them: --each")
+
+
+def _sides(before: Path, after: Path, wanted: Wanted) -> list[list[Record]]:
+    """Return the results of both that are wanted; a study may have asked for those of one only."""
+    records = {place: _records(place) for place in (before, after)}
+    kept = wanted.of([*records[before], *records[after]], f"{before} and {after}")
+    both = {id(one) for one in kept}
+    sides = []
+    for place in (before, after):
+        sides.append(latest(one for one in records[place] if id(one) in both))
+        if not sides[-1]:
+            raise UsageError(
+                f"{place} has no such records.", "Leave out --study or --budget, or name others."
+            )
+    return sides
 
 
 def _changes_table(data_type: str, conditions: str, found: Changes) -> Table:

@@ -169,9 +169,7 @@ def write_bundle(
         raise UsageError(f"{out} is a results file.", "Name another file: --out results.zip")
     parts, rows = _Parts(), []
     # Read once: a run that goes on meanwhile adds to the files, and not to the bundle.
-    contents = {file: read_content(file) for file in files}
-    if studies_asked:
-        contents = _of_studies(contents, studies_asked, folder)
+    contents = _of_studies({file: read_content(file) for file in files}, studies_asked, folder)
     for file, content in contents.items():
         parts.add(f"{RECORDS}/{file.relative_to(base).as_posix()}", content)
         newest = {record.key: record for record in parse_records(file, content)}
@@ -179,9 +177,8 @@ def write_bundle(
     results = latest(record for _, record in rows)
     if not results:
         raise UsageError(f"There are no records in {folder} yet.", "Results come from: mdbench run")
-    for path in map(Path, studies_asked):
-        if path.is_file():
-            parts.add(f"studies/{path.name}", path.read_bytes())
+    for path in filter(Path.is_file, map(Path, studies_asked)):
+        parts.add(f"studies/{path.name}", path.read_bytes())
     kept, changed = _add_methods(parts, [record for _, record in rows], methods)
     if page is not None:
         parts.add("report.html", page.encode())
@@ -245,7 +242,12 @@ def _add_probes(parts: _Parts, base: Path) -> None:
 def _of_studies(
     contents: Mapping[Path, bytes], asked: Sequence[str], folder: Path
 ) -> dict[Path, bytes]:
-    """Keep the lines of the records that studies asked for; files without any are left out."""
+    """Keep the lines of the records that studies asked for; files without any are left out.
+
+    All is kept where no study is named.
+    """
+    if not asked:
+        return dict(contents)
     lines = {
         (file, line): record.study or ""
         for file, content in contents.items()

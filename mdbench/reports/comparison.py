@@ -152,8 +152,7 @@ def changes(
         If, across options or budgets, one side has several results for one question.
     """
     old, new = (
-        _by_question(side, across=across, across_budgets=across_budgets)
-        for side in (before, after)
+        _by_question(side, across=across, across_budgets=across_budgets) for side in (before, after)
     )
     specs = specs_of([*old.values(), *new.values()], known)
     shared = [question for question in old if question in new]
@@ -173,9 +172,7 @@ def changes(
         found.append(replace(made, conditions=conditions))
     corrected = statistics.holm([one.test.p for one in found if one.test])
     ordered = iter(corrected)
-    methods = tuple(
-        replace(one, corrected=next(ordered)) if one.test else one for one in found
-    )
+    methods = tuple(replace(one, corrected=next(ordered)) if one.test else one for one in found)
     return Changes(
         methods,
         tuple(each),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Job(NamedTuple):
-    """A case with one seed, and with one part of those that a dataset is cut into, such as a fold."""
+    """A case with one seed, and with one part (such as a fold) of datasets that have parts."""
 
     case: Case
     repeat: str
@@ -85,4 +85,5 @@ def make_plan(attempts: Mapping[str, AbstractSet[Job]]) -> Plan:
             groups[own].append(method)
     size = max(map(len, groups), default=0)
     largest = [group for own, group in groups.items() if len(own) == size]
-    return Plan(jobs, done, tuple(max(largest, key=len, default=())))
+    compared = max(largest, key=len) if largest else []
+    return Plan(jobs, done, tuple(compared))

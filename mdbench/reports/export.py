@@ -381,9 +381,9 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
         table.append(line)
     own = [number for number, row in enumerate(board.rows) if row.standing == "compared"]
     for place, losses in _compared(board, others).items():
-        best = min((losses[n] for n in own if losses[n] is not None), default=math.inf)
+        best = min((loss for n in own if (loss := losses[n]) is not None), default=math.inf)
         looks = {table[n][place] for n in own}
-        if best is not None and math.isfinite(best) and len(looks) > 1:
+        if math.isfinite(best) and len(looks) > 1:
             # What looks the same is as good.
             looks = {table[n][place] for n in own if losses[n] == best}
             for n in own:
@@ -470,7 +470,9 @@ def _systems(name: str, snr_db: float | None, board: Leaderboard) -> str:
     )
     text += f"; underlined: {', '.join(others)}" if others else ""
     bold = "bold: the best score" + (" where nobody has the mark" if first else "")
-    text = escape_latex(f"{board.name}, {noise_name(snr_db)}: {text}; {NOTHING}: no answer; {bold}.")
+    text = escape_latex(
+        f"{board.name}, {noise_name(snr_db)}: {text}; {NOTHING}: no answer; {bold}."
+    )
     rows = []
     for system in grid.systems:
         best = _best(board, grid, system)

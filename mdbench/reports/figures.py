@@ -225,8 +225,10 @@ def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure
     caption = (
         f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
     )
-    caption += f"and a better {primary.title} than one on it. Baselines and references are not part of it. "
-    caption += "Marks that would overlap are side by side."
+    caption += f"and a better {primary.title} than one on it. "
+    caption += (
+        "Baselines and references are not part of it. Marks that would overlap are side by side."
+    )
     return Figure(title, caption, plot.render())
 
 

@@ -13,7 +13,8 @@ from mdbench import __version__
 from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, scientific
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, Status
-from mdbench.reports import figures, leaderboard
+from mdbench.reports import figures, leaderboard, ranking
+from mdbench.reports.categories import heading
 from mdbench.reports.entries import (
     NOT_ATTEMPTED,
     marked,
@@ -30,7 +31,6 @@ from mdbench.reports.language_models import (
     probe_rows,
     usage_row,
 )
-from mdbench.reports.categories import heading
 from mdbench.reports.systems import Scope, system_section
 from mdbench.reports.tables import (
     CUT_EXPLAINED,
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.entries import Entry
     from mdbench.reports.categories import Category
+    from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Leaderboard
     from mdbench.reports.systems import Draw
     from mdbench.reports.tables import Table
@@ -132,9 +132,9 @@ def page(
         "statuses": [str(status) for status in Status],
         "answered": [str(status) for status in sorted(ANSWERED)],
         "silent": [str(status) for status in sorted(NOT_ATTEMPTED)],
-        "resamples": leaderboard.RESAMPLES,
-        "fewest": leaderboard.FEWEST,
-        "quantiles": leaderboard.QUANTILES,
+        "resamples": ranking.RESAMPLES,
+        "fewest": ranking.FEWEST,
+        "quantiles": ranking.QUANTILES,
         "standings": leaderboard.STANDINGS,
         "baseline": leaderboard.BASELINE,
         "cut": CUT_EXPLAINED,
@@ -166,8 +166,8 @@ def page(
         dims=dims,
         families=sorted({row.family for row in known.values()}),
         classes=classes,
-        resamples=leaderboard.RESAMPLES,
-        fewest=leaderboard.FEWEST,
+        resamples=ranking.RESAMPLES,
+        fewest=ranking.FEWEST,
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
 
@@ -321,7 +321,7 @@ def _part(board: Leaderboard, *, named: bool) -> dict[str, Any]:
     return {"title": title, "columns": table.columns, "rows": _rows(table, board)}
 
 
-def _pair(pair: leaderboard.Pair) -> dict[str, Any]:
+def _pair(pair: ranking.Pair) -> dict[str, Any]:
     test = pair.test
     better = pair.method if test.effect < 0 else pair.other
     return {

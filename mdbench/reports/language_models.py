@@ -12,8 +12,8 @@ from mdbench.drawing.numbers import percent
 from mdbench.drawing.svg import Axis, Plot
 from mdbench.errors import RecordsError
 from mdbench.language_models.contamination import PROBES, ProbeReport
-from mdbench.reports.figures import Figure
 from mdbench.reports.classes import class_of
+from mdbench.reports.figures import Figure
 from mdbench.reports.tables import Cell, Column, Table, format_score, to_terminal, without_columns
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ holds the two together.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
@@ -15,12 +14,9 @@ from itertools import combinations
 from statistics import median
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from mdbench.drawing.numbers import cleanest_first, noise_name
-from mdbench.metrics.spec import above_floor, raised, ranks
+from mdbench.metrics.spec import above_floor, ranks
 from mdbench.records import Status
-from mdbench.reports import statistics
 from mdbench.reports.classes import by_class
 from mdbench.reports.coverage import make_plan
 from mdbench.reports.entries import (
@@ -31,6 +27,15 @@ from mdbench.reports.entries import (
     report_order,
     specs_of,
 )
+from mdbench.reports.ranking import (
+    Pair,
+    Scored,
+    common_cases,
+    compare_pairs,
+    friedman,
+    interval,
+    ranks_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +45,7 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.reports.coverage import Job, Plan
     from mdbench.reports.entries import Aggregated, Case, Entry
-    from mdbench.reports.statistics import Friedman, Wilcoxon
+    from mdbench.reports.statistics import Friedman
 
 
 Standing: TypeAlias = Literal["compared", "partial", "baseline", "reference"]
@@ -48,11 +53,6 @@ Standing: TypeAlias = Literal["compared", "partial", "baseline", "reference"]
 STANDINGS: tuple[Standing, ...] = ("compared", "partial", "baseline", "reference")
 BASELINE = "baseline"
 """The family of methods that others are only held against."""
-RESAMPLES = 1000
-FEWEST = 5
-"""Systems from which on there is an interval."""
-QUANTILES = (0.5, 0.75, 0.9, 1.0, 0.25, 0.1, 0.0)
-"""Parts of a method's sorted losses by which methods with the same score are ordered."""
 
 
 class MethodFacts(NamedTuple):
@@ -121,16 +121,6 @@ class Row:
         """Whether most jobs were ended before they were done, with or without an answer."""
         ended = sum(self.causes.get(status, 0) for status in (Status.TIMEOUT, Status.PARTIAL))
         return 2 * ended > self.jobs
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two methods held against each other; a negative effect is in favour of the first."""
-
-    method: str
-    other: str
-    test: Wilcoxon
-    corrected: float
 
 
 class Grid(NamedTuple):
@@ -328,9 +318,9 @@ def boards(
     apart = {method for method, kind in kinds.items() if _apart(kind)}
     found: dict[str, Leaderboard] = {}
     for (data_type, class_), ones in by_class(results, apart).items():
-        ones = sorted(ones, key=report_order)
         metrics = known[data_type]
-        made = board([entry(one, metrics) for one in ones], kinds, metrics)
+        ordered = [entry(one, metrics) for one in sorted(ones, key=report_order)]
+        made = board(ordered, kinds, metrics)
         name = f"{data_type}, {class_.title}" if data_type in found else data_type
         found[name] = replace(
             made, data_type=data_type, title=class_.title, measured=measurements(ones)
@@ -375,7 +365,7 @@ def board(
         if floor is not None and not ranks(floor, primary)
     }
     scored = {
-        method: _Scored(
+        method: Scored(
             [one for one in ones if one.job in plan.jobs or not one.attempted],
             floors,
             unfit,
@@ -384,16 +374,16 @@ def board(
         for method, ones in by_method.items()
     }
     fit = {method: one.fit for method, one in scored.items()}
-    common = _common([scored[method].losses for method in compared], unfit)
+    common = common_cases([scored[method].losses for method in compared], unfit)
     systems = tuple(dict.fromkeys(case.system for case in common))
     several = len(compared) > 1
-    found = _friedman(scored, compared, common, systems) if several and systems else None
+    found = friedman(scored, compared, common, systems) if several and systems else None
     mean_ranks = dict(zip(compared, found.mean_ranks, strict=True)) if found else {}
-    places = _places({method: scored[method].order for method in compared}) if several else {}
+    places = ranks_of({method: scored[method].order for method in compared}) if several else {}
     rows = []
-    for method, one in scored.items():
+    for method, each in scored.items():
         kind = kinds.get(method, MethodFacts())
-        row = _row(method, one, kind, floors=floors, specs=specs)
+        row = _row(method, each, kind, floors=floors, specs=specs)
         rows.append(
             replace(
                 row,
@@ -413,11 +403,11 @@ def board(
         ranked=compared,
         systems=systems,
         friedman=found,
-        pairs=_pairs(fit, combinations(compared, 2), log=log) if found else (),
+        pairs=compare_pairs(fit, combinations(compared, 2), log=log) if found else (),
         partial_pairs=tuple(
             pair
             for method in partial
-            for pair in _pairs(fit, [(method, other) for other in compared], log=log)
+            for pair in compare_pairs(fit, [(method, other) for other in compared], log=log)
         ),
         losses={method: one.losses for method, one in scored.items()},
         entries=entries,
@@ -432,74 +422,9 @@ def _floors(entries: Iterable[Entry], compared: Sequence[str]) -> dict[Case, flo
         if one.floor is not None:
             own.append(one.floor)
     return {
-        case: _middle(known[True].get(case) or known[False].get(case, ()))
+        case: _middle(known[True].get(case) or known[False].get(case) or ())
         for case in dict.fromkeys([*known[False], *known[True]])
     }
-
-
-class _Scored:
-    """The results of a method on the jobs of a board, reduced to what ranks it.
-
-    Attributes
-    ----------
-    ones
-        The results.
-    fit
-        The loss of each job that ranks methods, as far as it is known; infinite is a failure.
-    losses
-        By case, those that rank nobody included; the median over seeds.
-    order
-        What methods with the same jobs are ordered by, the best first.  It is of the method's own
-        results alone, so that no other method can change who of two is the better one.
-    """
-
-    def __init__(
-        self,
-        ones: Sequence[Entry],
-        floors: Mapping[Case, float | None],
-        unfit: Mapping[Case, float],
-        primary: MetricSpec,
-    ) -> None:
-        self.ones = ones
-        known: dict[Job, float] = {}
-        for one in ones:
-            value = one.values.get(primary.name)
-            if not one.attempted or (one.answered and not isinstance(value, int | float)):
-                continue  # undecided
-            loss = math.inf
-            if one.answered and isinstance(value, int | float):
-                floor = floors[one.case] if one.floor is None else one.floor
-                loss = primary.loss(raised(value, floor, primary))
-            known[one.job] = loss
-        self.fit = {job: loss for job, loss in known.items() if job.case not in unfit}
-        seeds: dict[Case, list[float]] = defaultdict(list)
-        for job, loss in known.items():
-            seeds[job.case].append(loss)
-        self.losses = {case: median(found) for case, found in seeds.items()}
-        self.scores = {
-            job: score
-            for job, loss in self.fit.items()
-            if (score := primary.failed if math.isinf(loss) else primary.loss(loss)) is not None
-        }
-        value = aggregate(primary, [*self.scores.values()], 0).value
-        ordered = sorted(self.fit.values())
-        ordered = ordered or [math.inf]
-        parts = [ordered[int(part * (len(ordered) - 1))] for part in QUANTILES]
-        self.order = (math.inf if value is None else primary.loss(value), *parts)
-
-
-def _common(losses: Sequence[Mapping[Case, float]], unfit: Mapping[Case, float]) -> list[Case]:
-    """Return the cases that rank methods and have a score or a failure of all of them."""
-    if not losses:
-        return []
-    common = [c for c in losses[0] if c not in unfit and all(c in own for own in losses)]
-    return sorted(common, key=lambda c: (c.system, cleanest_first(c.snr_db), c.protocol))
-
-
-def _places(orders: Mapping[str, tuple[float, ...]]) -> dict[str, int]:
-    """Number methods from 1 by what they are ordered by; equals share the smallest number."""
-    values = sorted(orders.values())
-    return {method: values.index(order) + 1 for method, order in orders.items()}
 
 
 def _standing(method: str, kind: MethodFacts, compared: Sequence[str]) -> Standing:
@@ -508,56 +433,9 @@ def _standing(method: str, kind: MethodFacts, compared: Sequence[str]) -> Standi
     return "compared" if method in compared else "partial"
 
 
-def _friedman(
-    scored: Mapping[str, _Scored],
-    ranked: Sequence[str],
-    common: Sequence[Case],
-    systems: Sequence[str],
-) -> Friedman:
-    """Rank on each case, take the mean over the cases of a system, and rank those."""
-    from scipy.stats import rankdata  # noqa: PLC0415 - takes a second
-
-    found = rankdata([[scored[m].losses[case] for m in ranked] for case in common], axis=1)
-    rows: dict[str, list[int]] = {system: [] for system in systems}
-    for number, case in enumerate(common):
-        rows[case.system].append(number)
-    # Sums of sixths and thirds differ in the last digit by the order of adding.
-    scores = np.round([np.mean(found[rows[system]], axis=0) for system in systems], 9)
-    return statistics.friedman(scores)
-
-
-def _pairs(
-    fit: Mapping[str, Mapping[Job, float]], pairs: Iterable[tuple[str, str]], *, log: bool
-) -> tuple[Pair, ...]:
-    """Test pairs, each system counting once: the median of its cases' differences.
-
-    Each pair is compared on the jobs that both have a score or a failure of.
-    """
-    tests = []
-    for method, other in pairs:
-        seeds: dict[Case, list[tuple[float, float]]] = defaultdict(list)
-        for job, loss in fit[method].items():
-            if job in fit[other]:
-                seeds[job.case].append((loss, fit[other][job]))
-        by_system: dict[str, list[float]] = defaultdict(list)
-        for case, found in seeds.items():
-            own, theirs = (median(each) for each in zip(*found, strict=True))
-            by_system[case.system].append(statistics.difference(own, theirs, log=log))
-        if by_system:
-            test = statistics.wilcoxon([_median(each) for each in by_system.values()])
-            tests.append((method, other, test))
-    corrected = statistics.holm([test.p for *_, test in tests])
-    return tuple(Pair(*test, p) for test, p in zip(tests, corrected, strict=True))
-
-
-def _median(differences: Sequence[float]) -> float:
-    middle = median(differences)
-    return 0.0 if math.isnan(middle) else middle  # of as many failures of one as of the other
-
-
 def _row(
     method: str,
-    scored: _Scored,
+    scored: Scored,
     kind: MethodFacts,
     *,
     floors: Mapping[Case, float | None],
@@ -565,7 +443,7 @@ def _row(
 ) -> Row:
     primary, *others = specs
     ones, scores = scored.ones, scored.scores
-    low, high = _interval(scores, mean=primary.aggregate in {"mean", "share"})
+    low, high = interval(scores, mean=primary.aggregate in {"mean", "share"})
     values = {spec.name: aggregate(spec, *counted_values(ones, spec)) for spec in others}
     unknown = counted_values(ones, primary).undecided
     values[primary.name] = aggregate(primary, [*scores.values()], unknown)
@@ -597,30 +475,12 @@ def _row(
     )
 
 
-def _interval(scores: Mapping[Job, float], *, mean: bool) -> tuple[float | None, float | None]:
-    """Return the 95 % interval when systems, and of each its seeds, are drawn again."""
-    repeats: dict[str, list[str]] = {}
-    for job in scores:
-        own = repeats.setdefault(job.case.system, [])
-        if job.repeat not in own:
-            own.append(job.repeat)
-    if len(repeats) < FEWEST:
-        return None, None
-    numbers: dict[tuple[str, str], int] = {}
-    for system, own in repeats.items():
-        for repeat in own:
-            numbers[system, repeat] = len(numbers)
-    drawn = statistics.draws(RESAMPLES, [len(own) for own in repeats.values()])
-    places = [numbers[job.case.system, job.repeat] for job in scores]
-    return statistics.bootstrap([*scores.values()], places, drawn, mean=mean)
-
-
 def _middle(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return median(known) if known else None
 
 
-def _place(row: Row, scored: _Scored, plan: Plan) -> tuple[object, ...]:
+def _place(row: Row, scored: Scored, plan: Plan) -> tuple[object, ...]:
     """Return what rows are sorted by: standing, the number of cases and jobs, and the scores."""
     done = plan.done.get(row.method, ())
     group = max(0, STANDINGS.index(row.standing) - 1)  # both kinds of those that are not apart

@@ -262,7 +262,8 @@ def _shares(number: int) -> Array:
     mixed = (state ^ (state >> np.uint32(15))) * (state | np.uint32(1))
     mixed ^= mixed + (mixed ^ (mixed >> np.uint32(7))) * (mixed | np.uint32(61))
     mixed ^= mixed >> np.uint32(14)
-    return mixed.astype(np.float64) / 2**32
+    shares: Array = mixed.astype(np.float64) / 2**32
+    return shares
 
 
 def bootstrap(

@@ -18,7 +18,7 @@ from mdbench.drawing.numbers import (
 )
 from mdbench.metrics.spec import RESTS, ranks
 from mdbench.reports.entries import marked
-from mdbench.reports.leaderboard import FEWEST
+from mdbench.reports.ranking import FEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -295,7 +295,9 @@ def _leaderboard_cell(board: Leaderboard, row: Row, column: Column) -> Cell:
     return _general_cell(board, row, key)
 
 
-def _general_cell(board: Leaderboard, row: Row, key: str) -> Cell:  # noqa: PLR0911 - one each
+def _general_cell(  # noqa: C901, PLR0911 - one each
+    board: Leaderboard, row: Row, key: str
+) -> Cell:
     match key:
         case "rank":
             return Cell(fixed(row.rank), row.rank)

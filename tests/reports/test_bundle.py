@@ -134,7 +134,7 @@ def test_a_study_goes_along_if_it_is_theirs(tmp_path: Path) -> None:
     by_sum = write_bundle(folder, tmp_path / "b.zip", methods={}, studies_asked=["abab" * 3])
     assert by_sum.records == 1
     study.write_text("schema = 1\n# changed\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="No record in .* was asked for by"):
+    with pytest.raises(UsageError, match=r"No record in .* was asked for by"):
         write_bundle(folder, tmp_path / "out.zip", methods={}, studies_asked=[str(study)])
 
 

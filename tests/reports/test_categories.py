@@ -7,8 +7,8 @@ import re
 from reporting import boards, data
 
 from mdbench.records import Record
-from mdbench.reports.html import page
 from mdbench.reports.categories import Category, by_category, heading
+from mdbench.reports.html import page
 
 GROUPS = {
     "all": ["a", "b", "c", "d"],

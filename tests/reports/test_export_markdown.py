@@ -155,7 +155,11 @@ def test_protocols_are_kept_apart() -> None:
         data("sindy", "a", verdict="identified", protocol="published"),
         data("sindy", "a", nmse=0.25, complexity=5),
     ]
-    tables = dict(re.findall("## ode, limit 60 s, ([a-z]+)(.*?)(?=\n## |$)", markdown_tables(boards(ones)), re.DOTALL))
+    tables = dict(
+        re.findall(
+            "## ode, limit 60 s, ([a-z]+)(.*?)(?=\n## |$)", markdown_tables(boards(ones)), re.DOTALL
+        )
+    )
     assert "| ✓ |" in tables["published"]
     assert "| ✓ |" not in tables["strict"]
     assert "| 2.5e-1 (5) |" in tables["strict"]

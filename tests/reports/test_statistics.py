@@ -185,7 +185,9 @@ def test_seeds_are_drawn_within_each_time_that_their_system_is_drawn() -> None:
     repeats = [3, 1, 2, 3]
     counts = draws(400, repeats)
     assert counts.shape == (400, 9)
-    by_system = np.stack([part.sum(axis=1) for part in np.split(counts, np.cumsum(repeats)[:-1], 1)])
+    by_system = np.stack(
+        [part.sum(axis=1) for part in np.split(counts, np.cumsum(repeats)[:-1], 1)]
+    )
     # A system that is drawn twice has twice as many draws of its seeds as it has seeds.
     times = by_system / np.array(repeats)[:, None]
     assert np.array_equal(times, np.round(times))
