@@ -90,7 +90,7 @@ def write_report(
             console.print(f"{counted(number, 'result')} {of}", soft_wrap=True)
         for each in given_options(results, _options(results)):
             console.print(f"{each.name}: {escape(each.value)}", soft_wrap=True)
-        for table in leaderboards(boards):
+        for table in leaderboards(boards, console.width):
             console.print(table)
         for table in model_tables(model_usage(results, boards), probes):
             console.print(table)

@@ -439,6 +439,11 @@ def pooled(board: Leaderboard) -> str:
     most = max((max(each) / min(each) for each in speeds.values()), default=1.0)
     if most <= UNLIKE:
         return ""
+    if max(speeds.get("", [1.0])) > UNLIKE * min(speeds.get("", [1.0])):
+        return (
+            "Times are pooled of machines, or under other work, that were not alike (the records "
+            f"do not say which): the calibration jobs differ by a factor of {most:.2g}."
+        )
     return (
         f"Times are of a machine that was at times {most:.2g} times as fast as at others, by the "
         "calibration jobs: it had other work, too."

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from report_pages import html
 from reporting import boards, compare, data, result
 
-from mdbench.metrics.spec import Value
 from mdbench.records import Status
 from mdbench.reports.classes import class_of, latest
 from mdbench.reports.entries import Case, Entry, entry
 from mdbench.reports.tables import UNLIKE, incomplete, pooled
+
+if TYPE_CHECKING:
+    from mdbench.metrics.spec import Value
 
 BUDGET = data()["budget"]
 
@@ -165,6 +167,7 @@ def timed(machine: str, speed: float | None) -> Entry:
         ),
         # One machine with other work now and then is one machine.
         ({"a": [10.0, 21.0]}, "of a machine that was at times 2.1 times as fast as at others"),
+        ({"": [10.0, 21.0]}, "machines, or under other work, that were not alike"),
         ({"a": [10.0, 30.0, 11.0], "b": [10.0]}, "of a machine that was at times 3 times as fast"),
     ],
 )
