@@ -359,7 +359,7 @@ def _sign(sign: str) -> str:
 def _leaderboard(name: str, board: Leaderboard) -> str:
     primary, others = board.primary, of_place(board, "brief")
     titles = [primary.title, "95 %", *(spec.title for spec in others)]
-    head = ["method", "rank", *map(escape_latex, titles), "answers", "coverage", "time (s)"]
+    head = ["method", "rank", *map(escape_latex, titles), "answers", "done", "time (s)"]
     text = f"rank by {primary.title} of {len(board.ranked)} methods on {len(board.systems)} "
     text += f"systems; {primary.title}: {primary.explanation}, with its bootstrap interval"
     text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)

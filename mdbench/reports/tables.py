@@ -222,7 +222,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
     found = [
         Column("rank", "rank", f"place by {primary.title} among the methods that are compared"),
         Column("method", "method", left=True),
-        Column("coverage", "coverage", "share of the jobs of the board that it attempted"),
+        Column("done", "done", "coverage, the share of the jobs of the board that it attempted"),
         Column("family", "family"),
         *[_ORIGIN] * any(row.origin for row in board.rows),
         _column_of(primary),
@@ -266,7 +266,7 @@ def _most_telling(board: Leaderboard, found: Sequence[Column]) -> list[str]:
     keys = [column.key for column in found]
     marks = [spec.name for spec in board.known if spec.mark]
     size = [board.weighs.name] if board.weighs else []
-    part = ["coverage"] if grey_rows(board) else []
+    part = ["done"] if grey_rows(board) else []
     wanted = ["rank", "method", board.primary.name, *marks[:1], *part, *size, "time", "answers"]
     return [key for key in dict.fromkeys(wanted) if key in keys][:ON_TELEPHONES]
 
@@ -304,7 +304,7 @@ def _general_cell(  # noqa: C901, PLR0911 - one each
         case "method":
             name = f"{row.method} ({row.standing})" if row.standing in APART else row.method
             return Cell(f"{name}\xa0{CUT}" if row.cut_off else name, row.method)
-        case "coverage":
+        case "done":
             return Cell(percent(row.coverage), row.coverage)
         case "family" | "origin":
             text: str = getattr(row, key)

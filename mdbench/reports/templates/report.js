@@ -251,7 +251,7 @@
     rank: (row) => [fixed(row.rank), row.rank],
     method: (row) => [row.name + (["baseline", "reference"].includes(row.standing) ? ` (${row.standing})` : "")
       + (row.cutOff ? CUT : ""), row.name],
-    coverage: (row) => [percent(row.coverage), row.coverage],
+    done: (row) => [percent(row.coverage), row.coverage],
     family: (row) => [row.family, row.family],
     origin: (row) => [row.origin || NOTHING, row.origin],
     interval: (row, primary) => [row.low === null ? NOTHING
