@@ -32,6 +32,7 @@ from mdbench.reports.combine import flatten, read_rows, write_table
 from mdbench.reports.comparison import read_published, read_published_sets
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
+from mdbench.reports.ranking import FEWEST
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
@@ -526,7 +527,7 @@ def _share(verdicts: list[bool | None]) -> str:
         return "–"
     unknown = len(verdicts) - len(known)
     text = f"{int(known.sum())}/{len(known)}" + f" ({unknown} undecided)" * bool(unknown)
-    if len(known) == 1:
+    if len(known) < FEWEST:
         return text
     drawn = np.random.default_rng(0).integers(len(known), size=(_DRAWS, len(known)))
     low, high = np.quantile(known[drawn].mean(axis=1), [0.025, 0.975])

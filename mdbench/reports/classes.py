@@ -73,7 +73,8 @@ class RecordClass(NamedTuple):
             self.budget,
             self.protocol,
             *[f"variant {self.variant}"] * bool(self.variant),
-            *[f"derivatives {self.derivatives}"] * (self.derivatives != _usual(self.protocol)),
+            *[f"derivatives {self.derivatives}"]
+            * (self.derivatives not in {"", _usual(self.protocol)}),
             *["own data"] * self.own,
         ]
 

@@ -13,12 +13,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from mdbench.errors import UsageError
 from mdbench.metrics.spec import raised
 from mdbench.reports import statistics
-from mdbench.reports.classes import class_of
+from mdbench.reports.classes import RecordClass, class_of
 from mdbench.reports.entries import entry, report_order, specs_of
 from mdbench.reports.leaderboard import board
 
@@ -157,12 +157,12 @@ def changes(
     specs = specs_of([*old.values(), *new.values()], known)
     shared = [question for question in old if question in new]
     found, each = [], []
-    groups: dict[tuple[str, str, str], list[tuple[object, ...]]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[_Question]] = defaultdict(list)
     made_with: Counter[str] = Counter()
     for question in shared:
-        one, class_ = old[question], class_of(old[question])
-        conditions = ", ".join(class_.words[1:]) if across_budgets else class_.title
-        groups[one.data_type, conditions, one.method].append(question)
+        one, class_ = old[question], question.record_class
+        words = class_.words[1:] if across_budgets else class_.words
+        groups[one.data_type, ", ".join(words), one.method].append(question)
     for (data_type, conditions, method), questions in sorted(groups.items()):
         pairs = [(old[question], new[question]) for question in questions]
         compared = [_compared(*pair, specs[data_type]) for pair in pairs]
@@ -183,10 +183,15 @@ def changes(
     )
 
 
+class _Question(NamedTuple):
+    case: tuple[object, ...]
+    record_class: RecordClass
+
+
 def _by_question(
     results: Iterable[Record], *, across: bool, across_budgets: bool
-) -> dict[tuple[object, ...], Record]:
-    found: dict[tuple[object, ...], Record] = {}
+) -> dict[_Question, Record]:
+    found: dict[_Question, Record] = {}
     for one in sorted(results, key=report_order):
         case, class_ = one.case, class_of(one)
         if across:
@@ -194,7 +199,7 @@ def _by_question(
             class_ = class_._replace(variant="", derivatives="")
         if across_budgets:
             class_ = class_._replace(work_s=None, timeout_s=None, threads=1)
-        question = (*case, class_)
+        question = _Question(case, class_)
         other = found.get(question)
         if other is not None and across and other.system != one.system:
             raise UsageError(

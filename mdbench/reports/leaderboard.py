@@ -161,7 +161,8 @@ class Leaderboard:
         By method and case the primary score, turned so that lower is better: raised to the floor,
         the median over seeds; infinite is a failure.
     entries
-        All results of the class, further seeds included.
+        All results of the class, further seeds included; of methods that are shown apart those on
+        the board's cases.
     data_type, title
         The data type, and the class in words.
     measured
@@ -354,10 +355,10 @@ def board(
         if one.attempted:
             attempts.setdefault(one.method, set()).add(one.job)
     apart = {method for method in by_method if _apart(kinds.get(method, MethodFacts()))}
-    plan = make_plan(
-        {m: attempts.get(m, set()) for m in by_method if m not in apart or apart == {*by_method}}
-    )
-    compared = () if apart == {*by_method} else plan.compared
+    alone = apart == {*by_method}
+    plan = make_plan({m: attempts.get(m, set()) for m in by_method if m not in apart or alone})
+    compared = () if alone else plan.compared
+    cases = {job.case for job in plan.jobs}
     floors = _floors(entries, compared)
     unfit = {
         case: floor
@@ -410,7 +411,9 @@ def board(
             for pair in compare_pairs(fit, [(method, other) for other in compared], log=log)
         ),
         losses={method: one.losses for method, one in scored.items()},
-        entries=entries,
+        entries=tuple(
+            one for one in entries if one.method not in apart or one.case in cases or alone
+        ),
     )
 
 

@@ -132,7 +132,7 @@ def test_every_verb_keeps_what_a_study_asked_for(
     study.write_text("schema = 1\n", encoding="utf-8")
     mine, theirs = hashlib.sha256(study.read_bytes()).hexdigest(), "ab" * 32
     # Both asked the same question of sindy: the newest record is the other study's.
-    late = {"started": "2030-01-01T00:00:00Z"}
+    late: dict[str, Any] = {"started": "2030-01-01T00:00:00Z"}
     rows = [data("sindy", study=mine), data("sindy", study=theirs, nmse=0.5, **late)]
     rows[1] |= {"key": "f" * 64}
     folder = write(tmp_path / "a", [*rows, data("operon", study=mine), data("gplearn")])
