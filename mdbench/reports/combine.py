@@ -96,6 +96,8 @@ def read_rows(path: Path) -> list[tuple[str, Record]]:
         return [(file, Record.model_validate(upgrade(data))) for file, data in rows]
     except ValidationError as error:
         raise RecordsError(f"{path} has a row that is no record: {first_fault(error)}.") from None
+    except RecordsError as error:
+        raise RecordsError(f"{path} has a row that cannot be read: {error.message}") from None
 
 
 def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mdbench import __version__
-from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, scientific
+from mdbench.drawing.numbers import cleanest_first, counted, fixed, noise_name, scientific
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.records import ANSWERED, Status
 from mdbench.reports import figures, leaderboard, ranking
@@ -166,6 +166,7 @@ def page(
         dims=dims,
         families=sorted({row.family for row in known.values()}),
         classes=classes,
+        counted=counted,
         resamples=ranking.RESAMPLES,
         fewest=ranking.FEWEST,
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
@@ -274,7 +275,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
         "figures": [_safe(figure) for figure in figures.figures(board, numbers)],
         "legend": [
             (row.method, numbers[row.method] % COLOURS, _sign(numbers[row.method]))
-            for row in sorted(board.rows, key=lambda row: row.method)
+            for row in sorted(board.drawn, key=lambda row: row.method)
         ],
         "heat": [
             (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG

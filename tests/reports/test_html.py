@@ -510,7 +510,7 @@ def test_filters_draw_figures_of_what_they_keep(opened: Browser) -> None:
     assert set(map(tuple, visible(opened).values())) == {("sindy",)}  # linear lacks jobs
     legend = "[...document.querySelectorAll('#ode-board .legend [data-m]')]"
     legend += ".filter(s => s.style.display"
-    assert opened.run(f"{legend} !== 'none').map(s => s.dataset.m)") == ["linear", "sindy"]
+    assert opened.run(f"{legend} !== 'none').map(s => s.dataset.m)") == ["sindy"]
     choose(opened, noise="1")
     kept = [r for r in EVERYTHING if r["snr_db"] == 20 and r["protocol"] == "strict"]
     kept = [r for r in kept if r["data_type"] == "ode"]

@@ -374,6 +374,9 @@
     for (const row of document.querySelectorAll("table.answers tbody tr"))
       row.hidden = !(is(chosen.noise, row.dataset.n) && (!row.dataset.c || is(chosen.class, row.dataset.c))
         && is(chosen.family, families.get(row.dataset.m)));
+    for (const system of document.querySelectorAll("details.system"))
+      if (chosen.class && ![...system.querySelectorAll("table.answers tbody tr")].some((row) => !row.hidden))
+        system.hidden = true;  // nothing of this class
     filtered.textContent = count === all ? "" : `${count} of ${all} results`;
   };
 
