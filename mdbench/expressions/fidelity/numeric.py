@@ -31,7 +31,7 @@ from mdbench.expressions.interval_eval import (
 from mdbench.expressions.tree import Call, Node, Variable, names_in, parts, value, with_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,7 +43,12 @@ if TYPE_CHECKING:
 CLOSE = 1e-8
 """Values of double precision that agree to this share are looked at with more digits."""
 EXACT = 1e-90
-"""Values of `DIGITS` digits that agree to this share are equal."""
+"""Values of `DIGITS` digits that agree to this share are equal to all digits."""
+SAME = 1e-60
+"""Values that agree to this share are the same.
+
+Much smaller than what data show: in SI units the second term of a law may be 1e-16 of the first.
+"""
 ROUNDED = 1e-12
 """Those of equations with long numbers agree to this share: their numbers are rounded."""
 _EXACT_FAR = 1e-20
@@ -62,8 +67,14 @@ _FEWEST = 4
 """Equal is what is equal at so many points or more."""
 _UNSEEN = 1e-11
 """Smaller changes of values cannot be seen where numbers are rounded."""
+_LOOKED_AT_CLOSELY = 6
+_SUSPECT = 1e-16
+"""Differences of double precision below this share are not looked at with more digits."""
+_ROUNDED_NEAREST = 1e-6
+"""Where numbers are rounded, points nearer to a place of interest show their rounding."""
 _PART = "the part"
 _MOST_PARTS = 400
+_MOST_PARTS_NOTED = 150
 
 
 @dataclass(frozen=True)
@@ -123,15 +134,76 @@ class ValueComparison:
         self._domain = tuple(each for each in domain if each[0] in used)
         self._cancelled: list[Node] = []
         self._is_multiple = False
-        self._rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
+        self.is_rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
 
     @cached_property
     def columns(self) -> Mapping[str, Array]:
         """The points, with those on the other sides of branches."""
         base = points(self._names, self._domain)
-        return with_branches(
-            base, (self.truth, self.prediction), {name for name, _, _ in self._domain}
-        )
+        known = {name: (low, high) for name, low, high in self._domain}
+        return with_branches(base, (self.truth, self.prediction), known)
+
+    @cached_property
+    def box(self) -> dict[str, tuple[float, float]]:
+        """The domain: what is known of each variable, half as wide again, with its sign."""
+        known = {name: (low, high) for name, low, high in self._domain}
+        return {name: _widened(known.get(name)) for name in self._names}
+
+    @cached_property
+    def scale(self) -> float:
+        """The root mean square of the truth's values at the points."""
+        finite = self.true_values[np.isfinite(self.true_values)]
+        with np.errstate(all="ignore"):
+            found = float(np.sqrt(np.mean(np.square(finite)))) if len(finite) else 0.0
+        return found if math.isfinite(found) else 0.0
+
+    def hidden_difference(
+        self,
+        floats: Callable[[Mapping[str, Array]], Array],
+        precise: Callable[[Mapping[str, Any]], Any],
+    ) -> Mapping[str, float] | None:
+        """Search the domain for a point at which the answer is not what the truth has become.
+
+        Parameters
+        ----------
+        floats, precise
+            The truth with its constants moved: at columns of points, and at a point of balls.
+
+        Returns
+        -------
+        Mapping or None
+            Such a point; None where none is found.
+        """
+        # Imported here, as only what agrees at all points that were drawn is searched.
+        from mdbench.expressions.fidelity.hidden_difference import places_of_interest  # noqa: PLC0415
+
+        tolerance = _ROUNDED_FAR if self.is_rounded else SAME
+        nearest = _ROUNDED_NEAREST if self.is_rounded else 0.0
+        for columns in places_of_interest((self.prediction, self.truth), self.box, nearest):
+            with np.errstate(all="ignore"):
+                one = floats(columns)
+                n = len(one)
+                other = np.broadcast_to(np.asarray(value(self.prediction, columns), np.float64), n)
+                share = np.abs(one - other) / (np.abs(one) + np.abs(other) + self.scale)
+            share[~np.isfinite(share)] = 0.0
+            order = np.argsort(-share, kind="stable")
+            for i in order[:_LOOKED_AT_CLOSELY]:
+                if share[i] <= _SUSPECT:
+                    break
+                point = {name: float(column[i]) for name, column in columns.items()}
+
+                def both(point: Mapping[str, float] = point) -> tuple[Any, Any, Any]:
+                    balls = exact_point(point)
+                    true, answer = precise(balls), ball_value(self.prediction, balls)
+                    size = abs(true) + abs(answer) + exact_ball(self.scale)
+                    return true, answer, size
+
+                try:
+                    if provably_differ(both, tolerance)[0]:
+                        return point
+                except ArithmeticError:
+                    continue
+        return None
 
     @cached_property
     def true_values(self) -> Array:
@@ -242,38 +314,59 @@ class ValueComparison:
         with all of them.  Where no number is rounded values are equal to all digits or they are
         not, and nothing can hide.
         """
-        usable = np.flatnonzero(np.isfinite(self.values))
         exact = self.compared.equal and self.compared.share <= EXACT
-        if not self._rounded or exact or self._is_multiple or not len(usable):
+        if not self.is_rounded or exact or self._is_multiple:
             return False
-        size = np.abs(self.values[usable])
-        chosen = spread_out(usable, self.base)
-        for part in list(parts(self.prediction))[:_MOST_PARTS]:
-            if part.constant is not None or part is self.prediction:
+        return any(not self._is_same(*each) for each in self._replaceable() if not each[2])
+
+    @cached_property
+    def holds_idle_parts(self) -> bool:
+        """Whether a part of the answer has no effect at any point: a number would do as well."""
+        if sum(1 for _ in parts(self.prediction)) > _MOST_PARTS_NOTED:
+            return False  # it is a note only
+        return any(self._is_same(*each) for each in self._replaceable())
+
+    def _replaceable(self) -> Iterator[tuple[Node, Node, bool]]:
+        """Yield the answer with a hole for each part that double precision shows no need of.
+
+        With the hole comes what fills it: the part itself, with its value at one point; or, which
+        is flagged, in place of ``max`` and ``min`` one of their arguments.
+        """
+        usable = np.flatnonzero(np.isfinite(self.values))
+        for part in list(parts(self.prediction))[:_MOST_PARTS] if len(usable) else ():
+            if part.constant is not None:
                 continue
             tree = with_part(self.prediction, part, Variable(None, _PART))
-            with np.errstate(all="ignore"):
-                number = np.broadcast_to(value(part, self.columns), self.values.shape)[usable[0]]
-                fixed = {**self.columns, _PART: np.full(self.values.shape, number)}
-                other = np.broadcast_to(value(tree, fixed), self.values.shape)[usable]
-                same = np.abs(other - self.values[usable]) <= _UNSEEN * size
-            if same.all() and not self._is_number(part, tree, usable[0], chosen):
-                return True
-        return False
+            fillings = [] if part is self.prediction else [part]
+            if isinstance(part, Call) and len(part.arguments) > 1:
+                fillings += part.arguments
+            for filling in fillings:
+                with np.errstate(all="ignore"):
+                    filled = np.broadcast_to(value(filling, self.columns), self.values.shape)
+                    if filling is part:
+                        filled = np.full(self.values.shape, filled[usable[0]])
+                    columns = {**self.columns, _PART: filled}
+                    other = np.broadcast_to(value(tree, columns), self.values.shape)[usable]
+                    same = np.abs(other - self.values[usable]) <= _UNSEEN * np.abs(
+                        self.values[usable]
+                    )
+                if same.all():
+                    yield tree, filling, filling is not part
 
-    def _is_number(self, part: Node, tree: Node, first: Any, chosen: NDArray[np.intp]) -> bool:
-        """Whether a part may be a number in an equation, with all digits."""
+    def _is_same(self, tree: Node, filling: Node, is_argument: bool) -> bool:
+        """Whether an equation with its hole filled is the answer, to all digits that count."""
+        usable = np.flatnonzero(np.isfinite(self.values))
         try:
-            for i in chosen:
+            for i in spread_out(usable, self.base):
 
                 def both(i: Any = i) -> tuple[Any, Any, Any]:
-                    number = ball_value(part, exact_point(self.point(first)))
                     point = exact_point(self.point(i))
+                    at = point if is_argument else exact_point(self.point(usable[0]))
+                    other = ball_value(tree, {**point, _PART: ball_value(filling, at)})
                     one = ball_value(self.prediction, point)
-                    other = ball_value(tree, {**point, _PART: number})
                     return one, other, abs(one) + abs(other)
 
-                if provably_differ(both, EXACT)[0]:
+                if provably_differ(both, SAME)[0]:
                     return False
         except ArithmeticError:
             pass  # it is not known
@@ -328,9 +421,9 @@ class ValueComparison:
         node: Node | None = None,
     ) -> Agreement:
         other_side = self.prediction if node is None else node
-        tolerance = _ROUNDED_FAR if self._rounded else _EXACT_FAR
+        tolerance = _ROUNDED_FAR if self.is_rounded else _EXACT_FAR
         # What is rounded is lost where it cancels, and the nearest points of all are such.
-        last = -2 if self._rounded else None
+        last = -2 if self.is_rounded else None
         found = Agreement(None)
         for numbers in far_points(self._names, self._domain)[:last]:
 
@@ -354,7 +447,7 @@ class ValueComparison:
     @property
     def tolerance(self) -> float:
         """To what share values have to agree."""
-        return ROUNDED if self._rounded else EXACT
+        return ROUNDED if self.is_rounded else SAME
 
     @property
     def cancels(self) -> bool:
@@ -366,11 +459,6 @@ class ValueComparison:
     def where(self) -> tuple[tuple[str, ...], Domain]:
         """The variables that there are, and what is known of them."""
         return self._names, self._domain
-
-    @property
-    def digits(self) -> int:
-        """To how many digits values have to agree."""
-        return round(-math.log10(self.tolerance))
 
     @property
     def base(self) -> int:
@@ -461,7 +549,7 @@ _BEYOND = 1.5
 _WIDE = 100.0
 """A range of such a ratio is drawn from by its logarithm."""
 _DECADES = (-1, 1, -2, 2, -3, 3, -5, -8)
-"""By how many decades far points are farther; of these every fourth is positive, too."""
+"""By how many decades far points are farther; every fourth is positive in all variables."""
 _POSITIVE = 4
 """All variables of either sign are positive together at one in so many points."""
 
@@ -480,17 +568,17 @@ def points(names: tuple[str, ...], domain: Domain) -> dict[str, NDArray[np.float
 
 @lru_cache(maxsize=1_024)
 def far_points(names: tuple[str, ...], domain: Domain) -> list[dict[str, float]]:
-    """Return points well beyond the domain: to a tenth and ten times of what is known.
+    """Return points at which variables of which nothing is known are very small or very large.
 
-    Of what is not, to a hundred millionth and a thousand times.
+    To a hundred millionth and a thousand times; variables of a known range stay in it.  None where
+    all ranges are known.
     """
     known = {name for name, _, _ in domain}
+    if known.issuperset(names):
+        return []
     columns = points(names, domain)
     return [
-        {
-            name: float(columns[name][i]) * 10.0 ** (math.copysign(1, k) if name in known else k)
-            for name in names
-        }
+        {name: float(columns[name][i]) * (1.0 if name in known else 10.0**k) for name in names}
         for i, k in enumerate(_DECADES)
     ]
 
@@ -508,6 +596,19 @@ def _drawn(known: tuple[float, float] | None, i: int, generator: random.Random) 
         return _same_sign(low, high, wider, generator)
     value = generator.uniform(low, high) * wider
     return abs(value) if positive else value
+
+
+def _widened(known: tuple[float, float] | None) -> tuple[float, float]:
+    """Return the ends of a range that is half as wide again; signs stay as they are."""
+    if known is None or known == (0.0, 0.0):
+        return -_UNKNOWN[1], _UNKNOWN[1]
+    low, high = known
+    if high <= 0:
+        low, high = _widened((-high, -low))
+        return -high, -low
+    if low >= 0:
+        return low / _BEYOND, high * _BEYOND
+    return low * _BEYOND, high * _BEYOND
 
 
 def _same_sign(low: float, high: float, wider: float, generator: random.Random) -> float:
@@ -530,11 +631,11 @@ _NEW_POINTS = 2
 
 
 def with_branches(
-    base: Mapping[str, Array], trees: Iterable[Node], known: set[str]
+    base: Mapping[str, Array], trees: Iterable[Node], known: Mapping[str, tuple[float, float]]
 ) -> Mapping[str, Array]:
     """Add points on those sides of branches where there are none, as far as they are found.
 
-    Variables of a known range are followed to ten times its ends, others to a million.
+    Variables of a known range stay in it, others are followed to a million times their size.
     """
     calls = (part for tree in trees for part in parts(tree) if isinstance(part, Call))
     branches = [call for call in calls if call.function in _BRANCHED][:_MOST_BRANCHES]
@@ -548,9 +649,12 @@ def with_branches(
         for sign in (-1.0, 1.0)
         if (_signs(branch, base, n) == sign).sum() < _NEW_POINTS
     }
+    generator = random.Random("branches")  # noqa: S311 - the same for all, not secrets
     for decade in (-1, 1, -2, 2, -3, 3, -6, 6):
         wide = {
-            name: column * 10.0 ** (np.sign(decade) if name in known else decade)
+            name: np.array([_drawn(known[name], i, generator) for i in range(n)])
+            if name in known
+            else column * 10.0**decade
             for name, column in base.items()
         }
         for (k, sign), lacks in lacking.items():
