@@ -17,8 +17,8 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted, noise_name, scientific
 from mdbench.errors import MdbenchError, MethodError, UsageError
-from mdbench.records import Record, read_folder
-from mdbench.reports.bundle import opened, write_bundle
+from mdbench.records import Record, being_written, read_folder
+from mdbench.reports.bundle import is_bundle, opened, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
@@ -75,13 +75,17 @@ def write_report(
 ) -> None:
     """Write the page, or print the leaderboards."""
     results = read_results(folder, wanted=wanted)
+    goes_on = _goes_on(folder)
     if json_:
         boards = leaderboards_of(results, _workspace())
         by_name = {name: _board_json(board) for name, board in boards.items()}
-        print(json.dumps({"schema": 1, "results": len(results), "data_types": by_name}))
+        found = {"schema": 1, "results": len(results), "in_progress": goes_on}
+        print(json.dumps(found | {"data_types": by_name}))
     with opened(folder) as place:
         probes = read_probes(place)
     if text:
+        if goes_on:
+            console.print("A run is in progress: its results are not complete.")
         boards = leaderboards_of(results, _workspace())
         from mdbench.reports.terminal import leaderboards
 
@@ -96,7 +100,7 @@ def write_report(
             console.print(table)
     if out is None:
         return
-    html = html_of(results, title=title, probes=probes)
+    html = html_of(results, title=title, probes=probes, in_progress=goes_on)
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(
@@ -133,7 +137,17 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def html_of(results: Sequence[Record], *, title: str, probes: Sequence[ProbeReport] = ()) -> str:
+def _goes_on(folder: Path) -> bool:
+    return not is_bundle(folder) and being_written(folder)
+
+
+def html_of(
+    results: Sequence[Record],
+    *,
+    title: str,
+    probes: Sequence[ProbeReport] = (),
+    in_progress: bool = False,
+) -> str:
     """Make the page of results."""
     from mdbench.reports.html import page
     from mdbench.reports.systems import Pictures
@@ -149,6 +163,7 @@ def html_of(results: Sequence[Record], *, title: str, probes: Sequence[ProbeRepo
         probes=probes,
         categories=_categories(results, workspace) if workspace else None,
         options=_options(results),
+        in_progress=in_progress,
     )
 
 
@@ -163,7 +178,7 @@ def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, li
     known = _known(results, workspace)
     for name, here in _here(results).items():
         kind = _data_type(workspace, name)
-        ones = [one for one in results if one.data_type == name]
+        ones = [one for one in results if one.data_type == name and one.dataset_path is None]
         groups = by_category(ones, kind.source().groups()) if kind else {}
         found[name] = [
             Category(
@@ -206,7 +221,8 @@ def serve_report(folder: Path, console: Console, *, host: str, port: int, title:
     def make() -> str:
         with opened(folder) as place:
             probes = read_probes(place)
-        return html_of(read_results(folder), title=title, probes=probes)
+        results, goes_on = read_results(folder), _goes_on(folder)
+        return html_of(results, title=title, probes=probes, in_progress=goes_on)
 
     page = LivePage(folder, make, title=title)
     with contextlib.suppress(KeyboardInterrupt), LiveServer(page, host=host, port=port) as server:

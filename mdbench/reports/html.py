@@ -73,6 +73,7 @@ def page(
     probes: Sequence[ProbeReport] = (),
     categories: Mapping[str, Sequence[Category]] | None = None,
     options: Mapping[str, Collection[str]] | None = None,
+    in_progress: bool = False,
 ) -> str:
     """Make the page.
 
@@ -96,6 +97,8 @@ def page(
         Those of each data type that has several, with comparisons of their own.
     options
         The keys of the options of each data type.
+    in_progress
+        Whether a run adds results.
 
     Returns
     -------
@@ -166,6 +169,7 @@ def page(
         dims=dims,
         families=sorted({row.family for row in known.values()}),
         classes=classes,
+        in_progress=in_progress,
         counted=counted,
         resamples=ranking.RESAMPLES,
         fewest=ranking.FEWEST,
@@ -300,12 +304,13 @@ def _rows(table: Table, board: Leaderboard) -> list[dict[str, Any]]:
 
 
 def _parts(results: Sequence[Record], categories: Sequence[Category]) -> list[dict[str, Any]]:
-    """Gather what is shown of each category; one without a heading where there is none."""
-    if not categories:
-        return [{"title": "", "systems": {one.system for one in results}, "tables": []}]
-    found = []
+    """Gather what is shown of each category, and of own data; no heading where there is none."""
+    everything = {(one.system, one.dataset_path is not None) for one in results}
+    found, shown = [], set()
     for each in categories:
-        names = {one.system for one in results if one.dataset in each.datasets}
+        names = {(one.system, False) for one in results if one.dataset in each.datasets}
+        names &= everything
+        shown |= names
         found.append(
             {
                 "title": heading(each.name),
@@ -313,6 +318,9 @@ def _parts(results: Sequence[Record], categories: Sequence[Category]) -> list[di
                 "tables": [_part(board, named=len(each.boards) > 1) for board in each.boards],
             }
         )
+    if rest := everything - shown:
+        title = "Own data" if categories else ""
+        found.append({"title": title, "systems": rest, "tables": []})
     return found
 
 

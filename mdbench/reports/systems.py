@@ -220,6 +220,7 @@ class System:
     """A system's section."""
 
     name: str
+    own: bool
     title: str
     dim: int | None
     truth: Markup
@@ -283,6 +284,7 @@ def system_section(
     lines = [replace(line, scores=tuple(compress(line.scores, has))) for line in lines]
     return System(
         name=first.system,
+        own=first.dataset_path is not None,
         title=_title(first, scope),
         dim=next((one.dim for one in results if one.dim is not None), None),
         truth=truth,

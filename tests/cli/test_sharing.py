@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,10 +12,9 @@ from reporting import data
 
 from mdbench.cli import main
 from mdbench.cli.options import Exit
+from mdbench.records import RecordStore
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest import CaptureFixture  # noqa: PT013
 
 
@@ -206,3 +206,23 @@ def test_budgets_are_apart_and_one_can_be_asked_for(
     assert (method["class"], method["same"]) == ("strict", 6)
     assert main(["compare", str(folder), str(longer), "--across-budgets"]) == Exit.ERROR
     assert "with limit 10 s and with limit 60 s" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="no Linux: locks cannot be seen")
+def test_while_a_run_writes_reports_say_so(
+    results: Path, tmp_path: Path, capsys: CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    line = ["report", str(results), "--text", "--out", str(page)]
+    note = "A run is in progress"
+    with RecordStore(results / "sindy-ode.jsonl").open_for_writing():
+        assert main(line) == Exit.DONE
+        assert note in capsys.readouterr().out
+        assert note in page.read_text(encoding="utf-8")
+        assert main(["report", str(results), "--json"]) == Exit.DONE
+        assert json.loads(capsys.readouterr().out)["in_progress"] is True
+    assert main(line) == Exit.DONE
+    assert note not in capsys.readouterr().out
+    assert note not in page.read_text(encoding="utf-8")
+    assert main(["report", str(results), "--json"]) == Exit.DONE
+    assert json.loads(capsys.readouterr().out)["in_progress"] is False

@@ -32,7 +32,7 @@ FACTS = KINDS | {"oracle": MethodFacts("other", reference=True), "flat": MethodF
 class Campaign:
     """Made-up records: methods on the same systems, noise levels and seeds, with failures."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, mixed: bool = False) -> None:
         self.random = random.Random(seed)
         self.data_type = TYPES[seed % 3]
         self.systems = [f"s{n}" for n in range(self.random.randint(3, 9))]
@@ -43,7 +43,8 @@ class Campaign:
             # The last of several may lack some cases, as in the middle of a run.
             short = skill == len(self.methods) - 1 > 1 and self.random.random() < 0.5
             systems = self.systems[:2] if short else self.systems
-            self.records += self.of(method, systems, self.seeds, 0.3 * skill)
+            seeds = range(self.random.randint(1, len(self.seeds))) if mixed else self.seeds
+            self.records += self.of(method, systems, seeds, 0.3 * skill)
 
     def score(self, skill: float) -> float | None:
         draw = self.random.random()
@@ -108,7 +109,7 @@ def several_with_few_cases(made: Campaign) -> list[dict[str, Any]]:
     return found
 
 
-def fails_but_on_few_easy_cases(made: Campaign) -> list[dict[str, Any]]:
+def fails_but_on_few(made: Campaign) -> list[dict[str, Any]]:
     return [
         made.one(
             "new",
@@ -174,7 +175,7 @@ def data_of_ones_own(made: Campaign) -> list[dict[str, Any]]:
 ADDED: tuple[Callable[[Campaign], list[dict[str, Any]]], ...] = (
     few_easy_cases,
     several_with_few_cases,
-    fails_but_on_few_easy_cases,
+    fails_but_on_few,
     systems_of_its_own,
     fewer_seeds,
     middling,
@@ -221,8 +222,10 @@ def orders(records: list[dict[str, Any]], data_type: str, kept: set[str]) -> dic
 def test_what_is_added_never_changes_the_order_of_the_others(
     added: Callable[[Campaign], list[dict[str, Any]]],
 ) -> None:
+    # Where the methods have unlike seeds, another method with all cases may decide which count.
+    apart = added not in {more_seeds, fewer_seeds, middling, slower_machine, fails_but_on_few}
     for seed in range(24):
-        made = Campaign(seed)
+        made = Campaign(seed, mixed=apart and seed % 2 == 1)
         more = added(made)
         touched = {one["algorithm"] for one in more}
         if added is a_longer_budget or added is data_of_ones_own:
