@@ -673,7 +673,7 @@ def compare(
     budget: OfBudget = None,
 ) -> None:
     """Show what changed from one folder of results to another, and what of it beyond chance."""
-    from mdbench.cli.report import compare_results
+    from mdbench.cli.compare import compare_results
     from mdbench.reports.classes import Wanted
 
     compare_results(
