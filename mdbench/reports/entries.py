@@ -52,6 +52,8 @@ class Entry(NamedTuple):
         The seed, with the part of the dataset where there are parts, such as folds.
     machine
         Where it ran.
+    work_s
+        The work that was done, in reference seconds, where that is known.
     """
 
     method: str
@@ -66,6 +68,7 @@ class Entry(NamedTuple):
     so_far: tuple[tuple[float, Value], ...] = ()
     repeat: str = "0"
     machine: str = ""
+    work_s: float | None = None
 
     @property
     def job(self) -> Job:
@@ -113,6 +116,7 @@ def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
         ),
         repeat=f"{result.seed} {result.part}".strip(),
         machine=_machine(result.provenance.machine),
+        work_s=_six_digits(getattr(result.measured, "work_s", None)),  # since schema 6
     )
 
 

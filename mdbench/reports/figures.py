@@ -331,7 +331,7 @@ def _quality_against_time(
         title, places, found, numbers, order, labels=labels, log=log, mean=False, page_data={}
     )
     caption = (
-        "What the best answer up to a share of the budget scores, by the bench’s clock: median and "
+        "What the best answer up to a share of the budget (of work, or of time) scores: median and "
         "quartiles of jobs; before the first answer a job counts as a failure."
     )
     return Figure(title, caption, svg, whole=True) if svg else None

@@ -388,6 +388,7 @@ def _columns(
         found["x"].append(statuses[one.status])
         found["f"].append(one.floor)
         found["w"].append(one.wall_s)
+        found["k"].append(one.work_s)
         found["b"].append(one.memory_mb)
     specs = {spec.name: number for number, spec in enumerate(board.known)}
     return {

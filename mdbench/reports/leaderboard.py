@@ -113,6 +113,7 @@ class Row:
     above_floor: float | None
     causes: Mapping[str, int]
     wall_s: float | None
+    work_s: float | None
     total_s: float
     memory_mb: float | None
 
@@ -473,6 +474,7 @@ def _row(
         ),
         causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
         wall_s=_middle(one.wall_s for one in done),
+        work_s=_middle(one.work_s for one in done),
         total_s=sum(one.wall_s or 0.0 for one in ones),
         memory_mb=max((one.memory_mb for one in ones if one.memory_mb is not None), default=None),
     )

@@ -230,6 +230,8 @@ def leaderboard_table(board: Leaderboard) -> Table:
         *[ratio] * board.has_floors,
         *(_column_of(spec) for spec in of_place(board, "board")),
         Column("answers", "answers", "jobs with an answer, of all"),
+        *[Column("work", "work", "median work of a job, in reference seconds")]
+        * any(row.work_s is not None for row in board.rows),
         Column("time", "time", "median wall time of a job"),
         Column("total", "total", "wall time of all jobs"),
         Column("memory", "memory", "peak of any job, MB"),
@@ -315,8 +317,9 @@ def _general_cell(  # noqa: C901, PLR0911 - one each
             return Cell(rounded(row.above_floor, 1), row.above_floor)
         case "answers":
             return Cell(f"{row.answered}/{row.jobs}", row.answered / (row.jobs or 1))
-        case "time":
-            return Cell(duration(row.wall_s), row.wall_s)
+        case "time" | "work":
+            seconds = row.wall_s if key == "time" else row.work_s
+            return Cell(duration(seconds), seconds)
         case "total":
             return Cell(duration(row.total_s), row.total_s)
         case "memory":

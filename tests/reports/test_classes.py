@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from report_pages import html
-from reporting import boards, compare, data, result
+from reporting import MOTION, boards, compare, data, result
 
 from mdbench.records import Status
+from mdbench.reports import leaderboard
 from mdbench.reports.classes import class_of, latest
 from mdbench.reports.entries import Case, Entry, entry
-from mdbench.reports.tables import UNLIKE, incomplete, pooled
+from mdbench.reports.tables import UNLIKE, incomplete, leaderboard_table, pooled
 
 if TYPE_CHECKING:
     from mdbench.metrics.spec import Value
@@ -57,6 +58,16 @@ def test_a_budget_of_work_goes_before_the_time_limit() -> None:
     assert found.title == "work 30 s, strict"
     record.budget.timeout_s = 300.0  # the limit of time is no more than a backstop
     assert class_of(record) == found  # type: ignore[arg-type]
+
+
+def test_work_that_was_measured_is_a_column() -> None:
+    ones = [
+        entry(result("a", f"s{n}"), MOTION)._replace(work_s=w) for n, w in enumerate((1.0, 3.0))
+    ]
+    table = leaderboard_table(leaderboard.board(ones, {}, MOTION))
+    (place,) = [n for n, column in enumerate(table.columns) if column.title == "work"]
+    assert table.rows[0][place].text == "2.0 s"
+    assert "work" not in [column.title for column in leaderboard_table(compare([data()])).columns]
 
 
 def test_of_one_question_the_newest_counts_in_each_class() -> None:

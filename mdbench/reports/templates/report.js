@@ -224,6 +224,7 @@
         place: [Math.max(0, data.standings.indexOf(standing) - 1),
           -new Set([...own].map(caseOfJob)).size, -own.size, ...order, name],
         wall: median(present(done.map((i) => t.w[i]))),
+        work: median(present(done.map((i) => t.k[i]))),
         total: ones.reduce((sum, i) => sum + (t.w[i] ?? 0), 0),
         memory: present(ones.map((i) => t.b[i])).reduce((a, b) => Math.max(a, b), -Infinity),
       };
@@ -259,6 +260,7 @@
     ratio: (row) => [rounded(row.above, 1), row.above],
     answers: (row) => [`${row.answers}/${row.jobs}`, row.answers / (row.jobs || 1)],
     time: (row) => [duration(row.wall), row.wall],
+    work: (row) => [duration(row.work), row.work],
     total: (row) => [duration(row.total), row.total],
     memory: ({memory}) => isFinite(memory) ? [fixed(memory), memory] : [NOTHING, null],
     causes: (row) => [causes(row.causes), row.causes.reduce((sum, [n]) => sum + n, 0)],
