@@ -159,6 +159,22 @@ def test_every_verb_keeps_what_a_study_asked_for(
     assert f"{other} has no such records" in capsys.readouterr().err
 
 
+def test_several_studies_and_authors_may_be_named(
+    tmp_path: Path, capsys: CaptureFixture[str]
+) -> None:
+    rows = [data(name, study=digit * 64) for name, digit in (("sindy", "a"), ("operon", "b"))]
+    folder = write(tmp_path / "a", [*rows, data("gplearn", study="c" * 64)])
+    asked = ["--study", "aaaaaa", "--study", "bbbbbb", str(folder)]
+    assert main(["report", "--json", *asked]) == Exit.DONE
+    board = json.loads(capsys.readouterr().out)["data_types"]["ode"]
+    assert [row["method"] for row in board["rows"]] == ["operon", "sindy"]
+    authors = ["--author", "Doe, Jane", "--author", "Roe, Richard"]
+    assert main(["bundle", *asked, *authors, "--out", str(tmp_path / "b.zip")]) == Exit.DONE
+    assert "2 records" in capsys.readouterr().out
+    assert main(["run", "--study", "a.toml", "--study", "b.toml"]) == Exit.ERROR
+    assert "--study was given 2 times" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
