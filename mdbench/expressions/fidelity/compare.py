@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
 _MOST_CELLS = 40_000
 """Trees whose sizes have a larger product are not compared."""
-_LITTLE = Fraction(1, 10**40)
-"""Terms with coefficients below this share of the largest are compared by their values."""
+_LITTLE = Fraction(1, 1000)
+"""Terms with coefficients below this share of the largest may be the rounding of others."""
+_NEAR = 0.2
+"""Constants that are farther off are so in every writing."""
 _DIGITS = 6
 """Significant digits of the terms that are named."""
 
@@ -322,8 +324,8 @@ def _equation(truth: str, prediction: str, names: Names) -> EquationPair:
         return replace(_pair(t, t, match(t, t)), find_checks=lambda: same)
     large = is_whole(t) or is_whole(p)
     direct = None if large else _pair(t, p, match(t, p))
-    polynomials = _is_polynomial(t) and _is_polynomial(p)
-    if direct is not None and polynomials and not _differs_by_little(direct):
+    polynomials = is_polynomial(t) and is_polynomial(p)
+    if direct is not None and polynomials and not _may_be_the_truth(direct):
         # Each has one form only, and the arithmetic is exact.
         symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
         compared = partial(
@@ -415,7 +417,8 @@ def is_whole(terms: Sum) -> bool:
     return any(atom.kind == "whole" for monomial in terms for atom, _ in monomial)
 
 
-def _is_polynomial(terms: Sum) -> bool:
+def is_polynomial(terms: Sum) -> bool:
+    """Whether a sum has whole powers of variables only."""
     return all(
         atom.kind == "variable" and power.denominator == 1
         for monomial in terms
@@ -423,9 +426,15 @@ def _is_polynomial(terms: Sum) -> bool:
     )
 
 
-def _differs_by_little(pair: EquationPair) -> bool:
-    """Whether all that is missing or too many may be below the digits of the rest."""
-    if pair.wrong or not pair.faults or not pair.truth:
+def _may_be_the_truth(pair: EquationPair) -> bool:
+    """Whether two polynomials with other terms or constants may be the same by the rule.
+
+    In another writing of the truth all constants may be within 5 %; what is missing or too many
+    may be the rounding of numbers, or have no effect.
+    """
+    if not pair.faults or not pair.truth:
+        return False
+    if (pair.error or 0.0) > _NEAR:
         return False
     largest = max(map(abs, pair.truth.values()))
     return all(

@@ -87,7 +87,15 @@ class MatchResult:
 
 
 class ConstantMatcher(ValueComparison):
-    """The values of truth and answer, where the truth's constants may move."""
+    """The values of truth and answer, where the truth's constants may move.
+
+    Attributes
+    ----------
+    is_close
+        Whether double precision shows no difference for some choice of the constants.
+    """
+
+    is_close = False
 
     def relation(
         self, terms: Sum, without: Sum | None = None, *, exact: bool = False
@@ -114,6 +122,7 @@ class ConstantMatcher(ValueComparison):
             return MatchResult(Equivalence.UNKNOWN)
         if fit.residual > CLOSE or np.max(np.abs(fit.shifts), initial=0.0) > FARTHEST:
             return MatchResult(Equivalence.APART)
+        self.is_close = self.is_close or without is None
         error = float(np.max(np.abs(fit.shifts), initial=0.0))
         if error > TOLERANCE * (1 + ROUNDED**0.5):
             return MatchResult(Equivalence.OTHER_CONSTANTS, error)
@@ -527,7 +536,7 @@ def _loses_a_part(model: Model, shifts: Array) -> bool:
     return False
 
 
-def constant_shift(values: ValueComparison, written: Node) -> tuple[float, MovedTruth] | None:
+def constant_shift(values: ConstantMatcher, written: Node) -> tuple[float, MovedTruth] | None:
     """Return by how much the constants of a writing of the truth have to move to give the answer.
 
     Where constants can stand in for each other all but as many as are needed stand still:
@@ -542,7 +551,7 @@ def constant_shift(values: ValueComparison, written: Node) -> tuple[float, Moved
     truth = parametrize(written, named=False)
     usable = np.isfinite(values.true_values) & np.isfinite(values.values)
     n = len(truth.start)
-    if n > _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):
+    if not 0 < n <= _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):
         return None
     columns = {name: column[usable] for name, column in values.columns.items()}
     wanted = values.values[usable]
@@ -561,6 +570,7 @@ def constant_shift(values: ValueComparison, written: Node) -> tuple[float, Moved
             continue
         constants = fit_parametric(truth, columns, wanted, truth.start, free, nearby=True)
         if constants is not None:
+            values.is_close = True
             shift = float(np.max(np.abs(constants / truth.start - 1), initial=0.0))
             found.append((shift, constants, free))
     for _, constants, free in sorted(found, key=itemgetter(0)):

@@ -36,9 +36,7 @@ _OFFSETS = 17
 _EXPONENTIAL = frozenset({"exp", "sinh", "cosh"})
 
 
-def places_of_interest(
-    trees: Sequence[Node], box: Box, nearest: float
-) -> Iterator[dict[str, Array]]:
+def places_of_interest(trees: Sequence[Node], box: Box) -> Iterator[dict[str, Array]]:
     """Yield sets of points at which two functions may differ though they do nowhere else.
 
     Parameters
@@ -47,8 +45,6 @@ def places_of_interest(
         The two functions.
     box
         The least and the largest value of each variable.
-    nearest
-        Points nearer to the place of an argument, as a share of the box, are left out.
 
     Yields
     ------
@@ -66,7 +62,7 @@ def places_of_interest(
             if repr(argument) in seen or argument.constant is not None:
                 continue
             seen.add(repr(argument))
-            yield _around(argument, base, box, nearest)
+            yield _around(argument, base, box)
 
 
 def _drawn(box: Box) -> dict[str, Array]:
@@ -104,10 +100,8 @@ def _arguments(tree: Node) -> Iterator[Node]:
                     yield Chain(None, exponents[0], tuple(("+", each) for each in exponents[1:]))
 
 
-def _around(
-    argument: Node, base: Mapping[str, Array], box: Box, nearest: float
-) -> dict[str, Array]:
-    """Return points where an argument is largest, smallest and zero, and at distances from there."""
+def _around(argument: Node, base: Mapping[str, Array], box: Box) -> dict[str, Array]:
+    """Return points where an argument is largest, smallest and zero, and around these."""
     names = list(box)
     low, high = (np.array([ends[k] for ends in box.values()]) for k in (0, 1))
 
@@ -128,11 +122,9 @@ def _around(
     ]
     crossing = _crossing(of, np.vstack([table, *found]), np.append(values, of(np.vstack(found))))
     middles = np.vstack([*found, *([] if crossing is None else [crossing])])
-    moved = [] if nearest else [middles]
+    moved = [middles]
     for i in range(len(names)):
         for k in range(_OFFSETS):
-            if 8.0 ** (-k - 1) < nearest:
-                break
             for sign in (-1.0, 1.0):
                 shifted = middles.copy()
                 shifted[:, i] += sign * (high[i] - low[i]) * 8.0 ** (-k - 1)

@@ -17,7 +17,7 @@ import numpy as np
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import constants_of, monomial_text, skeleton_of
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.compare import EquationPair, checks_of, is_whole
+from mdbench.expressions.fidelity.compare import EquationPair, checks_of, is_polynomial, is_whole
 from mdbench.expressions.fidelity.constant_match import (
     ConstantMatcher,
     Equivalence,
@@ -35,7 +35,7 @@ from mdbench.expressions.fidelity.verdict import TOLERANCE, Match, Symbolic, mat
 from mdbench.expressions.fidelity.writings import plain_writing, shortest_writings
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import ball_value
-from mdbench.expressions.tree import value
+from mdbench.expressions.tree import text_of, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,6 +55,9 @@ _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 _STEP = 1e-6
 _CORRECTIONS = 3
+_HOPELESS = 0.02
+_NEAR = 0.3
+"""Numbers that are farther from those of the truth, as a share, are not followed."""
 
 
 def compare_by_values(
@@ -78,9 +81,17 @@ def compare_by_values(
         texts, p = (texts[0], whole), expand(whole, names.predicted)
         direct = None if direct is None else _pair_of(t, p, match(t, p))
     found = _Comparison(texts, (t, p), direct, names).result()
+    if found.values.is_close and not (found.near and found.same_structure):
+        found = _without_idle_parts(texts, t, found, names)
+    if found.same_form:
+        symbolic = Symbolic.EQUAL
+    elif is_polynomial(t) and is_polynomial(sums[1]) and not found.extra and whole is None:
+        symbolic = Symbolic.UNEQUAL
+    else:
+        symbolic = Symbolic.NOT_PROVED
     checks = partial(
         checks_of,
-        Symbolic.EQUAL if found.same_form else Symbolic.NOT_PROVED,
+        symbolic,
         direct,
         found.values,
         found=found.pair,
@@ -89,6 +100,27 @@ def compare_by_values(
         hidden=found.hidden,
     )
     return replace(found.pair, find_checks=checks)
+
+
+def _without_idle_parts(
+    texts: tuple[str, str], t: Sum, found: _Result, names: Names
+) -> _Result:
+    """Compare once more without what has no effect on the domain, if there is any."""
+    # Imported here, as most answers that differ differ by much.
+    from mdbench.expressions.fidelity.idle_parts import without_idle_parts  # noqa: PLC0415
+
+    values = found.values
+    rest = without_idle_parts(values.prediction, values.columns, values.box)
+    if rest is None:
+        return found
+    text = text_of(rest)
+    try:
+        p = expand(text, names.predicted)
+    except EquationError:
+        return found
+    direct = _pair_of(t, p, match(t, p))
+    other = _Comparison((texts[0], text), (t, p), direct, names).result()
+    return replace(other, extra=True) if other.near else found
 
 
 def _pair_of(t: Sum, p: Sum, matched: Match) -> EquationPair:
@@ -111,6 +143,8 @@ class _Result:
     ----------
     same_form
         Whether a standard form of both is the same.
+    same_structure
+        Whether a standard form of both is the same but for its numbers.
     near
         Whether they are the same with the truth's constants moved; None where it is not known.
     extra
@@ -122,6 +156,7 @@ class _Result:
     pair: EquationPair
     values: ConstantMatcher
     same_form: bool
+    same_structure: bool
     near: bool | None
     extra: bool
     hidden: Mapping[str, float] | None = None
@@ -143,13 +178,13 @@ class _Comparison:
         self.true_forms = fewest_constants(self.truth, names.true)
         self.forms = standard_forms(self.prediction, names.predicted)
         self.near: bool | None = False
-        self.extra = False
         self.hidden: Mapping[str, float] | None = None
 
     def result(self) -> _Result:
         same = self._same_form()
         pair = self._pair(same_form=same)
-        return _Result(pair, self.values, same, self.near, self.extra, self.hidden)
+        alike = same or self._has_its_skeleton()
+        return _Result(pair, self.values, same, alike, self.near, False, self.hidden)
 
     def _same_form(self) -> bool:
         """Whether the two have a form in common, and the values of it."""
@@ -190,6 +225,7 @@ class _Comparison:
         """Whether the truth's constants can be moved to where the answer's values are."""
         values = self.values
         if values.equal:
+            values.is_close = True
             if values.holds_more:
                 return MatchResult(Equivalence.APART)
             return MatchResult(Equivalence.SAME, 0.0, _as_written(values))
@@ -203,7 +239,7 @@ class _Comparison:
                 continue
             found = values.relation(form)
             if found.relation is Equivalence.SAME and not values.holds_more:
-                plain = plain_writing(form) in shortest_writings(tuple(form.items()))
+                plain = plain_writing(form) in shortest_writings(form)
                 if plain and not _units_matter(form):
                     return found
                 found = replace(found, relation=Equivalence.OTHER_CONSTANTS)
@@ -230,7 +266,7 @@ class _Comparison:
         """Move the constants of each writing of the forms with the fewest constants."""
         best: MatchResult | None = None
         writings = [
-            text for _, form in self.true_forms for text in shortest_writings(tuple(form.items()))
+            text for _, form in self.true_forms for text in shortest_writings(form)
         ]
         if any(_units_matter(form) for _, form in self.true_forms):
             writings.append(self.truth)
@@ -258,7 +294,7 @@ class _Comparison:
         true = standard_forms(self.truth, self.names.true)
         for _, form in self.true_forms:
             for other, mine in self.forms.items():
-                if other not in true or match(true[other], mine).faults:
+                if other not in true or not _are_near(_numbers(true[other], mine), mine):
                     continue
                 error = _rounding(form, other, mine, self.names.true)
                 if error is not None:
@@ -272,7 +308,6 @@ class _Comparison:
         if self._has_its_skeleton():
             return False  # the same terms, and all points agree
         self.hidden = self.values.hidden_difference(found.moved.floats, found.moved.precise)
-        self.extra = self.hidden is None and self.values.holds_idle_parts
         return self.hidden is not None
 
     def _off_by_terms(self, *, unknown: bool) -> EquationPair:
@@ -368,7 +403,7 @@ def _rounding(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> float 
         The largest share of a constant; None where it is more than 5 %, or where a number would
         still be off by more than `PRINTED`.
     """
-    truth = parametrize(read(shortest_writings(tuple(form.items()))[0], names), named=False)
+    truth = parametrize(read(shortest_writings(form)[0], names), named=False)
     wanted = _numbers(mine, mine)
     constants = truth.start.copy()
     here = _numbers_in(truth.with_constants(constants), name, mine)
@@ -390,6 +425,8 @@ def _rounding(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> float 
                 return None
             slopes[:, k] = (there / here - 1) / _STEP
         steps = np.linalg.lstsq(slopes, off, rcond=1e-10)[0]
+        if np.max(np.abs(off - slopes @ steps)) > _HOPELESS:
+            return None
         constants = constants * (1 + steps)
         here = _numbers_in(truth.with_constants(constants), name, mine)
         if here is None:
@@ -403,18 +440,34 @@ def _numbers_in(tree: Node, name: str, mine: Sum) -> Array | None:
     return None if there is None else _numbers(there, mine)
 
 
+def _are_near(numbers: Array | None, mine: Sum) -> bool:
+    """Whether the truth's numbers are near enough to the answer's to be moved there."""
+    wanted = _numbers(mine, mine)
+    if numbers is None or wanted is None:
+        return False
+    return bool((np.abs(numbers / wanted - 1) < _NEAR).all())
+
+
 def _numbers(terms: Sum, order: Sum) -> Array | None:
-    """Return all constants of a sum, its terms in the order of another's; None if they differ."""
-    found = match(order, terms)
-    if found.missing or found.extra:
+    """Return all constants of a sum, its terms in the order of another's; None if they differ.
+
+    Terms belong together that are the same but for constants.
+    """
+    alike = {skeleton_of(monomial): monomial for monomial in terms}
+    if sorted(map(skeleton_of, order)) != sorted(map(skeleton_of, terms)):
         return None
-    paired = {one: other for one, other, _ in found.pairs}
+    if len(alike) == len(terms):
+        paired = {monomial: alike[skeleton_of(monomial)] for monomial in order}
+    else:
+        found = match(order, terms)
+        if found.missing or found.extra:
+            return None
+        paired = {one: other for one, other, _ in found.pairs}
     numbers: list[float] = []
-    for monomial, c in order.items():
-        mine = paired[monomial]
+    for monomial, other in ((each, paired[each]) for each in order):
         kept = [True, *(bool(each) for each in constants_of(monomial))]
-        each = [terms[mine], *constants_of(mine)]
-        numbers += [float(n) for n, is_kept in zip(each, kept, strict=True) if is_kept]
+        there = [terms[other], *constants_of(other)]
+        numbers += [float(number) for number, is_kept in zip(there, kept, strict=True) if is_kept]
     return np.array(numbers) if all(numbers) else None
 
 

@@ -44,11 +44,6 @@ CLOSE = 1e-8
 """Values of double precision that agree to this share are looked at with more digits."""
 EXACT = 1e-90
 """Values of `DIGITS` digits that agree to this share are equal to all digits."""
-SAME = 1e-60
-"""Values that agree to this share are the same.
-
-Much smaller than what data show: in SI units the second term of a law may be 1e-16 of the first.
-"""
 ROUNDED = 1e-12
 """Those of equations with long numbers agree to this share: their numbers are rounded."""
 _EXACT_FAR = 1e-20
@@ -70,11 +65,12 @@ _UNSEEN = 1e-11
 _LOOKED_AT_CLOSELY = 6
 _SUSPECT = 1e-16
 """Differences of double precision below this share are not looked at with more digits."""
-_ROUNDED_NEAREST = 1e-6
-"""Where numbers are rounded, points nearer to a place of interest show their rounding."""
+_ROUNDED_HIDDEN = 1e-11
+"""Where numbers are rounded, differences below this share are their rounding."""
+_ASIDE = 1 + 1e-12
+"""And those that a point so far aside shows, too."""
 _PART = "the part"
 _MOST_PARTS = 400
-_MOST_PARTS_NOTED = 150
 
 
 @dataclass(frozen=True)
@@ -177,9 +173,8 @@ class ValueComparison:
         # Imported here, as only what agrees at all points that were drawn is searched.
         from mdbench.expressions.fidelity.hidden_difference import places_of_interest  # noqa: PLC0415
 
-        tolerance = _ROUNDED_FAR if self.is_rounded else SAME
-        nearest = _ROUNDED_NEAREST if self.is_rounded else 0.0
-        for columns in places_of_interest((self.prediction, self.truth), self.box, nearest):
+        tolerance = _ROUNDED_HIDDEN if self.is_rounded else EXACT
+        for columns in places_of_interest((self.prediction, self.truth), self.box):
             with np.errstate(all="ignore"):
                 one = floats(columns)
                 n = len(one)
@@ -196,6 +191,10 @@ class ValueComparison:
                     balls = exact_point(point)
                     true, answer = precise(balls), ball_value(self.prediction, balls)
                     size = abs(true) + abs(answer) + exact_ball(self.scale)
+                    if self.is_rounded:
+                        # Near a pole the rounding of numbers moves values by much.
+                        aside = {name: number * _ASIDE for name, number in balls.items()}
+                        size += abs(precise(aside) - true) / exact_ball(tolerance)
                     return true, answer, size
 
                 try:
@@ -317,56 +316,34 @@ class ValueComparison:
         exact = self.compared.equal and self.compared.share <= EXACT
         if not self.is_rounded or exact or self._is_multiple:
             return False
-        return any(not self._is_same(*each) for each in self._replaceable() if not each[2])
-
-    @cached_property
-    def holds_idle_parts(self) -> bool:
-        """Whether a part of the answer has no effect at any point: a number would do as well."""
-        if sum(1 for _ in parts(self.prediction)) > _MOST_PARTS_NOTED:
-            return False  # it is a note only
-        return any(self._is_same(*each) for each in self._replaceable())
-
-    def _replaceable(self) -> Iterator[tuple[Node, Node, bool]]:
-        """Yield the answer with a hole for each part that double precision shows no need of.
-
-        With the hole comes what fills it: the part itself, with its value at one point; or, which
-        is flagged, in place of ``max`` and ``min`` one of their arguments.
-        """
         usable = np.flatnonzero(np.isfinite(self.values))
+        size = np.abs(self.values[usable])
         for part in list(parts(self.prediction))[:_MOST_PARTS] if len(usable) else ():
-            if part.constant is not None:
+            if part.constant is not None or part is self.prediction:
                 continue
             tree = with_part(self.prediction, part, Variable(None, _PART))
-            fillings = [] if part is self.prediction else [part]
-            if isinstance(part, Call) and len(part.arguments) > 1:
-                fillings += part.arguments
-            for filling in fillings:
-                with np.errstate(all="ignore"):
-                    filled = np.broadcast_to(value(filling, self.columns), self.values.shape)
-                    if filling is part:
-                        filled = np.full(self.values.shape, filled[usable[0]])
-                    columns = {**self.columns, _PART: filled}
-                    other = np.broadcast_to(value(tree, columns), self.values.shape)[usable]
-                    same = np.abs(other - self.values[usable]) <= _UNSEEN * np.abs(
-                        self.values[usable]
-                    )
-                if same.all():
-                    yield tree, filling, filling is not part
+            with np.errstate(all="ignore"):
+                number = np.broadcast_to(value(part, self.columns), self.values.shape)[usable[0]]
+                fixed = {**self.columns, _PART: np.full(self.values.shape, number)}
+                other = np.broadcast_to(value(tree, fixed), self.values.shape)[usable]
+                same = np.abs(other - self.values[usable]) <= _UNSEEN * size
+            if same.all() and not self._is_number(part, tree, usable):
+                return True
+        return False
 
-    def _is_same(self, tree: Node, filling: Node, is_argument: bool) -> bool:
-        """Whether an equation with its hole filled is the answer, to all digits that count."""
-        usable = np.flatnonzero(np.isfinite(self.values))
+    def _is_number(self, part: Node, tree: Node, usable: NDArray[np.intp]) -> bool:
+        """Whether a part may be a number in an equation, with all digits."""
         try:
             for i in spread_out(usable, self.base):
 
                 def both(i: Any = i) -> tuple[Any, Any, Any]:
+                    number = ball_value(part, exact_point(self.point(usable[0])))
                     point = exact_point(self.point(i))
-                    at = point if is_argument else exact_point(self.point(usable[0]))
-                    other = ball_value(tree, {**point, _PART: ball_value(filling, at)})
                     one = ball_value(self.prediction, point)
+                    other = ball_value(tree, {**point, _PART: number})
                     return one, other, abs(one) + abs(other)
 
-                if provably_differ(both, SAME)[0]:
+                if provably_differ(both, EXACT)[0]:
                     return False
         except ArithmeticError:
             pass  # it is not known
@@ -447,7 +424,7 @@ class ValueComparison:
     @property
     def tolerance(self) -> float:
         """To what share values have to agree."""
-        return ROUNDED if self.is_rounded else SAME
+        return ROUNDED if self.is_rounded else EXACT
 
     @property
     def cancels(self) -> bool:

@@ -31,6 +31,7 @@ from mdbench.expressions.fidelity.rational import (
     without_common_waves,
     without_squares,
 )
+from mdbench.expressions.fidelity.writings import fewest_digits
 from mdbench.expressions.grammar import check, read
 from mdbench.expressions.tree import ALIASES, Call, Node
 
@@ -105,10 +106,18 @@ def fewest_constants(text: str, names: tuple[str, ...]) -> tuple[tuple[str, Sum]
     least = min((sums or sizes).values())
     chosen: dict[str, Sum] = {}
     for name, form in forms.items():
-        # A product of factors shows all its constants in one term.
-        factored = "polynomial" in name and sizes[name][0] <= least[0]
-        if (sizes[name] == least or factored) and form not in chosen.values():
+        if sizes[name] == least and form not in chosen.values():
             chosen[name] = form
+    # The terms of a polynomial always count; in another writing its constants may be shorter.
+    others = {
+        name: form
+        for name, form in forms.items()
+        if "polynomial" in name and sizes[name][0] <= least[0]
+    }
+    if others and chosen:
+        digits = {name: fewest_digits(form) for name, form in (chosen | others).items()}
+        shortest = min(digits.values())
+        chosen |= {name: form for name, form in others.items() if digits[name] == shortest}
     if len(chosen) > 1 and "polynomial, factored" not in forms:
         # With one bar over 100 + x/(1 + x) the lack of a term is an error of 1 % in a constant.
         chosen = {name: form for name, form in chosen.items() if "one bar" not in name} or chosen

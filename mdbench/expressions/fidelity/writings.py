@@ -36,14 +36,26 @@ def plain_writing(form: Sum) -> str:
     return " + ".join(writer.term(m, c) for m, c in form.items()) or "0"
 
 
-@lru_cache(maxsize=1_024)
-def shortest_writings(terms: tuple[tuple[Monomial, Fraction], ...]) -> list[str]:
+def shortest_writings(form: Sum) -> list[str]:
     """Return the writings of a sum of terms whose numbers have the fewest digits.
 
     Each sum under a fraction bar has one number that is 1; an exponential takes the number before
     it as an offset into its exponent, or does not; and squares in exponents are completed, or are
     not.
     """
+    texts = _writings(tuple(form.items()))
+    least = min(texts.values())
+    return [text for text, digits in texts.items() if digits == least]
+
+
+def fewest_digits(form: Sum) -> int:
+    """Return how many digits the numbers of the shortest writing have."""
+    return min(_writings(tuple(form.items())).values())
+
+
+@lru_cache(maxsize=1_024)
+def _writings(terms: tuple[tuple[Monomial, Fraction], ...]) -> dict[str, int]:
+    """Return all writings, each with the number of its digits."""
     form, scales = _with_scaled_logarithms(dict(terms))
     bars = list(
         dict.fromkeys(
@@ -60,8 +72,7 @@ def shortest_writings(terms: tuple[tuple[Monomial, Fraction], ...]) -> list[str]
             texts[text] = sum(map(_digits, writer.numbers)) + sum(
                 min(_digits(each), _digits(1 / each)) for each in writer.numbers_of_factors if each
             )
-    least = min(texts.values())
-    return [text for text, digits in texts.items() if digits == least]
+    return texts
 
 
 def _digits(value: Fraction) -> int:
