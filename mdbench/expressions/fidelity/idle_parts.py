@@ -67,7 +67,7 @@ def _smaller(
     tree: Node, columns: Mapping[str, Array], box: Mapping[str, tuple[float, float]]
 ) -> Iterator[Node]:
     for part in list(islice(parts(tree), _MOST_PARTS)):
-        if part.constant is not None or part is tree and not isinstance(part, Call):
+        if part.constant is not None or (part is tree and not isinstance(part, Call)):
             continue
         fillings: tuple[Node, ...] = () if part is tree else _NUMBERS
         if isinstance(part, Call) and len(part.arguments) > 1:
