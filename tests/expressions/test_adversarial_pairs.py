@@ -45,7 +45,7 @@ def difference(pair: Any) -> float:
         for text in (pair.law.text, pair.prediction)
     )
     largest = size = mpmath.mpf(0)
-    with mpmath.workdps(60):
+    with mpmath.workdps(100):
         for point in places(pair):
             inputs = [mpmath.mpf(point[name]) for name in pair.law.names]
             try:

@@ -232,11 +232,10 @@ class _Comparison:
             if moved is not None and moved.relation is Equivalence.SAME:
                 return moved
             others += [] if moved is None else [moved]
+        if others:
+            return MatchResult(Equivalence.OTHER_CONSTANTS, min(map(_error, others)))
         if (printed := self._as_printed()) is not None:
             return printed
-        if others:
-            error = min(map(_error, others))
-            return MatchResult(Equivalence.OTHER_CONSTANTS, error)
         unknown = not found or any(each.relation is Equivalence.UNKNOWN for each in found)
         return MatchResult(Equivalence.UNKNOWN if unknown else Equivalence.APART)
 
