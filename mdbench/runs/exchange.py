@@ -22,6 +22,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.limited_process import PARSER_LOCK
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.scoring import JobResult
+from mdbench.runs.work import WorkMeter, last_words
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.processes import DiskQuota
 from mdbench.runtimes.protocol import (
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Split, Task
+    from mdbench.runs.calibration import SpeedGauge
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder
     from mdbench.runtimes.protocol import Describe, JobOrder, Message, Predict, Refit
@@ -156,11 +158,15 @@ class JobExchange:
         The job's own folder; empty.
     collect
         Called with the candidates that arrive while something else is waited for.
+    gauge
+        The speed of the job's cores; None where its work is not measured.
 
     Attributes
     ----------
     deadline
         When the job's time is up, by `time.monotonic`.
+    meter
+        Measures its work; None without a gauge.
     started
         Whether the job has a process of its own by now.
     """
@@ -172,7 +178,12 @@ class JobExchange:
         folder: JobFolder,
         job: JobSpec,
         collect: Callable[[Candidates], None],
+        *,
+        gauge: SpeedGauge | None = None,
     ) -> None:
+        self.meter: WorkMeter | None = None
+        if gauge is not None:
+            self.meter = WorkMeter(worker.cpu_s, gauge, job.work_s)
         self.deadline = time.monotonic() + job.timeout_s
         self.started = False
         self._worker = worker
@@ -188,10 +199,23 @@ class JobExchange:
     def close(self) -> None:
         """Close the folders that are open."""
         self._quota.close()
+        if self.meter is not None:
+            self.meter.close()
 
-    def clock(self) -> float:
-        """Return the seconds of the job's time that are over; while it is paused, none go by."""
-        return self._job.timeout_s - (self.deadline - time.monotonic())
+    def clock(self) -> tuple[float, float | None]:
+        """Return the seconds of the job's time that are over, and its work.
+
+        While it is paused, none go by.  The work is that of the last message.
+        """
+        seconds = self._job.timeout_s - (self.deadline - time.monotonic())
+        return seconds, None if self.meter is None else self.meter.work_s
+
+    @property
+    def late(self) -> str:
+        """The limit that the job has reached, in words; empty where it has reached none."""
+        if time.monotonic() >= self.deadline:
+            return f"ran longer than {self._job.timeout_s:g} s"
+        return self._job.limit_text if self.meter is not None and self.meter.is_over else ""
 
     def send(self, message: JobOrder | Refit | Describe | Predict) -> None:
         """Send a message."""
@@ -242,7 +266,7 @@ class JobExchange:
         Raises
         ------
         WorkerTimeoutError
-            If the job's time is up.
+            If the job's time is up, or its work done.
         JobStoppedError
             If the job has failed, ended or written too much.
         """
@@ -250,9 +274,9 @@ class JobExchange:
             if too_much := self._check_output():
                 raise JobStoppedError(Status.CRASHED, f"killed: {too_much}")
             try:
-                message = self._receive(min(self.deadline, self._next_check) - time.monotonic())
+                message = self._receive_until(self.deadline)
             except WorkerTimeoutError:
-                if time.monotonic() >= self.deadline:
+                if self.late:
                     raise
                 continue
             if isinstance(message, wanted):
@@ -281,8 +305,23 @@ class JobExchange:
         self._next_check = now + _CHECK_OUTPUT_SECONDS
         return reason
 
+    def _receive_until(self, end: float, allowed: float = 0.0) -> Message:
+        """Receive a message until some time, until the limit of work, or the next check.
+
+        Parameters
+        ----------
+        allowed
+            Reference seconds beyond the limit.
+        """
+        seconds = min(end, self._next_check) - time.monotonic()
+        if self.meter is not None:
+            seconds = min(seconds, self.meter.look(allowed))
+        return self._receive(seconds)
+
     def _receive(self, timeout: float) -> Message:
         message = self._worker.receive(max(0.0, timeout))
+        if self.meter is not None:
+            self.meter.update()
         if getattr(message, "job", self._key) != self._key:
             raise ProtocolError(f"a {message.type!r} message of another job")
         return message
@@ -293,7 +332,8 @@ class JobExchange:
             self._worker.interrupt()
             return
         self._worker.ask_to_finish()
-        self._listen(_LAST_WORDS_SECONDS)
+        work = self._job.work_s
+        self._listen(_LAST_WORDS_SECONDS, None if work is None else last_words(work))
         self.end(0.0)
 
     def end(self, seconds: float) -> None:
@@ -304,15 +344,21 @@ class JobExchange:
         if not self._ended:
             self._worker.interrupt()
 
-    def _listen(self, seconds: float) -> bool:
-        """Collect candidates for some time; return whether the job has ended meanwhile."""
+    def _listen(self, seconds: float, allowed: float | None = None) -> bool:
+        """Collect candidates for some time; return whether the job has ended meanwhile.
+
+        Parameters
+        ----------
+        allowed
+            Reference seconds beyond its limit that it may use; None to look at time alone.
+        """
         end = time.monotonic() + seconds
         while not self._ended:
             self._check_output()
             try:
-                message = self._receive(min(end, self._next_check) - time.monotonic())
+                message = self._receive_until(end, math.inf if allowed is None else allowed)
             except WorkerTimeoutError:
-                if time.monotonic() < end:
+                if time.monotonic() < end and not self._used_more(allowed):
                     continue
                 return False
             except (WorkerGoneError, ProtocolError):
@@ -322,6 +368,11 @@ class JobExchange:
                 self._collect(message)
             self._ended = isinstance(message, Ended)
         return True
+
+    def _used_more(self, allowed: float | None) -> bool:
+        if allowed is None or self.meter is None or self._job.work_s is None:
+            return False
+        return self.meter.work_s >= self._job.work_s + allowed
 
 
 def within_limits(result: JobResult, worker: Worker, memory_mb: int | None) -> JobResult:

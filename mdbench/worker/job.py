@@ -26,6 +26,7 @@ import numpy.ma  # NumPy imports it when it is first used: 20 ms
 import numpy.random
 
 from .api import SOCKET_VARIABLE, Candidate, Problem, Unavailable, Unsupported
+from .budget import SPEED_FILE, Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -118,6 +119,21 @@ class Connection:
         self._channel = channel
         self.order = message
         self.folder = Path(message["folder"])
+        self._budget = self._open_budget()
+
+    def _open_budget(self) -> Budget:
+        """Return the job's budget, which begins now."""
+        work, speed_file = self.order.get("work"), None
+        if work is not None:
+            with suppress(OSError):
+                speed_file = os.open(self.folder / SPEED_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        return Budget(
+            self.order["time_limit"],
+            work=work,
+            speed=self.order.get("speed") or 1.0,
+            threads=self.order["threads"],
+            speed_file=speed_file,
+        )
 
     def send(self, type_: str, **content: Any) -> None:
         """Send a message of this job."""
@@ -140,6 +156,7 @@ class Connection:
                 truth=None if self.order.get("truth") is None else tuple(self.order["truth"]),
                 units=_units(self.order.get("units")),
                 description=self.order.get("description"),
+                budget=self._budget,
             )
 
     def save(self, file: str, array: Any) -> str:
@@ -194,6 +211,7 @@ def _answer(adapter: type, host: Connection) -> None:
                 "fitted",
                 seconds=time.monotonic() - start,
                 stopped_early=_stopped_early(fitted),
+                evaluations=getattr(fitted, "evaluations", None),
                 failed=0,
                 failure="",
             )
@@ -245,10 +263,11 @@ def _fit(adapter: type, host: Connection) -> Any:
     sender = _CandidateSender(host)
     fitted = None
     failures: list[str] = []
+    counts: list[int] = []
     try:
         train = host.problem("train.npz")
         if order["tuning"] == "grid":
-            sender.send_all(_sweep(adapter, host, train, failures))
+            sender.send_all(_sweep(adapter, host, train, failures, counts))
         else:
             fitted = _make(adapter, order, {})
             fitted.fit(train)
@@ -264,6 +283,7 @@ def _fit(adapter: type, host: Connection) -> Any:
         "fitted",
         seconds=time.monotonic() - start,
         stopped_early=_stopped_early(fitted),
+        evaluations=sum(counts) if counts else getattr(fitted, "evaluations", None),
         failed=len(failures),
         failure=failures[0] if failures else "",
     )
@@ -281,7 +301,7 @@ def _stopped_early(fitted: Any) -> bool:
 
 
 def _sweep(
-    adapter: Any, host: Connection, train: Problem, failures: list[str]
+    adapter: Any, host: Connection, train: Problem, failures: list[str], counts: list[int]
 ) -> Iterator[Candidate]:
     """Fit every setting of the grid, by the adapter's own sweep where it has one."""
     order = host.order
@@ -308,6 +328,8 @@ def _sweep(
             traceback.print_exc()
             failures.append(f"{describe(error)} (with {setting})")
             continue
+        if hasattr(model, "evaluations"):
+            counts.append(model.evaluations)
         yield Candidate(equations, predictions, setting)
 
 
