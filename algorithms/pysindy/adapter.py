@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import sys
-import time
 import warnings
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
@@ -94,11 +92,9 @@ class Adapter:
         Unsupported
             If every library is too long for every optimizer.
         """
-        begin = time.monotonic()
         if not (np.isfinite(problem.u).all() and np.isfinite(problem.du).all()):
             raise ValueError("the data are not finite")
-        limit = math.inf if problem.time_limit is None else _SHARE_OF_TIME * problem.time_limit
-        self._end = begin + limit
+        self._is_late = problem.budget.after(_SHARE_OF_TIME * problem.budget.remaining())
         most = max(self._most.values(), default=0)
         d = problem.u.shape[1]
         fitting = [each for each in self._libraries if each.terms(d) <= most]
@@ -155,7 +151,7 @@ class Adapter:
                     continue
                 for found in self._fits(name, terms):
                     yield from found
-                    if time.monotonic() > self._end:
+                    if self._is_late():
                         self.stopped_early = True
                         return
 

@@ -95,6 +95,8 @@ class Budget:
         amount
             Of the budget; never, where it is infinite.
         """
+        if math.isinf(amount):
+            return lambda: False
         end = self.spent() + amount
         return lambda: self.spent() >= end
 
