@@ -51,16 +51,17 @@ SYSTEMS = (
     "brusselator",
     "lorenz-equations-chaotic",
 )
-LOOP = "while True: pass"
-COPIES = "import numpy as np; a = np.zeros(2**24); b = a.copy()\nwhile True: a[:] = b; b[:] = a"
+ENDING = "import os; parent = os.getppid()\nwhile os.getppid() == parent:\n "
+LOOP = f"{ENDING} for _ in range(1000000): pass"
+COPIES = f"import numpy as np; a = np.zeros(2**24); b = a.copy(); {ENDING} a[:] = b; b[:] = a"
 LOADS = {"as it is": (), "two busy loops": (LOOP, LOOP), "two that copy memory": (COPIES, COPIES)}
 GOAL = 0.05
 FIXED = {
-    "operon": {"max_evaluations": "60000"},
-    "afp": {"generations": "60"},
+    "operon": {"max_evaluations": "400000"},
+    "afp": {"generations": "100"},
     "gplearn": {"trial": "[0, 1]"},
     "bingo": {"generations": "10"},
-    "dsr": {"samples": "10000"},
+    "dsr": {"samples": "15000"},
     "eql": {"steps": "400", "starts": "1", "pruned": "1"},
     "pysindy": {"orders": "[1, 2]"},
     "screening": {"rows": "300", "terms": "3"},

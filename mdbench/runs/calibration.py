@@ -3,7 +3,7 @@
 A *reference second* is a second of CPU time on the reference core, on which each of `PARTS` takes
 the time of `REFERENCE_S`.  The parts are the kinds of work that methods of equation discovery do:
 the interpreter's, arithmetic on short and on long arrays, and reads all over the memory.  The speed
-of a core is the geometric mean, over the parts, of the reference's time over its own
+of a core is the geometric mean, weighted by `SHARES`, of the reference's time over its own
 (docs/budgets.md).
 
 All is measured in CPU time of the thread that does it: what else runs beside it counts only as far
@@ -26,16 +26,20 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-CALIBRATION_SECONDS: Final = 0.1
-"""CPU seconds of the calibration of a core before its first job."""
-PERIOD_S: Final = 0.25
-"""Least seconds of wall time between two samples during a job; a sample takes some 4 ms of CPU."""
-PERIOD_EACH_S: Final = 0.03
+CALIBRATION_SAMPLES: Final = 9
+"""Samples before the first job."""
+_APART_S: Final = 0.01
+"""Seconds between them, in which others may use the core, as they may during a job."""
+PERIOD_S: Final = 0.15
+"""Least seconds of wall time between two samples during a job; a sample takes some 2 ms of CPU."""
+PERIOD_EACH_S: Final = 0.02
 """Seconds between two samples for each job that runs at a time: all are taken by this process."""
-_REPEATS: Final = 3
-_WINDOW: Final = 5
-"""Samples of which the median is the present speed: what disturbs fewer than half of them, such as
-a burst of another program, does not count."""
+_RUNS: Final = 2
+"""Runs of each part in a sample.  The first finds the caches full of other data, as a method does
+whenever another program has had its core, and the second finds its own."""
+_WINDOW: Final = 9
+"""Samples of which the mean is the present speed, without the largest and the smallest: what
+disturbs a single one, such as a burst of another program, counts little."""
 
 
 def _interpreter() -> None:
@@ -64,17 +68,15 @@ def _short_arrays() -> None:
 
 
 def _long_arrays() -> None:
-    """Functions, sorting and a product of arrays of 20,000 numbers."""
+    """Functions, sorting and sums of arrays of 20,000 numbers: nothing that has several threads."""
     values = _arrays()["long"]
-    np.sort(np.sin(values * 1.37))
-    matrix = values[:16_000].reshape(160, 100)
-    matrix.T @ matrix
+    np.cumsum(np.sort(np.sin(values * 1.37)))
 
 
 def _memory() -> None:
-    """Reads in random order from 16 MB."""
+    """Reads in random order from 1 MB."""
     arrays = _arrays()
-    arrays["large"][arrays["places"]].sum()
+    np.take(arrays["large"], arrays["places"], out=arrays["read"], mode="clip")
 
 
 @cache
@@ -83,8 +85,10 @@ def _arrays() -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
     return {
         "short": np.linspace(0.0, 1.0, 200),
         "long": np.linspace(0.0, 1.0, 20_000),
-        "large": np.zeros(2**21),
-        "places": draw.integers(0, 2**21, 2**15),  # type: ignore[dict-item]
+        "large": np.ones(2**17),
+        "other": np.ones(2**19),  # twice as large as a core's own cache
+        "places": draw.integers(0, 2**17, 2**15),  # type: ignore[dict-item]
+        "read": np.zeros(2**15),
     }
 
 
@@ -95,31 +99,34 @@ PARTS: Final[Mapping[str, Callable[[], object]]] = {
     "memory": _memory,
 }
 """The work, by its name."""
-REFERENCE_S: Final[Mapping[str, float]] = {
-    "interpreter": 2.5e-4,
-    "short arrays": 1.65e-4,
-    "long arrays": 2.5e-4,
-    "memory": 0.9e-4,
+SHARES: Final[Mapping[str, int]] = {
+    "interpreter": 4,
+    "short arrays": 3,
+    "long arrays": 2,
+    "memory": 1,
 }
-"""Seconds that each part takes on the reference core, by definition: what they took on a core of an
-Intel Xeon of the fifth generation (sold since 2024) under Python 3.11 and NumPy 2."""
+"""Weights of the parts in the speed, in their order: about what they are of a usual method."""
+REFERENCE_S: Final[Mapping[str, float]] = {
+    "interpreter": 2.6e-4,
+    "short arrays": 1.65e-4,
+    "long arrays": 3.0e-4,
+    "memory": 1.25e-4,
+}
+"""Seconds that a run of each part takes on the reference core, by definition: what it took on a
+core of an Intel Xeon of the fifth generation (sold since 2024) under Python 3.11 and NumPy 2."""
 
 
 def measure() -> float:
-    """Do each part a few times; return the speed of the core that this thread runs on.
-
-    Of each part the quickest time counts: nothing makes a core faster for a moment.
-    """
+    """Do each part twice; return the speed of the core that this thread runs on."""
+    _arrays()["other"].fill(0.0)
     logarithms = []
     for name, work in PARTS.items():
-        work()  # brings its data into the cache again
-        times = []
-        for _ in range(_REPEATS):
-            begin = time.thread_time()
+        begin = time.thread_time()
+        for _ in range(_RUNS):
             work()
-            times.append(time.thread_time() - begin)
-        logarithms.append(math.log(REFERENCE_S[name] / max(min(times), 1e-9)))
-    return math.exp(statistics.fmean(logarithms))
+        used = max(time.thread_time() - begin, 1e-9)
+        logarithms.append(math.log(_RUNS * REFERENCE_S[name] / used))
+    return math.exp(statistics.fmean(logarithms, SHARES.values()))
 
 
 class SpeedGauge:
@@ -140,13 +147,11 @@ class SpeedGauge:
         self._taken = 0
         self._next = 0.0
 
-    def calibrate(self, seconds: float = CALIBRATION_SECONDS) -> None:
-        """Take samples for so many seconds of CPU time, and one at least for each core."""
-        begin = time.thread_time()
-        least = max(1, len(self._cores))
-        while least > 0 or time.thread_time() - begin < seconds:
+    def calibrate(self) -> None:
+        """Take samples on all cores, as often as before a first job."""
+        for _ in range(max(CALIBRATION_SAMPLES, len(self._cores))):
             self.sample()
-            least -= 1
+            time.sleep(_APART_S)
 
     def sample(self) -> None:
         """Take a sample."""
@@ -167,7 +172,8 @@ class SpeedGauge:
         """The present speed: reference seconds for each second of CPU time."""
         if not self._window:
             self.sample()
-        return statistics.median(self._window)
+        kept = sorted(self._window)
+        return statistics.fmean(kept[1:-1] if len(kept) > 2 else kept)  # noqa: PLR2004
 
     @property
     def most_at_once(self) -> float:

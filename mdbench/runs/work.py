@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LAST_WORDS: Final = 0.1, 0.01
 """Reference seconds that a job may take beyond its limit to send its last candidates, or the share
 of the limit, if that is more."""
-_LONGEST_S = 0.25
+_LONGEST_S = 0.15
 """Seconds between two looks at a job's work, at most."""
 _SHORTEST_S = 0.004
 """And at least: the limit is then kept to a few milliseconds for each core."""

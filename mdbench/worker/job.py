@@ -18,6 +18,7 @@ import time
 import traceback
 import zipfile  # noqa: F401 - for NumPy's .npz files
 from contextlib import contextmanager, suppress
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,7 @@ class Channel:
         os.dup2(self._write_fd, 1)
 
 
+_MOST_COUNTED = 2**62
 _FLUSH_SECONDS = 0.25
 """Candidates are sent at least this often, so that a job that is stopped has most of them."""
 
@@ -211,7 +213,7 @@ def _answer(adapter: type, host: Connection) -> None:
                 "fitted",
                 seconds=time.monotonic() - start,
                 stopped_early=_stopped_early(fitted),
-                evaluations=getattr(fitted, "evaluations", None),
+                evaluations=_evaluations(fitted),
                 failed=0,
                 failure="",
             )
@@ -283,7 +285,7 @@ def _fit(adapter: type, host: Connection) -> Any:
         "fitted",
         seconds=time.monotonic() - start,
         stopped_early=_stopped_early(fitted),
-        evaluations=sum(counts) if counts else getattr(fitted, "evaluations", None),
+        evaluations=sum(counts) if counts else _evaluations(fitted),
         failed=len(failures),
         failure=failures[0] if failures else "",
     )
@@ -298,6 +300,15 @@ def _send_the_last(sender: _CandidateSender, fitted: Any) -> None:
 
 def _stopped_early(fitted: Any) -> bool:
     return bool(getattr(fitted, "stopped_early", False))
+
+
+def _evaluations(fitted: Any) -> int | None:
+    """Return how many expressions an adapter has evaluated, if it counts them."""
+    count = getattr(fitted, "evaluations", None)
+    try:
+        return index(count) if count is not None and 0 <= index(count) <= _MOST_COUNTED else None
+    except TypeError:
+        return None
 
 
 def _sweep(
@@ -328,8 +339,8 @@ def _sweep(
             traceback.print_exc()
             failures.append(f"{describe(error)} (with {setting})")
             continue
-        if hasattr(model, "evaluations"):
-            counts.append(model.evaluations)
+        if (count := _evaluations(model)) is not None:
+            counts.append(count)
         yield Candidate(equations, predictions, setting)
 
 
