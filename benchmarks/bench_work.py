@@ -5,8 +5,9 @@
 
 ``budgets`` runs each method on some clean ODE systems under ``--work WORK`` (default 5), once as
 the machine is and once with two busy loops beside it, one right after the other.  It prints how far
-the expressions evaluated differ, on how many jobs the answers are the same, and how far the limit
-was passed.  Goals: 5 %, 90 %, and 2 % or 0.2 s.
+the expressions evaluated differ, on how many jobs the answers are the same (the same expressions,
+with two digits of their constants), and how far the limit was passed.  Goals: 5 %, 90 %, and 2 % or
+0.2 s.
 
 ``speeds`` runs methods that do a fixed amount of work, under several loads, and prints by how much
 their CPU seconds differ and by how much their reference seconds do: what the calibration predicts.
@@ -56,6 +57,7 @@ LOOP = f"{ENDING} for _ in range(1000000): pass"
 COPIES = f"import numpy as np; a = np.zeros(2**24); b = a.copy(); {ENDING} a[:] = b; b[:] = a"
 LOADS = {"as it is": (), "two busy loops": (LOOP, LOOP), "two that copy memory": (COPIES, COPIES)}
 GOAL = 0.05
+NUMBER = re.compile(r"(?<![A-Za-z_0-9.])\d+\.?\d*(?:[eE][+-]?\d+)?")
 FIXED = {
     "operon": {"max_evaluations": "400000"},
     "afp": {"generations": "100"},
@@ -116,15 +118,23 @@ def count(record: Record) -> int | None:
     return None if record.selection is None else record.selection.candidates
 
 
+def form(record: Record) -> list[str] | None:
+    """Return the equations of an answer with two digits of each constant; None for no answer."""
+    if record.equations is None:
+        return None
+    return [NUMBER.sub(lambda found: f"{float(found[0]):.1e}", each) for each in record.equations]
+
+
 def budgets(jobs: Jobs, methods: list[str], work_s: float) -> None:
     """Compare jobs with a work limit under two loads."""
     print(f"--work {work_s:g}; load {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
     print(
-        "| method | jobs | evaluations, busy / as it is: median, farthest | same answers "
+        "| method | jobs | evaluations, busy / as it is: median, farthest "
+        "| same answers, to the letter "
         "| beyond the limit, at most | speed, as it is | busy | wall, as it is | busy |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    same, farthest = [], []
+    same, letters, farthest = [], [], []
     for method in methods:
         pairs = []
         for system in SYSTEMS:
@@ -133,8 +143,10 @@ def budgets(jobs: Jobs, methods: list[str], work_s: float) -> None:
                 pairs.append((plain, jobs.run(method, system, work_s)))
         counts = [(count(a), count(b)) for a, b in pairs]
         ratios = [b / a for a, b in counts if a and b]
-        alike = [a.equations == b.equations and a.status == b.status for a, b in pairs]
+        alike = [form(a) == form(b) for a, b in pairs]
+        texts = [a.equations == b.equations for a, b in pairs]
         same += alike
+        letters += texts
         farthest += [abs(each - 1) for each in ratios]
         beyond = max((each.measured.work_s or 0.0) - work_s for pair in pairs for each in pair)
         columns = [
@@ -147,7 +159,7 @@ def budgets(jobs: Jobs, methods: list[str], work_s: float) -> None:
                 if ratios
                 else "-"
             )
-            + f" | {sum(alike)} | {beyond:+.3f} s | "
+            + f" | {sum(alike)}, {sum(texts)} | {beyond:+.3f} s | "
             + " | ".join(f"{statistics.median(each):.2f}" for each in columns)
             + " |",
             flush=True,
@@ -157,8 +169,8 @@ def budgets(jobs: Jobs, methods: list[str], work_s: float) -> None:
             if not equal and {a.status, b.status} <= ANSWERED:
                 print(f"        {a.equations}\n        {b.equations}", flush=True)
     print(
-        f"all: {sum(same)} of {len(same)} answers are the same; evaluations within 5 % in "
-        f"{sum(each <= GOAL for each in farthest)} of {len(farthest)} jobs; "
+        f"all: {sum(same)} of {len(same)} answers are the same, {sum(letters)} to the letter; "
+        f"evaluations within 5 % in {sum(each <= GOAL for each in farthest)} of {len(farthest)}; "
         f"load {os.getloadavg()[0]:.2f}"
     )
 

@@ -30,7 +30,7 @@ class _EndedError(Exception):
     """The search has used up its share of the budget."""
 
 
-class _Regressor(SymbolicRegressor):
+class _Regressor(SymbolicRegressor):  # type: ignore[misc] # a class of the package
     """Bingo's regressor, which ends before a generation that might not end in time.
 
     Its own limit is in wall time, and it looks at that every ten generations.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from network import UNITS, EquationLearners, Training, train
 from numpy.typing import NDArray
 from trees import Node, evaluate
 
-from mdbench.worker import Candidate, Problem
+from mdbench.worker import Budget, Candidate, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -115,12 +116,13 @@ class Adapter:
         budget = problem.budget
         begin, limit = budget.spent(), budget.limit
         self.stopped_early = False
+        self.evaluations = 0
         with np.errstate(all="ignore"):
             formulas: list[list[tuple[float, Formula]]] = [[] for _ in problem.targets]
             for number in range(len(self._kinds)):
                 end = begin + _TRAINING_PART * limit * (number + 1) / len(self._kinds)
-                is_late = budget.after(end - budget.spent())
-                for target, own in enumerate(self._trained(number, is_late)):
+                left = partial(_left, budget, end)
+                for target, own in enumerate(self._trained(number, left)):
                     formulas[target] += own
             whole, done = sum(map(len, formulas)), 0
             for target, own in enumerate(formulas):
@@ -162,9 +164,7 @@ class Adapter:
         """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
-    def _trained(
-        self, number: int, is_late: Callable[[], bool]
-    ) -> list[list[tuple[float, Formula]]]:
+    def _trained(self, number: int, left: Callable[[], float]) -> list[list[tuple[float, Formula]]]:
         """Train one kind of network; return for each target errors and formulas of the best."""
         units, division = self._kinds[number]
         targets = self._Y.shape[1]
@@ -173,16 +173,17 @@ class Adapter:
         learners = EquationLearners(
             len(each), self._X.shape[1], units, division=division, generator=generator
         )
-        whole = train(
+        steps = train(
             learners,
             self._X,
             self._Y.T[[target for target, *_ in each]],
             np.array([penalty for _, penalty, _ in each]),
             self._training,
             device=self._device,
-            late=is_late,
+            left=left,
         )
-        self.stopped_early |= not whole
+        self.stopped_early |= steps < self._training.steps
+        self.evaluations += steps * len(each)
         weights = [w.detach().cpu().numpy() for w in learners.weights]
         biases = [b.detach().cpu().numpy()[:, 0] for b in learners.biases]
         found: list[list[tuple[float, Formula]]] = [[] for _ in range(targets)]
@@ -232,6 +233,10 @@ class Adapter:
         if fit_again:
             found += refine(self._found[target], X / units.x, y / units.y, scaling=False)
         return written(found, X, y, units=units, target=target, names=self._problem.variables)
+
+
+def _left(budget: Budget, end: float) -> float:
+    return end - budget.spent()
 
 
 def _near_one(values: Array) -> float:

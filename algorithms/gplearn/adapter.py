@@ -150,6 +150,7 @@ class Adapter:
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
         self.stopped_early = False
+        self.evaluations = 0
         self._trees = []
         self._names = problem.variables
         for target, name in enumerate(problem.targets):
@@ -215,6 +216,7 @@ class Adapter:
         with np.errstate(all="ignore"):
             for generation in range(1, generations + 1):
                 regressor.set_params(generations=generation).fit(X, y)
+                self.evaluations += setting["population_size"]
                 if regressor.run_details_["best_fitness"][-1] <= setting["stopping_criteria"]:
                     break
                 if generation < generations and is_late():

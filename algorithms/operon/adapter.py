@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyoperon
 import pyoperon.sklearn
 from pyoperon.sklearn import SymbolicRegressor
 
-from mdbench.worker import Candidate, Problem
+from mdbench.worker import Budget, Candidate, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_SHARE_OF_TIME = 0.95
-"""Part of the remaining budget for the search; the rest is for evaluating and writing fronts."""
 _DECIMALS = 60
 """Decimals for every digit of a single-precision constant down to about 1e-50."""
 _HANDY = 1e-10, 1e10
@@ -61,10 +60,14 @@ class _Member:
 
 
 class _Ending:
-    """What ends a run after the generation in which its share of the budget is used up.
+    """What ends a run before a generation that might not fit into its share of the budget.
 
-    Operon's own limit is in whole seconds of wall time.  Here it has no evaluations left instead,
-    which it asks for once a generation.
+    Operon's own limit is in whole seconds of wall time.  Here it has no evaluations left instead.
+
+    Parameters
+    ----------
+    left
+        Returns what is left of the share.
 
     Attributes
     ----------
@@ -74,14 +77,17 @@ class _Ending:
         Whether it has ended the run.
     """
 
-    def __init__(self, is_late: Callable[[], bool]) -> None:
+    def __init__(self, left: Callable[[], float]) -> None:
         self.evaluators: list[Any] = []
         self.came = False
-        self._is_late = is_late
+        self._left = left
+        self._before = left()
 
     def __call__(self) -> None:
-        """Look at the budget: Operon calls this once a generation."""
-        if not self.came and self._is_late():
+        """Look at the budget: Operon calls this after each generation."""
+        left = self._left()
+        last, self._before = self._before - left, left
+        if not self.came and left <= last:
             self.came = True
             for evaluator in self.evaluators:
                 evaluator.Budget = 0
@@ -90,6 +96,10 @@ class _Ending:
     def evaluations(self) -> int:
         """Expressions that were evaluated, each once for all objectives."""
         return max((int(each.CallCount) for each in self.evaluators), default=0)
+
+
+def _left(budget: Budget, end: float) -> float:
+    return end - budget.spent()
 
 
 class _Package:
@@ -153,9 +163,10 @@ class Adapter:
         self._members: list[_Member] = []
         self.stopped_early = False
         self.evaluations = 0
+        budget = problem.budget
         for target, name in enumerate(problem.targets):
-            left = problem.budget.remaining() / (len(problem.targets) - target)
-            ending = _Ending(problem.budget.after(_SHARE_OF_TIME * left))
+            share = budget.share(len(problem.targets) - target)
+            ending = _Ending(partial(_left, budget, budget.spent() + share))
             pyoperon.sklearn.op = _Package(ending)
             regressor = SymbolicRegressor(**self._parameters).fit(X, Y[:, target])
             self.stopped_early |= ending.came

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_SHARE_OF_TIME = 0.95
-"""Part of a target's share of the time; an epoch begins only if one as long ends within it."""
-
 
 class _EnoughError(Exception):
     """Ends PhySO's loop, which has no time limit."""
@@ -132,8 +129,7 @@ class Adapter:
         torch.set_num_threads(self._threads)
         for target in range(len(problem.targets)):
             self._found.append({})
-            left = problem.budget.remaining() / (len(problem.targets) - target)
-            self._search(target, _SHARE_OF_TIME * left)
+            self._search(target, problem.budget.share(len(problem.targets) - target))
         self._offer = self._all()
         for target, name in enumerate(problem.targets):
             mine = [member for member in self._offer if member.target == target]

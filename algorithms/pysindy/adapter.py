@@ -81,6 +81,7 @@ class Adapter:
             for name in self._optimizers
         }
         self.stopped_early = False
+        self.evaluations = 0
 
     def fit(self, problem: Problem) -> None:
         """Make the libraries; `candidates` searches, and yields models as they are found.
@@ -150,6 +151,7 @@ class Adapter:
                 if len(terms.texts) > self._most[name]:
                     continue
                 for found in self._fits(name, terms):
+                    self.evaluations += len(found)
                     yield from found
                     if self._is_late():
                         self.stopped_early = True

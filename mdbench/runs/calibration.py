@@ -19,7 +19,7 @@ import time
 from collections import deque
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -80,14 +80,14 @@ def _memory() -> None:
 
 
 @cache
-def _arrays() -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
+def _arrays() -> dict[str, Any]:
     draw = np.random.default_rng(0)
     return {
         "short": np.linspace(0.0, 1.0, 200),
         "long": np.linspace(0.0, 1.0, 20_000),
         "large": np.ones(2**17),
         "other": np.ones(2**19),  # twice as large as a core's own cache
-        "places": draw.integers(0, 2**17, 2**15),  # type: ignore[dict-item]
+        "places": draw.integers(0, 2**17, 2**15),
         "read": np.zeros(2**15),
     }
 

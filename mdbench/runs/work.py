@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from mdbench.runs.calibration import SpeedGauge
 
-LAST_WORDS: Final = 0.1, 0.01
+LAST_WORDS: Final = 0.16, 0.016
 """Reference seconds that a job may take beyond its limit to send its last candidates, or the share
 of the limit, if that is more."""
 _LONGEST_S = 0.15

@@ -87,6 +87,20 @@ class Budget:
         """Return how much is left: 0 at least, infinite where there is no limit."""
         return max(0.0, self.limit - self.spent())
 
+    def share(self, among: int, kept: float = 0.05) -> float:
+        """Return what each of some searches that are still to come may use of the budget.
+
+        Parameters
+        ----------
+        among
+            How many they are.
+        kept
+            Part of the whole budget that is left for what comes after them.
+        """
+        if math.isinf(self.limit):
+            return math.inf
+        return max(0.0, self.remaining() - kept * self.limit) / among
+
     def after(self, amount: float) -> Callable[[], bool]:
         """Return a function that returns whether so much has been used since now.
 

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AgeFitness"]
 
-_SHARE_OF_TIME = 0.95
-"""Part of the remaining budget for the search; the rest is for writing the fronts."""
-
 
 @dataclass(frozen=True)
 class _FrontMember:
@@ -126,8 +123,8 @@ class AgeFitness:
         self._chosen = []
         with np.errstate(all="ignore"):
             for target in range(len(problem.targets)):
-                left = problem.budget.remaining() / (len(problem.targets) - target)
-                run = self._make_run(target, problem.budget.after(_SHARE_OF_TIME * left))
+                share = problem.budget.share(len(problem.targets) - target)
+                run = self._make_run(target, problem.budget.after(share))
                 self._runs.append(run)
                 run.evolution.run()
                 self.evaluations += run.evolution.evaluations

@@ -28,8 +28,10 @@ Array = NDArray[np.float64]
 
 __all__ = ["DeepRegression", "device_here", "take"]
 
+_KEPT = 0.03
+"""Part of the budget that is for writing all."""
 _SHARE_OF_TIME, _LAST_FITS = 0.85, 0.95
-"""Parts of the remaining budget after which the search ends, and after which the last fits end."""
+"""Parts of a target's share of the budget after which the search ends, and the last fits."""
 _FLAT = 1e-14
 """A target that varies by less of its size is a constant, and nothing is searched for."""
 _REFINED = 16
@@ -145,7 +147,7 @@ class DeepRegression:
         self.evaluations = 0
         for target, name in enumerate(problem.targets):
             budget = problem.budget
-            share = budget.remaining() / (len(problem.targets) - target)
+            share = budget.share(len(problem.targets) - target, _KEPT)
             limits = budget.after(_SHARE_OF_TIME * share), budget.after(_LAST_FITS * share)
             self._running = run = self._make_run(target, *limits)
             if np.ptp(problem.Y[:, target]) > _FLAT * np.abs(problem.Y[:, target]).max():

@@ -33,7 +33,7 @@ __all__ = ["STAND_INS", "TableDecoder"]
 
 STAND_INS = (1.1, 1.3, 1.7, 1.9, 2.3, 2.9, 3.1, 3.7)
 """Numbers that are printed for those of a law where they are not fitted, in this order."""
-_SHARE_OF_TIME, _DECODING = 0.9, 0.5
+_KEPT, _DECODING = 0.1, 0.5
 _FITTED_ROWS = 1000
 
 
@@ -79,7 +79,7 @@ class TableDecoder:
         self._chosen: list[FrontMember] = []
         network = TableNetwork.load(self.weights)
         for target in range(problem.Y.shape[1]):
-            share = _SHARE_OF_TIME * budget.remaining() / (problem.Y.shape[1] - target)
+            share = budget.share(problem.Y.shape[1] - target, _KEPT)
             limits = budget.after(_DECODING * share), budget.after(share)
             y = problem.Y[:, target]
             members = self._laws(network, target, *limits)

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["WrittenFronts"]
 
-_SHARE_OF_TIME = 0.95
-"""Part of the remaining budget for the search; the rest is for what follows."""
-
 
 @dataclass(frozen=True)
 class _Member:
@@ -105,7 +102,7 @@ class WrittenFronts:
         count = len(problem.targets)
         for target, name in enumerate(problem.targets):
             self._begun = target + 1
-            share = _SHARE_OF_TIME * problem.budget.remaining() / (count - target)
+            share = problem.budget.share(count - target)
             self.budget, self.end = problem.budget, problem.budget.spent() + share
             limit = None if math.isinf(share) else problem.budget.seconds(share)
             y = problem.Y[:, target] / self._y_scales[target]
