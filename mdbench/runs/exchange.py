@@ -13,6 +13,7 @@ import signal
 import stat
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -35,9 +36,10 @@ from mdbench.runtimes.protocol import (
     ProtocolError,
     Started,
 )
+from mdbench.worker.budget import SPEED_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -236,8 +238,24 @@ class JobExchange:
         JobStoppedError
             If the job has filled the disk or changed its folder.
         """
-        try:
+        with self._writing(file):
             write_arrays(file, arrays, folder=self._folder.descriptor)
+
+    def share_speed(self, meter: WorkMeter) -> None:
+        """Make the file from which a job with a limit of work reads the speed of its cores.
+
+        Raises
+        ------
+        JobStoppedError
+            As `write`.
+        """
+        with self._writing(SPEED_FILE):
+            meter.share_speed(self._folder.descriptor)
+
+    @contextmanager
+    def _writing(self, file: str) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             if error.errno in _DISK_FULL and self.started:
                 # If it was not the job that filled the disk, the next one cannot begin.

@@ -211,7 +211,7 @@ class JobSession:
         if self._job.work_s is not None:
             if meter is None or self._worker.cpu_s() is None:
                 raise JobStoppedError(Status.UNAVAILABLE, _NOT_MEASURED, waits=True)
-            meter.share_speed(self._folder.descriptor)
+            self._exchange.share_speed(meter)
         self._write("train.npz", self._first, with_targets=True)
         if spec.tuning == "grid":
             self._write("validation.npz", self._compared, with_targets=False)

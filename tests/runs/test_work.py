@@ -12,11 +12,13 @@ from harness import HereRuntime, Quiet, add_method, execute, known, make_workspa
 
 from mdbench.errors import UsageError
 from mdbench.records import Status
+from mdbench.runs.exchange import JobExchange, JobStoppedError
 from mdbench.runs.options import read_work
 from mdbench.runs.plan import make_plan
 from mdbench.runs.spec import JobSpec, backstop_s
 from mdbench.runs.study import RunOptions
 from mdbench.runs.work import WorkMeter, last_words
+from mdbench.runtimes.base import JobFolder
 from mdbench.runtimes.usage import can_make
 from mdbench.worker.budget import SPEED, SPEED_FILE
 
@@ -225,6 +227,44 @@ def test_the_limit_is_kept_whatever_does_the_work(
         known(record.measured.cpu_s) * known(record.measured.speed), rel=0.1
     )
     assert (record.measured.by == "samples") == (not grouped)
+
+
+class Idle:
+    """A worker that does nothing."""
+
+    def cpu_s(self) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize("there", ["a file", "a link", "a folder"])
+def test_what_a_method_puts_in_the_place_of_the_speed_costs_only_its_job(
+    there: str, tmp_path: Path
+) -> None:
+    place = tmp_path / SPEED_FILE
+    if there == "a file":
+        place.touch()
+    elif there == "a link":
+        place.symlink_to(tmp_path / "elsewhere")
+    else:
+        place.mkdir()
+    home = make_workspace(tmp_path / "home")
+    add_method(home, "m", SPENDS, tuning="front")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        exchange = JobExchange(
+            Idle(),  # type: ignore[arg-type]
+            "key",
+            JobFolder(folder, "inside"),
+            jobs(home, work="5"),
+            lambda _: None,
+            gauge=Gauge(),  # type: ignore[arg-type]
+        )
+        with pytest.raises(JobStoppedError, match="changed its job's folder: speed"):
+            exchange.share_speed(known(exchange.meter))
+        exchange.close()
+    finally:
+        os.close(folder)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_method_that_waits_is_ended_by_the_clock(tmp_path: Path) -> None:
