@@ -25,8 +25,6 @@ _LEAST_DENOMINATOR = 0.05
 """Denominators below this are not divided by, and punished (Sahoo et al. 2018, equation 5)."""
 _FIRST, _LAST = 0.25, 0.75
 """The parts of the steps after which the penalty begins and ends (Martius and Lampert 2016)."""
-_BLOCK, _GROWTH = 20, 1.3
-"""Training may end for want of time after so many steps, and after ever more by this factor."""
 _FROZEN = 1e-2
 """Weights that are smaller when the penalty ends are zero from then on."""
 
@@ -149,7 +147,7 @@ def train(
     plan: Training,
     *,
     device: str,
-    left: Callable[[], float],
+    late: Callable[[], bool],
 ) -> int:
     """Train all networks side by side: free, then with a penalty on |w|, then with zeros fixed.
 
@@ -159,8 +157,8 @@ def train(
         (n, d) variables, and (members, n) what each network is to give, of about unit size.
     penalties
         (members,) factors of the sum of all |w|.
-    left
-        Returns what is left of the budget.
+    late
+        Whether the time is over.
 
     Returns
     -------
@@ -173,14 +171,9 @@ def train(
     factors = torch.as_tensor(penalties, device=device)
     adam = torch.optim.Adam(learners.parameters(), lr=plan.learning_rate)
     masks: list[torch.Tensor] = []
-    begin, checked, end = left(), 0, _BLOCK
     for step in range(plan.steps):
-        if step == checked:
-            # Ends are few and far between, so that networks are trained as long on a busy machine.
-            each = (begin - left()) / step if step else 0.0
-            checked, end = end, max(end + 1, round(_GROWTH * end))
-            if left() <= (checked - step) * each:
-                return step
+        if late():
+            return step
         part = step / plan.steps
         values, lacking = learners(inputs)
         loss = ((values - wanted) ** 2).mean(dim=1) + lacking.mean(dim=1)

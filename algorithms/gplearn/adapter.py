@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_SHARE_OF_TIME = 0.95
-"""Part of the remaining time for the search; the rest is for what follows."""
+_KEPT = 0.1
+"""Part of the budget that is for what follows the searches."""
 _HOPELESS = 1e300
 """The error of a program without a finite value for some sample: gplearn's tournaments let NaN
 win."""
@@ -146,7 +146,7 @@ class Adapter:
         RuntimeError
             If no program for a target is finite on the data.
         """
-        begin = problem.budget.spent()
+        end = problem.budget.spent() + (1 - _KEPT) * problem.budget.limit
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
         self.stopped_early = False
@@ -154,8 +154,8 @@ class Adapter:
         self._trees = []
         self._names = problem.variables
         for target, name in enumerate(problem.targets):
-            left = problem.budget.limit - (problem.budget.spent() - begin)
-            is_late = problem.budget.after(_SHARE_OF_TIME * left / (len(problem.targets) - target))
+            left = end - problem.budget.spent()
+            is_late = problem.budget.after(left / (len(problem.targets) - target))
             tree = self._search(problem.X, problem.Y[:, target], is_late)
             if tree is None:
                 raise RuntimeError(
