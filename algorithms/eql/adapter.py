@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from network import UNITS, EquationLearners, Training, train
 from numpy.typing import NDArray
 from trees import Node, evaluate
 
-from mdbench.worker import Budget, Candidate, Problem
+from mdbench.worker import Candidate, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -121,8 +120,8 @@ class Adapter:
             formulas: list[list[tuple[float, Formula]]] = [[] for _ in problem.targets]
             for number in range(len(self._kinds)):
                 end = begin + _TRAINING_PART * limit * (number + 1) / len(self._kinds)
-                left = partial(_left, budget, end)
-                for target, own in enumerate(self._trained(number, left)):
+                is_late = budget.after(end - budget.spent())
+                for target, own in enumerate(self._trained(number, is_late)):
                     formulas[target] += own
             whole, done = sum(map(len, formulas)), 0
             for target, own in enumerate(formulas):
@@ -164,7 +163,9 @@ class Adapter:
         """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
-    def _trained(self, number: int, left: Callable[[], float]) -> list[list[tuple[float, Formula]]]:
+    def _trained(
+        self, number: int, is_late: Callable[[], bool]
+    ) -> list[list[tuple[float, Formula]]]:
         """Train one kind of network; return for each target errors and formulas of the best."""
         units, division = self._kinds[number]
         targets = self._Y.shape[1]
@@ -180,7 +181,7 @@ class Adapter:
             np.array([penalty for _, penalty, _ in each]),
             self._training,
             device=self._device,
-            left=left,
+            late=is_late,
         )
         self.stopped_early |= steps < self._training.steps
         self.evaluations += steps * len(each)
@@ -233,10 +234,6 @@ class Adapter:
         if fit_again:
             found += refine(self._found[target], X / units.x, y / units.y, scaling=False)
         return written(found, X, y, units=units, target=target, names=self._problem.variables)
-
-
-def _left(budget: Budget, end: float) -> float:
-    return end - budget.spent()
 
 
 def _near_one(values: Array) -> float:

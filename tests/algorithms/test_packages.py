@@ -23,9 +23,10 @@ from stand_ins import adapter, made, module, problem, values
 from torch_methods import folders, modules
 
 from mdbench.expressions import parse
+from mdbench.worker import budget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 LENGTH, TIME = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
 NOTHING = (0.0,) * 7
@@ -395,7 +396,7 @@ def test_bingo_ends_before_a_generation_that_may_not_fit(monkeypatch: pytest.Mon
         offered = [each.equations[0] for each in method.candidates()]
     assert now[0] == 90.0  # of 95
     assert (method.stopped_early, method.evaluations) == (True, 9 * 500)
-    assert offered == ["v0", "(2.0*v0)"]  # the best of the last generation, as far as evaluated
+    assert offered == ["v0", "(2 * v0)"]  # the best of the last generation, as far as evaluated
 
 
 def test_bingo_that_is_stopped_has_its_hall_of_fame() -> None:
@@ -406,7 +407,7 @@ def test_bingo_that_is_stopped_has_its_hall_of_fame() -> None:
         method = made("bingo", found)
         with pytest.raises(KeyboardInterrupt):
             method.fit(problem(X, X[:, 0]))
-        assert [each.equations[0] for each in method.candidates()] == ["v0", "(2.0*v0)"]
+        assert [each.equations[0] for each in method.candidates()] == ["v0", "(2 * v0)"]
 
 
 # --------------------------------------------------------------------------------------- aifeynman
