@@ -1,6 +1,7 @@
 """Wrong and undecided verdicts of the scorer, and its time, on labelled pairs.
 
-Run as ``python benchmarks/bench_scorer.py [SEEDS] [--referees]``.  With ``--referees`` some of the
+Run as ``python benchmarks/bench_scorer.py [SEEDS] [--adversarial | --referees]``.  With
+``--adversarial`` only the pairs of ``adversarial.py`` are scored.  With ``--referees`` some of the
 pairs are put to SRBench's own rule and to the package sreval, in an environment of its own, and
 ``mdbench score`` is timed.
 """
@@ -15,9 +16,11 @@ import subprocess
 import sys
 import time
 import venv
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from adversarial import hidden_pairs, rewritten_pairs
 from bench_comparison import pairs as drawn_pairs
 from labelled import Pair, answers, ends, laws, pairs
 
@@ -27,7 +30,7 @@ from mdbench.expressions.srbench import srbench_solution, symbolic_solution
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
 SREVAL = "sreval==0.1.1"
 FEW = 330
@@ -124,35 +127,65 @@ class Sreval:
         return verdict
 
 
+SHOWN = 5
+"""Wrong verdicts of a kind of pair that are printed."""
+
+
+@dataclass
+class Tally:
+    """The verdicts on pairs of one kind, and their times in milliseconds."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    times: list[float] = field(default_factory=list)
+
+    def row(self) -> list[str]:
+        """Return the numbers as text."""
+        kinds = ("same", "other", "false positive", "false negative", "undecided")
+        times = sorted(self.times)
+        measured = (statistics.median(times), times[int(0.95 * len(times))], times[-1])
+        return [
+            *(str(self.counts[kind]) for kind in kinds),
+            *(f"{each:.1f}" for each in measured),
+        ]
+
+
+_HEADS = (
+    *("pairs", "are", "are not", "false positives", "false negatives", "undecided"),
+    *("median ms", "95 %", "most"),
+)
+
+
 def count(
-    title: str, ask: Callable[[Pair], bool | None], corpus: Sequence[Pair], label: str
+    title: str, ask: Callable[[Pair], bool | None], corpus: Iterable[Pair], label: str
 ) -> None:
-    """Print how often a verdict is wrong, and how long it takes."""
-    counts: Counter[str] = Counter()
-    times = []
+    """Print how often a verdict is wrong, and how long it takes, for each kind of pair and all."""
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
     for pair in corpus:
         right = getattr(pair, label)
         if right is None:
             continue
         start = time.perf_counter()
         verdict = ask(pair)
-        times.append(1e3 * (time.perf_counter() - start))
-        counts["same" if right else "other"] += 1
-        if verdict is right:
-            continue
-        kind = "undecided" if verdict is None else f"false {'positive' if verdict else 'negative'}"
-        counts[kind] += 1
-        if ask in {identified, solved, skeleton}:
-            print(f"  {title}, {kind}: {pair.law.name}, {pair.what}: {pair.prediction[:300]}")
-    times.sort()
-    print(
-        f"{title}: {counts['same']} are, {counts['other']} are not; "
-        f"{counts['false positive']} false positives, {counts['false negative']} false "
-        f"negatives, {counts['undecided']} undecided; "
-        f"median {statistics.median(times):.1f} ms, "
-        f"95 % below {times[int(0.95 * len(times))]:.1f}, most {times[-1]:.1f}",
-        flush=True,
-    )
+        spent = 1e3 * (time.perf_counter() - start)
+        found = "same" if right else "other", wrong_kind(verdict, right=right)
+        for tally in (tallies[pair.what], tallies[f"{title}, all"]):
+            tally.times.append(spent)
+            tally.counts.update(word for word in found if word)
+        kept = tallies[pair.what].counts[found[1]] <= SHOWN
+        if found[1] and kept and ask in {identified, solved, skeleton}:
+            print(f"  {title}, {found[1]}: {pair.law.name}, {pair.what}: {pair.law.text[:150]} | "
+                  f"{pair.prediction[:300]}")  # fmt: skip
+    for row in (_HEADS, ["---"] * len(_HEADS)):
+        print(f"| {' | '.join(row)} |")
+    for kind in sorted(tallies, key=lambda kind: kind.endswith(", all")):
+        print(f"| {kind} | {' | '.join(tallies[kind].row())} |", flush=True)
+
+
+def wrong_kind(verdict: bool | None, *, right: bool) -> str:
+    """Name how a verdict is wrong; empty where it is right."""
+    if verdict is right:
+        return ""
+    return "undecided" if verdict is None else f"false {'positive' if verdict else 'negative'}"
 
 
 def time_score(number: int = 20) -> None:
@@ -177,6 +210,11 @@ def time_score(number: int = 20) -> None:
 def main() -> None:
     """Print the tables."""
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    if "--adversarial" in sys.argv:
+        seeds = range(*numbers or [1])
+        for title, make in (("rewritten", rewritten_pairs), ("hidden", hidden_pairs)):
+            count(title, identified, [pair for seed in seeds for pair in make(seed)], "identified")
+        return
     truths = [*laws(), *answers()]
     corpus = [
         pair for seed in range(*numbers or [1]) for law in truths for pair in pairs(law, seed)

@@ -34,6 +34,7 @@ from mdbench.expressions.tree import (
     Number,
     Power,
     Variable,
+    text_of,
 )
 
 if TYPE_CHECKING:
@@ -145,24 +146,6 @@ def words(text: str) -> list[str]:
     return [name for name in _NAME.findall(text) if name not in {*FUNCTIONS, *CONSTANTS}]
 
 
-def written(node: Node) -> str:
-    """Write a tree, with every bracket."""
-    match node:
-        case Number():
-            return node.text
-        case Variable():
-            return node.name
-        case Chain():
-            parts = "".join(f" {sign} {written(part)}" for sign, part in node.rest)
-            return f"({written(node.first)}{parts})"
-        case Negation():
-            return f"(-{written(node.operand)})"
-        case Power():
-            return f"({written(node.base)}**{written(node.exponent)})"
-        case Call():
-            return f"{node.function}({', '.join(map(written, node.arguments))})"
-
-
 def rewritten(node: Node, generator: random.Random, share: float) -> str:
     """Rewrite a tree, by an identity at some of its nodes; each holds wherever it is defined."""
 
@@ -185,7 +168,7 @@ def rewritten(node: Node, generator: random.Random, share: float) -> str:
         case Negation():
             made = f"(-{again(node.operand)})"
         case Power():
-            base, exponent = again(node.base), written(node.exponent)
+            base, exponent = again(node.base), text_of(node.exponent)
             whole = change and exponent in {"2", "3", "4", "2.0", "3.0"}
             product = "*".join([base] * int(float(exponent))) if whole else ""
             made = f"({product})" if whole else f"({base}**{exponent})"
@@ -292,7 +275,7 @@ def renumbered(node: Node, generator: random.Random) -> str:  # noqa: PLR0911 - 
         case Negation():
             return f"(-{again(node.operand)})"
         case Power():
-            return f"({again(node.base)}**{written(node.exponent)})"
+            return f"({again(node.base)}**{text_of(node.exponent)})"
         case Call():
             return f"{node.function}({', '.join(map(again, node.arguments))})"
 

@@ -45,8 +45,8 @@ REMEDIES = {
     "heat_soil_uniform_2d_p1": "the same, and two waves across",
     "heat_soil_uniform_3d_p1": "the same, and two waves along x and y, dz = 0.015",
     "navier_stokes_channel": "stirred, the pressure a feature, waves and Stokes modes",
-    "navier_stokes_cylinder": "the pressure a feature, twice the times, second order in time",
-    "heat_laser": "by modes, u_t of the solver",
+    "navier_stokes_cylinder": "the pressure a feature, second order in time, local averages",
+    "heat_laser": "by modes, u_t of the solver, its cooling in the equation",
     "reaction_diffusion_cylinder": "the same, and quadratic elements",
 }
 

@@ -14,7 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from mdbench import datatypes
-from mdbench.authoring.check import check_method, check_truths, read_wrong_answers
+from mdbench.authoring.check import check_method
+from mdbench.authoring.truths import check_truths, has_truths, read_wrong_answers
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import UsageError
@@ -28,11 +29,15 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from mdbench.authoring.check import TruthCheck
+    from mdbench.authoring.residuals import Gain
+    from mdbench.authoring.truths import TruthCheck
     from mdbench.datatypes.base import DataType, Source
     from mdbench.workspace import Workspace
 
-_HEADS = ("data type", "noise", "datasets", "truth known", "wins", "largest score", "ranks nobody")
+_HEADS = (
+    *("data type", "noise", "datasets", "truth known", "wins", "largest score", "ranks nobody"),
+    *("best extra term", "explains"),
+)
 
 
 def check_one_method(
@@ -136,7 +141,7 @@ def _plans(
     levels: Sequence[float | None],
 ) -> Iterator[tuple[DataType[Any, Any], Source[Any], Sequence[str], Sequence[float | None]]]:
     """Return each data type with its datasets and noise levels."""
-    with_truth = [kind.name for kind in datatypes.classes() if kind.has_exact_truth]
+    with_truth = [kind.name for kind in datatypes.classes() if has_truths(kind)]
     if data_type in datatypes.names() and data_type not in with_truth:
         raise UsageError(
             f"The datasets of {data_type} have no true equations that their data follow.",
@@ -172,7 +177,30 @@ def _row(ones: Sequence[TruthCheck]) -> tuple[str, ...]:
         str(sum(one.wins for one in known)),
         scientific(max(scores, default=None)),
         str(idle),
+        *_best_of(known),
     )
+
+
+def _best_of(known: Sequence[TruthCheck]) -> tuple[str, str]:
+    """Return the term that explains most of what a truth leaves, and how much that is."""
+    gains = [(one.gain, one.dataset) for one in known if one.gain is not None and one.gain.counted]
+    if not gains:
+        return "none", ""
+    gain, dataset = max(gains, key=lambda each: each[0].explained)
+    return f"{dataset}: {_shortened(gain.text)}", _share(gain)
+
+
+def _share(gain: Gain) -> str:
+    """Return what a term explains; of chance nothing."""
+    return f"{max(gain.explained, 0):.0%} of {scientific(gain.before)}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+_LONGEST = 30
+"""Characters of a term in a table."""
 
 
 def _describe(one: TruthCheck) -> str:
@@ -186,9 +214,18 @@ def _reason(one: TruthCheck) -> str:
         return "no truth is known, so that there is nothing to check"
     parts = list(one.faults)
     if one.wins:
-        parts = [f"wins with {scientific(one.score)}, floor {scientific(one.floor)}"]
+        wins = f"wins with {scientific(one.score)}, floor {scientific(one.floor)}"
+        parts = ["no term beats it"] if one.score is None else [wins]
         if one.rival is not None:
             parts.append(f"best wrong answer {scientific(one.rival[1])} ({one.rival[0]})")
+        if one.gain is not None:
+            parts.append(f"best extra term {one.gain.text}: explains {_share(one.gain)}")
+    elif one.gain is not None and one.gain.beats:
+        gain = one.gain
+        parts.append(
+            f"{gain.target} lacks {gain.text}: with {gain.coefficient:.6g} it leaves "
+            f"{scientific(gain.after)} of the squared targets, without it {scientific(gain.before)}"
+        )
     if one.beaten and one.rival is not None:
         method, score = one.rival
         parts.append(

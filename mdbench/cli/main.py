@@ -309,7 +309,9 @@ def check(
     truths: Annotated[
         bool,
         typer.Option(
-            "--truths", help="Check the datasets instead: is the truth the best answer to each?"
+            "--truths",
+            help="Check the datasets instead: is the truth the best answer to each, and does no "
+            "single term explain what it leaves?",
         ),
     ] = False,
     data_type: Annotated[

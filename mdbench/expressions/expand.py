@@ -90,11 +90,11 @@ def expand(text: str, variables: tuple[str, ...], *, angles: bool = False) -> Su
         If the text cannot be read, has too many terms, or divides by zero.
     """
     check(text)
-    return _Expansion(angles=angles).of(read(text, variables))
+    return Expansion(angles=angles).of(read(text, variables))
 
 
 @dataclass
-class _Expansion:
+class Expansion:
     """The expansion of one equation, with the work that it has done so far."""
 
     angles: bool
@@ -138,7 +138,10 @@ class _Expansion:
         if node.constant is not None:
             return _constant(Fraction(float(node.constant)))
         name = ALIASES.get(node.function, node.function)
-        sums = [self.of(argument) for argument in node.arguments]
+        return self.applied(name, [self.of(argument) for argument in node.arguments])
+
+    def applied(self, name: str, sums: list[Sum]) -> Sum:
+        """Apply a function, by its usual name."""
         if len(sums) > 1:
             inner = sorted((sorted_terms(each) for each in sums), key=sum_order)
             return _single(function(name, *inner))

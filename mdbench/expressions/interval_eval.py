@@ -113,13 +113,15 @@ def ball_value(node: Node, point: Mapping[str, Any]) -> Any:
 def ball_pow(base: Any, exponent: Any) -> Any:
     """Raise a number to a power, in real numbers."""
     if base != 0:
-        _check(float(abs(exponent * abs(base).log()).mid()))
+        _check(float((exponent * abs(base).log()).mid()))
     return _real(base**exponent)
 
 
 def ball_call(name: str, *arguments: Any) -> Any:
     """Apply a function, by its usual name, in real numbers."""
-    if name in {"exp", "sinh", "cosh"}:
+    if name == "exp":
+        _check(float(arguments[0].mid()))
+    elif name in {"sinh", "cosh"}:
         _check(abs(float(arguments[0].mid())))
     return _real(_FUNCTIONS[name](*arguments))
 

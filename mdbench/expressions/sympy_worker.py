@@ -39,8 +39,6 @@ _ROUNDING = 1e-6
 _SEEN = 0.05
 _LARGE = 100.0
 """An expression that varies by so much, and is no larger, does not depend on numbers below 1e-4."""
-_LONGEST = 10**12
-"""Numerators and denominators above this are printed as decimals."""
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -183,36 +181,6 @@ def _spread(expression: Any) -> tuple[float, float, float]:
     return min(values), max(values), size
 
 
-def _fractions(text: str, variables: list[str]) -> dict[str, Any]:
-    """Write an equation as one fraction, and as partial fractions where that is another."""
-    symbols = plain_symbols(variables)
-    one = sympy.cancel(sympy.together(to_sympy(read(text, variables), symbols, exact=True)))
-    texts = [_printed(one)]
-    # A function is a variable like others to what parts fractions.
-    functions = sorted(one.atoms(sympy.Function), key=str)
-    names = {function: sympy.Symbol(f"function{i}") for i, function in enumerate(functions)}
-    parts = one.xreplace(names)
-    try:
-        for symbol in sorted(parts.free_symbols, key=str):
-            parts = sympy.Add(*(sympy.apart(term, symbol) for term in sympy.Add.make_args(parts)))
-    except (sympy.PolynomialError, NotImplementedError):
-        pass  # as far as it went
-    parts = parts.xreplace({name: function for function, name in names.items()})
-    if parts != one:
-        texts.append(_printed(parts))
-    return {"texts": texts}
-
-
-def _printed(expression: Any) -> str:
-    """Write an expression in our grammar; numbers of many digits become decimals."""
-    long = {
-        number: sympy.Float(number, 25)
-        for number in expression.atoms(sympy.Rational)
-        if max(abs(number.p), number.q) > _LONGEST
-    }
-    return str(expression.xreplace(long))
-
-
 def _simple(expression: Any) -> Any:
     """Simplify, to nothing that is longer."""
     with shortcuts():
@@ -224,7 +192,6 @@ _ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "complexity": _complexity,
     "distance": _distance,
     "complexities": _complexities,
-    "fractions": _fractions,
     "solution": _solution,
     "srbench": _srbench,
 }

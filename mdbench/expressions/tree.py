@@ -305,3 +305,22 @@ def with_part(node: Node, part: Node, other: Node) -> Node:
 def names_in(node: Node) -> Iterator[Any]:
     """Return the variables of a tree."""
     return (part for part in parts(node) if hasattr(part, "name"))
+
+
+def text_of(node: Node) -> str:
+    """Write a tree, with every bracket."""
+    match node:
+        case Number():
+            return node.text
+        case Variable():
+            return node.name
+        case Chain():
+            rest = "".join(f" {symbol} {text_of(operand)}" for symbol, operand in node.rest)
+            return f"({text_of(node.first)}{rest})"
+        case Negation():
+            return f"(-{text_of(node.operand)})"
+        case Power():
+            return f"({text_of(node.base)}**{text_of(node.exponent)})"
+        case Call():
+            return f"{node.function}({', '.join(map(text_of, node.arguments))})"
+    raise AssertionError(node)

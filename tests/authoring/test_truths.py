@@ -11,7 +11,7 @@ import pytest
 from harness import ROOT
 
 from mdbench import datatypes
-from mdbench.authoring.check import (
+from mdbench.authoring.truths import (
     TruthCheck,
     WrongAnswer,
     beats,
@@ -26,7 +26,7 @@ from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.errors import RecordsError, UsageError
 
 if TYPE_CHECKING:
-    from mdbench.authoring.check import WrongAnswers
+    from mdbench.authoring.truths import WrongAnswers
     from mdbench.workspace import Workspace
 
 Output = pytest.CaptureFixture[str]
@@ -196,8 +196,8 @@ def test_data_without_a_truth_are_no_fault(workspace: Workspace, capsys: Output)
         ("check --truths --data-type ode --dataset rc-circuits", "rc-circuit"),
         ("check --truths --data-type ode --snr 33,x", "--snr"),
         ("check --truths --data-type ode --results nowhere", "nowhere"),
-        ("check --truths --data-type real", "no true equations that their data follow"),
-        ("check --truths --data-type derivation", "Those of ode and pde"),
+        ("check --truths --data-type derivation", "no true equations that their data follow"),
+        ("check --truths --data-type derivation", "Those of ode and pde and real"),
     ],
 )
 @pytest.mark.usefixtures("workspace")

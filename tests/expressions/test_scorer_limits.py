@@ -10,9 +10,6 @@ import pytest
 from harness import ROOT
 from sweeps import sampled
 
-from mdbench.expressions.fidelity import alternative_forms
-from mdbench.expressions.fidelity import compare as fidelity
-from mdbench.expressions.fidelity.compare import MAX_SECONDS, Verdict, compare
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import ball_value, exact_ball, provably_differ
 from mdbench.expressions.srbench import symbolic_solution
@@ -74,20 +71,7 @@ def test_a_writing_has_the_laws_values(law: Any) -> None:
 
 
 @pytest.mark.parametrize("law", LAWS[1::3], ids=lambda law: law.name)
-def test_a_tenth_of_the_time_changes_no_verdict(law: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = CORPUS.pairs(law, 2)
-    whole = [(BENCH.identified(pair), judged(law, pair, MAX_SECONDS)) for pair in pairs]
-    monkeypatch.setattr(alternative_forms._child, "seconds", alternative_forms.MAX_SECONDS // 10)
-    alternative_forms.fraction_forms.cache_clear()
-    fidelity._compare.cache_clear()
-    assert whole == [
-        (BENCH.identified(pair), judged(law, pair, MAX_SECONDS / 10)) for pair in pairs
-    ]
-    for pair in pairs[::4]:
+def test_a_tenth_of_the_time_changes_no_verdict(law: Any) -> None:
+    for pair in CORPUS.pairs(law, 2)[::4]:
         solved = symbolic_solution(law.text, pair.prediction, law.domain, seconds=20)
         assert symbolic_solution(law.text, pair.prediction, law.domain, seconds=2) == solved
-
-
-def judged(law: Any, pair: Any, seconds: float) -> Verdict:
-    texts = [law.text], [pair.prediction]
-    return compare(*texts, law.names, domain=law.ranges, seconds=seconds).verdict

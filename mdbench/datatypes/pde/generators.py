@@ -269,8 +269,8 @@ def _laser(system: PdeSystem, released: bool, progress: Progress) -> list[Field]
     plate: dict[str, Any] = {
         "capacity": constant["rho"] * constant["c"],
         "conductivity": constant["kappa"],
-        "transfer": setting["h"],
-        "ambient": setting["T_a"],
+        "transfer": constant["h"],
+        "ambient": constant["T_a"],
         "progress": progress,
     }
     axes = [axis.values for axis in system.axes.values()]
@@ -350,6 +350,8 @@ def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> li
         radius=setting["feed_radius"],
     )
     dt, every = setting["dt"], int(setting["reaction_every"])
+    # Steps before the first sample are kept for differences in time.
+    skipped = 0 if system.published else (round(times.first / dt) // every - _BEFORE) * every
     flow, species = channels.past_cylinder(
         obstacle,
         dt,
@@ -361,6 +363,8 @@ def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> li
         every=every,
         spacing=setting["spacing"],
         second_order=setting["order"] > 1,
+        averaged=setting["averaged"] * setting["spacing"],
+        first=skipped + 1,
         progress=progress,
     )
     carried = np.concatenate([flow[..., every - 1 :: every], species])
@@ -371,11 +375,15 @@ def _cylinder_flow(system: PdeSystem, _released: bool, progress: Progress) -> li
                 system,
                 u,
                 dt=step,
-                begin=round(times.first / step) - 1,
+                begin=round((times.first - skipped * dt) / step) - 1,
                 stride=round(times.step / step),
             )
         )
     return fields
+
+
+_BEFORE = 4
+"""Steps of the reaction before the first sample: differences of sixth order need three."""
 
 
 FIELD_GENERATORS: dict[str, Callable[[PdeSystem, bool, Progress], list[Field]]] = {

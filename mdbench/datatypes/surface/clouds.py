@@ -99,10 +99,14 @@ def true_points(shape: Shape, drawing: str = "truth") -> TruePoints:
 
 @lru_cache(maxsize=64)
 def floor_of(shape: Shape) -> float:
-    """Return the Chamfer distance of two drawings of the truth, in diagonals of its box.
+    """Return what the truth scores as an answer: a Chamfer distance in diagonals of its box.
 
-    Of points alone it is that of their two halves.
+    An answer that is a map is placed at the truth's own inputs, and the truth is 0 from itself.
+    The zeros of an implicit answer are drawn again, and two drawings of one surface are apart; of
+    points alone it is the distance of their two halves.
     """
+    if not shape.points and shape.representation != "implicit":
+        return 0.0
     if shape.points:
         points = np.array(shape.points)
         return distances(points[::2], points[1::2]).over(diagonal(points)).chamfer

@@ -7,6 +7,7 @@ same is computed; ``docs/fidelity.md`` explains it, and what a term is.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
     from mdbench.expressions.fidelity.numeric import Domain
 
 
-MAX_SECONDS = 60.0
-"""After this no further writing of an equation is tried."""
 _MOST_CELLS = 40_000
 """Trees whose sizes have a larger product are not compared."""
+_LITTLE = Fraction(1, 1000)
+"""Terms with coefficients below this share of the largest may be the rounding of others."""
+_NEAR = 0.2
+"""Constants that are farther off are so in every writing."""
 _DIGITS = 6
 """Significant digits of the terms that are named."""
 
@@ -67,13 +70,6 @@ class Names:
     true: tuple[str, ...]
     predicted: tuple[str, ...]
     domain: Domain
-
-
-@dataclass
-class TimeBudget:
-    """The CPU time that is left for other forms of the equations of an answer."""
-
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -262,7 +258,6 @@ def compare(
     *,
     truth_variables: Sequence[str] | None = None,
     domain: Mapping[str, tuple[float, float]] | None = None,
-    seconds: float = MAX_SECONDS,
 ) -> TermComparison:
     """Compare an answer with the truth.
 
@@ -277,9 +272,6 @@ def compare(
     domain
         The least and the largest value of variables, as far as they are known: equations that are
         the same for positive numbers are the same where only such are.  Others have either sign.
-    seconds
-        CPU time of SymPy's after which no further writing of an equation is tried, and the verdict
-        may be `UNDECIDED`: the last resort, far beyond what the limits of size allow.
 
     Raises
     ------
@@ -304,17 +296,12 @@ def compare(
     true_names = names if truth_variables is None else tuple(truth_variables)
     ranges = tuple((name, float(low), float(high)) for name, (low, high) in (domain or {}).items())
     known = Names(true_names, names, ranges)
-    return _compare(tuple(truth), tuple(prediction), known, seconds)
+    return _compare(tuple(truth), tuple(prediction), known)
 
 
 @lru_cache(maxsize=1_024)
-def _compare(
-    truth: tuple[str, ...], prediction: tuple[str, ...], names: Names, seconds: float
-) -> TermComparison:
-    budget = TimeBudget(seconds)
-    return TermComparison(
-        [_equation(t, p, names, budget) for t, p in zip(truth, prediction, strict=True)]
-    )
+def _compare(truth: tuple[str, ...], prediction: tuple[str, ...], names: Names) -> TermComparison:
+    return TermComparison([_equation(t, p, names) for t, p in zip(truth, prediction, strict=True)])
 
 
 def _share(part: int, whole: int, other: int) -> float:
@@ -324,11 +311,11 @@ def _share(part: int, whole: int, other: int) -> float:
     return 0.0 if other else 1.0
 
 
-def _equation(truth: str, prediction: str, names: Names, budget: TimeBudget) -> EquationPair:
+def _equation(truth: str, prediction: str, names: Names) -> EquationPair:
     """Compare two equations, the cheapest way first.
 
-    Texts; terms, where all are powers of variables; values, as they stand and with the truth's
-    constants moved; and only for what is one term off other forms.
+    Texts; terms, where all are powers of variables; else values, with the constants of the truth's
+    standard form moved.
     """
     parse(prediction, names.predicted)  # what cannot be read is an error, what is too large is not
     t, p = _terms_or_whole(truth, names.true), _terms_or_whole(prediction, names.predicted)
@@ -337,7 +324,8 @@ def _equation(truth: str, prediction: str, names: Names, budget: TimeBudget) -> 
         return replace(_pair(t, t, match(t, t)), find_checks=lambda: same)
     large = is_whole(t) or is_whole(p)
     direct = None if large else _pair(t, p, match(t, p))
-    if direct is not None and _is_polynomial(t) and _is_polynomial(p):
+    polynomials = is_polynomial(t) and is_polynomial(p)
+    if direct is not None and polynomials and not _may_be_the_truth(direct):
         # Each has one form only, and the arithmetic is exact.
         symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
         compared = partial(
@@ -345,9 +333,9 @@ def _equation(truth: str, prediction: str, names: Names, budget: TimeBudget) -> 
         )
         return replace(direct, find_checks=lambda: checks_of(symbolic, direct, compared()))
     # Imported here, as polynomials do not need it.
-    from mdbench.expressions.fidelity.alternative_forms import compare_forms  # noqa: PLC0415
+    from mdbench.expressions.fidelity.identify import compare_by_values  # noqa: PLC0415
 
-    return compare_forms((truth, prediction), (t, p), direct, names, budget)
+    return compare_by_values((truth, prediction), (t, p), direct, names)
 
 
 def checks_of(
@@ -355,36 +343,64 @@ def checks_of(
     direct: EquationPair | None,
     values: ValueComparison,
     *,
-    faithful: bool = True,
+    found: EquationPair | None = None,
     near: bool | None = False,
+    extra: bool = False,
+    hidden: Mapping[str, float] | None = None,
 ) -> EquivalenceChecks:
-    """Return the three verdicts on two equations."""
+    """Return the three verdicts on two equations.
+
+    Parameters
+    ----------
+    direct
+        The two compared term by term; None if one of them is too large to be multiplied out.
+    found
+        What is known of them by values and other forms, where they are not polynomials.
+    near
+        Whether they are the same with the truth's constants moved; None where it is not known.
+    extra
+        Whether the answer has structure without effect on the domain.
+    hidden
+        A point where they differ though they do not at any point drawn at random.
+    """
     compared = values.compared
-    if values.undefined:
+    if hidden is not None:
+        numerical, at = Numerical.APART, _at(hidden)
+        explanation = f"the same at all points drawn at random, and apart at {at}"
+    elif values.undefined:
         numerical, explanation = Numerical.APART, "it has no values where the truth has some"
+    elif compared.equal and (found is None or near):
+        numerical = Numerical.EQUAL
+        exact = compared.share <= EXACT
+        digits = round(-math.log10(EXACT if exact else values.tolerance))
+        explanation = f"equal to {digits} digits at {compared.points} points"
     elif compared.equal is None:
         numerical, explanation = Numerical.NEAR if near else Numerical.UNKNOWN, ""
-    elif compared.equal and not (values.holds_more and not near):
-        numerical = Numerical.EQUAL
-        explanation = f"equal to {values.digits} digits at {compared.points} points"
     else:
         numerical = Numerical.NEAR if near else Numerical.APART
         if near is None:
             numerical = Numerical.UNKNOWN
-        at = ", ".join(f"{name}={number!r}" for name, number in (compared.point or {}).items())
-        explanation = f"apart by {compared.share:.1g} at {at or 'any point'}"
+        explanation = f"apart by {compared.share:.1g} at {_at(compared.point or {})}"
         if compared.equal:
             explanation = "equal to rounding, with a part that rounding hides"
-    if direct is None:
+    known = direct if found is None or found.faults else found
+    if known is None:
         structural = Structural.UNKNOWN
-    elif direct.faults:
-        off = direct.faults == 1 and not direct.wrong
+    elif known.faults:
+        off = known.faults == 1 and not known.wrong
         structural = Structural.ONE_TERM_OFF if off else Structural.OTHER
+    elif found is not None and found.faults:
+        structural = Structural.OTHER
     else:
-        structural = Structural.SAME if faithful or near else Structural.OTHER
-    # To the digits that rounded numbers have.
-    rounded = values.tolerance > EXACT
-    return EquivalenceChecks.of(symbolic, numerical, structural, explanation, rounded=rounded)
+        structural = Structural.SAME
+    # Equal to fewer digits than there are may be another equation.
+    rounded = compared.share > EXACT
+    checks = EquivalenceChecks.of(symbolic, numerical, structural, explanation, rounded=rounded)
+    return replace(checks, extra_structure=extra and numerical is not Numerical.APART)
+
+
+def _at(point: Mapping[str, float]) -> str:
+    return ", ".join(f"{name}={number!r}" for name, number in point.items()) or "any point"
 
 
 def _terms_or_whole(text: str, names: tuple[str, ...]) -> Sum:
@@ -401,11 +417,28 @@ def is_whole(terms: Sum) -> bool:
     return any(atom.kind == "whole" for monomial in terms for atom, _ in monomial)
 
 
-def _is_polynomial(terms: Sum) -> bool:
+def is_polynomial(terms: Sum) -> bool:
+    """Whether a sum has whole powers of variables only."""
     return all(
         atom.kind == "variable" and power.denominator == 1
         for monomial in terms
         for atom, power in monomial
+    )
+
+
+def _may_be_the_truth(pair: EquationPair) -> bool:
+    """Whether two polynomials with other terms or constants may be the same by the rule.
+
+    In another writing of the truth all constants may be within 5 %; what is missing or too many
+    may be the rounding of numbers, or have no effect.
+    """
+    if not pair.faults or not pair.truth:
+        return False
+    if (pair.error or 0.0) > _NEAR:
+        return False
+    largest = max(map(abs, pair.truth.values()))
+    return all(
+        abs(terms[monomial]) < _LITTLE * largest for monomial, terms in (*pair.missing, *pair.extra)
     )
 
 

@@ -10,10 +10,12 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.expressions.atoms import PI
 from mdbench.expressions.fidelity.models import (
     FARTHEST,
     Model,
@@ -31,10 +33,17 @@ from mdbench.expressions.fidelity.numeric import (
     spread_out,
 )
 from mdbench.expressions.fidelity.verdict import TOLERANCE
-from mdbench.expressions.interval_eval import DIGITS, ball_value, exact_ball, known_value, precision
+from mdbench.expressions.interval_eval import (
+    DIGITS,
+    ball_value,
+    exact_ball,
+    known_value,
+    precision,
+    provably_differ,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -61,15 +70,32 @@ class Equivalence(StrEnum):
 
 
 @dataclass(frozen=True)
+class MovedTruth:
+    """The truth with its constants moved: at columns of points, and at a point of balls."""
+
+    floats: Callable[[Mapping[str, Array]], Array]
+    precise: Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True)
 class MatchResult:
     """A relation, with the largest relative error of a constant where there is one."""
 
     relation: Equivalence
     error: float | None = None
+    moved: MovedTruth | None = None
 
 
 class ConstantMatcher(ValueComparison):
-    """The values of truth and answer, where the truth's constants may move."""
+    """The values of truth and answer, where the truth's constants may move.
+
+    Attributes
+    ----------
+    is_close
+        Whether double precision shows no difference for some choice of the constants.
+    """
+
+    is_close = False
 
     def relation(
         self, terms: Sum, without: Sum | None = None, *, exact: bool = False
@@ -83,7 +109,7 @@ class ConstantMatcher(ValueComparison):
         without
             Terms that are taken away from the answer.
         exact
-            Whether no number of the answer may be rounded.
+            Whether values have to be equal to all digits.
         """
         tolerance = EXACT if exact else self.tolerance
         model = Model(terms)
@@ -96,22 +122,48 @@ class ConstantMatcher(ValueComparison):
             return MatchResult(Equivalence.UNKNOWN)
         if fit.residual > CLOSE or np.max(np.abs(fit.shifts), initial=0.0) > FARTHEST:
             return MatchResult(Equivalence.APART)
+        self.is_close = self.is_close or without is None
         error = float(np.max(np.abs(fit.shifts), initial=0.0))
         if error > TOLERANCE * (1 + ROUNDED**0.5):
             return MatchResult(Equivalence.OTHER_CONSTANTS, error)
         agreed, moved = self._polished(model, fit.shifts, left)
         if agreed is None:
             return MatchResult(Equivalence.UNKNOWN)
-        if agreed > tolerance or not self.agrees_far(
-            lambda point: model.precise_terms(point, moved), left
+        if (
+            agreed > tolerance
+            or (agreed > EXACT and not self._agrees_everywhere(model, moved, left))
+            or not self.agrees_far(lambda point: model.precise_terms(point, moved), left)
         ):
             return MatchResult(Equivalence.APART)
         shifts = np.array([float(shift) for shift in moved])
         error = float(np.max(np.abs(shifts), initial=0.0))
-        exponents = [float(model.moving[i].value) * (1 + shifts[i]) for i in model.exponents]
-        whole = any(abs(exponent - round(exponent)) < ROUNDED for exponent in exponents)
-        kept = error <= TOLERANCE and not whole
-        return MatchResult(Equivalence.SAME if kept else Equivalence.OTHER_CONSTANTS, error)
+        kept = error <= TOLERANCE and not (
+            _becomes_whole_number(model, shifts) or _loses_a_part(model, shifts)
+        )
+        return MatchResult(
+            Equivalence.SAME if kept else Equivalence.OTHER_CONSTANTS,
+            error,
+            MovedTruth(
+                lambda columns: _first(model.dual(columns, shifts)),
+                lambda point: model.precise(point, moved),
+            ),
+        )
+
+    def _agrees_everywhere(self, model: Model, moved: Sequence[Any], left: Model | None) -> bool:
+        """Whether values are the same at all points, where they are not equal to all digits."""
+        for i in np.flatnonzero(np.isfinite(self.values) & np.isfinite(self.true_values)):
+
+            def both(i: Any = i) -> tuple[Any, Any, Any]:
+                wanted, point = self._wanted(i, left)
+                found = model.precise(point, moved)
+                return found, wanted, abs(found) + abs(wanted)
+
+            try:
+                if provably_differ(both, self.tolerance)[0]:
+                    return False
+            except ArithmeticError:
+                continue
+        return True
 
     def _polished(
         self, model: Model, shifts: Array, left: Model | None
@@ -170,6 +222,7 @@ class ConstantMatcher(ValueComparison):
 
 
 _FIT_STEPS = 60
+_NEARBY_STEPS = 15
 _STALLED = 0.999
 """A step that leaves more than this of the error is the last."""
 _SHARES = (0.25, 0.5, 1.0)
@@ -191,6 +244,8 @@ _WHOLE = 1e-9
 _MOST_WRITTEN = 12
 _MOST_GAUGES = 24
 """Choices of constants that stand still."""
+_FARTHEST_TOGETHER = 0.2
+"""Where all constants may move, and the nearest way is farther, no choice of them is within 5 %."""
 
 
 def fit_parametric(
@@ -199,8 +254,15 @@ def fit_parametric(
     wanted: Array,
     start: Array,
     free: Sequence[int],
+    *,
+    nearby: bool = False,
 ) -> Array | None:
     """Move some constants until an equation has some values, to double precision.
+
+    Parameters
+    ----------
+    nearby
+        Whether only what a few steps reach is looked for.
 
     Returns
     -------
@@ -213,9 +275,10 @@ def fit_parametric(
         return constants if fit.is_near(constants) else None
     order = np.argsort(_distances(columns), kind="stable")
     constants = start
-    for share in _SHARES:
+    for share in _SHARES[-1:] if nearby else _SHARES:
         kept = order[: max(int(share * len(order)), 2 * len(start) + 2)]
-        constants = fit.at(kept).stepped(constants, free)
+        steps = _NEARBY_STEPS if nearby else _FIT_STEPS
+        constants = fit.at(kept).stepped(constants, free, steps)
     return constants if fit.is_near(constants) else None
 
 
@@ -294,11 +357,11 @@ class _Fit:
         solved[chosen] = found / lengths
         return solved
 
-    def stepped(self, start: Array, free: Sequence[int]) -> Array:
+    def stepped(self, start: Array, free: Sequence[int], steps: int) -> Array:
         """Take damped steps (Levenberg and Marquardt) as long as they lead nearer."""
         constants, damping = start.copy(), 1e-3
         error, weights = self.residuals(constants)
-        for _ in range(_FIT_STEPS):
+        for _ in range(steps):
             now = np.linalg.norm(error)
             if now <= _ENOUGH:
                 break
@@ -313,11 +376,11 @@ class _Fit:
             for _ in range(_TRIES):
                 lifted = np.vstack([slopes, np.sqrt(damping) * np.eye(len(free))])
                 shift = np.zeros(len(start))
-                steps = np.linalg.lstsq(lifted, np.append(-error, np.zeros(len(free))), rcond=None)[
+                moves = np.linalg.lstsq(lifted, np.append(-error, np.zeros(len(free))), rcond=None)[
                     0
                 ]
                 with np.errstate(all="ignore"):
-                    shift[free] = steps / lengths
+                    shift[free] = moves / lengths
                     tried = constants + shift * np.where(constants == 0, 1.0, np.abs(constants))
                 new, new_weights = self.residuals(tried)
                 if np.linalg.norm(new) < now:
@@ -339,7 +402,7 @@ def refined_constants(  # noqa: PLR0917 - what a fit needs
     columns: Mapping[str, Array],
     constants: Array,
     free: Sequence[int],
-) -> Array | None:
+) -> tuple[Array, list[Any]] | None:
     """Move constants on with all digits, until an equation is another one.
 
     Parameters
@@ -357,8 +420,8 @@ def refined_constants(  # noqa: PLR0917 - what a fit needs
 
     Returns
     -------
-    NDArray or None
-        The constants; None where the two do not agree.
+    tuple or None
+        The constants, rounded and with all digits; None where the two do not agree.
     """
     n = len(next(iter(columns.values())))
     chosen = np.unique(np.linspace(0, n - 1, min(n, 2 * len(constants) + CHECKED)).astype(int))
@@ -371,7 +434,7 @@ def refined_constants(  # noqa: PLR0917 - what a fit needs
         for snapped, moving in _choices(equation, constants, free):
             error, exact = _polished(equation, some, wanted, snapped, moving)
             if error <= values.tolerance and values.agrees_far_with(node, equation.tree, exact):
-                return np.array([float(c) for c in exact])
+                return np.array([float(c) for c in exact]), exact
     except ArithmeticError:
         pass
     return None
@@ -453,21 +516,42 @@ def _polished(
     return worst, best
 
 
-def constant_shift(values: ValueComparison) -> float | None:
-    """Return by how much the truth's constants, as written, have to move to give the answer.
+def _first(found: tuple[Array, Array]) -> Array:
+    return np.asarray(found[0][0], np.float64)
+
+
+def _becomes_whole_number(model: Model, shifts: Array) -> bool:
+    exponents = [float(model.moving[i].value) * (1 + shifts[i]) for i in model.exponents]
+    return any(abs(exponent - round(exponent)) < ROUNDED for exponent in exponents)
+
+
+def _loses_a_part(model: Model, shifts: Array) -> bool:
+    """Whether a wave of both sine and cosine is one of them no more, or has one of another sign."""
+    for constant, shift in zip(model.moving, shifts, strict=True):
+        if constant.phase and constant.value not in {0, PI / 2}:
+            before, after = float(constant.value), float(constant.value) + float(shift)
+            for part in (math.sin, math.cos):
+                if part(before) * part(after) <= 0:
+                    return True
+    return False
+
+
+def constant_shift(values: ConstantMatcher, written: Node) -> tuple[float, MovedTruth] | None:
+    """Return by how much the constants of a writing of the truth have to move to give the answer.
 
     Where constants can stand in for each other all but as many as are needed stand still:
     whichever leaves the least.  So the verdict does not depend on the units of variables.
 
     Returns
     -------
-    float or None
-        The largest share of a constant; None where the answer cannot be brought to that form.
+    tuple or None
+        The largest share of a constant, and the truth with those constants; None where the answer
+        cannot be brought to that form.
     """
-    truth = parametrize(values.truth, named=False, scaled=True)
+    truth = parametrize(written, named=False)
     usable = np.isfinite(values.true_values) & np.isfinite(values.values)
     n = len(truth.start)
-    if n > _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):
+    if not 0 < n <= _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):
         return None
     columns = {name: column[usable] for name, column in values.columns.items()}
     wanted = values.values[usable]
@@ -476,20 +560,30 @@ def constant_shift(values: ValueComparison) -> float | None:
         slopes = truth.slopes(columns, truth.start) / sizes[:, None]
     slopes = slopes[np.isfinite(slopes).all(axis=1)]
     rank = int(np.linalg.matrix_rank(slopes, rtol=1e-8)) if len(slopes) else 0
-    least = None
+    everywhere = fit_parametric(truth, columns, wanted, truth.start, list(range(n)), nearby=True)
+    # With all free to move, none moves farther than where some stand still, or not by much.
+    if everywhere is None or np.max(np.abs(everywhere / truth.start - 1)) > _FARTHEST_TOGETHER:
+        return None
+    found: list[tuple[float, Array, list[int]]] = []
     for free in map(list, islice(combinations(range(n), rank), _MOST_GAUGES)):
-        if np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
+        if rank < n and np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
             continue
-        found = fit_parametric(truth, columns, wanted, truth.start, free)
-        if found is None:
+        constants = fit_parametric(truth, columns, wanted, truth.start, free, nearby=True)
+        if constants is not None:
+            values.is_close = True
+            shift = float(np.max(np.abs(constants / truth.start - 1), initial=0.0))
+            found.append((shift, constants, free))
+    for _, constants, free in sorted(found, key=itemgetter(0)):
+        exact = refined_constants(truth, values, values.prediction, columns, constants, free)
+        if exact is None or _becomes_whole(truth, exact[0]):
             continue
-        shift = float(np.max(np.abs(found / truth.start - 1)))
-        if least is not None and shift >= least:
-            continue
-        exact = refined_constants(truth, values, values.prediction, columns, found, free)
-        if exact is not None and not _becomes_whole(truth, exact):
-            least = float(np.max(np.abs(exact / truth.start - 1)))
-    return least
+        refined, digits = exact
+        moved = MovedTruth(
+            lambda columns: truth.values(columns, refined),
+            lambda point: truth.precise(point, digits),
+        )
+        return float(np.max(np.abs(refined / truth.start - 1), initial=0.0)), moved
+    return None
 
 
 def _becomes_whole(equation: ParametricExpression, constants: Array) -> bool:

@@ -369,6 +369,10 @@ class ParametricExpression:
         """Whether the values are a sum of each constant times a column, besides a column."""
         return _degree(self.tree) <= 1
 
+    def with_constants(self, constants: Array) -> Node:
+        """Return the equation with other constants written in it."""
+        return _written(self.tree, constants)
+
     def values(self, columns: Mapping[str, Array], constants: Array) -> Array:
         """Return the values with other constants."""
         n = len(next(iter(columns.values())))
@@ -390,6 +394,27 @@ class ParametricExpression:
     def precise(self, point: Mapping[str, Any], constants: Sequence[Any]) -> Any:
         """Return the value at a point of balls, with the present precision."""
         return ball_value(self.tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})
+
+
+def _written(node: Node, constants: Array) -> Node:
+    match node:
+        case Variable() if node.name.startswith("#"):
+            c = constants[int(node.name[1:])]
+            number = Number(np.float64(abs(c)), repr(float(abs(c))))
+            return number if c >= 0 else Negation(np.float64(c), number)
+        case Chain():
+            rest = tuple((symbol, _written(operand, constants)) for symbol, operand in node.rest)
+            return replace(node, first=_written(node.first, constants), rest=rest)
+        case Negation():
+            return replace(node, operand=_written(node.operand, constants))
+        case Power():
+            base, exponent = (_written(each, constants) for each in (node.base, node.exponent))
+            return replace(node, base=base, exponent=exponent)
+        case Call():
+            return replace(
+                node, arguments=tuple(_written(each, constants) for each in node.arguments)
+            )
+    return node
 
 
 def _degree(node: Node) -> int:
@@ -428,9 +453,17 @@ def parametrize(node: Node, *, named: bool, scaled: bool = False) -> ParametricE
     """
     taker = _ConstantExtractor(named=named)
     if scaled and isinstance(node, Chain) and node.rest[0][0] in "+-":
-        terms = [taker.scaled(part) for part in (node.first, *(part for _, part in node.rest))]
-        signs = [sign for sign, _ in node.rest]
-        tree: Node = replace(node, first=terms[0], rest=tuple(zip(signs, terms[1:], strict=True)))
+        operands = [("+", node.first), *node.rest]
+        terms = [(sign, taker.scaled(part)) for sign, part in operands if part.constant is None]
+        numbers = [
+            float(part.constant) * (1 if sign == "+" else -1)
+            for sign, part in operands
+            if part.constant is not None
+        ]
+        if numbers:
+            terms.append(("+", taker.constant(sum(numbers))))
+        zero = Number(np.float64(0.0), "0")
+        tree: Node = Chain(None, zero, tuple(terms))
     else:
         tree = taker.scaled(node) if scaled else taker.of(node)
     return ParametricExpression(tree, np.array(taker.start), frozenset(taker.exponents))

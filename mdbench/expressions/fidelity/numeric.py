@@ -31,7 +31,7 @@ from mdbench.expressions.interval_eval import (
 from mdbench.expressions.tree import Call, Node, Variable, names_in, parts, value, with_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 CLOSE = 1e-8
 """Values of double precision that agree to this share are looked at with more digits."""
 EXACT = 1e-90
-"""Values of `DIGITS` digits that agree to this share are equal."""
+"""Values of `DIGITS` digits that agree to this share are equal to all digits."""
 ROUNDED = 1e-12
 """Those of equations with long numbers agree to this share: their numbers are rounded."""
 _EXACT_FAR = 1e-20
@@ -62,6 +62,13 @@ _FEWEST = 4
 """Equal is what is equal at so many points or more."""
 _UNSEEN = 1e-11
 """Smaller changes of values cannot be seen where numbers are rounded."""
+_LOOKED_AT_CLOSELY = 6
+_SUSPECT = 1e-16
+"""Differences of double precision below this share are not looked at with more digits."""
+_ROUNDED_HIDDEN = 1e-11
+"""Where numbers are rounded, differences below this share are their rounding."""
+_ASIDE = 1 + 1e-12
+"""And those that a point so far aside shows, too."""
 _PART = "the part"
 _MOST_PARTS = 400
 
@@ -123,15 +130,79 @@ class ValueComparison:
         self._domain = tuple(each for each in domain if each[0] in used)
         self._cancelled: list[Node] = []
         self._is_multiple = False
-        self._rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
+        self.is_rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
 
     @cached_property
     def columns(self) -> Mapping[str, Array]:
         """The points, with those on the other sides of branches."""
         base = points(self._names, self._domain)
-        return with_branches(
-            base, (self.truth, self.prediction), {name for name, _, _ in self._domain}
-        )
+        known = {name: (low, high) for name, low, high in self._domain}
+        return with_branches(base, (self.truth, self.prediction), known)
+
+    @cached_property
+    def box(self) -> dict[str, tuple[float, float]]:
+        """The domain: what is known of each variable, half as wide again, with its sign."""
+        known = {name: (low, high) for name, low, high in self._domain}
+        return {name: _widened(known.get(name)) for name in self._names}
+
+    @cached_property
+    def scale(self) -> float:
+        """The root mean square of the truth's values at the points."""
+        finite = self.true_values[np.isfinite(self.true_values)]
+        with np.errstate(all="ignore"):
+            found = float(np.sqrt(np.mean(np.square(finite)))) if len(finite) else 0.0
+        return found if math.isfinite(found) else 0.0
+
+    def hidden_difference(
+        self,
+        floats: Callable[[Mapping[str, Array]], Array],
+        precise: Callable[[Mapping[str, Any]], Any],
+    ) -> Mapping[str, float] | None:
+        """Search the domain for a point at which the answer is not what the truth has become.
+
+        Parameters
+        ----------
+        floats, precise
+            The truth with its constants moved: at columns of points, and at a point of balls.
+
+        Returns
+        -------
+        Mapping or None
+            Such a point; None where none is found.
+        """
+        # Imported here, as only what agrees at all points that were drawn is searched.
+        from mdbench.expressions.fidelity.hidden_difference import places_of_interest  # noqa: PLC0415
+
+        tolerance = _ROUNDED_HIDDEN if self.is_rounded else EXACT
+        for columns in places_of_interest((self.prediction, self.truth), self.box):
+            with np.errstate(all="ignore"):
+                one = floats(columns)
+                n = len(one)
+                other = np.broadcast_to(np.asarray(value(self.prediction, columns), np.float64), n)
+                share = np.abs(one - other) / (np.abs(one) + np.abs(other) + self.scale)
+            share[~np.isfinite(share)] = 0.0
+            order = np.argsort(-share, kind="stable")
+            for i in order[:_LOOKED_AT_CLOSELY]:
+                if share[i] <= _SUSPECT:
+                    break
+                point = {name: float(column[i]) for name, column in columns.items()}
+
+                def both(point: Mapping[str, float] = point) -> tuple[Any, Any, Any]:
+                    balls = exact_point(point)
+                    true, answer = precise(balls), ball_value(self.prediction, balls)
+                    size = abs(true) + abs(answer) + exact_ball(self.scale)
+                    if self.is_rounded:
+                        # Near a pole the rounding of numbers moves values by much.
+                        aside = {name: number * _ASIDE for name, number in balls.items()}
+                        size += abs(precise(aside) - true) / exact_ball(tolerance)
+                    return true, answer, size
+
+                try:
+                    if provably_differ(both, tolerance)[0]:
+                        return point
+                except ArithmeticError:
+                    continue
+        return None
 
     @cached_property
     def true_values(self) -> Array:
@@ -242,13 +313,12 @@ class ValueComparison:
         with all of them.  Where no number is rounded values are equal to all digits or they are
         not, and nothing can hide.
         """
-        usable = np.flatnonzero(np.isfinite(self.values))
         exact = self.compared.equal and self.compared.share <= EXACT
-        if not self._rounded or exact or self._is_multiple or not len(usable):
+        if not self.is_rounded or exact or self._is_multiple:
             return False
+        usable = np.flatnonzero(np.isfinite(self.values))
         size = np.abs(self.values[usable])
-        chosen = spread_out(usable, self.base)
-        for part in list(parts(self.prediction))[:_MOST_PARTS]:
+        for part in list(parts(self.prediction))[:_MOST_PARTS] if len(usable) else ():
             if part.constant is not None or part is self.prediction:
                 continue
             tree = with_part(self.prediction, part, Variable(None, _PART))
@@ -257,17 +327,17 @@ class ValueComparison:
                 fixed = {**self.columns, _PART: np.full(self.values.shape, number)}
                 other = np.broadcast_to(value(tree, fixed), self.values.shape)[usable]
                 same = np.abs(other - self.values[usable]) <= _UNSEEN * size
-            if same.all() and not self._is_number(part, tree, usable[0], chosen):
+            if same.all() and not self._is_number(part, tree, usable):
                 return True
         return False
 
-    def _is_number(self, part: Node, tree: Node, first: Any, chosen: NDArray[np.intp]) -> bool:
+    def _is_number(self, part: Node, tree: Node, usable: NDArray[np.intp]) -> bool:
         """Whether a part may be a number in an equation, with all digits."""
         try:
-            for i in chosen:
+            for i in spread_out(usable, self.base):
 
                 def both(i: Any = i) -> tuple[Any, Any, Any]:
-                    number = ball_value(part, exact_point(self.point(first)))
+                    number = ball_value(part, exact_point(self.point(usable[0])))
                     point = exact_point(self.point(i))
                     one = ball_value(self.prediction, point)
                     other = ball_value(tree, {**point, _PART: number})
@@ -328,9 +398,9 @@ class ValueComparison:
         node: Node | None = None,
     ) -> Agreement:
         other_side = self.prediction if node is None else node
-        tolerance = _ROUNDED_FAR if self._rounded else _EXACT_FAR
+        tolerance = _ROUNDED_FAR if self.is_rounded else _EXACT_FAR
         # What is rounded is lost where it cancels, and the nearest points of all are such.
-        last = -2 if self._rounded else None
+        last = -2 if self.is_rounded else None
         found = Agreement(None)
         for numbers in far_points(self._names, self._domain)[:last]:
 
@@ -354,7 +424,7 @@ class ValueComparison:
     @property
     def tolerance(self) -> float:
         """To what share values have to agree."""
-        return ROUNDED if self._rounded else EXACT
+        return ROUNDED if self.is_rounded else EXACT
 
     @property
     def cancels(self) -> bool:
@@ -366,11 +436,6 @@ class ValueComparison:
     def where(self) -> tuple[tuple[str, ...], Domain]:
         """The variables that there are, and what is known of them."""
         return self._names, self._domain
-
-    @property
-    def digits(self) -> int:
-        """To how many digits values have to agree."""
-        return round(-math.log10(self.tolerance))
 
     @property
     def base(self) -> int:
@@ -461,7 +526,7 @@ _BEYOND = 1.5
 _WIDE = 100.0
 """A range of such a ratio is drawn from by its logarithm."""
 _DECADES = (-1, 1, -2, 2, -3, 3, -5, -8)
-"""By how many decades far points are farther; of these every fourth is positive, too."""
+"""By how many decades far points are farther; every fourth is positive in all variables."""
 _POSITIVE = 4
 """All variables of either sign are positive together at one in so many points."""
 
@@ -480,17 +545,17 @@ def points(names: tuple[str, ...], domain: Domain) -> dict[str, NDArray[np.float
 
 @lru_cache(maxsize=1_024)
 def far_points(names: tuple[str, ...], domain: Domain) -> list[dict[str, float]]:
-    """Return points well beyond the domain: to a tenth and ten times of what is known.
+    """Return points at which variables of which nothing is known are very small or very large.
 
-    Of what is not, to a hundred millionth and a thousand times.
+    To a hundred millionth and a thousand times; variables of a known range stay in it.  None where
+    all ranges are known.
     """
     known = {name for name, _, _ in domain}
+    if known.issuperset(names):
+        return []
     columns = points(names, domain)
     return [
-        {
-            name: float(columns[name][i]) * 10.0 ** (math.copysign(1, k) if name in known else k)
-            for name in names
-        }
+        {name: float(columns[name][i]) * (1.0 if name in known else 10.0**k) for name in names}
         for i, k in enumerate(_DECADES)
     ]
 
@@ -508,6 +573,19 @@ def _drawn(known: tuple[float, float] | None, i: int, generator: random.Random) 
         return _same_sign(low, high, wider, generator)
     value = generator.uniform(low, high) * wider
     return abs(value) if positive else value
+
+
+def _widened(known: tuple[float, float] | None) -> tuple[float, float]:
+    """Return the ends of a range that is half as wide again; signs stay as they are."""
+    if known is None or known == (0.0, 0.0):
+        return -_UNKNOWN[1], _UNKNOWN[1]
+    low, high = known
+    if high <= 0:
+        low, high = _widened((-high, -low))
+        return -high, -low
+    if low >= 0:
+        return low / _BEYOND, high * _BEYOND
+    return low * _BEYOND, high * _BEYOND
 
 
 def _same_sign(low: float, high: float, wider: float, generator: random.Random) -> float:
@@ -530,11 +608,11 @@ _NEW_POINTS = 2
 
 
 def with_branches(
-    base: Mapping[str, Array], trees: Iterable[Node], known: set[str]
+    base: Mapping[str, Array], trees: Iterable[Node], known: Mapping[str, tuple[float, float]]
 ) -> Mapping[str, Array]:
     """Add points on those sides of branches where there are none, as far as they are found.
 
-    Variables of a known range are followed to ten times its ends, others to a million.
+    Variables of a known range stay in it, others are followed to a million times their size.
     """
     calls = (part for tree in trees for part in parts(tree) if isinstance(part, Call))
     branches = [call for call in calls if call.function in _BRANCHED][:_MOST_BRANCHES]
@@ -548,9 +626,12 @@ def with_branches(
         for sign in (-1.0, 1.0)
         if (_signs(branch, base, n) == sign).sum() < _NEW_POINTS
     }
+    generator = random.Random("branches")  # noqa: S311 - the same for all, not secrets
     for decade in (-1, 1, -2, 2, -3, 3, -6, 6):
         wide = {
-            name: column * 10.0 ** (np.sign(decade) if name in known else decade)
+            name: np.array([_drawn(known[name], i, generator) for i in range(n)])
+            if name in known
+            else column * 10.0**decade
             for name, column in base.items()
         }
         for (k, sign), lacks in lacking.items():

@@ -8,7 +8,7 @@ part of the answer may be without effect that had one before.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from mdbench.expressions.equation import linear
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.constant_match import fit_parametric, refined_constants
 from mdbench.expressions.fidelity.models import ParametricExpression, parametrize
-from mdbench.expressions.fidelity.numeric import ValueComparison
+from mdbench.expressions.fidelity.idle_parts import IDLE
+from mdbench.expressions.fidelity.numeric import ValueComparison, exact_point
+from mdbench.expressions.interval_eval import ball_value, exact_ball, provably_differ
 from mdbench.expressions.tree import (
     Call,
     Chain,
@@ -47,7 +49,8 @@ _STARTS = 8
 _FEWEST = 12
 """Points that have to be there besides one for each constant."""
 _UNSEEN = 1e-9
-"""A part whose lack changes values by less has no effect."""
+"""A part whose lack changes values by less has no effect once constants are fitted."""
+_LOOKED_AT = 4
 _WHOLE = 1e-9
 _MOST_SUBSETS = 6
 """Sums of more terms are looked at by single terms and pairs only."""
@@ -149,7 +152,7 @@ def _holds(
         return False
     free = list(range(len(constants)))
     exact = refined_constants(answer, values, values.truth, columns, constants, free)
-    return exact is not None and not _is_more_than(answer, exact, columns)
+    return exact is not None and not _is_more_than(answer, exact[0], columns)
 
 
 def _is_more_than(
@@ -158,7 +161,7 @@ def _is_more_than(
     """Whether a part has no effect with these constants, and had one with the answer's own."""
     return any(
         _is_idle(answer, tree, part, constants, columns)
-        and not _is_idle(answer, tree, part, answer.start, columns)
+        and _has_effect(answer, tree, part, columns)
         for tree, part in _without(answer.tree)
     )
 
@@ -221,3 +224,33 @@ def _is_idle(
         other = np.broadcast_to(value(tree, {**named, _HOLE: np.full(n, number)}), n)
         same = np.abs(other - whole) <= _UNSEEN * np.abs(whole)
     return bool(same[usable].all())
+
+
+def _has_effect(
+    answer: ParametricExpression, tree: Node, part: Node, columns: Mapping[str, Array]
+) -> bool:
+    """Whether with the answer's own numbers values are others when a part is one number.
+
+    A part without variables is a constant that may be anything but zero.
+    """
+    varies = any(not node.name.startswith("#") for node in names_in(part))
+    n = len(next(iter(columns.values())))
+    rows = np.unique(np.linspace(0, n - 1, _LOOKED_AT).astype(int))
+    constants = {f"#{k}": exact_ball(float(c)) for k, c in enumerate(answer.start)}
+    points = [
+        exact_point({name: float(column[i]) for name, column in columns.items()}) | constants
+        for i in rows
+    ]
+    for point in points:
+
+        def both(point: Mapping[str, Any] = point) -> tuple[Any, Any, Any]:
+            number = ball_value(part, points[0]) if varies else exact_ball(0.0)
+            one, other = ball_value(answer.tree, point), ball_value(tree, {**point, _HOLE: number})
+            return one, other, abs(one) + abs(other)
+
+        try:
+            if provably_differ(both, IDLE)[0]:
+                return True
+        except ArithmeticError:
+            continue
+    return False

@@ -167,6 +167,9 @@ class EquivalenceChecks:
     contradictions
         Where two verdicts exclude each other: a fault of the scorer, or of what is known of the
         domain.
+    extra_structure
+        Whether the answer has more in its text than the truth, none of which has an effect on the
+        domain.
     """
 
     symbolic: Symbolic
@@ -174,6 +177,7 @@ class EquivalenceChecks:
     structural: Structural
     explanation: str = ""
     contradictions: tuple[str, ...] = ()
+    extra_structure: bool = False
 
     @classmethod
     def of(

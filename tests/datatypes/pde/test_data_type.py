@@ -356,11 +356,10 @@ def test_an_axis_of_three_nodes_loses_single_features_and_reports_it(tmp_path: P
     ]
 
 
-def test_the_truth_of_the_thin_plate_is_given_without_the_missing_feature(
+def test_the_truth_of_the_thin_plate_has_cooling_in_place_of_the_missing_feature(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = read_system(SYSTEMS / "heat_laser.toml")
-    assert "u0_zz" in system.truth[0]
     shape = (5, 5, 3, 20, 1)
     small = Field(
         system.times.values,
@@ -369,12 +368,23 @@ def test_the_truth_of_the_thin_plate_is_given_without_the_missing_feature(
         np.ones(shape),
     )
     monkeypatch.setattr(fields, "make_fields", lambda system, *_, **__: {system.name: small})
-    data = load(Pde(SYSTEMS, tmp_path).source(), "heat_laser")
+    source = Pde(SYSTEMS, tmp_path).source()
+    data = load(source, "heat_laser")
     (text,) = known(data.truth)
     assert "u0_zz" not in text
     assert "u0_xx + u0_yy" in text
+    assert "2 * 18.0 / (7860.0 * 624.0 * 0.001) * (u0 - 300.0)" in text
     assert data.explicit == ("x", "y", "t")
     assert data.floor is not None
+    # The published data have the published equation, less the feature.
+    assert "u0_zz" in known(system.as_published).truth[0]
+    for published in (
+        load(source, "heat_laser", protocol=Protocol.PUBLISHED),
+        load(source, "heat_laser", variant="released"),
+    ):
+        (text,) = known(published.truth)
+        assert "u0_zz" not in text
+        assert "300.0" not in text
 
 
 @pytest.mark.parametrize("view", Pde.views)

@@ -15,6 +15,7 @@ from harness import known
 from sweeps import sampled
 
 import mdbench
+from mdbench.authoring.residuals import Samples, best_gain
 from mdbench.data.derivatives import accurate_derivative
 from mdbench.data.field import FieldColumns
 from mdbench.datatypes.equations.files import without
@@ -99,7 +100,7 @@ def make(system: PdeSystem, *, released: bool = False) -> Field:
 
 def floor(system: PdeSystem, field: Field) -> float:
     """What the true equation scores in the last fifth of the times; today away from the ends."""
-    columns, du, inside = last_fifth(field, second_order=system.published)
+    columns, du, inside = last_fifth(field, system.explicit, second_order=system.published)
     truth = [parse(text, tuple(columns)).evaluate(columns) for text in system.truth]
     values, targets = np.stack(truth, axis=-1), du[..., list(system.targets)]
     if system.published:
@@ -108,13 +109,17 @@ def floor(system: PdeSystem, field: Field) -> float:
 
 
 def last_fifth(
-    field: Field, *, second_order: bool = False
+    field: Field, explicit: tuple[str, ...] = (), *, second_order: bool = False
 ) -> tuple[FieldColumns, NDArray[np.float64], NDArray[np.intp]]:
     """Features and derivatives of the last fifth of the times, and which samples are scored."""
     times = slice(len(field.t) - len(field.t) // 5, None)
     cut = replace(field, t=field.t[times], u=field.u[..., times, :])
     du = known(field.du)[..., times, :]
-    return FieldColumns(cut, second_order=second_order), du, inner_samples(du.shape[:-1], field)
+    return (
+        FieldColumns(cut, explicit, second_order=second_order),
+        du,
+        inner_samples(du.shape[:-1], field),
+    )
 
 
 def test_there_are_the_14_systems_in_the_order_of_the_published_noise() -> None:
@@ -315,6 +320,36 @@ def test_the_laser_heats_by_its_power_and_is_labelled_a_step_late_as_released() 
     i, j = np.unravel_index(known(right.du)[:, :, 0, 9, 0].argmax(), (41, 41))
     beam = 0.05 * (1 + 0.5 * np.sin(2 * np.pi * right.t[9] / 5)), 0.02 * right.t[9]
     assert (right.grid["x"][i], right.grid["y"][j]) == pytest.approx(beam, abs=0.003)
+
+
+def test_what_the_plate_loses_through_its_faces_stands_in_its_law() -> None:
+    """The coefficients are derived (see the file), and least squares give the same."""
+    system, plate = SYSTEMS["heat_laser"], make_named("heat_laser")
+    columns, du, inside = last_fifth(plate, system.explicit)
+    c = system.constants
+    biot = c["h"] * c["d"] / (2 * c["kappa"])
+    heat = parse(system.truth[0].partition(" - ")[2].partition(" + ")[2], tuple(columns)).evaluate(
+        columns
+    )
+    cooled, diffused = columns["u0"] - c["T_a"], columns["u0_xx"] + columns["u0_yy"]
+    parts = np.stack([each.reshape(-1)[inside] for each in (diffused, cooled, heat)], axis=-1)
+    rate = du.reshape(-1)[inside]
+    found = np.linalg.lstsq(parts, rate, rcond=None)[0]
+    derived = c["kappa"] / (c["rho"] * c["c"]), -2 * c["h"] / (c["rho"] * c["c"] * c["d"]), 1.0
+    # Face and mean differ by a third of the Biot number.
+    np.testing.assert_allclose(found, derived, rtol=biot)
+    assert floor(system, plate) < biot**2
+    # Without it the loss is what the equation lacks, as the search for such terms says.
+    samples = Samples(
+        {name: columns[name].reshape(-1)[inside] for name in ("u0", "u0_x", "u0_xx", "t")},
+        rate[:, None],
+        (rate - parts[:, 1] * derived[1])[:, None],
+        any_order=False,
+    )
+    gain = known(best_gain(["u0_t"], ["0"], samples))
+    assert gain.beats
+    assert gain.text == "u0, with a constant"
+    assert gain.coefficient == pytest.approx(derived[1], rel=0.01)
 
 
 def test_the_cylinder_s_two_datasets_come_from_one_flow() -> None:

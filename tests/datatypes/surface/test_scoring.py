@@ -11,8 +11,9 @@ from harness import ROOT
 from mdbench.datatypes.surface import scoring
 from mdbench.datatypes.surface.clouds import POINTS, Shape, floor_of, placed, true_points
 from mdbench.datatypes.surface.data_type import WORST, may_be_solution, pooled_nmse
-from mdbench.datatypes.surface.metrics import failure, families
+from mdbench.datatypes.surface.metrics import SHAPES, failure, families
 from mdbench.datatypes.surface.problem import read_surface
+from mdbench.metrics.spec import raised
 
 BOX = ((-5.0, 5.0), (-5.0, 5.0))
 PLANE = Shape("explicit", ("x", "y"), ("x",), BOX)
@@ -67,6 +68,15 @@ def test_the_truth_is_not_apart_from_itself(name: str) -> None:
     assert found["coverage"] == 1.0
     for form in ("raw", "aligned", "scaled"):
         assert max(found[form].values()) <= 1e-12
+
+
+@pytest.mark.parametrize("name", ["NACS9", "PMOS22", "DIGS7"])
+def test_a_map_that_is_moved_a_little_does_not_tie_with_the_truth(name: str) -> None:
+    shape = shape_of(name)
+    assert floor_of(shape) == compared(shape, *shape.truth)["scaled"]["chamfer"] == 0.0
+    *others, last = shape.truth
+    moved = compared(shape, *others, f"{last} + 1e-4")["scaled"]["chamfer"]
+    assert raised(moved, floor_of(shape), SHAPES[0]) == moved > 1e-7
 
 
 @pytest.mark.parametrize("name", ["HDIS1", pytest.param("HDIS6", marks=pytest.mark.nightly)])

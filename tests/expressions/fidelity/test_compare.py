@@ -12,7 +12,6 @@ from mdbench.datatypes.ode.systems import OdeSystem, read_system
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity import alternative_forms
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.verdict import negligible
 
@@ -35,7 +34,7 @@ def verdict(truth: str, prediction: str) -> str:
         ("sin(u0)*(cos(u0) - 0.93)", "0.5*sin(2*u0) - 0.93*sin(u0)"),
         ("cos(u0)**2", "0.5 + 0.5*cos(2*u0)"),
         ("1/(1 + u0) + 1/(2 + u0)", "(2*u0 + 3)/(u0**2 + 3*u0 + 2)"),
-        ("u0**2/(1 + u0**2) - 0.5*u0", "(u0**2 - 0.5*u0 - 0.51*u0**3)/(1.01 + u0**2)"),
+        ("u0**2/(1 + u0**2) - 0.5*u0", "(u0**2 - 0.515*u0 - 0.51*u0**3)/(1.00980392 + u0**2)"),
         ("1/(1 + exp(4.89*u1 - 1.4))", "exp(1.4)/(exp(1.4) + exp(4.8*u1))"),
         ("0.032*u0*log(2.29*u0)", "0.0265*u0 + 0.0321*u0*log(u0)"),
         ("u1*abs(u1)", "u1*sqrt(u1**2)"),
@@ -171,14 +170,11 @@ def test_rewriting_keeps_the_verdict(system: OdeSystem) -> None:
             assert compare(truth, written, NAMES4).verdict is wanted, (rewrite, written)
 
 
-def test_what_differs_is_not_identified_whether_or_not_one_term_is_off(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_differs_is_not_identified_however_large() -> None:
     above = " + ".join(f"{i}.5*u{i % 3}**{i % 7}*u{(i // 3) % 3}" for i in range(40))
     below = " + ".join(f"{i}.5*u{i % 3}**{1 + i % 9}" for i in range(30))
-    monkeypatch.setattr(alternative_forms._child, "ask", None)  # no other writing is tried
-    found = compare(["u0*u1/(1 + u0) + u2"], [f"({above})/({below})"], NAMES, seconds=0.0)
-    assert found.verdict is Verdict.NOT_IDENTIFIED
+    found = compare(["u0*u1/(1 + u0) + u2"], [f"({above})/({below})"], NAMES)
+    assert found.verdict is Verdict.DIFFERENT
 
 
 def test_what_is_too_large_to_be_multiplied_out_has_values() -> None:

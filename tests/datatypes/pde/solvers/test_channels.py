@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mdbench.data.derivatives import accurate_derivative
+from mdbench.datatypes.pde.solvers import channels
 from mdbench.datatypes.pde.solvers.channel_waves import vortices
 from mdbench.datatypes.pde.solvers.channels import (
     Obstacle,
@@ -162,6 +163,53 @@ def coarse(request: pytest.FixtureRequest) -> tuple[Array, Array, Array, Array]:
         progress=quiet,
     )
     return flow, species, x, y
+
+
+def test_averages_keep_polynomials_and_take_kinks_away() -> None:
+    place = np.linspace(0.2, 0.8, 31)
+    around, weights = channels._averages(place, 0.09)
+    assert around[0] == pytest.approx(0.2 - 13 * 0.02 / 3)
+    assert around[-1] == pytest.approx(0.8 + 13 * 0.02 / 3)
+    for degree in range(7):
+        np.testing.assert_allclose(weights @ around**degree, place**degree, rtol=1e-9)
+    # Linear elements on an edge of 0.03: the errors of second derivatives are the kinks.
+    nodes = np.arange(-10, 50) * 0.03 + 0.007
+    rough = [np.interp(points, nodes, np.sin(6 * nodes)) for points in (place, around)]
+    exact = -36 * np.sin(6 * place)[4:-4]
+    at_nodes, averaged = (
+        np.abs(np.diff(values, 2)[3:-3] / 0.02**2 - exact).max()
+        for values in (rough[0], weights @ rough[1])
+    )
+    assert averaged < 0.1 * at_nodes
+
+
+def test_a_flow_averaged_from_a_later_step_is_a_part_of_the_whole() -> None:
+    places = [np.linspace(0.6, 0.9, 7), np.linspace(0.12, 0.3, 5)]
+
+    def made(averaged: float, first: int) -> tuple[Array, Array]:
+        return past_cylinder(
+            OBSTACLE,
+            0.001,
+            24,
+            places,
+            density=1.0,
+            viscosity=0.001,
+            reaction=REACTION,
+            every=4,
+            spacing=0.05,
+            second_order=True,
+            averaged=averaged,
+            first=first,
+            progress=quiet,
+        )
+
+    whole, late = made(0.06, 1), made(0.06, 9)
+    assert [each.shape[-1] for each in (*whole, *late)] == [24, 6, 16, 4]
+    for every, part in zip(whole, late, strict=True):
+        np.testing.assert_array_equal(every[..., -part.shape[-1] :], part)
+    # Local averages of a smooth flow are the flow.
+    flow, _ = made(0.0, 1)
+    assert 0 < np.abs(whole[0] - flow).max() < 0.02 * np.abs(flow).max()
 
 
 def test_what_enters_passes_every_cross_section(coarse: tuple[Array, ...]) -> None:

@@ -1,0 +1,294 @@
+"""Whether a single term explains what a true equation leaves of its data.
+
+A right law leaves rounding, noise and errors of discretisation, which have many small causes.  A
+wrong one leaves above all the term that it lacks.  So each term of a library, with and without
+a constant beside it, is fitted by least squares to what the truth leaves of one half of the
+samples, and counts by what it explains of the other half, in both directions: chance explains
+nothing there.  The constants of the truth itself are fitted in the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mdbench.expressions.grammar import read
+from mdbench.expressions.tree import Call, Chain, Negation, Number, Power, value, with_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.expressions.tree import Node
+
+    Array = NDArray[np.float64]
+
+EXPLAINED = 0.5
+"""What explains more than this share of a residual, on samples that it was not fitted to, beats the
+truth: no other cause is left that is as large."""
+ROUNDING = 1e-12
+"""A residual below this share of the squared targets is rounding: the resolution of the NMSE."""
+DIFFERENCES = 1e-8
+"""The same where derivatives are features.  Differences are off by up to 1e-4, and their errors are
+multiples of higher derivatives, which explain them (in the channel 4.8e-10 are left, which 49 nodes
+instead of 25 make 1e-13)."""
+FEWEST = 30
+"""With fewer samples some term explains half of the noise by chance."""
+_DEGREE = 3
+"""Of products of states, coordinates and derivatives."""
+_MOST_DERIVATIVES = 2
+"""Factors of a product that are derivatives."""
+_FUNCTIONS = (
+    *("sin({0})", "cos({0})", "tanh({0})", "exp({0})"),
+    *("log(abs({0}))", "sqrt(abs({0}))", "abs({0})", "1/{0}", "1/{0}**2"),
+)
+"""Of a single state or coordinate."""
+_STEP = 1e-6
+"""By which share a constant is moved, to learn what hangs on it."""
+_RANK = 1e-9
+"""Directions in which constants change values by a smaller share are left as they are."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What an addition to a true equation explains of its residual.
+
+    Attributes
+    ----------
+    target
+        The name of the left-hand side.
+    text
+        The term; or the truth's own constants with the values that fit better.
+    coefficient
+        Of the term, fitted to all samples; of constants the largest relative change.
+    before, after
+        What the truth leaves of the squared targets, and what it leaves with the addition: of each
+        half of the samples with the coefficients that were fitted to the other.
+    counted
+        Whether the residual is more than rounding, or errors of differences.
+    """
+
+    target: str
+    text: str
+    coefficient: float
+    before: float
+    after: float
+    counted: bool
+
+    @property
+    def explained(self) -> float:
+        """The share of the residual that is explained; below 0 where a fit was chance."""
+        return 1 - self.after / self.before
+
+    @property
+    def beats(self) -> bool:
+        """Whether the truth is not the law of its data."""
+        return self.counted and self.explained > EXPLAINED
+
+
+def library(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Return the terms that are tried, and the names of the factors of each.
+
+    They are products of up to three names, of which up to two are derivatives (names with an
+    underscore), and the usual functions of each other name, which have no factors.
+
+    Examples
+    --------
+    >>> [text for text, _ in library(["u"])][:6]
+    ['1', 'u', 'u**2', 'u**3', 'sin(u)', 'cos(u)']
+    """
+    yield "1", ()
+    for degree in range(1, _DEGREE + 1):
+        for factors in combinations_with_replacement(names, degree):
+            if sum("_" in name for name in factors) <= _MOST_DERIVATIVES:
+                counted = {name: factors.count(name) for name in factors}
+                powers = (name if n == 1 else f"{name}**{n}" for name, n in counted.items())
+                yield "*".join(powers), factors
+    for name in names:
+        if "_" not in name:
+            yield from ((form.format(name), ()) for form in _FUNCTIONS)
+
+
+class Samples(NamedTuple):
+    """What is searched.
+
+    Attributes
+    ----------
+    columns
+        The values of each variable, (n,) each.
+    targets, values
+        The targets, and the values of the true equations, (n, targets).
+    any_order
+        Whether samples are independent of those next to them.  The halves are then every other
+        sample, and else the first and the second half.
+    """
+
+    columns: Mapping[str, Array]
+    targets: Array
+    values: Array
+    any_order: bool
+
+
+def best_gain(names: Sequence[str], equations: Sequence[str], samples: Samples) -> Gain | None:
+    """Return the addition that explains the largest share of what a true equation leaves.
+
+    A residual that counts comes before one that does not.  None where no equation leaves more than
+    rounding, or with fewer samples than `FEWEST`.
+
+    Parameters
+    ----------
+    names
+        Of the targets.
+    equations
+        The truth, one a target.
+    """
+    if len(samples.targets) < FEWEST:
+        return None
+    search = _Search(names, samples)
+    gains = [*search.terms(), *search.constants(equations)]
+    return max(gains, key=lambda gain: (gain.counted, gain.explained), default=None)
+
+
+class _Search:
+    """The residuals that are more than rounding, cut in two."""
+
+    def __init__(self, names: Sequence[str], samples: Samples) -> None:
+        self.columns = samples.columns
+        power = np.sum(samples.targets**2, axis=0)
+        left = samples.targets - samples.values
+        squares = np.sum(left**2, axis=0)
+        open_ = (squares > ROUNDING * power) & (power > 0)
+        self.places = [int(place) for place in np.flatnonzero(open_)]
+        self.names = [names[place] for place in self.places]
+        self.left = left[:, self.places]
+        self.squares = squares[self.places]
+        self.power = power[self.places]
+        n = len(left)
+        self.halves = (
+            (slice(0, None, 2), slice(1, None, 2))
+            if samples.any_order
+            else (slice(None, n // 2), slice(n // 2, None))
+        )
+        self.limit = DIFFERENCES if any("_" in name for name in self.columns) else ROUNDING
+
+    def terms(self) -> Iterator[Gain]:
+        """Return the best term for each equation; it has a constant where that halves the rest."""
+        if not len(self.places):
+            return
+        alone: dict[int, Gain] = {}
+        paired: dict[int, Gain] = {}
+        for text, factors in library(tuple(self.columns)):
+            x = self._values(text, factors)
+            largest = float(np.max(np.abs(x)))
+            if not 0 < largest < np.inf:  # nor NaN
+                continue
+            x = x / largest
+            both = np.stack([x, np.ones_like(x)], axis=-1)
+            ways = ((text, both[:, :1], alone), (f"{text}, with a constant", both, paired))
+            for written, columns, best in ways[: 1 + (text != "1")]:
+                for i, (coefficients, change) in enumerate(self._fitted(columns, self.left)):
+                    gain = self._gain(i, written, coefficients[0] / largest, change)
+                    if i not in best or gain.explained > best[i].explained:
+                        best[i] = gain
+        for i, gain in alone.items():
+            needed = gain.after > ROUNDING and paired[i].after < gain.after / 2
+            yield paired[i] if needed else gain
+
+    def _values(self, text: str, factors: tuple[str, ...]) -> Array:
+        with np.errstate(all="ignore"):
+            found: Array = np.ones(len(self.left))
+            for name in factors:
+                found = found * self.columns[name]
+            if not factors and text != "1":
+                found = found * value(read(text, tuple(self.columns)), self.columns)
+        return found
+
+    def constants(self, equations: Sequence[str]) -> Iterator[Gain]:
+        """Fit the constants of each equation, by what hangs on them where they stand."""
+        for i, place in enumerate(self.places):
+            tree = read(equations[place], tuple(self.columns))
+            known, effects = [], []
+            for part in _constants_of(tree):
+                effect = self._effect(tree, part)
+                if np.isfinite(effect).all() and effect.any():
+                    known.append(float(part.constant or 0))
+                    effects.append(effect)
+            if not effects:
+                continue
+            ((moves, change),) = self._fitted(np.stack(effects, axis=-1), self.left[:, i : i + 1])
+            moved = (f"{c:.6g} -> {c * (1 + by):.6g}" for c, by in zip(known, moves, strict=True))
+            yield self._gain(i, f"its constants: {', '.join(moved)}", np.abs(moves).max(), change)
+
+    def _effect(self, tree: Node, part: Node) -> Array:
+        """Return the derivative of an equation by the logarithm of one of its constants."""
+        ends = []
+        for factor in (1 + _STEP, 1 - _STEP):
+            number = np.float64((part.constant or 0) * factor)
+            other = with_part(tree, part, Number(number, repr(float(number))))
+            with np.errstate(all="ignore"):
+                ends.append(value(other, self.columns))
+        return np.broadcast_to((ends[0] - ends[1]) / (2 * _STEP), len(self.left))
+
+    def _fitted(self, columns: Array, left: Array) -> list[tuple[Array, float]]:
+        """Fit columns (n, k) to each of the residuals (n, m).
+
+        Returns
+        -------
+        list
+            For each residual the coefficients, (k,), fitted to all samples; and by what the sum of
+            its squares changes, where each half has the coefficients of the other.
+        """
+        squares = [columns[half].T @ columns[half] for half in self.halves]
+        along = [columns[half].T @ left[half] for half in self.halves]
+        fits = [_solved(square, each) for square, each in zip(squares, along, strict=True)]
+        whole = _solved(squares[0] + squares[1], along[0] + along[1])
+        changes = sum(
+            np.sum(fit * (square @ fit - 2 * each), axis=0)
+            for square, each, fit in zip(squares, along, fits[::-1], strict=True)
+        )
+        return [(whole[:, i], float(change)) for i, change in enumerate(np.asarray(changes))]
+
+    def _gain(self, i: int, text: str, coefficient: float, change: float) -> Gain:
+        before, power = float(self.squares[i]), float(self.power[i])
+        return Gain(
+            self.names[i],
+            text,
+            float(coefficient),
+            before / power,
+            max(before + change, 0.0) / power,
+            counted=before > self.limit * power,
+        )
+
+
+def _solved(square: Array, along: Array) -> Array:
+    """Solve normal equations, in units in which all columns are alike; the shortest solution."""
+    size = np.sqrt(np.diag(square))
+    size = np.where(size > 0, size, 1.0)
+    found = np.linalg.lstsq(square / np.outer(size, size), along / size[:, None], rcond=_RANK)[0]
+    return np.asarray(found / size[:, None])
+
+
+def _constants_of(node: Node) -> Iterator[Node]:
+    """Return the largest parts of a tree without a variable, but for 0 and for whole exponents."""
+    if node.constant is not None:
+        if node.constant != 0:
+            yield node
+        return
+    match node:
+        case Chain():
+            for part in (node.first, *(operand for _, operand in node.rest)):
+                yield from _constants_of(part)
+        case Negation():
+            yield from _constants_of(node.operand)
+        case Power():
+            yield from _constants_of(node.base)
+            exponent = node.exponent.constant
+            if exponent is None or not float(exponent).is_integer():
+                yield from _constants_of(node.exponent)
+        case Call():
+            for part in node.arguments:
+                yield from _constants_of(part)

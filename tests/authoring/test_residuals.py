@@ -1,0 +1,199 @@
+"""A term that a true equation lacks is named with its coefficient; chance and noise are no term."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from mdbench.authoring.residuals import FEWEST, Gain, Samples, best_gain, library
+from mdbench.cli import main
+from mdbench.expressions import parse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mdbench.workspace import Workspace
+
+    Array = NDArray[np.float64]
+
+TRUTH = "0.3*u0_xx - u0*u0_x + 1.5*u1"
+
+
+def columns(n: int = 400, seed: int = 0) -> dict[str, Array]:
+    """Return states between 0.5 and 3, and derivatives of either sign."""
+    generator = np.random.default_rng(seed)
+    names = ("u0", "u1", "u0_x", "u0_xx")
+    return {
+        name: generator.normal(size=n) if "_" in name else generator.uniform(0.5, 3, n)
+        for name in names
+    }
+
+
+def gain_of(
+    truth: str,
+    law: str,
+    *,
+    noise: float = 0.0,
+    seed: int = 0,
+    any_order: bool = False,
+    n: int = 400,
+) -> Gain | None:
+    """Search a truth whose data follow another law, with noise of this share of the targets."""
+    known = columns(n, seed)
+    values, targets = (parse(text, tuple(known)).evaluate(known)[:, None] for text in (truth, law))
+    generator = np.random.default_rng(seed + 1)
+    targets = targets + noise * np.std(targets) * generator.normal(size=targets.shape)
+    return best_gain(["u0_t"], [truth], Samples(known, targets, values, any_order))
+
+
+@pytest.mark.parametrize("any_order", [False, True])
+@pytest.mark.parametrize(
+    ("law", "term", "coefficient"),
+    [
+        (f"{TRUTH} - 0.02*u0**2*u1", "u0**2*u1", -0.02),
+        (f"{TRUTH} + 0.01*u0*u0_x**2", "u0*u0_x**2", 0.01),
+        (f"{TRUTH} + 0.05*sin(u1)", "sin(u1)", 0.05),
+        (f"{TRUTH} - 0.01/u0**2", "1/u0**2", -0.01),
+        (f"{TRUTH} + 0.004*log(u0)", "log(abs(u0))", 0.004),
+        (f"{TRUTH} - 0.03*(u0 - 1.7)", "u0, with a constant", -0.03),
+        (f"{TRUTH} + 0.002", "1", 0.002),
+    ],
+)
+def test_a_missing_term_is_named(
+    law: str, term: str, coefficient: float, *, any_order: bool
+) -> None:
+    gain = gain_of(TRUTH, law, any_order=any_order)
+    assert gain is not None
+    assert gain.beats
+    assert gain.text in {term, f"{term}, with a constant"}
+    assert gain.coefficient == pytest.approx(coefficient, rel=0.01)
+    assert gain.after < 1e-4 * gain.before
+    assert gain.target == "u0_t"
+
+
+def test_a_missing_term_is_found_in_noise_that_is_smaller() -> None:
+    gain = gain_of(TRUTH, f"{TRUTH} - 0.3*u0**2", noise=0.03, n=2_000)
+    assert gain is not None
+    assert gain.beats
+    assert gain.text.startswith("u0**2")
+    assert gain.coefficient == pytest.approx(-0.3, rel=0.01)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("n", [FEWEST, 400])
+def test_noise_alone_beats_no_truth(seed: int, n: int) -> None:
+    gain = gain_of(TRUTH, TRUTH, noise=0.1, seed=seed, n=n)
+    assert gain is not None
+    assert not gain.beats
+    assert gain_of(TRUTH, TRUTH, noise=0.1, seed=seed, n=FEWEST - 1) is None
+
+
+def test_rounding_is_searched_for_nothing() -> None:
+    assert gain_of(TRUTH, TRUTH) is None
+    assert gain_of(TRUTH, f"({TRUTH})*(1 + 1e-13)") is None
+    # Derivatives of data are no more exact than this: what explains it does not count.
+    gain = gain_of(TRUTH, f"{TRUTH} + 1e-5*u0")
+    assert gain is not None
+    assert gain.explained > 0.99
+    assert not gain.beats
+
+
+def test_constants_that_fit_better_are_named() -> None:
+    # No term of the library is the difference of two waves.
+    gain = gain_of("1.2*sin(4*u0)*u1", "1.2*sin(4.02*u0)*u1")
+    assert gain is not None
+    assert gain.beats
+    assert gain.text.startswith("its constants: ")
+    moved = dict(
+        each.split(" -> ") for each in gain.text.removeprefix("its constants: ").split(", ")
+    )
+    assert float(moved["4"]) == pytest.approx(4.02, rel=1e-3)
+    assert float(moved["1.2"]) == pytest.approx(1.2, rel=1e-2)
+    assert gain.coefficient == pytest.approx(0.005, rel=0.1)
+
+
+def test_each_equation_is_searched() -> None:
+    known = columns()
+    truth = ("u0", "u1", "u0*u1")
+    values = np.stack([parse(text, tuple(known)).evaluate(known) for text in truth], axis=-1)
+    targets = values + 0.01 * np.stack([0 * known["u0"], known["u1"] ** 3, 0 * known["u0"]], -1)
+    gain = best_gain(["a", "b", "c"], truth, Samples(known, targets, values, any_order=True))
+    assert gain is not None
+    assert (gain.target, gain.beats) == ("b", True)
+    assert gain.text in {"u1**3", "u1**3, with a constant"}
+    # Targets that are zero have no size, such as those of points on a surface.
+    nothing = Samples(known, 0 * targets, values, any_order=True)
+    assert best_gain(["a", "b", "c"], truth, nothing) is None
+
+
+def test_what_is_not_finite_is_no_term() -> None:
+    known = {"u0": np.linspace(-1, 1, 401), "u1": np.full(401, 1e200)}
+    targets = 1 + 0.1 * known["u0"][:, None] ** 3
+    samples = Samples(known, targets, np.ones((401, 1)), any_order=True)
+    gain = best_gain(["y"], ["1"], samples)  # 1/u0 is infinite in the middle, u1**2 too large
+    assert gain is not None
+    assert gain.beats
+    assert gain.text.startswith("u0**3")
+
+
+def test_the_library_has_no_term_twice_and_all_can_be_read() -> None:
+    names = ("u0", "u1", "u0_x", "u1_xx", "t")
+    texts = [text for text, _ in library(names)]
+    assert len(texts) == len(set(texts))
+    for text in texts:
+        parse(text, names)
+    assert "u0**2*u1_xx" in texts
+    assert "u0_x**2" in texts
+    assert "u0_x**3" not in texts
+    # Constant; 3 + 6 + 10 products of states; 2, 6, 12 with a derivative; 3 and 9 with two.
+    assert len(texts) == 1 + 19 + 20 + 12 + 3 * 9
+
+
+def heat(path: Path, law: str) -> None:
+    """Write a field that cools by 0.1 (u0 - 1) while it diffuses, and what is said of it."""
+    x, t = np.linspace(0, 2 * np.pi, 64, endpoint=False), np.linspace(0, 2, 40)
+    waves = [np.exp(-(0.5 * k**2 + 0.1) * t) * np.sin(k * x[:, None] + k) / k for k in (1, 2, 3)]
+    u = 1 + sum(waves)
+    u = u + 0.5 * np.exp(-0.1 * t)
+    rates = [-(0.5 * k**2 + 0.1) * wave for k, wave in zip((1, 2, 3), waves, strict=True)]
+    du = sum(rates) - 0.05 * np.exp(-0.1 * t)
+    np.savez(path, t=t, x=x, u=u[..., None], du=du[..., None], x_period=2 * np.pi)
+    path.with_suffix(".toml").write_text(f'schema = 1\n[truth]\nu0 = "{law}"\n', encoding="utf-8")
+
+
+def test_the_command_names_what_the_truth_of_a_field_lacks(
+    command_line: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command_line.root.is_dir()
+    monkeypatch.setenv("COLUMNS", "160")
+    line = ["check", "--truths", "--data-type", "pde", "--snr", "clean", "--dataset-path"]
+    heat(Path("right.npz"), "0.5*u0_xx - 0.1*(u0 - 1)")
+    assert main([*line, "right.npz"]) == 0
+    assert " none" in capsys.readouterr().out
+    heat(Path("wrong.npz"), "0.5*u0_xx")
+    assert main([*line, "wrong.npz"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "u0_t lacks u0, with a constant: with -0.1 it leaves " in printed
+    assert "100% of " in printed
+    assert main([*line, "wrong.npz", "--markdown"]) == 1
+    assert "u0_t lacks u0" in capsys.readouterr().out
+
+
+def test_measurements_are_searched_for_terms_alone(
+    command_line: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command_line.root.is_dir()
+    monkeypatch.setenv("COLUMNS", "160")
+    line = "check --truths --data-type real --dataset chwirut1 hubble --each"
+    assert main(line.split()) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "perfect and unbeaten in 2 of 2 cases" in printed
+    assert "real chwirut1, clean: no term beats it; best extra term " in printed
+
+
+def test_the_library_begins_with_what_is_simple() -> None:
+    assert [text for text, _ in islice(library(["u0"]), 4)] == ["1", "u0", "u0**2", "u0**3"]
