@@ -61,7 +61,7 @@ NUMBER = re.compile(r"(?<![A-Za-z_0-9.])\d+\.?\d*(?:[eE][+-]?\d+)?")
 FIXED = {
     "operon": {"max_evaluations": "400000"},
     "afp": {"generations": "100"},
-    "gplearn": {"trial": "[0, 1]"},
+    "gplearn": {"trial": "[1]", "generations": "[10, 20]"},
     "bingo": {"generations": "10"},
     "dsr": {"samples": "15000"},
     "eql": {"steps": "400", "starts": "1", "pruned": "1"},
@@ -177,7 +177,7 @@ def budgets(jobs: Jobs, methods: list[str], work_s: float) -> None:
 
 def speeds(jobs: Jobs, methods: list[str]) -> None:
     """Compare the CPU seconds and the work of fixed jobs under several loads."""
-    print(f"load {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores; three rounds of each load")
+    print(f"load {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores; two rounds of each load")
     print(
         "| method | "
         + " | ".join(f"{name}: CPU s, work" for name in LOADS)
@@ -186,7 +186,7 @@ def speeds(jobs: Jobs, methods: list[str]) -> None:
     print("|---" * (len(LOADS) + 3) + "|")
     for method in methods:
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in LOADS}
-        for _ in range(3):
+        for _ in range(2):
             for name, programs in LOADS.items():
                 with load(*programs):
                     measured = jobs.run(method, "van-der-pol-oscillator", 1000.0).measured

@@ -58,6 +58,7 @@ class Adapter:
             raise ValueError("the data have values that are not finite")
         self._problem = problem
         self._fronts, self._chosen, self.stopped_early = [], [], False
+        self.evaluations = 0
         budget = problem.budget
         begin, limit = budget.spent(), _TIME_PART * budget.remaining()
         for place, y in enumerate(problem.Y.T):
@@ -79,6 +80,7 @@ class Adapter:
         with np.errstate(all="ignore"):  # what overflows is left out
             search = TargetSearch(self._problem.X, y, self._settings, late, self._seed)
             for one in search.answers():
+                self.evaluations += 1
                 if not np.isfinite(one.values(self._problem.X)).all():
                     continue
                 known = found.get(one.size)
