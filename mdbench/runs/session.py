@@ -10,15 +10,13 @@ import numpy as np
 from mdbench.datatypes.base import Answer
 from mdbench.language_models.views import plain_view
 from mdbench.records import Status
+from mdbench.runs.array_exchange import ArrayExchangeError, reorder, test_order
 from mdbench.runs.exchange import (
     END_SECONDS,
-    ArrayExchangeError,
     JobExchange,
     JobStoppedError,
     PausedJob,
-    reorder,
     result_of_lost,
-    test_order,
     within_limits,
 )
 from mdbench.runs.scoring import SCORER_ERRORS, CandidatePool, JobResult, llm_curve

@@ -13,7 +13,7 @@ from harness import ROOT, imported
 from scipy.integrate import solve_ivp
 
 from mdbench.expressions.fidelity.compare import compare
-from mdbench.worker import Problem, Unsupported, budget
+from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -366,7 +366,7 @@ def test_no_family_is_tried_when_time_is_up(integral: Any, monkeypatch: pytest.M
         return with_family(*given)
 
     monkeypatch.setattr(search, "with_family", counted)
-    monkeypatch.setattr(budget.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("mdbench.worker.budget.time.monotonic", lambda: float(next(clock)))
     hurried = trajectory(problem.t, problem.measured, problem.u, limit=10.0)
     found = fitted(integral, hurried, terms=60)
     assert found.stopped_early

@@ -23,7 +23,6 @@ from stand_ins import adapter, made, module, problem, values
 from torch_methods import folders, modules
 
 from mdbench.expressions import parse
-from mdbench.worker import budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -341,7 +340,7 @@ def bingo(
             made_with.append(parameters)
 
         def _get_archipelago(self, *_: Any) -> Any:
-            island = SimpleNamespace(
+            island: Any = SimpleNamespace(
                 generational_age=0,
                 hall_of_fame=Hall([graph(texts[0])]),
                 population=[*map(graph, texts[1:]), graph("X_0/0", fit_set=False)],
@@ -384,7 +383,7 @@ def test_bingo_s_logarithm_is_that_of_the_absolute_value() -> None:
 
 def test_bingo_ends_before_a_generation_that_may_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(budget.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("mdbench.worker.budget.time.monotonic", lambda: now[0])
 
     def generation() -> None:
         now[0] += 10.0

@@ -25,7 +25,7 @@ BURN = "end = 300000\nfor _ in range(10): sum(range(end))"
 def clock(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """Seconds of wall time and of CPU time, which the test sets."""
     now = {"wall": 100.0, "cpu": 7.0}
-    monkeypatch.setattr(budget.time, "monotonic", lambda: now["wall"])
+    monkeypatch.setattr("mdbench.worker.budget.time.monotonic", lambda: now["wall"])
     monkeypatch.setattr(budget, "cpu_seconds", lambda: now["cpu"])
     return now
 
