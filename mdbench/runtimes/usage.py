@@ -356,7 +356,8 @@ class UsageMeter:
         The kernel adds the time of a process that has ended to that of whoever has waited for it;
         of one that nobody has waited for, what was seen of it counts.
         """
-        seen = sum(used - self._before.get(pid, 0.0) for pid, used in self._own.items())
+        looked = list(self._own.items())  # another thread may look meanwhile
+        seen = sum(used - self._before.get(pid, 0.0) for pid, used in looked)
         root = self._root()
         if root is not None:
             tree = (root, *processes.job_processes(root))
