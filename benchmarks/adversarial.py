@@ -4,7 +4,7 @@
 constants that are the law's, within 4 % of it, or 6 % and more off.  `hidden_pairs` has
 differences where sampling is blind: narrow, tiny, or where no datum is.
 
-On the domain of the data an answer is the truth where the two differ by at most 1e-12 of the size
+On the domain of the data an answer is the truth where the two differ by at most `SAME` of the size
 of the truth, whatever else stands in its text; a larger difference anywhere makes it another one.
 """
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     Number = Callable[[float], str]
 
+SAME = 1e-60
+"""Two functions that differ by no more, over the size of the truth, are the same."""
 WRITINGS = 12
 """Of each law."""
 DIGITS = (4, 6, 10, 17)
@@ -330,6 +332,9 @@ def hidden_pairs(seed: int) -> Iterator[Pair]:
         p = f"{generator.uniform(low + 0.1, high - 0.1):.7f}"
         for what, answer, identified in _hidden(text, p, low, high):
             yield _pair(law, answer, what, identified=identified)
+        if len(law.names) > 1:
+            bump = f"0.5*exp(-1e6*((u0 - {p})**2 + (u1 - 1.1)**2))"
+            yield _pair(law, f"{text} + {bump}", "bump at a point inside", identified=False)
     yield from _switches(seed)
 
 
@@ -341,6 +346,12 @@ def _hidden(f: str, p: str, low: float, high: float) -> Iterator[tuple[str, str,
     pulse = f"tanh(1e6*(u0 - {p})) - tanh(1e6*(u0 - {p} - 1e-5))"
     yield "narrow pulse inside", f"{f} + 1e-3*({pulse})", False
     yield "narrow pole inside", f"{f} + 1e-16/(u0 - {p})", False
+    yield "peak of a fraction inside", f"{f} + 1e-3/(1 + 1e14*(u0 - {p})**2)**4", False
+    yield "tent inside", f"{f} + max(0, 1e-4 - 1e3*abs(u0 - {p}))", False
+    yield "round corner inside", f"{f} + 0.1*(sqrt((u0 - {p})**2 + 1e-14) - abs(u0 - {p}))", False
+    yield "bump of a function inside", f"{f} + 0.5*exp(-1e8*(exp(-u0) - exp(-{p}))**2)", False
+    yield "bump in a denominator", f"({f})/(1 + 0.5*exp(-1e6*(u0 - {p})**2))", False
+    yield "bump in an argument", f.replace("u0", f"(u0 + 0.1*exp(-1e8*(u0 - {p})**2))"), False
     yield "bump outside", f"{f} + 0.5*exp(-1e6*(u0 - {high + 20})**2)", True
     yield "a corner at the end", f"{f} + 1e-3*max(0, u0 - {high - 1e-6:.9f})", False
     yield "a corner outside", f"{f} + max(0, u0 - {high + 20})", True
@@ -348,11 +359,12 @@ def _hidden(f: str, p: str, low: float, high: float) -> Iterator[tuple[str, str,
     yield "a bound inside", f.replace("u0", f"max(u0, {low + 1e-6:.9f})", 1), False
     yield "a factor that is 1", f"({f})*tanh(1e7*u0)", True
     yield "a factor that is 1 but at the end", f"({f})*tanh(1e7*(u0 - {low}))", False
-    yield "a tiny exponential", f"{f} + exp(-600*u0)", True
+    yield "an exponential of 1e-130", f"{f} + exp(-3000*u0)", True
+    yield "an exponential of 1e-26", f"{f} + exp(-600*u0)", SAME > 1e-26  # noqa: PLR2004
     yield "an exponential at the end", f"{f} + 0.1*exp(-3000*(u0 - {low}))", False
     # No law has such a term, whose constant could be moved to make up for it.
-    yield "a term below 1e-12", f"{f} + 1e-14*atan(u0)", True
-    yield "a term above 1e-12", f"{f} + 1e-9*atan(u0)", False
+    yield "a term of 1e-14", f"{f} + 1e-14*atan(u0)", SAME > 1e-14  # noqa: PLR2004
+    yield "a term of 1e-9", f"{f} + 1e-9*atan(u0)", False
     yield "a fast wave", f"{f} + 1e-3*sin(1e8*u0)", False
 
 

@@ -25,12 +25,14 @@ from mdbench.datatypes.real.data_type import MARGIN
 from mdbench.datatypes.real.problem import read_measurements
 from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
-from mdbench.records import Record, latest_by_case, read_folder
+from mdbench.records import Record, read_folder
 from mdbench.reports import export
+from mdbench.reports.classes import latest
 from mdbench.reports.combine import flatten, read_rows, write_table
 from mdbench.reports.comparison import read_published, read_published_sets
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
+from mdbench.reports.ranking import FEWEST
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
@@ -100,11 +102,10 @@ _FURTHER = {name.partition("-")[2] for name in RUNS} - {""}
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference results of a data type; by protocol, where it is not strict."""
+    """The reference results of a data type: a board for each class, of equal budgets and rules."""
 
     data_type: str
-    board: Leaderboard
-    others: dict[str, Leaderboard]
+    boards: Sequence[Leaderboard]
     numbers: dict[str, int]
     folder: Path
     results: Sequence[Record] = ()
@@ -121,24 +122,36 @@ class Reference:
 
     def leaderboard(self) -> str:
         """Who is how good."""
-        return export.leaderboard_markdown(self.board)
+        return self._each(export.leaderboard_markdown)
 
     def published(self) -> str:
         """Numbers of systems that are identified, here and in the paper."""
-        return export.published_table(self.board, self.data_type, read_published())
+        paper = read_published()
+        return self._each(lambda board: export.published_table(board, self.data_type, paper))
 
     def found(self) -> str:
         """Numbers of systems that are identified, by noise."""
-        return export.found_table(self.board)
+        return self._each(export.found_table)
 
     def systems(self) -> str:
         """Each method on each clean system, next to the paper's entry."""
-        return export.systems_table(self.board, self.data_type, None, read_published())
+        paper = read_published()
+        return self._each(lambda board: export.systems_table(board, self.data_type, None, paper))
 
     def published_protocol(self) -> str:
         """The same under the published protocol."""
-        board = self.others["published"]
-        return export.systems_table(board, self.data_type, None, read_published())
+        paper = read_published()
+        return self._each(
+            lambda board: export.systems_table(board, self.data_type, None, paper), "published"
+        )
+
+    def _each(self, write_: Callable[[Leaderboard], str], protocol: str = "strict") -> str:
+        """Write something of each class of a protocol, with its name where there are several."""
+        boards = [board for board in self.boards if board.entries[0].case.protocol == protocol]
+        texts = {board.title: text for board in boards if (text := write_(board))}
+        if len(boards) < 2:  # noqa: PLR2004 - then there is nothing to tell apart
+            return "\n\n".join(texts.values())
+        return "\n\n".join(f"**{title}**\n\n{text}" for title, text in texts.items())
 
     def beside(self) -> str:
         """Published results on whole sets, and what was measured."""
@@ -164,7 +177,7 @@ class Reference:
 
     @property
     def _specs_of_sets(self) -> dict[str, MetricSpec]:
-        known = {spec.name: spec for spec in self.board.specs}
+        known = {spec.name: spec for spec in self.boards[0].specs}
         return {name: known[name] for name in _OF_SETS[self.data_type] if name in known}
 
     def labels(self) -> str:
@@ -192,26 +205,33 @@ class Reference:
 
     def cost(self) -> str:
         """Time and memory."""
-        return export.cost_table(self.board)
+        return self._each(export.cost_table)
 
     def figures(self) -> str:
-        """All figures of the report, written to files."""
-        names = {row.method: self.numbers[row.method] for row in self.board.rows}
+        """All figures of the report, written to files, of each class that compares methods."""
+        for old in self.folder.glob(f"{self.data_type}-*.svg"):
+            old.unlink()
+        return self._each(lambda board: self._figures(board) if len(board.ranked) > 1 else "")
+
+    def _figures(self, board: Leaderboard) -> str:
+        names = {row.method: self.numbers[row.method] for row in board.drawn}
         drawn = [
             (one.title, one.caption, standalone(one.svg, names))
-            for one in figures(self.board, self.numbers)
+            for one in figures(board, self.numbers)
         ]
-        if ranks := critical_difference(self.board, self.numbers):
+        if ranks := critical_difference(board, self.numbers):
             drawn.append((ranks.title, ranks.caption, standalone(ranks.svg)))
-        text = "".join(f"{spec.mark} {spec.title}, " for spec in marked(self.board.known))
-        text += "otherwise the power of ten of " * (self.board.primary.scale == "log")
-        text += self.board.primary.title
-        for snr_db in self.board.noise_levels:
+        text = "".join(f"{spec.mark} {spec.title}, " for spec in marked(board.known))
+        text += "otherwise the power of ten of " * (board.primary.scale == "log")
+        text += board.primary.title
+        for snr_db in board.noise_levels:
             title = f"Methods and systems, {noise_name(snr_db)}"
-            drawn.append((title, text, standalone(heat_map(self.board, snr_db))))
+            drawn.append((title, text, standalone(heat_map(board, snr_db))))
+        of = f" {board.title}" * (len(self.boards) > 1)
         parts = []
         for title, caption, svg in drawn:
-            name = f"{self.data_type}-{re.sub(r'[^a-z0-9]+', '-', title.lower())}.svg"
+            stem = re.sub(r"[^a-z0-9]+", "-", f"{title}{of}".lower())
+            name = f"{self.data_type}-{stem}.svg"
             write(self.folder / name, svg)
             parts.append(f"![{title}]({self.folder.name}/{name})\n\n*{title}.* {caption}")
         return "\n\n".join(parts)
@@ -325,17 +345,11 @@ def _compare(
     workspace: Workspace,
     figures_in: Path,
 ) -> Reference:
-    by_protocol: dict[str, list[Record]] = defaultdict(list)
-    for one in latest_by_case(records):
-        by_protocol[one.protocol].append(one)
-    boards = {
-        protocol: leaderboards_of(ones, workspace)[data_type]
-        for protocol, ones in by_protocol.items()
-    }
-    board = boards.pop("strict")
-    methods = sorted({one.method for one in board.entries})
+    boards = leaderboards_of(latest(records), workspace)
+    ours = [board for board in boards.values() if board.data_type == data_type]
+    methods = sorted({one.method for board in ours for one in board.entries})
     numbers = {method: number for number, method in enumerate(methods)}
-    return Reference(data_type, board, boards, numbers, figures_in)
+    return Reference(data_type, ours, numbers, figures_in)
 
 
 _QUESTION = ("algorithm", "dataset", "snr_db", "seed", "protocol", "part")
@@ -391,12 +405,12 @@ def main() -> int:
     page = docs / f"results-{data_type}.md"
     kept = docs / "results"
     kept.mkdir(exist_ok=True)
-    records = read_folder(folder)
+    records = read_folder(folder) if folder.exists() or not asked.keep else []
     if asked.keep:
         records = with_kept(records, kept / f"{asked.name}.csv")
     reference = replace(
         _compare(data_type, [record for _, record in records], workspace, kept),
-        results=latest_by_case(record for _, record in records),
+        results=latest(record for _, record in records),
         groups=Catalog(workspace).source(data_type, None).groups(),
         truths=_truths(workspace) if data_type == "real" else {},
         name=asked.name,
@@ -513,7 +527,7 @@ def _share(verdicts: list[bool | None]) -> str:
         return "–"
     unknown = len(verdicts) - len(known)
     text = f"{int(known.sum())}/{len(known)}" + f" ({unknown} undecided)" * bool(unknown)
-    if len(known) == 1:
+    if len(known) < FEWEST:
         return text
     drawn = np.random.default_rng(0).integers(len(known), size=(_DRAWS, len(known)))
     low, high = np.quantile(known[drawn].mean(axis=1), [0.025, 0.975])

@@ -9,8 +9,10 @@ nothing there.  The constants of the truth itself are fitted in the same way.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -40,6 +42,9 @@ FEWEST = 30
 """With fewer samples some term explains half of the noise by chance."""
 _DEGREE = 3
 """Of products of states, coordinates and derivatives."""
+_MOST_PRODUCTS = 30_000
+"""With more of them, as of very many columns, the degree is lower."""
+_DERIVATIVE = re.compile(r"u\d+_[xyzt]+")
 _MOST_DERIVATIVES = 2
 """Factors of a product that are derivatives."""
 _FUNCTIONS = (
@@ -93,8 +98,8 @@ class Gain:
 def library(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Return the terms that are tried, and the names of the factors of each.
 
-    They are products of up to three names, of which up to two are derivatives (names with an
-    underscore), and the usual functions of each other name, which have no factors.
+    They are products of up to three names, of which up to two are derivatives (``u0_xx``), and the
+    usual functions of each other name, which have no factors.
 
     Examples
     --------
@@ -102,15 +107,24 @@ def library(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     ['1', 'u', 'u**2', 'u**3', 'sin(u)', 'cos(u)']
     """
     yield "1", ()
-    for degree in range(1, _DEGREE + 1):
+    degrees = range(1, _DEGREE + 1)
+    counts = np.cumsum([comb(len(names) + degree - 1, degree) for degree in degrees])
+    for degree, count in zip(degrees, counts, strict=True):
         for factors in combinations_with_replacement(names, degree):
-            if sum("_" in name for name in factors) <= _MOST_DERIVATIVES:
+            if degree > 1 and count > _MOST_PRODUCTS:
+                break
+            if sum(map(is_derivative, factors)) <= _MOST_DERIVATIVES:
                 counted = {name: factors.count(name) for name in factors}
                 powers = (name if n == 1 else f"{name}**{n}" for name, n in counted.items())
                 yield "*".join(powers), factors
     for name in names:
-        if "_" not in name:
+        if not is_derivative(name):
             yield from ((form.format(name), ()) for form in _FUNCTIONS)
+
+
+def is_derivative(name: str) -> bool:
+    """Whether a name is that of a state's derivative in space."""
+    return _DERIVATIVE.fullmatch(name) is not None
 
 
 class Samples(NamedTuple):
@@ -173,7 +187,7 @@ class _Search:
             if samples.any_order
             else (slice(None, n // 2), slice(n // 2, None))
         )
-        self.limit = DIFFERENCES if any("_" in name for name in self.columns) else ROUNDING
+        self.limit = DIFFERENCES if any(map(is_derivative, self.columns)) else ROUNDING
 
     def terms(self) -> Iterator[Gain]:
         """Return the best term for each equation; it has a constant where that halves the rest."""

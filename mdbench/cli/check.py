@@ -15,6 +15,7 @@ from rich.table import Table
 
 from mdbench import datatypes
 from mdbench.authoring.check import check_method
+from mdbench.authoring.residuals import FEWEST
 from mdbench.authoring.truths import check_truths, has_truths, read_wrong_answers
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
@@ -215,7 +216,8 @@ def _reason(one: TruthCheck) -> str:
     parts = list(one.faults)
     if one.wins:
         wins = f"wins with {scientific(one.score)}, floor {scientific(one.floor)}"
-        parts = ["no term beats it"] if one.score is None else [wins]
+        alone = "no term beats it" if one.gain else f"not searched: fewer than {FEWEST} samples"
+        parts = [alone if one.score is None else wins]
         if one.rival is not None:
             parts.append(f"best wrong answer {scientific(one.rival[1])} ({one.rival[0]})")
         if one.gain is not None:
@@ -240,6 +242,8 @@ def _summary(found: Sequence[TruthCheck], results: Path | None) -> str:
     if not known:
         return "No truth is known: there is nothing to check."
     text = f"The truth is perfect and unbeaten in {wins} of {len(known)} cases."
+    if few := sum(one.score is None and not one.gain and not one.faults for one in known):
+        text += f"  {few} of them have fewer than {FEWEST} samples, and were not searched."
     if len(found) > len(known):
         text += f"  Of {len(found) - len(known)} more no truth is known."
     if results is None:

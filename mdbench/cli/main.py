@@ -423,15 +423,35 @@ Folder = Annotated[
 ]
 
 
+OfStudies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--study",
+        metavar="STUDY",
+        help="Only results that it asked for: a study's file, or the first digits of its SHA-256; "
+        "several allowed.",
+    ),
+]
+OfBudget = Annotated[
+    float | None,
+    typer.Option(
+        "--budget", metavar="SECONDS", help="Only results with this budget, of work or of time."
+    ),
+]
+
+
 @app.command()
 def combine(
     out: Annotated[Path, typer.Option(metavar="FILE", help="A .csv or .parquet to write.")],
     folder: Folder = Path("results"),
+    study: OfStudies = None,
+    budget: OfBudget = None,
 ) -> None:
     """Write all records of a folder as one table, failures too."""
     from mdbench.cli.report import combine_records
+    from mdbench.reports.classes import Wanted
 
-    combine_records(folder, out, Console(highlight=False))
+    combine_records(folder, out, Console(highlight=False), Wanted(study or (), budget))
 
 
 @app.command()
@@ -449,13 +469,17 @@ def report(
     json: Annotated[
         bool, typer.Option("--json", help="Print the leaderboards as JSON; a page only with --out.")
     ] = False,
+    study: OfStudies = None,
+    budget: OfBudget = None,
 ) -> None:
     """Compare methods: one HTML page that needs no network, or text."""
     from mdbench.cli.report import write_report
+    from mdbench.reports.classes import Wanted
 
     page = out if text or json else out or Path("report.html")
     console = Console(highlight=False, stderr=json)
-    write_report(folder, page, console, title=title, text=text, json_=json)
+    wanted = Wanted(study or (), budget)
+    write_report(folder, page, console, title=title, text=text, json_=json, wanted=wanted)
 
 
 @app.command()
@@ -583,9 +607,12 @@ def export(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file.  Default: print.")
     ] = None,
+    study: OfStudies = None,
+    budget: OfBudget = None,
 ) -> None:
     """Print or write the results as tables for a paper."""
     from mdbench.cli.report import export_tables
+    from mdbench.reports.classes import Wanted
 
     if latex == markdown:
         raise UsageError(
@@ -595,7 +622,9 @@ def export(
     if published and not markdown:
         raise UsageError("--published is of --markdown.", "Give --markdown --published.")
     form: Literal["latex", "markdown"] = "latex" if latex else "markdown"
-    export_tables(folder, out, Console(highlight=False), form, published=published)
+    wanted = Wanted(study or (), budget)
+    console = Console(highlight=False)
+    export_tables(folder, out, console, form, published=published, wanted=wanted)
 
 
 @app.command()
@@ -604,10 +633,7 @@ def bundle(
         Path, typer.Argument(metavar="[FOLDER]", help="Folder of results, or one results file.")
     ] = Path("results"),
     out: Annotated[Path, typer.Option(metavar="FILE", help="The archive.")] = Path("results.zip"),
-    study: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="A study that asked for them; several allowed."),
-    ] = None,
+    study: OfStudies = None,
     title: Annotated[str, typer.Option(metavar="TEXT", help="To cite it by.")] = (
         "Results of mdbench"
     ),
@@ -624,7 +650,7 @@ def bundle(
         folder,
         out,
         Console(highlight=False),
-        study_files=study or [],
+        studies_asked=study or [],
         title=title,
         authors=author or [],
         logs=logs,
@@ -639,13 +665,26 @@ def compare(
     across_options: Annotated[
         bool, typer.Option("--across-options", help="Whatever the data type's options were.")
     ] = False,
+    across_budgets: Annotated[
+        bool, typer.Option("--across-budgets", help="Results with unlike budgets, too.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON, with every change.")] = False,
+    study: OfStudies = None,
+    budget: OfBudget = None,
 ) -> None:
     """Show what changed from one folder of results to another, and what of it beyond chance."""
-    from mdbench.cli.report import compare_results
+    from mdbench.cli.compare import compare_results
+    from mdbench.reports.classes import Wanted
 
     compare_results(
-        before, after, Console(highlight=False), each=each, json_=json, across=across_options
+        before,
+        after,
+        Console(highlight=False),
+        each=each,
+        json_=json,
+        across=across_options,
+        across_budgets=across_budgets,
+        wanted=Wanted(study or (), budget),
     )
 
 

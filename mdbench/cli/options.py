@@ -261,6 +261,10 @@ def _parameter(name: str, option: FieldOption) -> inspect.Parameter:
     )
 
 
+_ON_RESULTS = {"report", "combine", "export", "bundle", "compare"}
+"""Verbs that read results."""
+_OF_RESULTS = {"--study", "--author"}
+"""Options of these verbs that may be given several times, each with one value."""
 _REPEATABLE = {option.name for option, _ in typed_fields(RunOptions).values() if option.several}
 """Options of a run that may be given several times."""
 
@@ -287,8 +291,9 @@ def spread(arguments: Sequence[str]) -> list[str]:
         if option.startswith("--") and (value == "" or option.endswith("=")):
             raise UsageError(f"{option.rstrip('=')} has an empty value.", "Give it one.")
     options = [word.partition("=")[0] for word in found if word.startswith("--")]
+    several = _REPEATABLE | (_OF_RESULTS if {*found[:1]} & _ON_RESULTS else set())
     for option in options:
-        if option not in _REPEATABLE and options.count(option) > 1:
+        if option not in several and options.count(option) > 1:
             raise UsageError(f"{option} was given {options.count(option)} times.", "Give it once.")
     return found
 

@@ -1,4 +1,4 @@
-"""``mdbench report``, ``watch``, ``combine``, ``export``, ``bundle`` and ``compare``."""
+"""``mdbench report``, ``watch``, ``combine``, ``export`` and ``bundle``."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ import contextlib
 import json
 import math
 import os
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from rich import box
 from rich.markup import escape
-from rich.table import Table
 
 from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
-from mdbench.drawing.numbers import counted, noise_name, scientific
+from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UsageError
-from mdbench.records import Record, read_folder, read_latest
-from mdbench.reports.bundle import opened, write_bundle
+from mdbench.records import Record, being_written, read_folder
+from mdbench.reports.bundle import is_bundle, opened, write_bundle
+from mdbench.reports.categories import Category, by_category
+from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
-from mdbench.reports.comparison import changes, read_published
+from mdbench.reports.comparison import read_published
 from mdbench.reports.entries import given_options, studies
 from mdbench.reports.export import latex_tables, markdown_tables
 from mdbench.reports.language_models import model_tables, model_usage, read_probes
-from mdbench.reports.leaderboard import Category, Leaderboard, MethodFacts, by_category
+from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
-from mdbench.reports.tables import format_score
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,15 +36,19 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType
     from mdbench.language_models.contamination import ProbeReport
-    from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.comparison import Change, Changes, MethodChange
 
 
-def combine_records(folder: Path, out: Path, console: Console) -> None:
+ALL = Wanted()
+"""No records are left out."""
+
+
+def combine_records(folder: Path, out: Path, console: Console, wanted: Wanted = ALL) -> None:
     """Write all records of a folder, or of a bundle, as one table."""
     with opened(folder) as place:
         records = read_folder(place)
         base = place if place.is_dir() else place.parent
+        kept = {id(record) for record in wanted.of([record for _, record in records], folder)}
+        records = [(path, record) for path, record in records if id(record) in kept]
         rows = [flatten(path.relative_to(base).as_posix(), record) for path, record in records]
     write_table(rows, out)
     files = len({path for path, _ in records})
@@ -64,16 +66,21 @@ def write_report(
     title: str,
     text: bool,
     json_: bool = False,
+    wanted: Wanted = ALL,
 ) -> None:
     """Write the page, or print the leaderboards."""
-    results = read_results(folder)
+    results = read_results(folder, wanted=wanted)
+    goes_on = _goes_on(folder)
     if json_:
         boards = leaderboards_of(results, _workspace())
-        by_type = {name: _board_json(board) for name, board in boards.items()}
-        print(json.dumps({"schema": 1, "results": len(results), "data_types": by_type}))
+        by_name = {name: _board_json(board) for name, board in boards.items()}
+        found = {"schema": 1, "results": len(results), "in_progress": goes_on}
+        print(json.dumps(found | {"data_types": by_name}))
     with opened(folder) as place:
         probes = read_probes(place)
     if text:
+        if goes_on:
+            console.print("A run is in progress: its results are not complete.")
         boards = leaderboards_of(results, _workspace())
         from mdbench.reports.terminal import leaderboards
 
@@ -82,13 +89,13 @@ def write_report(
             console.print(f"{counted(number, 'result')} {of}", soft_wrap=True)
         for each in given_options(results, _options(results)):
             console.print(f"{each.name}: {escape(each.value)}", soft_wrap=True)
-        for table in leaderboards(boards):
+        for table in leaderboards(boards, console.width):
             console.print(table)
         for table in model_tables(model_usage(results, boards), probes):
             console.print(table)
     if out is None:
         return
-    html = html_of(results, title=title, probes=probes)
+    html = html_of(results, title=title, probes=probes, in_progress=goes_on)
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(
@@ -99,6 +106,11 @@ def write_report(
 def _board_json(board: Leaderboard) -> dict[str, Any]:
     """Return a leaderboard: its metrics and its rows; infinite is the text ``inf``."""
     return {
+        "data_type": board.data_type,
+        "class": board.title,
+        "jobs": len(board.plan.jobs),
+        "compared": list(board.ranked),
+        "missing": dict(board.missing),
         "primary": board.primary.name,
         "metrics": [spec.as_json() for spec in board.known],
         "systems": len(board.systems),
@@ -120,7 +132,17 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def html_of(results: Sequence[Record], *, title: str, probes: Sequence[ProbeReport] = ()) -> str:
+def _goes_on(folder: Path) -> bool:
+    return not is_bundle(folder) and being_written(folder)
+
+
+def html_of(
+    results: Sequence[Record],
+    *,
+    title: str,
+    probes: Sequence[ProbeReport] = (),
+    in_progress: bool = False,
+) -> str:
     """Make the page of results."""
     from mdbench.reports.html import page
     from mdbench.reports.systems import Pictures
@@ -136,6 +158,7 @@ def html_of(results: Sequence[Record], *, title: str, probes: Sequence[ProbeRepo
         probes=probes,
         categories=_categories(results, workspace) if workspace else None,
         options=_options(results),
+        in_progress=in_progress,
     )
 
 
@@ -150,13 +173,13 @@ def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, li
     known = _known(results, workspace)
     for name, here in _here(results).items():
         kind = _data_type(workspace, name)
-        ones = [one for one in results if one.data_type == name]
+        ones = [one for one in results if one.data_type == name and one.dataset_path is None]
         groups = by_category(ones, kind.source().groups()) if kind else {}
         found[name] = [
             Category(
                 group,
                 frozenset(one.dataset for one in part),
-                boards_of(part, known, {name: here.metrics})[name],
+                tuple(boards_of(part, known, {name: here.metrics}).values()),
             )
             for group, part in groups.items()
         ]
@@ -170,9 +193,10 @@ def export_tables(
     form: Literal["latex", "markdown"],
     *,
     published: bool = False,
+    wanted: Wanted = ALL,
 ) -> None:
     """Write the tables, or print them; `published` adds a paper's entries."""
-    boards = leaderboards_of(read_results(folder), _workspace())
+    boards = leaderboards_of(read_results(folder, wanted=wanted), _workspace())
     if form == "latex":
         tables = latex_tables(boards)
     else:
@@ -192,7 +216,8 @@ def serve_report(folder: Path, console: Console, *, host: str, port: int, title:
     def make() -> str:
         with opened(folder) as place:
             probes = read_probes(place)
-        return html_of(read_results(folder), title=title, probes=probes)
+        results, goes_on = read_results(folder), _goes_on(folder)
+        return html_of(results, title=title, probes=probes, in_progress=goes_on)
 
     page = LivePage(folder, make, title=title)
     with contextlib.suppress(KeyboardInterrupt), LiveServer(page, host=host, port=port) as server:
@@ -251,26 +276,24 @@ def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
         return None
 
 
-def read_results(folder: Path, named: Path | None = None) -> Sequence[Record]:
-    """Return the results of a folder or a bundle that count.
-
-    Parameters
-    ----------
-    named
-        What errors call it, where the user named something else.
+def read_results(folder: Path, *, wanted: Wanted = ALL) -> Sequence[Record]:
+    """Return the results of a folder or a bundle that count: of each class of records the newest.
 
     Raises
     ------
     UsageError
-        If there are none.
+        If there are none, or none that are wanted.
     """
+    return latest(wanted.of(records_of(folder), folder))
+
+
+def records_of(folder: Path) -> list[Record]:
+    """Return all records of a folder or a bundle; a UsageError where there are none."""
     with opened(folder) as place:
-        results = read_latest(place)
-    if not results:
-        raise UsageError(
-            f"There are no records in {named or folder} yet.", "Results come from: mdbench run"
-        )
-    return results
+        records = [record for _, record in read_folder(place)]
+    if not records:
+        raise UsageError(f"There are no records in {folder} yet.", "Results come from: mdbench run")
+    return records
 
 
 def _workspace() -> Workspace | None:
@@ -284,7 +307,10 @@ def _workspace() -> Workspace | None:
 def leaderboards_of(
     results: Sequence[Record], workspace: Workspace | None
 ) -> dict[str, Leaderboard]:
-    """Compare methods on each data type, with what a workspace, if there is one, has about them."""
+    """Compare methods on each data type and in each class of records.
+
+    What methods are is taken from a workspace, if there is one.
+    """
     specs = {name: kind.metrics for name, kind in _here(results).items()}
     return boards_of(results, _known(results, workspace), specs)
 
@@ -310,13 +336,8 @@ def _kinds(workspace: Workspace | None) -> dict[str, MethodFacts]:
     }
 
 
-FORMAT = 1
-"""The number of the JSON's format."""
 NICER = 10
 """Added to the niceness of the server of pages, so that the run comes first."""
-MOST_SHOWN = 20
-"""Single changes that are printed without ``--each``."""
-_COLOURS = {"better": "green", "worse": "red"}
 
 
 def write_archive(
@@ -324,7 +345,7 @@ def write_archive(
     out: Path,
     console: Console,
     *,
-    study_files: Sequence[Path],
+    studies_asked: Sequence[str],
     title: str,
     authors: Sequence[str],
     logs: bool,
@@ -339,8 +360,12 @@ def write_archive(
         folder,
         out,
         methods=here,
-        study_files=study_files,
-        page=html_of(read_results(folder), title=title, probes=read_probes(folder)),
+        studies_asked=studies_asked,
+        page=html_of(
+            read_results(folder, wanted=Wanted(studies_asked)),
+            title=title,
+            probes=read_probes(folder),
+        ),
         title=title,
         authors=authors,
         logs=logs,
@@ -359,158 +384,3 @@ def write_archive(
         console.print(
             f"Own data, which are not in it: {escape(', '.join(made.own_data))}", soft_wrap=True
         )
-
-
-def compare_results(
-    before: Path, after: Path, console: Console, *, each: bool, json_: bool, across: bool = False
-) -> None:
-    """Print what differs between two sets of results."""
-    with ExitStack() as stack:
-        sides = [read_results(stack.enter_context(opened(path)), path) for path in (before, after)]
-    wanted = {one.data_type for side in sides for one in side} & {*datatypes.names()}
-    known = {kind.name: kind.metrics for kind in datatypes.classes(wanted)}
-    found = changes(sides[0], sides[1], known, across=across)
-    if json_:
-        print(json.dumps(changes_json(found), allow_nan=False))
-        return
-    if not found.methods:
-        raise UsageError(
-            f"{before} and {after} have no question in common.",
-            "They are compared where method, dataset, noise, seed, protocol and the data type's "
-            "options are the same; whatever these are: --across-options",
-        )
-    for data_type in dict.fromkeys(one.data_type for one in found.methods):
-        console.print(_changes_table(data_type, found))
-    if found.made_with:
-        parts = ", ".join(f"{name} ({count})" for name, count in sorted(found.made_with.items()))
-        console.print(f"Made with another: {escape(parts)}", soft_wrap=True)
-    for name, only in (("first", found.only_before), ("second", found.only_after)):
-        if only:
-            names = ", ".join(
-                f"{count} of {method} ({kind})" for (kind, method), count in only.items()
-            )
-            console.print(f"Only in the {name}: {escape(names)}", soft_wrap=True)
-    shown = found.each if each else found.each[:MOST_SHOWN]
-    for one in shown:
-        console.print(_change_line(one, found.specs[one.before.data_type]), soft_wrap=True)
-    if more := len(found.each) - len(shown):
-        console.print(f"{more} more changed; all of them: --each")
-
-
-def _changes_table(data_type: str, found: Changes) -> Table:
-    primary = found.specs[data_type][0]
-    marks = [spec for spec in found.specs[data_type] if spec.mark]
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=0,
-        title=f"{data_type}: the second against the first, by {primary.title}",
-        title_justify="left",
-        caption="verdict: signed-rank test over systems, corrected for the number of methods",
-        caption_justify="left",
-    )
-    heads = ["method", "pairs", "better", "worse", "same", *(spec.mark for spec in marks)]
-    for head in [*heads, "failures", "p", "verdict"]:
-        table.add_column(head, justify="left" if head in {"method", "verdict"} else "right")
-    for one in found.methods:
-        if one.data_type == data_type:
-            table.add_row(*_change_cells(one, marks), style=_COLOURS.get(one.verdict, ""))
-    return table
-
-
-def _change_cells(one: MethodChange, marks: Sequence[MetricSpec]) -> list[str]:
-    flags = [_plus_minus(one.gained.get(s.name, 0), one.lost.get(s.name, 0)) for s in marks]
-    before, after = one.failures
-    return [
-        one.method,
-        *map(str, (one.pairs, one.better, one.worse, one.same)),
-        *flags,
-        str(before) if before == after else f"{before} → {after}",
-        scientific(one.corrected) if one.test else "–",
-        one.verdict,
-    ]
-
-
-def _plus_minus(gained: int, lost: int) -> str:
-    parts = [f"+{gained}"] * bool(gained) + [f"−{lost}"] * bool(lost)
-    return " ".join(parts) or "–"
-
-
-def _change_line(one: Change, specs: Sequence[MetricSpec]) -> str:
-    result = one.before
-    name = f"{result.method} · {result.dataset} · {noise_name(result.snr_db)}"
-    seed = f" · seed {result.seed}" if result.seed else ""
-    flags = "".join(
-        f"  {spec.mark} {'gained' if one.flags[spec.name] else 'lost'}"
-        for spec in specs
-        if spec.name in one.flags
-    )
-    colour = _COLOURS.get(one.way, "dim")
-    before, after = (_score_text(each, specs[0]) for each in (one.before, one.after))
-    return f"{escape(name + seed)}  [{colour}]{one.way}[/]  {before} → {after}{flags}"
-
-
-def _score_text(result: Record, primary: MetricSpec) -> str:
-    if not result.answered:
-        return str(result.status)
-    value = result.metrics.get(primary.name)
-    return "undecided" if value is None else f"{primary.title} {format_score(primary, value)}"
-
-
-def changes_json(found: Changes) -> dict[str, Any]:
-    """Return all of it as strict JSON."""
-    return {
-        "schema": FORMAT,
-        "format": FORMAT,  # as it was called first
-        "methods": [
-            {
-                "data_type": one.data_type,
-                "method": one.method,
-                "pairs": one.pairs,
-                "better": one.better,
-                "worse": one.worse,
-                "same": one.same,
-                "gained": dict(one.gained),
-                "lost": dict(one.lost),
-                "failures": list(one.failures),
-                "effect": one.test.effect if one.test else None,
-                "p": one.corrected if one.test else None,
-                "says": one.verdict,
-            }
-            for one in found.methods
-        ],
-        "changed": [
-            {
-                "data_type": one.before.data_type,
-                "method": one.before.method,
-                "dataset": one.before.dataset,
-                "snr_db": one.before.snr_db,
-                "seed": one.before.seed,
-                "protocol": one.before.protocol,
-                "way": one.way,
-                "flags": dict(one.flags),
-                "made_with": list(one.made_with),
-                "before": _side(one.before),
-                "after": _side(one.after),
-            }
-            for one in found.each
-        ],
-        "only_before": _only(found.only_before),
-        "only_after": _only(found.only_after),
-        "made_with": dict(found.made_with),
-    }
-
-
-def _side(result: Record) -> dict[str, Any]:
-    return {
-        "key": result.key,
-        "status": str(result.status),
-        "equations": result.equations,
-        "metrics": result.metrics,
-    }
-
-
-def _only(counts: Mapping[tuple[str, str], int]) -> list[dict[str, Any]]:
-    return [
-        {"data_type": data_type, "method": method, "results": count}
-        for (data_type, method), count in counts.items()
-    ]

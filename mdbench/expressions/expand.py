@@ -103,6 +103,7 @@ class Expansion:
     waves: dict[object, Sum] = field(default_factory=dict)
 
     def of(self, node: Node) -> Sum:
+        """Expand a tree."""
         match node:
             case Number():
                 return _constant(number(node))
@@ -118,6 +119,7 @@ class Expansion:
                 return self.call(node)
 
     def chain(self, node: Chain) -> Sum:
+        """Expand a sum or a product."""
         parts = [("+", node.first), *node.rest]
         if node.rest[0][0] in "+-":
             signed = [(1 if sign == "+" else -1, self.of(part)) for sign, part in parts]
@@ -129,12 +131,14 @@ class Expansion:
         return result
 
     def powered(self, node: Power) -> Sum:
+        """Expand a power."""
         base = self.of(node.base)
         if node.exponent.constant is not None:
             return self.power(base, simple(node.exponent.constant))
         return self.exp(self.times(self.of(node.exponent), self.log(base)))
 
     def call(self, node: Call) -> Sum:
+        """Expand a call."""
         if node.constant is not None:
             return _constant(Fraction(float(node.constant)))
         name = ALIASES.get(node.function, node.function)
@@ -158,10 +162,12 @@ class Expansion:
         return known[name](sums[0]) if name in known else self.odd_or_even(name, sums[0])
 
     def quotient(self, argument: Sum, *, cos_above: bool) -> Sum:
+        """Return the tangent of a sum, or one over it."""
         below = self.wave(argument, cos=not cos_above)
         return self.times(self.wave(argument, cos=cos_above), self.power(below, -1))
 
     def odd_or_even(self, name: str, argument: Sum) -> Sum:
+        """Apply a function; signs leave odd ones, and vanish in even ones."""
         sign = Fraction(1)
         terms = sorted_terms(argument)
         if terms and terms[0][1] < 0 and name in _ODD | _EVEN:
@@ -172,6 +178,7 @@ class Expansion:
         return _single(function(name, terms), sign)
 
     def times(self, one: Sum, other: Sum) -> Sum:
+        """Multiply two sums."""
         self.counted(len(one) * len(other))
         parts = []
         for a, c in one.items():
@@ -183,6 +190,7 @@ class Expansion:
         return _added(parts)
 
     def counted(self, products: int) -> None:
+        """Count products; too many are an error."""
         self.products += products
         if self.products > MAX_PRODUCTS:
             raise EquationError(
@@ -224,9 +232,11 @@ class Expansion:
         return result
 
     def squared_cosine(self, sine: Atom) -> Sum:
+        """Return the square of the cosine of what a sine is of."""
         return {((wave(sine.inner, PI / 2), 2),): Fraction(1)}
 
     def power(self, base: Sum, exponent: Fraction | int) -> Sum:
+        """Raise a sum to a power."""
         exponent = Fraction(exponent)
         if exponent == 0:
             return _constant(Fraction(1))
@@ -247,6 +257,7 @@ class Expansion:
         return self.opaque_power(base, exponent)
 
     def single_power(self, monomial: Monomial, c: Fraction, exponent: Fraction) -> Sum:
+        """Raise one term to a power."""
         powers: dict[Atom, Exponent] = {}
         for atom, power in monomial:
             raised = power * exponent
@@ -290,6 +301,7 @@ class Expansion:
         return _added(parts)
 
     def exp(self, argument: Sum) -> Sum:
+        """Return the exponential of a sum: a product of those of its terms."""
         result = _constant(Fraction(1))
         for monomial, c in argument.items():
             if not monomial:
@@ -301,6 +313,7 @@ class Expansion:
         return result
 
     def log(self, argument: Sum) -> Sum:
+        """Return the logarithm of a sum; that of one term is a sum."""
         if not argument:
             raise EquationError("an equation has the logarithm of zero")
         scale, terms = normalised(sorted_terms(argument))
@@ -318,6 +331,7 @@ class Expansion:
         return _added(result)
 
     def abs(self, argument: Sum) -> Sum:
+        """Return the size of a sum."""
         if not argument:
             return {}
         scale, terms = normalised(sorted_terms(argument))
@@ -333,6 +347,7 @@ class Expansion:
         return _scaled(self.settled(powers), scale)
 
     def wave(self, argument: Sum, *, cos: bool) -> Sum:
+        """Return the sine or the cosine of a sum."""
         phase = argument.get(ONE, Fraction(0)) + (PI / 2 if cos else 0)
         terms = sorted_terms({monomial: c for monomial, c in argument.items() if monomial})
         if not terms:

@@ -25,6 +25,7 @@ from mdbench.records.schema import (
 from mdbench.records.store import (
     RecordStore,
     RecordWriter,
+    being_written,
     latest_by_case,
     parse_records,
     read_content,
@@ -52,6 +53,7 @@ __all__ = [
     "ScoreSoFar",
     "Selection",
     "Status",
+    "being_written",
     "comparable",
     "key_of",
     "latest_by_case",

@@ -331,7 +331,7 @@ def _open_locked(path: Path) -> int:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _sync_folder(path.parent)
     except BlockingIOError as error:
-        holder = _holder_of_lock(file)
+        holder = _holder_of_lock(os.fstat(file))
         os.close(file)
         who = f"process {holder}" if holder else "another process"
         raise RecordsError(
@@ -353,19 +353,35 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _holder_of_lock(file: int) -> int | None:
-    """Return the process that holds the lock of a file, by Linux's table of locks."""
-    found = os.fstat(file)
+def _holder_of_lock(found: os.stat_result) -> int | None:
+    """Return the process that holds the lock of a file; 0 for one of another container."""
     place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    return _locks().get(place)
+
+
+def _locks() -> dict[str, int]:
+    """Return the processes that hold locks, by the files' places in Linux's table of locks."""
     try:
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
     except OSError:
-        return None
+        return {}
+    found: dict[str, int] = {}
     for line in lines:
         match line.split():  # 7: FLOCK ADVISORY WRITE 4711 08:01:123456 0 EOF
-            case [_, "FLOCK", _, _, pid, where, *_] if where == place:
-                return int(pid) if pid.isdigit() and pid != "0" else None  # 0: another container's
-    return None
+            case [_, "FLOCK", _, _, pid, where, *_]:
+                found.setdefault(where, int(pid) if pid.isdigit() else 0)
+    return found
+
+
+def being_written(folder: Path) -> bool:
+    """Return whether a run adds records to a folder, as far as this machine knows its locks.
+
+    Raises
+    ------
+    UsageError
+        As `results_files`.
+    """
+    return any(_holder_of_lock(path.stat()) is not None for path in results_files(folder))
 
 
 def _refuse_other_than_file(path: Path) -> None:
@@ -532,17 +548,25 @@ def read_latest(folder: Path) -> list[Record]:
     return latest_by_case(record for _, record in read_folder(folder))
 
 
-def latest_by_case(records: Iterable[Record]) -> list[Record]:
+def latest_by_case(
+    records: Iterable[Record], *, apart: Callable[[Record], object] | None = None
+) -> list[Record]:
     """Return the records that count: of several of one `Record.case` the newest.
 
     Jobs that were interrupted, or whose environment could not be made, count only where there
     is nothing else, as they are no attempt of the method.
+
+    Parameters
+    ----------
+    apart
+        Gives what keeps records of one case apart, such as their budget; None for nothing.
     """
     newest: dict[tuple[object, ...], Record] = {}
     for record in records:
-        other = newest.get(record.case)
+        question = (*record.case, apart(record) if apart else None)
+        other = newest.get(question)
         if other is None or _age(record) >= _age(other):
-            newest[record.case] = record
+            newest[question] = record
     return list(newest.values())
 
 

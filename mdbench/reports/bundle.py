@@ -26,7 +26,8 @@ from mdbench import __version__
 from mdbench.drawing.numbers import counted
 from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.methods import files_of
-from mdbench.records import latest_by_case, parse_records, read_content, results_files
+from mdbench.records import parse_records, read_content, results_files
+from mdbench.reports.classes import latest, study_sums
 from mdbench.reports.entries import studies
 from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
 from mdbench.workspace import write_whole
@@ -127,7 +128,7 @@ def write_bundle(
     out: Path,
     *,
     methods: Mapping[str, Method],
-    study_files: Sequence[Path] = (),
+    studies_asked: Sequence[str] = (),
     page: str | None = None,
     title: str = "Results of mdbench",
     authors: Sequence[str] = (),
@@ -143,8 +144,9 @@ def write_bundle(
         The archive; written whole or not at all.
     methods
         Those that are here, by name: a folder goes along where records were made with it as it is.
-    study_files
-        Studies that records name; each has to be one of them.
+    studies_asked
+        Files of studies, or the beginnings of their SHA-256: only their records are taken, and the
+        files go along.  All records where none is named.
     page
         The report.
     title, authors
@@ -155,7 +157,7 @@ def write_bundle(
     Raises
     ------
     UsageError
-        If there are no results, if a study is none of theirs, or if there are no authors' names.
+        If there are no results, if a study asked for none, or if there are no authors' names.
     RecordsError
         If records cannot be read.
     DataError
@@ -166,23 +168,25 @@ def write_bundle(
     if out.resolve() in {file.resolve() for file in files}:
         raise UsageError(f"{out} is a results file.", "Name another file: --out results.zip")
     parts, rows = _Parts(), []
-    for file in files:
-        # Read once: a run that goes on meanwhile adds to the file, and not to the bundle.
-        content = read_content(file)
+    # Read once: a run that goes on meanwhile adds to the files, and not to the bundle.
+    contents = _of_studies({file: read_content(file) for file in files}, studies_asked, folder)
+    for file, content in contents.items():
         parts.add(f"{RECORDS}/{file.relative_to(base).as_posix()}", content)
         newest = {record.key: record for record in parse_records(file, content)}
         rows += [(file, record) for record in newest.values()]
-    results = latest_by_case(record for _, record in rows)
+    results = latest(record for _, record in rows)
     if not results:
         raise UsageError(f"There are no records in {folder} yet.", "Results come from: mdbench run")
-    for path in study_files:
-        _add_study(parts, path, [sha256 for sha256, _ in studies(results)])
+    for path in filter(Path.is_file, map(Path, studies_asked)):
+        parts.add(f"studies/{path.name}", path.read_bytes())
     kept, changed = _add_methods(parts, [record for _, record in rows], methods)
     if page is not None:
         parts.add("report.html", page.encode())
     if logs:
+        named = {(file.parent / one.log).resolve() for file, one in rows if one.log}
         for path in sorted((base / "logs").rglob("*.log")):
-            if path.is_file() and not path.is_symlink():
+            ours = not studies_asked or path.resolve() in named
+            if ours and path.is_file() and not path.is_symlink():
                 parts.add(path.relative_to(base).as_posix(), path)
     started = [result.measured.started.date().isoformat() for result in results]
     _add_exchanges(parts, base, rows)
@@ -235,19 +239,27 @@ def _add_probes(parts: _Parts, base: Path) -> None:
             parts.add(f"{RECORDS}/{path.relative_to(base).as_posix()}", path)
 
 
-def _add_study(parts: _Parts, path: Path, known: Iterable[str]) -> None:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"The study {path} cannot be read: {error.strerror}.") from error
-    sha256 = hashlib.sha256(content).hexdigest()
-    if sha256 not in known:
-        asked = ", ".join(each[:12] for each in known if each) or "none"
-        raise UsageError(
-            f"No record was asked for by {path} (SHA-256 {sha256[:12]}).",
-            f"The records' studies: {asked}.  A study that was changed is another one.",
-        )
-    parts.add(f"studies/{path.name}", content)
+def _of_studies(
+    contents: Mapping[Path, bytes], asked: Sequence[str], folder: Path
+) -> dict[Path, bytes]:
+    """Keep the lines of the records that studies asked for; files without any are left out.
+
+    All is kept where no study is named.
+    """
+    if not asked:
+        return dict(contents)
+    lines = {
+        (file, line): record.study or ""
+        for file, content in contents.items()
+        for line in content.splitlines(keepends=True)
+        for record in parse_records(file, line)
+    }
+    sums = study_sums(asked, {*lines.values()}, folder)
+    kept: dict[Path, bytes] = {}
+    for (file, line), study in lines.items():
+        if study in sums:
+            kept[file] = kept.get(file, b"") + line
+    return kept
 
 
 def _add_methods(

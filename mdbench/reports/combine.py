@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from mdbench.errors import RecordsError, UnavailableError, UsageError, first_fault
-from mdbench.records import Machine, Record
+from mdbench.records import ANSWERED, Machine, Record
 from mdbench.records.upgrades import upgrade
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def read_rows(path: Path) -> list[tuple[str, Record]]:
             rows = [_record(row) for row in lines]
     except (OSError, UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
         raise RecordsError(f"{path} cannot be read as a table of records: {error}.") from None
-    if missing := {"file", "key", "undecided"} - names:
+    if missing := {"file", "key"} - names:
         raise RecordsError(
             f"{path} has no column {min(missing)!r}.",
             "Give a table that mdbench combine of this version wrote.",
@@ -96,6 +96,8 @@ def read_rows(path: Path) -> list[tuple[str, Record]]:
         return [(file, Record.model_validate(upgrade(data))) for file, data in rows]
     except ValidationError as error:
         raise RecordsError(f"{path} has a row that is no record: {first_fault(error)}.") from None
+    except RecordsError as error:
+        raise RecordsError(f"{path} has a row that cannot be read: {error.message}") from None
 
 
 def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
@@ -112,7 +114,10 @@ def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
             record[group][inner] = value
         else:
             record[name] = value
-    record["metrics"] = dict.fromkeys(record.pop("undecided", ())) | record.get("metrics", {})
+    # Tables of earlier versions do not list what was undecided: there it is what has no score.
+    judged = record.get("judged_by", ()) if record.get("status") in ANSWERED else ()
+    undecided = record.pop("undecided", ()) if "undecided" in row else judged
+    record["metrics"] = dict.fromkeys(undecided) | record.get("metrics", {})
     # What a table has no column or no value for.
     record |= {name: None for name in ("selection", "llm") if not record.get(name)}
     record |= {"key_parts": {}, "provenance": {"machine": _UNKNOWN}}

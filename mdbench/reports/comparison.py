@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from mdbench.errors import UsageError
 from mdbench.metrics.spec import raised
 from mdbench.reports import statistics
+from mdbench.reports.classes import RecordClass, class_of
 from mdbench.reports.entries import entry, report_order, specs_of
 from mdbench.reports.leaderboard import board
 
@@ -57,10 +58,12 @@ class Change:
 
 @dataclass(frozen=True)
 class MethodChange:
-    """The change of one method on one data type.
+    """The change of one method on one data type, in one class of records.
 
     Attributes
     ----------
+    conditions
+        The class in words; without the budget where budgets are compared.
     pairs, better, worse, same
         Questions that both have, and how their primary scores differ.
     gained, lost
@@ -74,6 +77,7 @@ class MethodChange:
     """
 
     data_type: str
+    conditions: str
     method: str
     pairs: int
     better: int
@@ -127,6 +131,7 @@ def changes(
     known: Mapping[str, Sequence[MetricSpec]],
     *,
     across: bool = False,
+    across_budgets: bool = False,
 ) -> Changes:
     """Compare results with later ones.
 
@@ -138,32 +143,36 @@ def changes(
         The metrics of each data type; those of another one are made of what its records hold.
     across
         Whether options of the data type make no other question of a dataset.
+    across_budgets
+        Whether results with unlike budgets are compared, too.
 
     Raises
     ------
     UsageError
-        If, across options, one side has several results for one question.
+        If, across options or budgets, one side has several results for one question.
     """
-    old, new = (_by_question(side, across=across) for side in (before, after))
+    old, new = (
+        _by_question(side, across=across, across_budgets=across_budgets) for side in (before, after)
+    )
     specs = specs_of([*old.values(), *new.values()], known)
     shared = [question for question in old if question in new]
     found, each = [], []
-    groups: dict[tuple[str, str], list[tuple[object, ...]]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[_Question]] = defaultdict(list)
     made_with: Counter[str] = Counter()
     for question in shared:
-        groups[old[question].data_type, old[question].method].append(question)
-    for (data_type, method), questions in sorted(groups.items()):
+        one, class_ = old[question], question.record_class
+        words = class_.words[1:] if across_budgets else class_.words
+        groups[one.data_type, ", ".join(words), one.method].append(question)
+    for (data_type, conditions, method), questions in sorted(groups.items()):
         pairs = [(old[question], new[question]) for question in questions]
         compared = [_compared(*pair, specs[data_type]) for pair in pairs]
         made_with.update(name for one in compared for name in one.made_with)
         each += [one for one in compared if one.way != "same" or one.flags]
-        found.append(_of_method(data_type, method, compared, specs[data_type]))
+        made = _of_method(data_type, method, compared, specs[data_type])
+        found.append(replace(made, conditions=conditions))
     corrected = statistics.holm([one.test.p for one in found if one.test])
     ordered = iter(corrected)
-    methods = tuple(
-        MethodChange(**{**vars(one), "corrected": next(ordered)}) if one.test else one
-        for one in found
-    )
+    methods = tuple(replace(one, corrected=next(ordered)) if one.test else one for one in found)
     return Changes(
         methods,
         tuple(each),
@@ -174,18 +183,36 @@ def changes(
     )
 
 
-def _by_question(results: Iterable[Record], *, across: bool) -> dict[tuple[object, ...], Record]:
-    found: dict[tuple[object, ...], Record] = {}
+class _Question(NamedTuple):
+    case: tuple[object, ...]
+    record_class: RecordClass
+
+
+def _by_question(
+    results: Iterable[Record], *, across: bool, across_budgets: bool
+) -> dict[_Question, Record]:
+    found: dict[_Question, Record] = {}
     for one in sorted(results, key=report_order):
-        question = one.case
+        case, class_ = one.case, class_of(one)
         if across:
-            question = tuple(one.dataset if part == one.system else part for part in question)
-            if question in found:
-                raise UsageError(
-                    f"One side has both {found[question].system} and {one.system} of "
-                    f"{one.method}: across options they are one question.",
-                    "Name results files with one of them, or leave out --across-options.",
-                )
+            case = tuple(one.dataset if part == one.system else part for part in case)
+            class_ = class_._replace(variant="", derivatives="")
+        if across_budgets:
+            class_ = class_._replace(work_s=None, timeout_s=None, threads=1)
+        question = _Question(case, class_)
+        other = found.get(question)
+        if other is not None and across and other.system != one.system:
+            raise UsageError(
+                f"One side has both {other.system} and {one.system} of {one.method}: across "
+                "options they are one question.",
+                "Name results files with one of them, or leave out --across-options.",
+            )
+        if other is not None and across_budgets:
+            raise UsageError(
+                f"One side has {one.method} on {one.system} with {class_of(other).budget} and with "
+                f"{class_of(one).budget}: across budgets they are one question.",
+                "Name results files with one of them, or leave out --across-budgets.",
+            )
         found[question] = one
     return found
 
@@ -238,6 +265,7 @@ def _of_method(
     attempted = [one for one in compared if one.before.attempted and one.after.attempted]
     return MethodChange(
         data_type=data_type,
+        conditions="",
         method=method,
         pairs=len(compared),
         better=ways["better"],

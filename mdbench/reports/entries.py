@@ -9,15 +9,20 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.datatypes.facts import Protocol
-from mdbench.drawing.numbers import ENDLESS, cleanest_first, duration, fixed
+from mdbench.drawing.numbers import ENDLESS, cleanest_first, fixed
 from mdbench.metrics.spec import MetricSpec
-from mdbench.records import ANSWERED, RERUN_ALWAYS
+from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
+from mdbench.reports.classes import class_of
+from mdbench.reports.coverage import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import Place, Value
-    from mdbench.records import Machine, Record, Status
+    from mdbench.records import Machine, Record
+
+NOT_ATTEMPTED = RERUN_ALWAYS | {Status.UNSUPPORTED}
+"""With these a method has not tried: the job is missing in its coverage, and no failure."""
 
 
 class Case(NamedTuple):
@@ -43,6 +48,12 @@ class Entry(NamedTuple):
     so_far
         What the best answer up to a share of the budget scores by the primary metric: share and
         score.
+    repeat
+        The seed, with the part of the dataset where there are parts, such as folds.
+    machine
+        Where it ran.
+    work_s
+        The work that was done, in reference seconds, where that is known.
     """
 
     method: str
@@ -55,11 +66,19 @@ class Entry(NamedTuple):
     memory_mb: float | None
     speed: float | None = None
     so_far: tuple[tuple[float, Value], ...] = ()
+    repeat: str = "0"
+    machine: str = ""
+    work_s: float | None = None
+
+    @property
+    def job(self) -> Job:
+        """What was asked, whichever method answered."""
+        return Job(self.case, self.repeat)
 
     @property
     def attempted(self) -> bool:
         """Whether it counts as an attempt of the method."""
-        return self.status not in RERUN_ALWAYS
+        return self.status not in NOT_ATTEMPTED
 
     @property
     def answered(self) -> bool:
@@ -95,6 +114,9 @@ def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
             (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
             for each in result.measured.anytime
         ),
+        repeat=f"{result.seed} {result.part}".strip(),
+        machine=_machine(result.provenance.machine),
+        work_s=_six_digits(getattr(result.measured, "work_s", None)),  # since schema 6
     )
 
 
@@ -290,8 +312,8 @@ def run_conditions(
     """
     known = list(results)
     readers: dict[str, Callable[[Record], str]] = {
-        "time limit of a job": _limit,
-        "threads of a job": lambda one: _text(one.budget.threads),
+        "budget of a job": lambda one: class_of(one).budget,
+        "threads of a job": lambda one: str(one.budget.threads),
         "seeds": lambda one: str(one.seed),
         "protocol": lambda one: one.protocol,
         "machine": lambda one: _machine(one.provenance.machine),
@@ -344,10 +366,6 @@ def _many(count: int) -> str:
     return f"{count:,} {'result' if count == 1 else 'results'}"
 
 
-def _limit(one: Record) -> str:
-    return "" if one.budget.timeout_s is None else duration(one.budget.timeout_s)
-
-
 def _machine(machine: Machine) -> str:
     """Describe a machine, as far as it is known."""
     parts = [machine.cpu]
@@ -363,7 +381,3 @@ def _python(one: Record) -> str:
     if not core or not method or core == method:
         return core or method
     return f"{core}, methods {method}"
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)

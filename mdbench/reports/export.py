@@ -13,18 +13,21 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, rounded
+from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, percent, rounded
 from mdbench.metrics.spec import is_high
 from mdbench.reports.entries import counted_values, marked
 from mdbench.reports.figures import FAILED, middle, sign_of
 from mdbench.reports.tables import (
     ALARM,
+    APART,
     UNDECIDED,
     Cell,
     Column,
     Table,
     cell,
     format_score,
+    grey_rows,
+    incomplete,
     interval,
     leaderboard_table,
     of_place,
@@ -46,43 +49,37 @@ if TYPE_CHECKING:
 
 
 def markdown_tables(boards: Mapping[str, Leaderboard], published: Published | None = None) -> str:
-    """Write for each data type its leaderboard, and a table of systems for each noise level.
+    """Write for each board its leaderboard, and a table of systems for each noise level.
 
     Parameters
     ----------
     boards
-        The comparisons by data type.
+        The comparisons, of each data type and class.
     published
         Tables of a paper, whose entries are shown next to the methods' own.
     """
     parts = []
-    for data_type, board in boards.items():
-        parts += [f"## {data_type}", leaderboard_markdown(board)]
-        protocols = sorted({one.case.protocol for one in board.entries})
-        for protocol in protocols:
-            of = f", `--protocol {protocol}`" if len(protocols) > 1 else ""
-            some = of_protocol(board, protocol)
-            if published and (table := published_table(some, data_type, published)):
-                parts += [f"### Compared with {published.title}{of}", table]
-            for snr_db in some.noise_levels:
-                parts.append(f"### {noise_name(snr_db)}{of}")
-                parts.append(systems_table(some, data_type, snr_db, published))
+    for board in boards.values():
+        parts += [f"## {board.name}", leaderboard_markdown(board)]
+        if published and (table := published_table(board, board.data_type, published)):
+            parts += [f"### Compared with {published.title}", table]
+        for snr_db in board.noise_levels:
+            parts.append(f"### {noise_name(snr_db)}")
+            parts.append(systems_table(board, board.data_type, snr_db, published))
     return "\n\n".join(parts) + "\n"
 
 
-def of_protocol(board: Leaderboard, protocol: str) -> Leaderboard:
-    """Keep the results under one protocol; what was compared with the others stays as it was."""
-    entries = tuple(one for one in board.entries if one.case.protocol == protocol)
-    return replace(board, entries=entries)
-
-
 def leaderboard_markdown(board: Leaderboard) -> str:
-    """Return the leaderboard: the columns of the page that differ."""
+    """Return the leaderboard: the columns of the page that differ; incomplete rows in italics."""
     table = without_columns(
         leaderboard_table(board),
         lambda column, cells: column.key == "family" or all(c.text == NOTHING for c in cells),
     )
-    text = to_markdown(table)
+    rows = [
+        [Cell(f"*{cell.text}*") for cell in row] if number in table.grey else row
+        for number, row in enumerate(table.rows)
+    ]
+    text = to_markdown(replace(table, rows=rows))
     return f"{text}\n\n{table.caption}" if table.caption else text
 
 
@@ -318,18 +315,18 @@ _GREEK = {
 
 
 def latex_tables(boards: Mapping[str, Leaderboard]) -> str:
-    r"""Write a leaderboard for each data type, and a table of systems for each noise level.
+    r"""Write a leaderboard for each board, and a table of systems for each noise level of it.
 
     A cell has the mark of the first flag, where it holds; otherwise it has the primary score (its
     power of ten, where ratios matter) and after a semicolon what that is weighed against,
-    underlined where another flag holds; a dash is a failure.  The best that no reference has
-    is bold.  Tables have labels such as ``tab:TYPE`` and ``tab:TYPE-20-db``.  Needs the packages
-    amssymb, booktabs and longtable.
+    underlined where another flag holds; a dash is a failure.  The best of the methods that are
+    compared is bold, and methods that lack jobs are grey.  Tables have labels such as ``tab:TYPE``
+    and ``tab:TYPE-20-db``.  Needs the packages amssymb, booktabs, longtable and xcolor.
     """
-    parts = [r"% needs: \usepackage{amssymb,booktabs,longtable}"]
-    for data_type, board in boards.items():
-        parts.append(_leaderboard(data_type, board))
-        parts += [_systems(data_type, snr_db, board) for snr_db in board.noise_levels]
+    parts = [r"% needs: \usepackage{amssymb,booktabs,longtable,xcolor}"]
+    for name, board in boards.items():
+        parts.append(_leaderboard(name, board))
+        parts += [_systems(name, snr_db, board) for snr_db in board.noise_levels]
     return "\n".join(parts) + "\n"
 
 
@@ -359,40 +356,43 @@ def _sign(sign: str) -> str:
     return f"U+{ord(sign):04X}"
 
 
-def _leaderboard(data_type: str, board: Leaderboard) -> str:
+def _leaderboard(name: str, board: Leaderboard) -> str:
     primary, others = board.primary, of_place(board, "brief")
     titles = [primary.title, "95 %", *(spec.title for spec in others)]
-    head = ["method", "rank", *map(escape_latex, titles), "answers", "time (s)"]
-    text = f"mean rank over {len(board.systems)} systems; {primary.title}: {primary.explanation}, "
-    text += "with its bootstrap interval"
+    head = ["method", "rank", *map(escape_latex, titles), "answers", "done", "time (s)"]
+    text = f"rank by {primary.title} of {len(board.ranked)} methods on {len(board.systems)} "
+    text += f"systems; {primary.title}: {primary.explanation}, with its bootstrap interval"
     text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
-    text = f"{escape_latex(f'{data_type}: {text}. {undecided(board)} {pooled(board)}'.strip())}"
+    notes = filter(None, [f"{board.name}: {text}.", incomplete(board), undecided(board)])
+    text = escape_latex(" ".join([*notes, pooled(board)]).strip())
     table: list[list[str]] = []
     for row in board.rows:
         texts = [cell(primary, row.values[primary.name], primary=True).text]
         texts.append(interval(primary, row, "…"))
         texts += [cell(spec, row.values[spec.name]).text.partition(" (")[0] for spec in others]
         line = [
-            escape_latex(row.method),
-            escape_latex(fixed(row.rank, 2)),
+            escape_latex(f"{row.method} ({row.standing})" if row.standing in APART else row.method),
+            escape_latex(fixed(row.rank)),
             *map(_number, texts),
             f"{row.answered}/{row.jobs}",
+            escape_latex(percent(row.coverage)),
             escape_latex(fixed(row.wall_s, 1)),
         ]
         table.append(line)
+    own = [number for number, row in enumerate(board.rows) if row.standing == "compared"]
     for place, losses in _compared(board, others).items():
-        own = [loss for row, loss in zip(board.rows, losses, strict=True) if not row.reference]
-        best = min((loss for loss in own if loss is not None), default=math.inf)
-        looks = {
-            line[place] for row, line in zip(board.rows, table, strict=True) if not row.reference
-        }
-        if math.isfinite(best) and len(looks) > 1:  # and what looks the same is as good
-            looks = {line[place] for line, loss in zip(table, losses, strict=True) if loss == best}
-            for row, line in zip(board.rows, table, strict=True):
-                if not row.reference and line[place] in looks:
-                    line[place] = _bold(line[place])
+        best = min((loss for n in own if (loss := losses[n]) is not None), default=math.inf)
+        looks = {table[n][place] for n in own}
+        if math.isfinite(best) and len(looks) > 1:
+            # What looks the same is as good.
+            looks = {table[n][place] for n in own if losses[n] == best}
+            for n in own:
+                if table[n][place] in looks:
+                    table[n][place] = _bold(table[n][place])
+    for n in grey_rows(board):
+        table[n] = [rf"\textcolor{{gray}}{{{text}}}" for text in table[n]]
     rows = [[*map(Cell, line)] for line in table]
-    return _tabular(Table([*map(Column, head)], rows, caption=text), _label(data_type))
+    return _tabular(Table([*map(Column, head)], rows, caption=text), _label(name))
 
 
 def _tabular(table: Table, label: str) -> str:
@@ -445,8 +445,8 @@ def _compared(board: Leaderboard, others: Sequence[MetricSpec]) -> dict[int, lis
         if spec.better != "neither" and spec.kind != "label":
             values = [row.values[spec.name].value for row in board.rows]
             found[place] = [None if value is None else spec.loss(value) for value in values]
-    found[4 + len(others)] = [-row.answered / row.jobs for row in board.rows]
-    found[5 + len(others)] = [row.wall_s for row in board.rows]
+    found[4 + len(others)] = [-row.answered / (row.jobs or 1) for row in board.rows]
+    found[6 + len(others)] = [row.wall_s for row in board.rows]
     return found
 
 
@@ -459,7 +459,7 @@ def _label(*parts: str) -> str:
     return "tab:" + re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")
 
 
-def _systems(data_type: str, snr_db: float | None, board: Leaderboard) -> str:
+def _systems(name: str, snr_db: float | None, board: Leaderboard) -> str:
     grid = board.grid(snr_db)
     methods = grid.methods
     first, *others = [f"{spec.title} ({spec.mark})" for spec in marked(board.known)] or [""]
@@ -470,20 +470,22 @@ def _systems(data_type: str, snr_db: float | None, board: Leaderboard) -> str:
     )
     text += f"; underlined: {', '.join(others)}" if others else ""
     bold = "bold: the best score" + (" where nobody has the mark" if first else "")
-    text = escape_latex(f"{data_type}, {noise_name(snr_db)}: {text}; {NOTHING}: no answer; {bold}.")
+    text = escape_latex(
+        f"{board.name}, {noise_name(snr_db)}: {text}; {NOTHING}: no answer; {bold}."
+    )
     rows = []
     for system in grid.systems:
         best = _best(board, grid, system)
         row = [_cell(board, grid.cell(system, method), bold=method in best) for method in methods]
         rows.append([*map(Cell, [escape_latex(system), *row])])
     columns = [*map(Column, ["system", *map(escape_latex, methods)])]
-    return _longtable(Table(columns, rows, caption=text), _label(data_type, noise_name(snr_db)))
+    return _longtable(Table(columns, rows, caption=text), _label(name, noise_name(snr_db)))
 
 
 def _best(board: Leaderboard, grid: Grid, system: str) -> list[str]:
     """Return the methods with the best score; none where one has the first mark."""
     first = [spec.mark for spec in marked(board.specs)][:1]
-    own = [row.method for row in board.rows if not row.reference]
+    own = [row.method for row in board.rows if row.standing in {"compared", "partial"}]
     scores: dict[str, float] = {}
     for method in own:
         entries = grid.cell(system, method)

@@ -55,7 +55,7 @@ def figures(board: Leaderboard, numbers: Mapping[str, int]) -> list[Figure]:
     numbers
         The number of each method, which sets its colour and its sign.
     """
-    order = [row.method for row in board.rows]
+    order = [row.method for row in board.drawn]
     found = [
         _by_noise(spec, board, numbers, order) for spec in board.known if "figure" in spec.places
     ]
@@ -83,14 +83,15 @@ def _values(spec: MetricSpec, board: Leaderboard) -> Values:
     """Gather what a metric comes to at each noise level, failures included where they count."""
     found: Values = defaultdict(list)
     if spec is board.primary:
-        for method, losses in board.losses.items():
-            for case, loss in losses.items():
+        cases = {job.case for job in board.common} - board.unfit.keys()
+        for row in board.drawn:
+            for case, loss in board.losses[row.method].items():
                 value = spec.failed if math.isinf(loss) else spec.loss(loss)
-                if case not in board.unfit and value is not None:
-                    found[method, case.snr_db].append(value)
+                if case in cases and value is not None:
+                    found[row.method, case.snr_db].append(value)
         return found
     groups: dict[tuple[str, float | None], list[Entry]] = defaultdict(list)
-    for one in board.entries:
+    for one in board.drawn_entries:
         groups[one.method, one.case.snr_db].append(one)
     for key, ones in groups.items():
         values = counted_values(ones, spec).values
@@ -200,11 +201,11 @@ def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure
         return None
     log = primary.scale == "log"
     places: dict[str, tuple[float, float]] = {}
-    for row in board.rows:
+    for row in board.drawn:
         x, y = row.values[size.name].value, row.values[primary.name].value
         if x and y is not None:
             places[row.method] = x, _clip(y, log=log)
-    rows = [row for row in board.rows if row.method in places]
+    rows = [row for row in board.drawn if row.method in places]
     if not rows:
         return None
     title = f"{primary.title} against {size.title}"
@@ -213,7 +214,7 @@ def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure
     beyond = NO_ANSWER if any(math.isinf(y) for _, y in places.values()) else ""
     plot = Plot(title, x_axis, y_axis, (size.title, primary.title), beyond)
     _set_attributes(plot, {"figure": "weighed"})
-    own = [places[row.method] for row in rows if not row.reference]
+    own = [places[row.method] for row in rows if row.standing == "compared"]
     front = pareto((x, primary.loss(y)) for x, y in own)
     if front:
         path = f"M{plot.at_x(front[0][0]):.1f} {plot.at_y(primary.loss(front[0][1])):.1f}"
@@ -224,8 +225,10 @@ def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure
     caption = (
         f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
     )
-    caption += f"and a better {primary.title} than one on it. References are not part of it. "
-    caption += "Marks that would overlap are side by side."
+    caption += f"and a better {primary.title} than one on it. "
+    caption += (
+        "Baselines and references are not part of it. Marks that would overlap are side by side."
+    )
     return Figure(title, caption, plot.render())
 
 
@@ -281,7 +284,7 @@ def _time_by_dimension(
     board: Leaderboard, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
     found: Values = defaultdict(list)
-    for entry in board.entries:
+    for entry in board.drawn_entries:
         if entry.dim is not None and entry.wall_s and entry.attempted:
             found[entry.method, entry.dim].append(entry.wall_s)
     dims = {dim: str(dim) for dim in sorted({dim for _, dim in found})}
@@ -308,7 +311,7 @@ def _quality_against_time(
     """Draw what the best answers up to some time score; before the first there is none."""
     primary = board.primary
     log = primary.scale == "log"
-    known = [one for one in board.entries if one.attempted and one.case not in board.unfit]
+    known = [e for e in board.drawn_entries if e.attempted and e.case not in board.unfit]
     shares = sorted({share for one in known for share, _ in one.so_far})
     if len(shares) < SHARES_WORTH_DRAWING:
         return None
@@ -328,7 +331,7 @@ def _quality_against_time(
         title, places, found, numbers, order, labels=labels, log=log, mean=False, page_data={}
     )
     caption = (
-        "What the best answer up to a share of the budget scores, by the bench’s clock: median and "
+        "What the best answer up to a share of the budget (of work, or of time) scores: median and "
         "quartiles of jobs; before the first answer a job counts as a failure."
     )
     return Figure(title, caption, svg, whole=True) if svg else None
@@ -378,9 +381,9 @@ def critical_difference(board: Leaderboard, numbers: Mapping[str, int]) -> Figur
     size = f'viewBox="0 0 {right + margin:.0f} {height:.0f}"'
     svg = f'<svg class="wide" {size} role="img"><title>{title}</title>'
     caption = (
-        f"Mean rank over {test.blocks} systems, 1 is best. Methods that a bar joins are closer "
-        f"than the critical difference (Nemenyi, level 0.05; Friedman’s test: p = "
-        f"{scientific(test.p)})."
+        f"Mean rank over {test.blocks} systems, 1 is best. Of methods that a bar joins no "
+        f"difference was shown: they are closer than the critical difference (Nemenyi, level 0.05; "
+        f"Friedman’s test: p = {scientific(test.p)}). Mean ranks depend on who is compared."
     )
     return Figure(title, caption, svg + "".join(parts) + "</svg>", whole=True)
 

@@ -10,11 +10,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mdbench import __version__
-from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, percent, scientific
+from mdbench.drawing.numbers import cleanest_first, counted, fixed, noise_name, scientific
 from mdbench.drawing.svg import COLOURS, marker
-from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
-from mdbench.reports import figures, leaderboard
-from mdbench.reports.entries import marked, measurements, report_order, run_conditions
+from mdbench.records import ANSWERED, Status
+from mdbench.reports import figures, leaderboard, ranking
+from mdbench.reports.categories import heading
+from mdbench.reports.entries import (
+    NOT_ATTEMPTED,
+    marked,
+    measurements,
+    report_order,
+    run_conditions,
+)
 from mdbench.reports.figures import heat_map
 from mdbench.reports.language_models import (
     PROBE_HEADS,
@@ -24,13 +31,13 @@ from mdbench.reports.language_models import (
     probe_rows,
     usage_row,
 )
-from mdbench.reports.leaderboard import heading
 from mdbench.reports.systems import Scope, system_section
 from mdbench.reports.tables import (
     CUT_EXPLAINED,
     Cell,
     cut_off,
     format_score,
+    incomplete,
     leaderboard_table,
     pooled,
     undecided,
@@ -45,9 +52,11 @@ if TYPE_CHECKING:
     from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.entries import Case, Entry
-    from mdbench.reports.leaderboard import Category, Leaderboard
+    from mdbench.reports.categories import Category
+    from mdbench.reports.entries import Entry
+    from mdbench.reports.leaderboard import Leaderboard
     from mdbench.reports.systems import Draw
+    from mdbench.reports.tables import Table
 
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
@@ -64,6 +73,7 @@ def page(
     probes: Sequence[ProbeReport] = (),
     categories: Mapping[str, Sequence[Category]] | None = None,
     options: Mapping[str, Collection[str]] | None = None,
+    in_progress: bool = False,
 ) -> str:
     """Make the page.
 
@@ -72,7 +82,7 @@ def page(
     results
         Those that count, of all data types.
     boards
-        The comparisons of them, by data type.
+        The comparisons of them, of each data type and class.
     title
         The page's heading.
     picture
@@ -87,6 +97,8 @@ def page(
         Those of each data type that has several, with comparisons of their own.
     options
         The keys of the options of each data type.
+    in_progress
+        Whether a run adds results.
 
     Returns
     -------
@@ -101,30 +113,38 @@ def page(
     numbers = _numbers([{one.method for one in ones} for ones in by_type.values()])
     noise = list(dict.fromkeys(result.snr_db for result in results))
     noise.sort(key=cleanest_first)
-    protocols = sorted({result.protocol for result in results})
+    classes = list(dict.fromkeys(board.title for board in boards.values()))
     known = {row.method: row for board in boards.values() for row in board.rows}
     references = {row.method for row in known.values() if row.reference}
     baselines = {row.method for row in known.values() if row.family == leaderboard.BASELINE}
-    scope = Scope(numbers, noise, protocols, picture, describe, references, baselines)
+    scope = Scope(numbers, noise, classes, picture, describe, references, baselines)
+    boards_of: dict[str, list[Leaderboard]] = defaultdict(list)
+    for board in boards.values():
+        boards_of[board.data_type].append(board)
     sections = [
-        _section(kind, by_type[kind], board, scope, (derivatives or {}).get(kind, "d"))
+        _section(kind, by_type[kind], several, scope, (derivatives or {}).get(kind, "d"))
         | {"parts": _parts(by_type[kind], (categories or {}).get(kind, ()))}
-        for kind, board in boards.items()
+        for kind, several in boards_of.items()
     ]
     data_json = {
         "methods": [
             [m, known[m].family, int(known[m].reference), known[m].origin] for m in methods
         ],
         "noise": noise,
-        "protocols": protocols,
+        "classes": classes,
         "statuses": [str(status) for status in Status],
         "answered": [str(status) for status in sorted(ANSWERED)],
-        "silent": [str(status) for status in sorted(RERUN_ALWAYS)],
-        "resamples": leaderboard.RESAMPLES,
-        "coverage": leaderboard.COVERAGE,
+        "silent": [str(status) for status in sorted(NOT_ATTEMPTED)],
+        "resamples": ranking.RESAMPLES,
+        "fewest": ranking.FEWEST,
+        "quantiles": ranking.QUANTILES,
+        "standings": leaderboard.STANDINGS,
+        "baseline": leaderboard.BASELINE,
         "cut": CUT_EXPLAINED,
         "types": {
-            kind: _columns(board, methods, noise, protocols) for kind, board in boards.items()
+            _identifier(kind, number): _columns(board, methods, noise)
+            for kind, several in boards_of.items()
+            for number, board in enumerate(several)
         },
     }
     environment = Environment(
@@ -148,9 +168,11 @@ def page(
         noise=[noise_name(snr_db, measured=measurements(results)) for snr_db in noise],
         dims=dims,
         families=sorted({row.family for row in known.values()}),
-        protocols=protocols,
-        resamples=leaderboard.RESAMPLES,
-        coverage=percent(leaderboard.COVERAGE),
+        classes=classes,
+        in_progress=in_progress,
+        counted=counted,
+        resamples=ranking.RESAMPLES,
+        fewest=ranking.FEWEST,
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
 
@@ -185,79 +207,130 @@ def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
     return found
 
 
+def _identifier(data_type: str, number: int) -> str:
+    """Return what a board of a data type is called in the page's addresses."""
+    return f"{data_type}-class-{number}" if number else data_type
+
+
 def _section(
-    data_type: str, results: Sequence[Record], board: Leaderboard, scope: Scope, derivative: str
+    data_type: str,
+    results: Sequence[Record],
+    boards: Sequence[Leaderboard],
+    scope: Scope,
+    derivative: str,
 ) -> dict[str, Any]:
     """Gather what the template shows of a data type."""
-    primary, numbers = board.primary, scope.numbers
-    by_system: dict[str, list[Record]] = defaultdict(list)
+    by_system: dict[tuple[str, bool], list[Record]] = defaultdict(list)
     for result in results:
-        by_system[result.system].append(result)
-    unfit: dict[str, list[str]] = defaultdict(list)
-    for case, floor in board.unfit.items():
-        reason = f"the truth scores {format_score(primary, floor)}"
-        unfit[case.system].append(f"{_case_name(case, scope.protocols)}: {reason}")
+        by_system[result.system, result.dataset_path is not None].append(result)
+    unfit: dict[str, dict[str, None]] = defaultdict(dict)
+    for board in boards:
+        for case, floor in board.unfit.items():
+            reason = f"the truth scores {format_score(board.primary, floor)}"
+            unfit[case.system][f"{noise_name(case.snr_db)}: {reason}"] = None
+    known = {spec.name: spec for board in boards for spec in board.known}
+    specs = [spec for spec in boards[0].specs if spec.name in known]
     systems = [
         system_section(
             f"{data_type}-{number}",
             ones,
             scope,
-            board.known,
-            unfit=unfit[name],
+            specs,
+            unfit=list(unfit[name]),
             derivative=derivative,
+            named_classes=len(boards) > 1,
         )
-        for number, (name, ones) in enumerate(by_system.items())
+        for number, ((name, _), ones) in enumerate(by_system.items())
     ]
-    heat = [
-        (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
-        for snr_db in board.noise_levels
-    ]
-    table = leaderboard_table(board)
-    cd = figures.critical_difference(board, numbers)
+    primary = boards[0].primary
     return {
         "name": data_type,
-        "board": board,
-        "columns": table.columns,
-        "rows": table.rows,
-        "undecided": undecided(board),
-        "cut_off": cut_off(board.rows),
-        "pooled": pooled(board),
-        "marks": marked(board.known),
+        "blocks": [
+            _block(_identifier(data_type, number), board, scope)
+            for number, board in enumerate(boards)
+        ],
+        "primary": primary,
+        "marks": marked(specs),
         "nothing": format_score(primary, primary.nothing),
         "resolution": format_score(primary, primary.resolution) if primary.resolution else "",
-        "count": len(results),
-        "ranked": len(board.ranked),
-        "figures": [_safe(figure) for figure in figures.figures(board, numbers)],
-        "legend": [(m, numbers[m] % COLOURS, _sign(numbers[m])) for m in sorted(board.losses)],
-        "heat": heat,
-        "cd": cd and _safe(cd),
-        "pairs": [_pair(pair) for pair in board.pairs],
         "unfit": sorted(f"{name}: {why}" for name, reasons in unfit.items() for why in reasons),
         "reasons": _reasons(results),
         "systems": systems,
     }
 
 
+def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
+    """Gather what the template shows of a board."""
+    numbers = scope.numbers
+    table = leaderboard_table(board)
+    cd = figures.critical_difference(board, numbers)
+    return {
+        "id": identifier,
+        "title": board.title,
+        "board": board,
+        "columns": table.columns,
+        "rows": _rows(table, board),
+        "incomplete": incomplete(board),
+        "undecided": undecided(board),
+        "cut_off": cut_off(board.rows),
+        "pooled": pooled(board),
+        "count": len(board.entries),
+        "further": sum(e.attempted and e.job not in board.plan.jobs for e in board.entries),
+        "figures": [_safe(figure) for figure in figures.figures(board, numbers)],
+        "legend": [
+            (row.method, numbers[row.method] % COLOURS, _sign(numbers[row.method]))
+            for row in sorted(board.drawn, key=lambda row: row.method)
+        ],
+        "heat": [
+            (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
+            for snr_db in board.noise_levels
+        ],
+        "cd": cd and _safe(cd),
+        "pairs": [_pair(pair) for pair in board.pairs],
+        "partial_pairs": [_pair(pair) for pair in board.partial_pairs],
+    }
+
+
+def _rows(table: Table, board: Leaderboard) -> list[dict[str, Any]]:
+    """Return the rows with their classes in the page's style, and the groups they stay in."""
+    return [
+        {
+            "cells": cells,
+            "css": "grey" if number in table.grey else "",
+            "group": leaderboard.STANDINGS.index(row.standing),
+        }
+        for number, (cells, row) in enumerate(zip(table.rows, board.rows, strict=True))
+    ]
+
+
 def _parts(results: Sequence[Record], categories: Sequence[Category]) -> list[dict[str, Any]]:
-    """Gather what is shown of each category; one without a heading where there is none."""
-    if not categories:
-        return [{"title": "", "systems": {one.system for one in results}}]
-    found = []
+    """Gather what is shown of each category, and of own data; no heading where there is none."""
+    everything = {(one.system, one.dataset_path is not None) for one in results}
+    found, shown = [], set()
     for each in categories:
-        table = without_columns(leaderboard_table(each.board), lambda column, _: column.more)
-        names = {one.system for one in results if one.dataset in each.datasets}
+        names = {(one.system, False) for one in results if one.dataset in each.datasets}
+        names &= everything
+        shown |= names
         found.append(
             {
                 "title": heading(each.name),
                 "systems": names,
-                "columns": table.columns,
-                "rows": table.rows,
+                "tables": [_part(board, named=len(each.boards) > 1) for board in each.boards],
             }
         )
+    if rest := everything - shown:
+        title = "Own data" if categories else ""
+        found.append({"title": title, "systems": rest, "tables": []})
     return found
 
 
-def _pair(pair: leaderboard.Pair) -> dict[str, Any]:
+def _part(board: Leaderboard, *, named: bool) -> dict[str, Any]:
+    table = without_columns(leaderboard_table(board), lambda column, _: column.more)
+    title = board.title if named else ""
+    return {"title": title, "columns": table.columns, "rows": _rows(table, board)}
+
+
+def _pair(pair: ranking.Pair) -> dict[str, Any]:
     test = pair.test
     better = pair.method if test.effect < 0 else pair.other
     return {
@@ -296,7 +369,6 @@ def _columns(
     board: Leaderboard,
     methods: Sequence[str],
     noise: Sequence[float | None],
-    protocols: Sequence[str],
 ) -> dict[str, Any]:
     """Write entries as columns for the page's script; small numbers instead of names.
 
@@ -304,21 +376,25 @@ def _columns(
     nothing (an empty text) where the job is not scored by it.
     """
     systems: dict[str, int] = {}
+    repeats: dict[str, int] = {}
     statuses = {status: number for number, status in enumerate(Status)}
     found: dict[str, list[Any]] = defaultdict(list)
     for one in board.entries:
         found["m"].append(methods.index(one.method))
         found["s"].append(systems.setdefault(one.case.system, len(systems)))
         found["n"].append(noise.index(one.case.snr_db))
-        found["p"].append(protocols.index(one.case.protocol))
+        found["r"].append(repeats.setdefault(one.repeat, len(repeats)))
         found["d"].append(one.dim)
         found["x"].append(statuses[one.status])
         found["f"].append(one.floor)
         found["w"].append(one.wall_s)
+        found["k"].append(one.work_s)
         found["b"].append(one.memory_mb)
     specs = {spec.name: number for number, spec in enumerate(board.known)}
     return {
         **found,
+        "class": board.title,
+        "repeats": len(repeats),
         "specs": [
             spec.as_json()
             | {
@@ -357,8 +433,3 @@ def _sign(number: int) -> Markup:
     shape = marker(number, 8, 8, 5)
     svg = f'<svg class="sign m{number % COLOURS}" viewBox="0 0 16 16" aria-hidden="true">{shape}'
     return Markup(svg + "</svg>")  # noqa: S704 - our own SVG
-
-
-def _case_name(case: Case, protocols: Sequence[str], system: str = "") -> str:
-    parts = [system, noise_name(case.snr_db), case.protocol if len(protocols) > 1 else ""]
-    return ", ".join(part for part in parts if part)

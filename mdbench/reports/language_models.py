@@ -12,6 +12,7 @@ from mdbench.drawing.numbers import percent
 from mdbench.drawing.svg import Axis, Plot
 from mdbench.errors import RecordsError
 from mdbench.language_models.contamination import PROBES, ProbeReport
+from mdbench.reports.classes import class_of
 from mdbench.reports.figures import Figure
 from mdbench.reports.tables import Cell, Column, Table, format_score, to_terminal, without_columns
 
@@ -67,14 +68,14 @@ class ModelUsage(NamedTuple):
 
 def model_usage(results: Iterable[Record], boards: Mapping[str, Leaderboard]) -> list[ModelUsage]:
     """Sum up what was asked, in the order of the leaderboards; nothing where nobody asked."""
-    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for one in results:
         if one.llm is not None and one.llm.calls is not None:
-            groups[one.data_type, one.method].append(one)
+            groups[one.data_type, class_of(one).title, one.method].append(one)
     found = []
     for kind, board in boards.items():
         for row in board.rows:
-            ones = groups.get((kind, row.method))
+            ones = groups.get((board.data_type, board.title, row.method))
             if not ones:
                 continue
             used = [one.llm for one in ones if one.llm is not None]

@@ -6,21 +6,19 @@ holds the two together.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from mdbench.drawing.numbers import cleanest_first, noise_name
-from mdbench.metrics.spec import above_floor, raised, ranks
+from mdbench.metrics.spec import above_floor, ranks
 from mdbench.records import Status
-from mdbench.reports import statistics
+from mdbench.reports.classes import by_class
+from mdbench.reports.coverage import make_plan
 from mdbench.reports.entries import (
     aggregate,
     counted_values,
@@ -29,21 +27,32 @@ from mdbench.reports.entries import (
     report_order,
     specs_of,
 )
+from mdbench.reports.ranking import (
+    Pair,
+    Scored,
+    common_cases,
+    compare_pairs,
+    friedman,
+    interval,
+    ranks_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
+    from mdbench.reports.coverage import Job, Plan
     from mdbench.reports.entries import Aggregated, Case, Entry
-    from mdbench.reports.statistics import Friedman, Wilcoxon
+    from mdbench.reports.statistics import Friedman
 
 
+Standing: TypeAlias = Literal["compared", "partial", "baseline", "reference"]
+"""What a method is on a board: compared with the others, short of jobs, or shown apart."""
+STANDINGS: tuple[Standing, ...] = ("compared", "partial", "baseline", "reference")
 BASELINE = "baseline"
 """The family of methods that others are only held against."""
-RESAMPLES = 1000
-COVERAGE = 0.5
-"""A method is ranked if it did at least this share of the cases that the busiest one did."""
 
 
 class MethodFacts(NamedTuple):
@@ -60,19 +69,26 @@ class MethodFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the leaderboard.
+    """A line of the leaderboard; all of it is of the board's jobs alone.
 
     Attributes
     ----------
+    standing
+        Whether the method is compared with the others; why not, if it is not.
     rank
-        Mean rank over the systems; None where the method is not ranked.
+        Its place among the methods that are compared, by the primary metric; equals share one.
+        None where it is not compared, or nobody else is.
+    mean_rank
+        The mean over the systems of its rank on each; None likewise.
+    coverage
+        The share of the board's jobs that it attempted.
     cases, fit_cases
-        How many cases were attempted, and how many of them rank methods.
+        How many cases have a score or a failure, and how many of them rank methods.
     values
         Of each metric by name; that of the primary one is over the cases that rank methods, each
         raised to its floor.
     low, high
-        The 95 % interval of the primary one's value; None without any.
+        The 95 % interval of the primary one's value; None on too few systems.
     above_floor
         The median of score over floor, where ratios matter and the floor is known.
     causes
@@ -83,7 +99,10 @@ class Row:
     family: str
     reference: bool
     origin: str
-    rank: float | None
+    standing: Standing
+    rank: int | None
+    mean_rank: float | None
+    coverage: float
     jobs: int
     answered: int
     cases: int
@@ -94,6 +113,7 @@ class Row:
     above_floor: float | None
     causes: Mapping[str, int]
     wall_s: float | None
+    work_s: float | None
     total_s: float
     memory_mb: float | None
 
@@ -102,16 +122,6 @@ class Row:
         """Whether most jobs were ended before they were done, with or without an answer."""
         ended = sum(self.causes.get(status, 0) for status in (Status.TIMEOUT, Status.PARTIAL))
         return 2 * ended > self.jobs
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two methods held against each other; a negative effect is in favour of the first."""
-
-    method: str
-    other: str
-    test: Wilcoxon
-    corrected: float
 
 
 class Grid(NamedTuple):
@@ -128,36 +138,51 @@ class Grid(NamedTuple):
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The comparison of methods on one data type.
+    """The comparison of methods on one data type, of results of one class.
 
     Attributes
     ----------
     specs
         Its metrics, the primary one first.
     rows
-        Ranked methods first, by rank; then those that are not ranked, and references.
+        Methods with most cases first, by score; then baselines, and references.
+    plan
+        The jobs that count, and who is compared.
     unfit
         The cases that rank nobody, each with what the truth scores there.
     ranked
-        The methods that are ranked, in the order of `friedman`'s ranks.
+        The methods that are compared, in the order of `friedman`'s ranks.
     systems
-        The systems that every ranked method attempted: what ranks and tests are over.
+        The systems on which they are compared: what ranks and tests are over.
+    pairs
+        Tests of all pairs of them.
+    partial_pairs
+        Tests of each method that lacks jobs against each that is compared, on the jobs of both.
     losses
         By method and case the primary score, turned so that lower is better: raised to the floor,
         the median over seeds; infinite is a failure.
+    entries
+        All results of the class, further seeds included; of methods that are shown apart those on
+        the board's cases.
+    data_type, title
+        The data type, and the class in words.
     measured
         Whether what has no noise added is somebody's measurements, which nobody calls clean.
     """
 
     specs: tuple[MetricSpec, ...]
     rows: tuple[Row, ...]
+    plan: Plan
     unfit: Mapping[Case, float]
     ranked: tuple[str, ...]
     systems: tuple[str, ...]
     friedman: Friedman | None
     pairs: tuple[Pair, ...]
+    partial_pairs: tuple[Pair, ...]
     losses: Mapping[str, Mapping[Case, float]]
     entries: tuple[Entry, ...]
+    data_type: str = ""
+    title: str = ""
     measured: bool = False
 
     def noise_name(self, snr_db: float | None) -> str:
@@ -165,9 +190,52 @@ class Leaderboard:
         return noise_name(snr_db, measured=self.measured)
 
     @property
+    def name(self) -> str:
+        """The data type and the class."""
+        return ", ".join(filter(None, [self.data_type, self.title]))
+
+    @property
     def primary(self) -> MetricSpec:
         """The metric that methods are ranked by."""
         return self.specs[0]
+
+    @cached_property
+    def common(self) -> AbstractSet[Job]:
+        """The jobs that all compared methods attempted; all where none is compared."""
+        return self.plan.done[self.ranked[0]] if self.ranked else self.plan.jobs
+
+    @cached_property
+    def drawn(self) -> tuple[Row, ...]:
+        """The rows that figures have: of methods that are compared, or apart with all their cases.
+
+        Where nobody is compared, all.
+        """
+        done: dict[str, set[Case]] = defaultdict(set)
+        for one in self.entries:
+            if one.attempted and one.job in self.common:
+                done[one.method].add(one.case)
+        cases = {job.case for job in self.common}
+        wanted = {"partial"} if self.ranked else set()
+        return tuple(
+            row
+            for row in self.rows
+            if row.standing not in wanted and (not self.ranked or cases == done[row.method])
+        )
+
+    @cached_property
+    def drawn_entries(self) -> tuple[Entry, ...]:
+        """The results of these methods on the common jobs."""
+        methods = {row.method for row in self.drawn}
+        return tuple(e for e in self.entries if e.method in methods and e.job in self.common)
+
+    @cached_property
+    def missing(self) -> dict[str, int]:
+        """How many jobs each method that is not shown apart has no record of."""
+        there: dict[str, set[Job]] = defaultdict(set)
+        for one in self.entries:
+            there[one.method].add(one.job)
+        counts = {method: len(self.plan.jobs - there[method]) for method in self.plan.done}
+        return {method: count for method, count in counts.items() if count}
 
     @cached_property
     def known(self) -> tuple[MetricSpec, ...]:
@@ -231,7 +299,7 @@ def boards(
     kinds: Mapping[str, MethodFacts],
     specs: Mapping[str, Sequence[MetricSpec]],
 ) -> dict[str, Leaderboard]:
-    """Compare methods on each data type, results in the order of reports.
+    """Compare methods on each data type and in each class, results in the order of reports.
 
     Parameters
     ----------
@@ -241,17 +309,29 @@ def boards(
         What is known of the methods; others are of the family ``other``.
     specs
         The metrics of each data type; those of another one are made of what its records hold.
+
+    Returns
+    -------
+    dict
+        By the data type's name; of several classes all but the first have their title behind it.
     """
     results = sorted(results, key=report_order)
     known = specs_of(results, specs)
-    by_type: dict[str, list[Entry]] = defaultdict(list)
-    for result in results:
-        by_type[result.data_type].append(entry(result, known[result.data_type]))
-    found = {}
-    for name, entries in by_type.items():
-        own = measurements(one for one in results if one.data_type == name)
-        found[name] = replace(board(entries, kinds, known[name]), measured=own)
+    apart = {method for method, kind in kinds.items() if _apart(kind)}
+    found: dict[str, Leaderboard] = {}
+    for (data_type, class_), ones in by_class(results, apart).items():
+        metrics = known[data_type]
+        ordered = [entry(one, metrics) for one in sorted(ones, key=report_order)]
+        made = board(ordered, kinds, metrics)
+        name = f"{data_type}, {class_.title}" if data_type in found else data_type
+        found[name] = replace(
+            made, data_type=data_type, title=class_.title, measured=measurements(ones)
+        )
     return found
+
+
+def _apart(kind: MethodFacts) -> bool:
+    return kind.reference or kind.family == BASELINE
 
 
 def board(
@@ -262,146 +342,115 @@ def board(
     Parameters
     ----------
     entries
-        The results of one data type.
+        The results of one class of one data type.
     kinds
         What is known of the methods; others are of the family ``other``.
     specs
         The metrics of the data type, the primary one first.
     """
     entries, primary = tuple(entries), specs[0]
-    by_case: dict[Case, list[Entry]] = defaultdict(list)
     by_method: dict[str, list[Entry]] = defaultdict(list)
+    attempts: dict[str, set[Job]] = {}
     for one in entries:
-        by_case[one.case].append(one)
         by_method[one.method].append(one)
-    floors = {case: _middle(one.floor for one in ones) for case, ones in by_case.items()}
+        if one.attempted:
+            attempts.setdefault(one.method, set()).add(one.job)
+    apart = {method for method in by_method if _apart(kinds.get(method, MethodFacts()))}
+    alone = apart == {*by_method}
+    plan = make_plan({m: attempts.get(m, set()) for m in by_method if m not in apart or alone})
+    compared = () if alone else plan.compared
+    cases = {job.case for job in plan.jobs}
+    floors = _floors(entries, compared)
     unfit = {
         case: floor
         for case, floor in floors.items()
         if floor is not None and not ranks(floor, primary)
     }
-    losses = {method: _losses(ones, floors, primary) for method, ones in by_method.items()}
-    ranked, common = _ranked(losses, kinds, unfit)
+    scored = {
+        method: Scored(
+            [one for one in ones if one.job in plan.jobs or not one.attempted],
+            floors,
+            unfit,
+            primary,
+        )
+        for method, ones in by_method.items()
+    }
+    fit = {method: one.fit for method, one in scored.items()}
+    common = common_cases([scored[method].losses for method in compared], unfit)
     systems = tuple(dict.fromkeys(case.system for case in common))
-    found = _friedman(losses, ranked, common, systems) if len(ranked) > 1 and systems else None
-    mean_ranks = dict(zip(ranked, found.mean_ranks, strict=True)) if found else {}
+    several = len(compared) > 1
+    found = friedman(scored, compared, common, systems) if several and systems else None
+    mean_ranks = dict(zip(compared, found.mean_ranks, strict=True)) if found else {}
+    places = ranks_of({method: scored[method].order for method in compared}) if several else {}
     rows = []
-    for method, ones in by_method.items():
+    for method, each in scored.items():
         kind = kinds.get(method, MethodFacts())
-        fit = {case: loss for case, loss in losses[method].items() if case not in unfit}
-        row = _row(method, ones, kind, fit=fit, floors=floors, specs=specs)
-        rows.append(replace(row, rank=mean_ranks.get(method), cases=len(losses[method])))
+        row = _row(method, each, kind, floors=floors, specs=specs)
+        rows.append(
+            replace(
+                row,
+                standing=_standing(method, kind, compared),
+                rank=places.get(method),
+                mean_rank=mean_ranks.get(method),
+                coverage=plan.coverage(attempts.get(method, set())),
+            )
+        )
+    partial = [m for m in plan.done if m not in compared and m not in apart]
+    log = primary.scale == "log"
     return Leaderboard(
         specs=tuple(specs),
-        rows=tuple(sorted(rows, key=lambda row: _place(row, primary))),
+        rows=tuple(sorted(rows, key=lambda row: _place(row, scored[row.method], plan))),
+        plan=plan,
         unfit=unfit,
-        ranked=ranked,
+        ranked=compared,
         systems=systems,
         friedman=found,
-        pairs=_pairs(losses, ranked, common, systems, log=primary.scale == "log") if found else (),
-        losses=losses,
-        entries=entries,
+        pairs=compare_pairs(fit, combinations(compared, 2), log=log) if found else (),
+        partial_pairs=tuple(
+            pair
+            for method in partial
+            for pair in compare_pairs(fit, [(method, other) for other in compared], log=log)
+        ),
+        losses={method: one.losses for method, one in scored.items()},
+        entries=tuple(
+            one for one in entries if one.method not in apart or one.case in cases or alone
+        ),
     )
 
 
-def _losses(
-    ones: Iterable[Entry], floors: Mapping[Case, float | None], primary: MetricSpec
-) -> dict[Case, float]:
-    seeds: dict[Case, list[float]] = defaultdict(list)
-    for one in ones:
-        value = one.values.get(primary.name)
-        if not one.attempted or (one.answered and not isinstance(value, int | float)):
-            continue  # undecided
-        loss = math.inf
-        if one.answered and isinstance(value, int | float):
-            loss = primary.loss(raised(value, floors[one.case], primary))
-        seeds[one.case].append(loss)
-    return {case: median(found) for case, found in seeds.items()}
+def _floors(entries: Iterable[Entry], compared: Sequence[str]) -> dict[Case, float | None]:
+    """Return what the truth scores on each case, by what the methods that are compared have."""
+    known: dict[bool, dict[Case, list[float]]] = {True: defaultdict(list), False: {}}
+    for one in entries:
+        own = known[one.method in compared].setdefault(one.case, [])
+        if one.floor is not None:
+            own.append(one.floor)
+    return {
+        case: _middle(known[True].get(case) or known[False].get(case) or ())
+        for case in dict.fromkeys([*known[False], *known[True]])
+    }
 
 
-def _ranked(
-    losses: Mapping[str, Mapping[Case, float]],
-    kinds: Mapping[str, MethodFacts],
-    unfit: Mapping[Case, float],
-) -> tuple[tuple[str, ...], list[Case]]:
-    """Choose who is ranked, and on what: the cases that all of them attempted."""
-    own = {m: cases for m, cases in losses.items() if not kinds.get(m, MethodFacts()).reference}
-    most = max((len(cases) for cases in own.values()), default=0)
-    ranked = tuple(m for m, cases in own.items() if cases and len(cases) >= COVERAGE * most)
-    if not ranked:
-        return (), []
-    first = own[ranked[0]]
-    common = [c for c in first if c not in unfit and all(c in own[m] for m in ranked)]
-    return ranked, sorted(common, key=lambda c: (c.system, cleanest_first(c.snr_db), c.protocol))
-
-
-def _friedman(
-    losses: Mapping[str, Mapping[Case, float]],
-    ranked: Sequence[str],
-    common: Sequence[Case],
-    systems: Sequence[str],
-) -> Friedman:
-    """Rank on each case, take the mean over the cases of a system, and rank those."""
-    from scipy.stats import rankdata  # noqa: PLC0415 - takes a second
-
-    found = rankdata([[losses[m][case] for m in ranked] for case in common], axis=1)
-    rows: dict[str, list[int]] = {system: [] for system in systems}
-    for number, case in enumerate(common):
-        rows[case.system].append(number)
-    # Sums of sixths and thirds differ in the last digit by the order of adding.
-    scores = np.round([np.mean(found[rows[system]], axis=0) for system in systems], 9)
-    return statistics.friedman(scores)
-
-
-def _pairs(
-    losses: Mapping[str, Mapping[Case, float]],
-    ranked: Sequence[str],
-    common: Sequence[Case],
-    systems: Sequence[str],
-    *,
-    log: bool,
-) -> tuple[Pair, ...]:
-    """Test all pairs, each system counting once: the median of its cases' differences."""
-    tests = []
-    for method, other in combinations(ranked, 2):
-        by_system: dict[str, list[float]] = {system: [] for system in systems}
-        for case in common:
-            by_system[case.system].append(
-                statistics.difference(losses[method][case], losses[other][case], log=log)
-            )
-        found = statistics.wilcoxon([_median(each) for each in by_system.values()])
-        tests.append((method, other, found))
-    corrected = statistics.holm([test.p for *_, test in tests])
-    return tuple(Pair(*test, p) for test, p in zip(tests, corrected, strict=True))
-
-
-def _median(differences: Sequence[float]) -> float:
-    middle = median(differences)
-    return 0.0 if math.isnan(middle) else middle  # of as many failures of one as of the other
+def _standing(method: str, kind: MethodFacts, compared: Sequence[str]) -> Standing:
+    if _apart(kind):
+        return "reference" if kind.reference else "baseline"
+    return "compared" if method in compared else "partial"
 
 
 def _row(
     method: str,
-    ones: Sequence[Entry],
+    scored: Scored,
     kind: MethodFacts,
     *,
-    fit: Mapping[Case, float],
     floors: Mapping[Case, float | None],
     specs: Sequence[MetricSpec],
 ) -> Row:
     primary, *others = specs
-    scores = {c: primary.failed if math.isinf(x) else primary.loss(x) for c, x in fit.items()}
-    kept = {case: score for case, score in scores.items() if score is not None}
-    low = high = None
-    if kept:
-        numbers: dict[str, int] = {}
-        places = [numbers.setdefault(case.system, len(numbers)) for case in kept]
-        drawn = statistics.draws(RESAMPLES, len(numbers))
-        mean = primary.aggregate in {"mean", "share"}
-        low, high = statistics.bootstrap([*kept.values()], places, drawn, mean=mean)
+    ones, scores = scored.ones, scored.scores
+    low, high = interval(scores, mean=primary.aggregate in {"mean", "share"})
     values = {spec.name: aggregate(spec, *counted_values(ones, spec)) for spec in others}
     unknown = counted_values(ones, primary).undecided
-    values[primary.name] = aggregate(primary, [*kept.values()], unknown)
+    values[primary.name] = aggregate(primary, [*scores.values()], unknown)
     done = [one for one in ones if one.attempted]
     statuses = Counter(one.status for one in ones)
     return Row(
@@ -409,19 +458,23 @@ def _row(
         family=kind.family,
         reference=kind.reference,
         origin=kind.origin,
+        standing="partial",
         rank=None,
+        mean_rank=None,
+        coverage=0.0,
         jobs=len(ones),
         answered=sum(one.answered for one in ones),
-        cases=0,
-        fit_cases=len(fit),
+        cases=len(scored.losses),
+        fit_cases=len({job.case for job in scored.fit}),
         values=values,
         low=low,
         high=high,
         above_floor=_middle(
-            above_floor(score, floors[case], primary) for case, score in kept.items()
+            above_floor(score, floors[job.case], primary) for job, score in scores.items()
         ),
         causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
         wall_s=_middle(one.wall_s for one in done),
+        work_s=_middle(one.work_s for one in done),
         total_s=sum(one.wall_s or 0.0 for one in ones),
         memory_mb=max((one.memory_mb for one in ones if one.memory_mb is not None), default=None),
     )
@@ -432,65 +485,9 @@ def _middle(values: Iterable[float | None]) -> float | None:
     return median(known) if known else None
 
 
-def _place(row: Row, primary: MetricSpec) -> tuple[bool, float, bool, float, str]:
-    value = row.values[primary.name].value
-    loss = math.inf if value is None else primary.loss(value)
-    rank = math.inf if row.rank is None else row.rank
-    return row.rank is None, rank, row.reference, loss, row.method
-
-
-@dataclass(frozen=True)
-class Category:
-    """The comparison of the methods on the systems of one category alone.
-
-    Attributes
-    ----------
-    datasets
-        Those that there are results of.
-    """
-
-    name: str
-    datasets: frozenset[str]
-    board: Leaderboard
-
-
-def by_category(
-    results: Sequence[Record], groups: Mapping[str, Sequence[str]]
-) -> dict[str, list[Record]]:
-    """Sort results of a data type by category, in the order of its groups; none where all are one.
-
-    Parameters
-    ----------
-    groups
-        The datasets of each group; they may overlap.  What is behind a dataset's name, such as
-        ``+noise=0.01``, belongs to it.
-
-    Examples
-    --------
-    >>> by_category([], {"easy": ["a"]})
-    {}
-    """
-    smallest: dict[str, str] = {}
-    for group in sorted(groups, key=lambda name: -len(groups[name])):
-        smallest |= dict.fromkeys(groups[group], group)
-    found: dict[str, list[Record]] = defaultdict(list)
-    for one in results:
-        known = smallest.get(one.dataset) or smallest.get(one.dataset.partition("+")[0])
-        if known is None:
-            return {}  # data of the user's own
-        found[known].append(one)
-    if len(found) < 2:  # noqa: PLR2004 - nothing to compare
-        return {}
-    return {group: found[group] for group in groups if group in found}
-
-
-def heading(name: str) -> str:
-    """Write a group's name as a heading.
-
-    Examples
-    --------
-    >>> heading("radially-decaying-surfaces")
-    'Radially decaying surfaces'
-    """
-    words = name.replace("-", " ")
-    return words[:1].upper() + words[1:]
+def _place(row: Row, scored: Scored, plan: Plan) -> tuple[object, ...]:
+    """Return what rows are sorted by: standing, the number of cases and jobs, and the scores."""
+    done = plan.done.get(row.method, ())
+    group = max(0, STANDINGS.index(row.standing) - 1)  # both kinds of those that are not apart
+    cases = {job.case for job in done}
+    return group, -len(cases), -len(done), scored.order, row.method

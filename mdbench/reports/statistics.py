@@ -215,44 +215,73 @@ def friedman(scores: Array, level: float = 0.05) -> Friedman:
     return Friedman(mean_ranks, p, q * math.sqrt(methods * (methods + 1) / (6 * blocks)), blocks)
 
 
-def draws(number: int, size: int) -> NDArray[np.int64]:
-    """Draw `number` samples of `size` out of `size`, with replacement.
+def draws(number: int, repeats: Sequence[int]) -> NDArray[np.int64]:
+    """Draw `number` samples of systems, and of each that is drawn samples of its repeats.
 
-    The numbers are those of the generator Mulberry32 (public domain) with seed 0, so that the
-    page, which draws again under its filters, draws the same.
+    As many systems as there are, with replacement, and of each time that a system is drawn as many
+    repeats (seeds) as it has, again with replacement: a hierarchical bootstrap.  The numbers are
+    those of the generator Mulberry32 (public domain) with seed 0, so that the page, which draws
+    again under its filters, draws the same.
+
+    Parameters
+    ----------
+    repeats
+        How many each system has, one at least.
 
     Returns
     -------
     NDArray
-        How often each one was drawn; shape ``(number, size)``.
+        How often each repeat of each system was drawn; shape ``(number, sum(repeats))``, the
+        repeats of a system side by side.
+
+    References
+    ----------
+    Davison, Hinkley, "Bootstrap Methods and their Application" (1997), section 3.8.
     """
-    steps = np.arange(1, number * size + 1, dtype=np.uint64)
+    size, most = len(repeats), max(repeats)
+    per_system = 1 if most == 1 else 1 + most  # of one repeat there is nothing to draw
+    shares = _shares(number * size * per_system).reshape(number, size, per_system)
+    systems = (shares[..., 0] * size).astype(np.int64)
+    having = np.asarray(repeats, np.int64)
+    first = np.cumsum(having) - having
+    counts = np.zeros((number, int(having.sum())), np.int64)
+    rows = np.arange(number)[:, None]
+    if most == 1:
+        np.add.at(counts, (rows, systems), 1)
+        return counts
+    for place in range(most):
+        drawn = first[systems] + (shares[..., 1 + place] * having[systems]).astype(np.int64)
+        np.add.at(counts, (rows, drawn), place < having[systems])
+    return counts
+
+
+def _shares(number: int) -> Array:
+    """Return numbers from 0 to 1, by the generator Mulberry32 with seed 0."""
+    steps = np.arange(1, number + 1, dtype=np.uint64)
     state = (steps * np.uint64(0x6D2B79F5)).astype(np.uint32)
     mixed = (state ^ (state >> np.uint32(15))) * (state | np.uint32(1))
     mixed ^= mixed + (mixed ^ (mixed >> np.uint32(7))) * (mixed | np.uint32(61))
     mixed ^= mixed >> np.uint32(14)
-    drawn = (mixed.astype(np.float64) / 2**32 * size).astype(np.int64).reshape(number, size)
-    counts = np.zeros((number, size), np.int64)
-    np.add.at(counts, (np.arange(number)[:, None], drawn), 1)
-    return counts
+    shares: Array = mixed.astype(np.float64) / 2**32
+    return shares
 
 
 def bootstrap(
     values: Sequence[float] | Array,
-    systems: Sequence[int],
+    places: Sequence[int],
     counts: NDArray[np.int64],
     *,
     mean: bool,
 ) -> tuple[float, float]:
-    """Return the 95 % interval of a median, or of a mean, when whole systems are resampled.
+    """Return the 95 % interval of a median, or of a mean, when systems and repeats are resampled.
 
     Parameters
     ----------
     values
-        Of each case; infinite ones are failures.
-    systems
-        The system of each case, an index into the second axis of `counts`: the noise levels of
-        a system do not vary independently, so they are drawn together.
+        Of each job; infinite ones are failures.
+    places
+        The repeat of the system of each job, an index into the second axis of `counts`: the noise
+        levels of a system do not vary independently, so they are drawn together.
     counts
         As made by `draws`.
     mean
@@ -265,7 +294,7 @@ def bootstrap(
     """
     order = np.argsort(np.asarray(values), kind="stable")
     ordered = np.asarray(values, np.float64)[order]
-    drawn = counts[:, np.asarray(systems)[order]]
+    drawn = counts[:, np.asarray(places)[order]]
     drawn = drawn[drawn.any(axis=1)]
     if mean:
         parts = drawn * np.where(np.isinf(ordered), 0.0, ordered)

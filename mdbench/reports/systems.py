@@ -28,6 +28,7 @@ from mdbench.expressions.printers import (
     written_as,
 )
 from mdbench.records import Record
+from mdbench.reports.classes import class_of
 from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
 from mdbench.reports.tables import answer_cell, beaten, format_score
 
@@ -174,8 +175,8 @@ class Scope:
     ----------
     numbers
         The number of each method, which sets its colour and its sign.
-    noise, protocols
-        All levels and protocols of the page, in order.
+    noise, classes
+        All levels of the page, and all classes of records that are compared, in order.
     picture
         Draws a system, given its results and the methods' numbers.
     describe
@@ -188,7 +189,7 @@ class Scope:
 
     numbers: Mapping[str, int]
     noise: Sequence[float | None]
-    protocols: Sequence[str]
+    classes: Sequence[str]
     picture: Draw | None
     describe: Callable[[str, str], str] | None
     references: AbstractSet[str] = frozenset()
@@ -204,8 +205,8 @@ class Line:
     noise: int
     noise_text: str
     noise_order: float
-    protocol: int
-    protocol_text: str
+    record_class: int | None
+    class_text: str
     seeds: str
     verdict: str
     css: str
@@ -219,6 +220,7 @@ class System:
     """A system's section."""
 
     name: str
+    own: bool
     title: str
     dim: int | None
     truth: Markup
@@ -241,6 +243,7 @@ def system_section(
     *,
     unfit: Sequence[str] = (),
     derivative: str = TOTAL,
+    named_classes: bool = False,
 ) -> System:
     """Gather what is shown of a system.
 
@@ -258,17 +261,22 @@ def system_section(
         Why some of its cases rank nobody.
     derivative
         The letter of derivatives on left-hand sides.
+    named_classes
+        Whether lines name the class of their records.
     """
     first = results[0]
     drawn = scope.picture(results, scope.numbers) if scope.picture else None
-    groups: dict[tuple[int, str, int], list[Record]] = defaultdict(list)
+    groups: dict[tuple[int, str, str], list[Record]] = defaultdict(list)
     for result in results:
-        noise, protocol = scope.noise.index(result.snr_db), scope.protocols.index(result.protocol)
-        groups[noise, result.method, protocol].append(result)
+        noise = scope.noise.index(result.snr_db)
+        groups[noise, result.method, class_of(result).title].append(result)
     known = next((one for one in results if one.truth), None)
     truth = _equations(known.targets, known.truth or (), derivative) if known else Markup()
     shown = [spec for spec in specs if spec is specs[0] or "answer" in spec.places]
-    lines = [_line(ones, scope, specs, shown, derivative) for _, ones in sorted(groups.items())]
+    lines = [
+        _line(ones, scope, specs, shown, derivative, class_text=title if named_classes else "")
+        for (_, _, title), ones in sorted(groups.items())
+    ]
     best = next(iter(ordered(results, specs, scope.references)), None)
     codes = _codes(best) if best else ()
     has = [any(line.scores[i].text != NOTHING for line in lines) for i in range(len(shown))]
@@ -276,7 +284,8 @@ def system_section(
     lines = [replace(line, scores=tuple(compress(line.scores, has))) for line in lines]
     return System(
         name=first.system,
-        title=scope.describe(first.data_type, first.dataset) if scope.describe else "",
+        own=first.dataset_path is not None,
+        title=_title(first, scope),
         dim=next((one.dim for one in results if one.dim is not None), None),
         truth=truth,
         scores=tuple(compress((spec.title for spec in shown), has)),
@@ -289,6 +298,12 @@ def system_section(
         best=summary_line(best, specs) if best and codes else "",
         codes=codes,
     )
+
+
+def _title(first: Record, scope: Scope) -> str:
+    if first.dataset_path is not None:
+        return "own data"
+    return scope.describe(first.data_type, first.dataset) if scope.describe else ""
 
 
 def _codes(best: Record) -> tuple[tuple[str, str], ...]:
@@ -319,10 +334,13 @@ def _line(
     specs: Sequence[MetricSpec],
     shown: Sequence[MetricSpec],
     derivative: str,
+    *,
+    class_text: str,
 ) -> Line:
     """Show the first seed's answer, the number of seeds and how many have the mark."""
     one = min(results, key=lambda result: (not result.answered, result.seed))
     flags = marked(specs)
+    apart = one.method in scope.references | scope.baselines
     seeds = f"seed {one.seed}"
     if len(results) > 1:
         seeds += f" of {len(results)}"
@@ -349,8 +367,8 @@ def _line(
         noise=scope.noise.index(one.snr_db),
         noise_text=_noise(one),
         noise_order=-1e9 if one.snr_db is None else -one.snr_db,
-        protocol=scope.protocols.index(one.protocol),
-        protocol_text=one.protocol if len(scope.protocols) > 1 else "",
+        record_class=None if apart else scope.classes.index(class_of(one).title),
+        class_text=class_text,
         seeds=seeds,
         verdict=verdict,
         css=css,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.drawing.numbers import (
@@ -17,6 +18,7 @@ from mdbench.drawing.numbers import (
 )
 from mdbench.metrics.spec import RESTS, ranks
 from mdbench.reports.entries import marked
+from mdbench.reports.ranking import FEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -116,12 +118,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table, whatever it becomes."""
+    """A table, whatever it becomes.
+
+    Attributes
+    ----------
+    grey
+        The numbers of the rows that are in grey, as they are not compared with the others.
+    """
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     title: str = ""
     caption: str = ""
+    grey: frozenset[int] = frozenset()
 
 
 def text_table(heads: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[str]) -> Table:
@@ -174,11 +183,14 @@ def to_terminal(table: Table, *, expand: bool = False, padding: int = 0) -> rich
             ratio=1 if column.fills else None,
             width=NARROWEST if column.fills else None,
         )
-    for row in table.rows:
-        made.add_row(*(Text(cell.text, style=cell.style) for cell in row))
+    for number, row in enumerate(table.rows):
+        style = GREY if number in table.grey else ""
+        made.add_row(*(Text(cell.text, style=cell.style or style) for cell in row))
     return made
 
 
+GREY = "bright_black"
+"""The style of grey rows in a terminal, as rich names it."""
 NARROWEST = 12
 """Characters that a column which fills a terminal has at least."""
 
@@ -197,15 +209,20 @@ _ORIGIN = Column(
 def leaderboard_table(board: Leaderboard) -> Table:
     """Return the leaderboard with all columns that matter for its data type.
 
-    The caption has what the scorer could not decide, and whether times are of unlike machines.
+    The caption has what the scorer could not decide, what is missing, and whether times are of
+    unlike machines.
     """
     primary = board.primary
-    interval_of = f"bootstrap interval of {primary.title}, whole systems drawn"
+    interval_of = (
+        f"bootstrap interval of {primary.title}, systems and then their seeds drawn; none of fewer "
+        f"than {FEWEST} systems"
+    )
     ratio = Column("× floor", "ratio", f"median of {primary.title} over that of the truth")
     not_ok = "jobs that ended otherwise than ok, by cause"
     found = [
-        Column("rank", "rank", "mean rank over the systems that all ranked methods attempted"),
+        Column("rank", "rank", f"place by {primary.title} among the methods that are compared"),
         Column("method", "method", left=True),
+        Column("done", "done", "coverage, the share of the jobs of the board that it attempted"),
         Column("family", "family"),
         *[_ORIGIN] * any(row.origin for row in board.rows),
         _column_of(primary),
@@ -213,6 +230,8 @@ def leaderboard_table(board: Leaderboard) -> Table:
         *[ratio] * board.has_floors,
         *(_column_of(spec) for spec in of_place(board, "board")),
         Column("answers", "answers", "jobs with an answer, of all"),
+        *[Column("work", "work", "median work of a job, in reference seconds")]
+        * any(row.work_s is not None for row in board.rows),
         Column("time", "time", "median wall time of a job"),
         Column("total", "total", "wall time of all jobs"),
         Column("memory", "memory", "peak of any job, MB"),
@@ -221,7 +240,13 @@ def leaderboard_table(board: Leaderboard) -> Table:
     kept = _most_telling(board, found)
     columns = [replace(column, more=column.key not in kept) for column in found]
     rows = [[_leaderboard_cell(board, row, column) for column in columns] for row in board.rows]
-    return Table(columns, rows, caption=f"{undecided(board)} {pooled(board)}".strip())
+    caption = " ".join(filter(None, [incomplete(board), undecided(board), pooled(board)]))
+    return Table(columns, rows, caption=caption, grey=grey_rows(board))
+
+
+def grey_rows(board: Leaderboard) -> frozenset[int]:
+    """Return the numbers of the rows of methods that have not attempted all jobs."""
+    return frozenset(n for n, row in enumerate(board.rows) if row.coverage < 1)
 
 
 def without_columns(table: Table, dropped: Callable[[Column, Sequence[Cell]], bool]) -> Table:
@@ -243,7 +268,8 @@ def _most_telling(board: Leaderboard, found: Sequence[Column]) -> list[str]:
     keys = [column.key for column in found]
     marks = [spec.name for spec in board.known if spec.mark]
     size = [board.weighs.name] if board.weighs else []
-    wanted = ["rank", "method", board.primary.name, *marks[:1], *size, "time", "answers"]
+    part = ["done"] if grey_rows(board) else []
+    wanted = ["rank", "method", board.primary.name, *marks[:1], *part, *size, "time", "answers"]
     return [key for key in dict.fromkeys(wanted) if key in keys][:ON_TELEPHONES]
 
 
@@ -271,13 +297,17 @@ def _leaderboard_cell(board: Leaderboard, row: Row, column: Column) -> Cell:
     return _general_cell(board, row, key)
 
 
-def _general_cell(board: Leaderboard, row: Row, key: str) -> Cell:  # noqa: PLR0911 - one each
+def _general_cell(  # noqa: C901, PLR0911 - one each
+    board: Leaderboard, row: Row, key: str
+) -> Cell:
     match key:
         case "rank":
-            return Cell(fixed(row.rank, 2), row.rank)
+            return Cell(fixed(row.rank), row.rank)
         case "method":
-            name = f"{row.method} (reference)" if row.reference else row.method
+            name = f"{row.method} ({row.standing})" if row.standing in APART else row.method
             return Cell(f"{name}\xa0{CUT}" if row.cut_off else name, row.method)
+        case "done":
+            return Cell(percent(row.coverage), row.coverage)
         case "family" | "origin":
             text: str = getattr(row, key)
             return Cell(text or NOTHING, text)
@@ -286,14 +316,19 @@ def _general_cell(board: Leaderboard, row: Row, key: str) -> Cell:  # noqa: PLR0
         case "ratio":
             return Cell(rounded(row.above_floor, 1), row.above_floor)
         case "answers":
-            return Cell(f"{row.answered}/{row.jobs}", row.answered / row.jobs)
-        case "time":
-            return Cell(duration(row.wall_s), row.wall_s)
+            return Cell(f"{row.answered}/{row.jobs}", row.answered / (row.jobs or 1))
+        case "time" | "work":
+            seconds = row.wall_s if key == "time" else row.work_s
+            return Cell(duration(seconds), seconds)
         case "total":
             return Cell(duration(row.total_s), row.total_s)
         case "memory":
             return Cell(fixed(row.memory_mb), row.memory_mb)
     return Cell(_counts(row.causes), sum(row.causes.values()))
+
+
+APART = ("baseline", "reference")
+"""Standings of methods that are shown apart, and named so."""
 
 
 def interval(primary: MetricSpec, row: Row, dash: str = " … ") -> str:
@@ -385,18 +420,57 @@ def format_score(spec: MetricSpec, value: Value) -> str:
     return scientific(value) if powers else rounded(value, spec.digits)
 
 
-APART = 1.25
-"""Machines whose calibration jobs differ by more than this factor are mentioned."""
+UNLIKE = 1.25
+"""Speeds by the calibration jobs that differ by more than this factor are mentioned."""
 
 
 def pooled(board: Leaderboard) -> str:
-    """Return a note that times are of machines of different speed; empty where they are not."""
-    speeds = [one.speed for one in board.entries if one.speed]
-    if not speeds or max(speeds) <= APART * min(speeds):
+    """Return a note on times of machines of different speed, or of one under other work.
+
+    Empty where times are alike.
+    """
+    speeds: dict[str, list[float]] = {}
+    for one in board.entries:
+        if one.speed:
+            speeds.setdefault(one.machine, []).append(one.speed)
+    typical = [median(each) for each in speeds.values()]
+    if typical and max(typical) > UNLIKE * min(typical):
+        return (
+            "Times are pooled of machines that are not alike: by the calibration jobs the fastest "
+            f"was {max(typical) / min(typical):.2g} times as fast as the slowest."
+        )
+    most = max((max(each) / min(each) for each in speeds.values()), default=1.0)
+    if most <= UNLIKE:
         return ""
+    if max(speeds.get("", [1.0])) > UNLIKE * min(speeds.get("", [1.0])):
+        return (
+            "Times are pooled of machines, or under other work, that were not alike (the records "
+            f"do not say which): the calibration jobs differ by a factor of {most:.2g}."
+        )
     return (
-        f"Times are pooled of machines that are not alike: by the calibration jobs the fastest was "
-        f"{max(speeds) / min(speeds):.2g} times as fast as the slowest (noted above {APART:g})."
+        f"Times are of a machine that was at times {most:.2g} times as fast as at others, by the "
+        "calibration jobs: it had other work, too."
+    )
+
+
+MOST_NAMED = 5
+"""Methods that a note names; more are counted."""
+
+
+def incomplete(board: Leaderboard) -> str:
+    """Return a note on jobs without a record, as while a run goes on; empty where none is missing.
+
+    Jobs that a method cannot do have records that say so, and are not among them.
+    """
+    if not board.missing:
+        return ""
+    most = sorted(board.missing.items(), key=lambda each: (-each[1], each[0]))
+    named = [f"{method} {count}" for method, count in most[:MOST_NAMED]]
+    rest = len(most) - len(named)
+    names = ", ".join([*named, *[f"{rest} more methods"] * bool(rest)])
+    return (
+        f"In progress, or incomplete: there is no record yet of some of the {len(board.plan.jobs)} "
+        f"jobs ({names}). Methods in grey are not ranked."
     )
 
 

@@ -16,6 +16,7 @@ from mdbench.records import Record, Status
 from mdbench.reports.entries import aggregate, best_mark, counted_values, entry, marked, specs_of
 from mdbench.reports.tables import (
     ALARM,
+    APART,
     CUT,
     UNDECIDED,
     Cell,
@@ -25,6 +26,8 @@ from mdbench.reports.tables import (
     cell,
     cut_off,
     format_score,
+    grey_rows,
+    incomplete,
     interval,
     of_place,
     pooled,
@@ -307,47 +310,88 @@ MOST_WITH_INTERVAL = 3
 """Metrics besides the primary one with which its interval and memory still fit."""
 
 
-def leaderboards(boards: Mapping[str, Leaderboard]) -> Iterator[rich.table.Table]:
-    """Yield a table for each data type: the page's leaderboard, as far as 80 characters go."""
-    for data_type, board in boards.items():
-        yield to_terminal(_leaderboard(data_type, board))
+def leaderboards(boards: Mapping[str, Leaderboard], width: int = 80) -> Iterator[rich.table.Table]:
+    """Yield a table for each board: the page's leaderboard, as far as the width goes.
+
+    The columns of a data type are explained below its first board.
+    """
+    explained: set[str] = set()
+    for board in boards.values():
+        table = _leaderboard(board, width, explain=board.data_type not in explained)
+        explained.add(board.data_type)
+        yield to_terminal(table)
 
 
-def _leaderboard(data_type: str, board: Leaderboard) -> Table:
+def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
     primary, others = board.primary, of_place(board, "brief")
     flags = [spec for spec in others if spec.mark]
     jobs = not flags or any(row.jobs != row.values[flags[0].name].of for row in board.rows)
     ends = len(others) <= MOST_WITH_INTERVAL
-    meanings = [f"{_head(s)}: {s.explanation}" for s in (primary, *others) if s.explanation]
-    caption = ["rank: mean over systems", *meanings, "a failure ranks behind every answer"]
-    heads = [_head(primary), *["95\xa0%"] * ends, *map(_head, others), *["jobs"] * jobs]
-    heads += ["time", *["MB"] * ends]
-    rows = [
-        [
-            fixed(row.rank, 2),
-            f"{row.method}*" if row.reference else f"{row.method}{CUT * row.cut_off}",
-            cell(primary, row.values[primary.name], primary=True).text,
-            *[_interval(primary, row)] * ends,
-            *(_short(spec, row) for spec in others),
-            *[str(row.jobs)] * jobs,
-            duration(row.wall_s),
-            *[fixed(row.memory_mb)] * ends,
-            " ".join(f"{count} {cause}" for cause, count in row.causes.items()) or "–",
-        ]
+    part = bool(grey_rows(board))
+    # The later ones are the first to go where a terminal is narrow.
+    optional = [spec for spec in others if not (spec.mark or spec.weighs)]
+    columns: dict[str, list[str]] = {"rank": [fixed(row.rank) for row in board.rows]}
+    columns["method"] = [
+        f"{row.method}{SHOWN_APART * (row.standing in APART)}{CUT * row.cut_off}"
         for row in board.rows
     ]
+    if part:
+        columns["done"] = [percent(row.coverage, "") for row in board.rows]
+    columns[_head(primary)] = [
+        cell(primary, row.values[primary.name], primary=True).text for row in board.rows
+    ]
+    if ends:
+        columns["95\xa0%"] = [_interval(primary, row) for row in board.rows]
+    for spec in others:
+        columns[_head(spec)] = [_short(spec, row) for row in board.rows]
+    if jobs:
+        columns["jobs"] = [str(row.jobs) for row in board.rows]
+    columns["time"] = [duration(row.wall_s) for row in board.rows]
+    if ends:
+        columns["MB"] = [fixed(row.memory_mb) for row in board.rows]
+    columns["not ok"] = [
+        " ".join(f"{count} {cause}" for cause, count in row.causes.items()) or "–"
+        for row in board.rows
+    ]
+    for head in [*map(_head, reversed(optional)), "MB", "jobs", "95\xa0%", "not ok"]:
+        if sum(map(_narrowest, columns, columns.values())) + len(columns) < width:
+            break
+        columns.pop(head, None)
+    meanings = [
+        f"{_head(spec)}: {spec.explanation}"
+        for spec in (primary, *others)
+        if spec.explanation and _head(spec) in columns
+    ]
+    caption = [f"rank: by {primary.title}", *meanings, "a failure ranks behind every answer"]
+    if any(row.standing in APART for row in board.rows):
+        caption.append(f"{SHOWN_APART} baseline or reference, not ranked")
+    compared = counted(len(board.ranked), "method")
+    over = f"{compared} on {counted(len(board.systems), 'system')}"
+    notes = [f"{'; '.join(caption)}." if explain else "", cut_off(board.rows), incomplete(board)]
     return Table(
         [
-            Column("rank"),
-            Column("method", left=True),
-            *(Column(head.replace(" ", "\n")) for head in heads),
-            Column("not ok", left=True, wraps=True),
+            Column(
+                head.replace(" ", "\n") if head != "not ok" else head,
+                left=head in {"method", "not ok"},
+                wraps=head == "not ok",
+            )
+            for head in columns
         ],
-        [[*map(Cell, row)] for row in rows],
-        f"{data_type}: {counted(len(board.entries), 'result')}, "
-        f"ranks over {counted(len(board.systems), 'system')}",
-        f"{'; '.join(caption)}. {cut_off(board.rows)} {undecided(board)} {pooled(board)}".strip(),
+        [[*map(Cell, row)] for row in zip(*columns.values(), strict=True)],
+        f"{board.name}: {counted(len(board.entries), 'result')}, compared: {over}",
+        " ".join(filter(None, [*notes, undecided(board), pooled(board)])),
+        grey_rows(board),
     )
+
+
+def _narrowest(head: str, cells: Sequence[str]) -> int:
+    """Return how many characters a column takes at least; only the last one wraps."""
+    words = [word for text in cells for word in (text.split() if head == "not ok" else [text])]
+    return max(map(len, [*head.split(" "), *words]))
+
+
+SHOWN_APART = "*"
+"""Behind the name of a method that is shown apart."""
 
 
 def _head(spec: MetricSpec) -> str:

@@ -188,11 +188,25 @@ def test_measurements_are_searched_for_terms_alone(
 ) -> None:
     assert command_line.root.is_dir()
     monkeypatch.setenv("COLUMNS", "160")
-    line = "check --truths --data-type real --dataset chwirut1 hubble --each"
+    line = "check --truths --data-type real --dataset chwirut1 kepler --each"
     assert main(line.split()) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "perfect and unbeaten in 2 of 2 cases" in printed
     assert "real chwirut1, clean: no term beats it; best extra term " in printed
+    assert "1 of them have fewer than 30 samples" in printed
+    assert "real kepler, clean: not searched: fewer than 30 samples" in printed
+
+
+def test_columns_may_be_many_and_have_underscores() -> None:
+    many = [f"x_{i}" for i in range(300)]
+    texts = [text for text, _ in library(many)]
+    assert "x_0*x_1" not in texts  # there would be 45,150
+    assert len(texts) == 1 + 300 * (1 + 9)
+    few = [text for text, _ in library(many[:60])]
+    assert "x_0*x_1" in few
+    assert "x_0*x_1*x_2" not in few
+    # Names of one's own are no derivatives.
+    assert {"a_x", "sin(a_x)", "a_x**3"} <= {text for text, _ in library(["a_x"])}
 
 
 def test_the_library_begins_with_what_is_simple() -> None:

@@ -20,7 +20,17 @@ GOLDEN = json.loads((ROOT / "tests/golden/json_keys.json").read_text(encoding="u
 """The keys of each object in the JSON of each command, by the object's place."""
 FREE = {
     *("causes", "counts", "data_types", "flags", "gained", "grid", "groups", "hyperparameters"),
-    *("lost", "made_with", "metrics", "names", "notes", "options", "protocols", "reasons"),
+    *(
+        "lost",
+        "made_with",
+        "metrics",
+        "missing",
+        "names",
+        "notes",
+        "options",
+        "protocols",
+        "reasons",
+    ),
     *("statuses", "told_by", "values"),
 }
 """Objects whose keys depend on the data, such as names of metrics; their place goes on as ``*``."""

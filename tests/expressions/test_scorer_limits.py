@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from harness import ROOT
+from harness import benchmark
 from sweeps import sampled
 
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import ball_value, exact_ball, provably_differ
 from mdbench.expressions.srbench import symbolic_solution
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-
-def script(name: str) -> ModuleType:
-    """Import a benchmark, which imports others by their bare names."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "benchmarks")
-        return importlib.import_module(name)
-
-
-CORPUS = script("labelled")
-BENCH = script("bench_scorer")
+CORPUS = benchmark("labelled")
+BENCH = benchmark("bench_scorer")
 LAWS = sampled([*CORPUS.laws()[3::11], *CORPUS.answers()[5::12]], share=0.4)
 
 

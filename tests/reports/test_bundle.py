@@ -119,14 +119,23 @@ def test_a_study_goes_along_if_it_is_theirs(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text("schema = 1\n", encoding="utf-8")
     sha256 = hashlib.sha256(study.read_bytes()).hexdigest()
-    folder = write(tmp_path / "results", [data(study=sha256)])
-    made = write_bundle(folder, tmp_path / "out.zip", methods={}, study_files=[study])
+    mine = [data(study=sha256), data("operon", study=sha256)]
+    others = [data(dataset="rc-circuit", study="ab" * 32), data("zero")]
+    folder = write(tmp_path / "results", [*mine, *others])
+    made = write_bundle(folder, tmp_path / "out.zip", methods={}, studies_asked=[str(study)])
     with zipfile.ZipFile(made.path) as archive:
         assert archive.read("studies/study.toml") == study.read_bytes()
-        assert json.loads(archive.read("bundle.json"))["studies"] == [sha256]
+        about = json.loads(archive.read("bundle.json"))
+        files = [archive.read(name) for name in archive.namelist() if name.endswith(".jsonl")]
+    assert about["studies"] == [sha256]
+    assert (made.records, about["methods"]) == (2, ["operon", "sindy"])
+    keys = [json.loads(line)["key"] for content in files for line in content.splitlines()]
+    assert sorted(keys) == sorted(one["key"] for one in mine)
+    by_sum = write_bundle(folder, tmp_path / "b.zip", methods={}, studies_asked=["abab" * 3])
+    assert by_sum.records == 1
     study.write_text("schema = 1\n# changed\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="No record was asked for by"):
-        write_bundle(folder, tmp_path / "out.zip", methods={}, study_files=[study])
+    with pytest.raises(UsageError, match=r"No record in .* was asked for by"):
+        write_bundle(folder, tmp_path / "out.zip", methods={}, studies_asked=[str(study)])
 
 
 def test_a_failed_bundle_leaves_the_one_before(results: Path, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import re
 from reporting import boards, data
 
 from mdbench.records import Record
+from mdbench.reports.categories import Category, by_category, heading
 from mdbench.reports.html import page
-from mdbench.reports.leaderboard import Category, by_category, heading
 
 GROUPS = {
     "all": ["a", "b", "c", "d"],
@@ -48,9 +48,11 @@ def test_the_page_has_a_table_and_the_systems_of_each_category() -> None:
         Category(
             name,
             frozenset(one.dataset for one in part),
-            boards([one for one in records if one["dataset"] in {each.dataset for each in part}])[
-                "ode"
-            ],
+            tuple(
+                boards(
+                    [one for one in records if one["dataset"] in {each.dataset for each in part}]
+                ).values()
+            ),
         )
         for name, part in parts.items()
     ]
@@ -62,6 +64,12 @@ def test_the_page_has_a_table_and_the_systems_of_each_category() -> None:
     assert len(order) == 3
     table = re.sub(r"<[^>]+>", " ", text[hard:easy].partition("</table>")[0])
     assert re.search(r"sindy\s+5\.5e-10\s+2/2", table)
+    # Data of one's own are of no category.
+    own = [data("sindy", "mine", dataset_path="mine.csv"), data("sindy", "a", dataset_path="a.csv")]
+    text = page(results(*records, *own), boards([*records, *own]), categories={"ode": categories})
+    mine = text.index("Own data <small>2 systems")
+    order = [match.start() > mine for match in re.finditer('<details class="system"', text)]
+    assert order == [False, False, False, True, True]
     plain = page(ones, boards(records))
     assert "of-category" not in plain.partition("<main")[2]
     assert plain.count('<details class="system"') == 3

@@ -121,6 +121,18 @@ def test_a_table_is_read_back_as_the_records_that_it_was_written_of(tmp_path: Pa
         assert back == Record.model_validate({**data_, **dropped, "runtime": runtime})
 
 
+def test_a_table_that_lists_nothing_undecided_has_it_where_a_score_is_missing(
+    tmp_path: Path,
+) -> None:
+    ones = [data("a", nmse=None), data("b", scores={"f1": None}), data("c", status="timeout")]
+    rows = [flatten("r.jsonl", Record.model_validate(one)) for one in ones]
+    write_table(
+        [{k: v for k, v in row.items() if k != "undecided"} for row in rows], tmp_path / "t.csv"
+    )
+    found = [record.metrics for _, record in read_rows(tmp_path / "t.csv")]
+    assert found == [one["metrics"] for one in ones]
+
+
 @pytest.mark.parametrize(
     "text", ["a,b\n1,2\n", "file,key\nf,k\n", "file,key,undecided\n,k,[]\n", 'file,key\n"x', "\0"]
 )

@@ -50,7 +50,7 @@ def test_the_best_is_bold_where_nobody_has_the_mark() -> None:
     assert r"{\bfseries\boldmath 1.0}" in board["a"]  # seconds
     assert "$3.0" in board["b"]
     assert r"boldmath $" not in board["b"]
-    assert "bfseries" not in board["truth"]
+    assert "bfseries" not in board["truth (reference)"]
     marked = latex_tables(boards([*records, data("b", "x", seed=1, verdict="identified")]))
     assert "bfseries" in marked
 
@@ -58,8 +58,12 @@ def test_the_best_is_bold_where_nobody_has_the_mark() -> None:
 def test_tables_are_centred_and_have_labels() -> None:
     text = latex_tables(boards(many()))
     labels = re.findall(r"\\label\{(.*?)\}", text)
-    assert labels == ["tab:ode", "tab:ode-clean", "tab:ode-20-db", "tab:ode-10-db"]
-    assert text.count("\\begin{table}\n\\centering\n") == 1
+    levels = ["", "-clean", "-20-db", "-10-db"]
+    names = ["tab:ode", "tab:ode-limit-60-s-published"]
+    assert labels == [f"{name}{level}" for name in names for level in levels]
+    assert text.count("\\begin{table}\n\\centering\n") == 2
+    assert text.count(r"\textcolor{gray}{linear}") == 2  # which lacks jobs
+    assert r"\textcolor{gray}{sindy}" not in text
     assert latex_tables(boards([data(data_type="a_b}%")])).count(r"\label{tab:a-b}") == 1
 
 
@@ -72,7 +76,7 @@ def test_latex_takes_the_tables(tmp_path: Path) -> None:
     hostile = [data(r"a_b^%$#&~\x{", "x_²✓±×∞", nmse=1.7e308), data("ünïcode 数 αΩ µ\x00", "x\ny")]
     tables = latex_tables(boards([*many(), *texts(), *points(), *hostile]))
     head = "\\documentclass{article}\n\\usepackage[margin=1cm,landscape]{geometry}\n"
-    head += "\\usepackage{amssymb,booktabs,longtable}\n\\begin{document}\n"
+    head += "\\usepackage{amssymb,booktabs,longtable,xcolor}\n\\begin{document}\n"
     names = re.findall(r"\\label\{(.*?)\}", tables)
     seen = "".join(f"\\ref{{{name}}} " for name in names)
     (tmp_path / "t.tex").write_text(f"{head}{tables}{seen}\\end{{document}}\n", encoding="utf-8")
@@ -100,22 +104,24 @@ def test_every_row_has_as_many_cells_as_the_head() -> None:
         heads = {line.count("&") for line in block.splitlines() if line.startswith(r"\toprule ")}
         assert len(ends | heads) == 1
         assert ends
-    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 6
+    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 12
     assert text.count("{") == text.count("}")
     assert text.isascii()
 
 
 def test_columns_are_those_of_narrow_tables() -> None:
     texts_only = data("b", data_type="texts", scores={"accuracy": 0.5, "likelihood": 0.1})
+    several = [data("a", f"s{i}") for i in range(5)]
     first, second = (
         dict(zip(*(line.split(" & ") for line in text.splitlines()[6:9:2]), strict=True))
-        for text in latex_tables(boards([data("a"), texts_only])).split(r"\begin{table}")[1:]
+        for text in latex_tables(boards([*several, texts_only])).split(r"\begin{table}")[1:]
     )
     assert first["NMSE"] == r"$1.0\cdot10^{-3}$"  # one method is not the best of several
     assert first[r"95 \%"] == r"$1.0\cdot10^{-3}$--$1.0\cdot10^{-3}$"
-    assert (first["identified"], first["R$^2$ test"], first["nodes"]) == ("0/1", "1/1", "18")
+    assert (first["identified"], first["R$^2$ test"], first["nodes"]) == ("0/5", "5/5", "18")
     assert not {"agreement", "F1"} & first.keys()
     assert second["accuracy"] == "0.500"
+    assert second[r"95 \%"] == "--"  # of one system there is none
     assert "nodes" not in second
 
 

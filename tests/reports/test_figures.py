@@ -30,7 +30,8 @@ def test_all_figures_are_drawn_with_every_method() -> None:
         assert [figure.title for figure in drawn] == wanted
         for figure in drawn:
             inside = [node.text for node in ET.fromstring(figure.svg).iter("title")]
-            assert set(NUMBERS) <= set(inside)
+            # linear has not attempted all, and its curve would be over other jobs.
+            assert set(inside) & {*NUMBERS} == {*NUMBERS} - {"linear"}
 
 
 def test_a_point_lies_where_its_number_states() -> None:
@@ -90,8 +91,8 @@ def test_shares_are_those_of_all_jobs_that_are_judged_by_the_flag() -> None:
         data("sindy", "s5", status="crashed"),
         data("sindy", "s6", status="crashed"),
         data("sindy", "s7", status="interrupted"),
-        data("truth", "s0", verdict="identified"),
-        data("zero", "s0", status="crashed"),
+        *(data("truth", f"s{i}", verdict="identified") for i in (0, 1, 2, 5, 6)),
+        *(data("zero", f"s{i}", status="crashed") for i in (0, 1, 2, 5, 6)),
     ]
     drawn = figures.figures(compare(records), NUMBERS)
     (svg,) = (figure.svg for figure in drawn if figure.title == "Identified by noise")
@@ -140,6 +141,7 @@ def test_failures_lie_above_all_answers_and_scores_of_cases_that_rank_nobody_now
     records = [
         data("sindy", nmse=1e-3),
         data("zero", status="crashed"),
+        data("zero", "noisy", status="crashed", floor=2.0),
         data("sindy", "noisy", nmse=1e5, floor=2.0),
     ]
     figure = figures.figures(compare(records), NUMBERS)[0]

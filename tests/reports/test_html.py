@@ -44,10 +44,13 @@ NUMBERS = {"linear": 0, "operon": 1, "sindy": 2, "truth": 3, "zero": 4}
 TABLE = table("ode")
 
 
-def expected(kept: list[dict[str, Any]], data_type: str = "ode") -> list[list[list[str]]]:
+def expected(
+    kept: list[dict[str, Any]], data_type: str = "ode", protocol: str = "strict"
+) -> list[list[list[str]]]:
     """Return the leaderboard's cells, in the columns of the whole page, with their warnings."""
-    shown = [column.key for column in leaderboard_table(compare(EVERYTHING, data_type)).columns]
-    found = [one for one in kept if one["data_type"] == data_type]
+    whole = [one for one in EVERYTHING if one["protocol"] == protocol]
+    shown = [column.key for column in leaderboard_table(compare(whole, data_type)).columns]
+    found = [one for one in kept if (one["data_type"], one["protocol"]) == (data_type, protocol)]
     table = leaderboard_table(compare(found, data_type))
     place = {column.key: number for number, column in enumerate(table.columns)}
     return [
@@ -248,8 +251,8 @@ def test_report_writes_a_page_and_text(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["report", str(folder), "--text"]) == 0
     shown = capsys.readouterr().out
     assert "truth*" in shown
-    assert "derivatives: fd (54 results); smooth (54 results)\n" in shown
-    assert "<dt>derivatives</dt><dd>fd (54 results);" in out.read_text(encoding="utf-8")
+    assert "derivatives: fd (63 results); smooth (63 results)\n" in shown
+    assert "<dt>derivatives</dt><dd>fd (63 results);" in out.read_text(encoding="utf-8")
     assert max(map(len, shown.splitlines())) <= 80
     assert main(["report", str(tmp_path / "r" / "logs")]) == 2
     assert "no folder" in capsys.readouterr().err
@@ -281,19 +284,20 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def choose(page: Browser, **filters: str) -> None:
-    for name in ("noise", "dim", "family", "protocol"):
+    for name in ("noise", "dim", "family", "class"):
         page.run(f"document.forms[0].elements['{name}'].value = {filters.get(name, '')!r}")
     page.run("document.forms[0].dispatchEvent(new Event('change'))")
 
 
+STRICT, PUBLISHED = "limit 60 s, strict", "limit 60 s, published"
 FILTERS: list[tuple[dict[str, str], Any]] = [
     ({}, bool),
     *(
         ({"noise": str(n)}, lambda r, snr_db=snr_db: r["snr_db"] == snr_db)
         for n, snr_db in enumerate((None, 20.0, 10.0))
     ),
-    ({"protocol": "0"}, lambda r: r["protocol"] == "published"),
-    ({"noise": "2", "protocol": "1"}, lambda r: r["snr_db"] == 10 and r["protocol"] == "strict"),
+    ({"class": PUBLISHED}, lambda r: r["protocol"] == "published"),
+    ({"noise": "2", "class": STRICT}, lambda r: r["snr_db"] == 10 and r["protocol"] == "strict"),
     *(({"dim": str(dim)}, lambda r, dim=dim: r["dim"] == dim) for dim in (1, 2, 3)),
     *(
         ({"family": family}, lambda r, family=family: KINDS[r["algorithm"]].family == family)
@@ -311,10 +315,17 @@ def test_filters_give_the_leaderboard_of_what_they_keep(
     choose(opened, **filters)
     kept = [record for record in EVERYTHING if keep(record)]
     for data_type in SPECS:
-        assert opened.run(rows(data_type)) == expected(kept, data_type)
-        own = [record for record in kept if record["data_type"] == data_type]
-        note = f"document.querySelector('#{data_type} .undecided').textContent"
-        assert opened.run(note) == undecided(compare(own, data_type))
+        for number, protocol in enumerate(("strict", "published")):
+            block = f"{data_type}-class-1" if number else data_type
+            hidden = f"{table(block)}.closest('.block').hidden"
+            own = [record for record in kept if record["protocol"] == protocol]
+            assert opened.run(hidden) == (bool(filters.get("class")) and not own)
+            if opened.run(hidden) or not [r for r in own if r["data_type"] == data_type]:
+                continue
+            assert opened.run(rows(block)) == expected(own, data_type, protocol)
+            own = [record for record in own if record["data_type"] == data_type]
+            note = f"document.querySelector('#{block}-board .undecided').textContent"
+            assert opened.run(note) == undecided(compare(own, data_type))
     told = opened.run("document.getElementById('filtered').textContent")
     assert told == (f"{len(kept)} of {len(EVERYTHING)} results" if filters else "")
     visible = "[...document.querySelectorAll('details.system')].filter(d => !d.hidden).length"
@@ -341,21 +352,26 @@ def test_a_click_sorts_and_another_turns_round(opened: Browser) -> None:
     assert names == [column.title for column in leaderboard_table(compare(EVERYTHING)).columns]
     for name in ("time", "NMSE", "method", "R² test"):
         column = names.index(name)
-        values = f"[...{TABLE}.tBodies[0].rows].map(r => r.cells[{column}].dataset.v)"
+        shown = f"[...{TABLE}.tBodies[0].rows]"
+        values = f"{shown}.map(r => [r.dataset.g, r.cells[{column}].dataset.v])"
         opened.run(f"{head}[{column}].querySelector('button').click()")
         up = opened.run(values)
         key = str if name == "method" else float
-        assert up == sorted(up, key=key)
+        # Methods that are not compared stay behind those that are.
+        assert up == sorted(up, key=lambda each: (each[0], key(each[1])))
+        assert {group for group, _ in up} == {"0", "1", "2", "3"}
         assert opened.run(f"{head}[{column}].getAttribute('aria-sort')") == "ascending"
         opened.run(f"{head}[{column}].querySelector('button').click()")
-        assert opened.run(values) == up[::-1]
+        down = [each for group in "0123" for each in up[::-1] if each[0] == group]
+        assert opened.run(values) == down
     # What has no value stays at the end: the reference has no rank.
     for _ in range(2):
         opened.run(f"{head}[0].querySelector('button').click()")
         assert opened.run(rows())[-1][1][0] == "truth (reference)"
     choose(opened, noise="1")  # a filter keeps the order that was chosen
-    ranks = [float(row[0][0]) for row in opened.run(rows())[:-1]]
+    ranks = [float(row[0][0]) for row in opened.run(rows()) if row[0][0] != "–"]
     assert ranks == sorted(ranks, reverse=True)
+    assert len(ranks) == 2
     opened.run("document.forms[0].reset()")
 
 
@@ -406,7 +422,7 @@ def test_the_head_shows_the_conditions_and_several_values_of_them() -> None:
     head = text[text.index('<dl class="facts">') : text.index("<nav>")]
     facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", head))
     one = data()
-    assert facts["time limit of a job"].endswith("(2 results); 75 s (1 result)")
+    assert facts["budget of a job"] == "limit 60 s (2 results); limit 75 s (1 result)"
     assert facts["seeds"] == str(one["seed"])
     assert facts["protocol"] == one["protocol"]
     assert facts["runtime"] == one["runtime"]["name"]
@@ -477,7 +493,7 @@ def test_the_best_answer_of_a_system_stands_there_as_code() -> None:
 
 def visible(page: Browser, type_of: str = "ode") -> dict[str, list[str]]:
     """Return of each figure by noise the methods that are seen, and where."""
-    every = f"[...document.querySelectorAll('#{type_of} svg[data-figure]')]"
+    every = f"[...document.querySelectorAll('#{type_of}-board svg[data-figure]')]"
     found: dict[str, list[str]] = page.run(
         f"Object.fromEntries({every}.map(s => [s.dataset.figure, "
         "[...s.querySelectorAll('g[data-m]')].filter(g => g.style.display !== 'none')"
@@ -491,17 +507,18 @@ def visible(page: Browser, type_of: str = "ode") -> dict[str, list[str]]:
 def test_filters_draw_figures_of_what_they_keep(opened: Browser) -> None:
     before = opened.run("document.querySelector('#ode .figures').innerHTML")
     choose(opened, family="linear")
-    assert set(map(tuple, visible(opened).values())) == {("linear", "sindy")}
-    legend = "[...document.querySelectorAll('#ode .legend [data-m]')].filter(s => s.style.display"
-    assert opened.run(f"{legend} !== 'none').map(s => s.dataset.m)") == ["linear", "sindy"]
-    choose(opened, noise="1", protocol="1")
+    assert set(map(tuple, visible(opened).values())) == {("sindy",)}  # linear lacks jobs
+    legend = "[...document.querySelectorAll('#ode-board .legend [data-m]')]"
+    legend += ".filter(s => s.style.display"
+    assert opened.run(f"{legend} !== 'none').map(s => s.dataset.m)") == ["sindy"]
+    choose(opened, noise="1")
     kept = [r for r in EVERYTHING if r["snr_db"] == 20 and r["protocol"] == "strict"]
     kept = [r for r in kept if r["data_type"] == "ode"]
     # The marks lie where a report of these records alone has them, on the axes of all.
     whole = compare([r for r in EVERYTHING if r["data_type"] == "ode"])
     (figure,) = (f for f in figures(whole, NUMBERS) if f.title.startswith("Identified by"))
     low, high, _ = map(float, re.findall(r'data-y="(.*?)"', figure.svg)[0].split())
-    for row in compare(kept).rows:
+    for row in compare(kept).drawn:
         share = row.values["identified"].value
         height = opened.run(
             '(() => { const g = document.querySelector("#ode svg[data-figure=identified] '
@@ -512,7 +529,7 @@ def test_filters_draw_figures_of_what_they_keep(opened: Browser) -> None:
         assert height == pytest.approx(14 + 270 * (1 - (100 * share - low) / (high - low)), abs=0.2)
     hidden = "[...document.querySelectorAll('#ode .of-all')].every(e => e.hidden)"
     assert opened.run(hidden)
-    maps = "[...document.querySelectorAll('#ode .heatmap')].filter(d => !d.hidden).length"
+    maps = "[...document.querySelectorAll('#ode-board .heatmap')].filter(d => !d.hidden).length"
     assert opened.run(maps) == 1
     choose(opened)
     assert opened.run("document.querySelector('#ode .figures').innerHTML") == before
@@ -529,7 +546,7 @@ def test_a_view_stands_in_the_address(opened: Browser) -> None:
     assert opened.run("location.hash") == "#ode?noise=20+dB&family=linear"
     for sent, wanted in (
         ("#?dim=2", "|2||"),
-        ("#texts?noise=clean&protocol=strict", "0|||1"),
+        ("#texts?noise=clean&class=limit+60+s%2C+strict", f"0|||{STRICT}"),
         ("#?noise=<b>&family=nobody&x=1&__proto__=2", "|||"),
         ("#ode?%", "|||"),
     ):

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from reporting import DROPPED, MOTION, SPECS, boards, compare, data, many, points, result, texts
 
-from mdbench.drawing.numbers import fixed
+from mdbench.drawing.numbers import fixed, percent
 from mdbench.metrics.spec import MetricSpec
 from mdbench.reports import leaderboard
 from mdbench.reports.entries import Aggregated, entry, specs_of
+from mdbench.reports.tables import GREY
 from mdbench.reports.terminal import leaderboards
 
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ def test_ranks_are_worked_out_by_hand() -> None:
     ]
     found = compare(records)
     # s1: 1 2 3; s2: 2.5 1 2.5; s3: 1.5 1.5 3
-    ranks = {each.method: each.rank for each in found.rows}
+    ranks = {each.method: each.mean_rank for each in found.rows}
     expected = {"a": 5 / 3, "b": 4.5 / 3, "c": 8.5 / 3}
     assert ranks == pytest.approx(expected)
-    assert [each.method for each in found.rows] == ["b", "a", "c"]
+    # The place is by the median of 1e-5, 1e-3 and a failure, of 1e-5, 1e-2 and 1e-2, ...
+    assert [(each.method, each.rank) for each in found.rows] == [("a", 1), ("b", 2), ("c", 3)]
     assert value(found, "c") == math.inf
     assert row(found, "c").causes == {"crashed": 2}
     test = next(pair for pair in found.pairs if (pair.method, pair.other) == ("a", "c"))
@@ -62,8 +64,8 @@ def test_noise_levels_of_a_system_are_one_vote() -> None:
         for method, error in (("a", 1e-2), ("b", 1e-4))
     ]
     found = compare(records)
-    assert row(found, "a").rank == pytest.approx(5 / 3)
-    assert row(found, "b").rank == pytest.approx(4 / 3)
+    assert row(found, "a").mean_rank == pytest.approx(5 / 3)
+    assert row(found, "b").mean_rank == pytest.approx(4 / 3)
     assert found.pairs[0].test.n == 3
 
 
@@ -79,7 +81,8 @@ def test_seeds_are_merged_by_their_median() -> None:
 def test_an_error_below_the_floor_counts_as_the_floor() -> None:
     records = [data("a", nmse=1e-6, floor=1e-2), data("b", nmse=9e-3, floor=1e-2)]
     found = compare(records)
-    assert row(found, "a").rank == row(found, "b").rank == 1.5
+    assert row(found, "a").mean_rank == row(found, "b").mean_rank == 1.5
+    assert row(found, "a").rank == row(found, "b").rank == 1
     assert row(found, "a").above_floor == 1
     assert found.pairs[0].test.zeros == 1
 
@@ -96,17 +99,21 @@ def test_where_the_truth_states_nothing_nobody_is_ranked_and_the_data_alone_deci
     found = compare(records)
     assert {case.system: floor for case, floor in found.unfit.items()} == {"noisy": 1.2}
     assert found.systems == ("flat", "plain")
-    assert row(found, "b").rank == 1.5
+    assert row(found, "b").mean_rank == 1.5
     assert value(found, "b") == (2.5e3 + 0.1) / 2
     assert row(found, "b").values["identified"] == Aggregated(2 / 3, 3, 0, {})
 
 
 def test_a_method_that_is_given_the_truth_is_not_ranked_and_gives_no_floor() -> None:
-    found = compare([data("truth", nmse=0.2), data("sindy", nmse=0.1), data("zero", nmse=1.0)])
+    given = {"truth": 0.2, "sindy": 0.1, "operon": 0.5, "zero": 1.0}
+    found = compare([data(method, nmse=error) for method, error in given.items()])
     assert row(found, "truth").rank is None
     assert row(found, "truth").reference
     assert value(found, "sindy") == 0.1
-    assert found.ranked == ("sindy", "zero")
+    assert found.ranked == ("operon", "sindy")
+    assert [each.method for each in found.rows] == ["sindy", "operon", "zero", "truth"]
+    assert [each.standing for each in found.rows[2:]] == ["baseline", "reference"]
+    assert row(found, "zero").rank is None
 
 
 def test_what_is_not_the_methods_fault_is_not_counted() -> None:
@@ -117,6 +124,7 @@ def test_what_is_not_the_methods_fault_is_not_counted() -> None:
     ]
     found = compare(records)
     assert row(found, "a").cases == 1
+    assert row(found, "a").coverage == row(found, "b").coverage == 1
     assert value(found, "a") == 0.5
     assert row(found, "a").causes == {"interrupted": 1}
     assert row(found, "a").values["identified"].of == 1
@@ -128,6 +136,8 @@ def test_a_method_that_has_hardly_begun_is_not_ranked() -> None:
     assert found.ranked == ("a", "b")
     assert len(found.systems) == 5
     assert row(found, "c").rank is None
+    assert row(found, "c").coverage == 0.2
+    assert found.missing == {"c": 4}
 
 
 def test_failures_count_as_their_metrics_say() -> None:
@@ -149,7 +159,8 @@ def test_what_is_undecided_counts_neither_for_nor_against() -> None:
         data("a", verdict="identified"),
         data("a", "s2", scores={"identified": None, "ended": None, "f1": None}),
         data("a", "s3", nmse=None),
-        *(data("b", system, nmse=0.5) for system in ("lorenz", "s3")),
+        *(data("b", system, nmse=0.5) for system in ("lorenz", "s2", "s3", "s4")),
+        data("b", "s4", nmse=0.5, seed=1),
         data("a", "s4", nmse=0.25),
         data("a", "s4", nmse=None, seed=1),
     ]
@@ -160,7 +171,8 @@ def test_what_is_undecided_counts_neither_for_nor_against() -> None:
     assert values["f1"] == Aggregated(1.0, 4, 1, {})
     assert values["nmse"] == Aggregated(1e-3, 3, 2, {})
     assert row(found, "a").cases == 3  # nobody knows who is better on s3
-    assert found.systems == ("lorenz",)
+    assert found.ranked == ("a", "b")
+    assert found.systems == ("lorenz", "s2", "s4")
 
 
 def test_what_an_answer_does_not_have_is_not_undecided() -> None:
@@ -185,7 +197,7 @@ def test_higher_may_be_better() -> None:
     ]
     found = compare(records, "texts")
     assert [one.method for one in found.rows] == ["a", "b"]
-    assert [one.rank for one in found.rows] == pytest.approx([4 / 3, 5 / 3])
+    assert [one.mean_rank for one in found.rows] == pytest.approx([4 / 3, 5 / 3])
     assert row(found, "a").values["accuracy"] == Aggregated((0.9 + 0.75 + 0.0) / 3, 3, 0, {})
     assert row(found, "b").values["likelihood"] == Aggregated(0.25, 3, 0, {})
     assert (found.pairs[0].test.wins, found.pairs[0].test.losses) == (2, 1)
@@ -247,21 +259,22 @@ def test_of_one_method_or_none_there_are_no_tests() -> None:
     assert compare([]).rows == ()
 
 
-def test_medians_are_those_of_the_cases() -> None:
-    records = many()
+def test_medians_are_those_of_the_jobs() -> None:
+    records = [one for one in many() if one["protocol"] == "strict"]
     found = compare(records)
     assert found.unfit
     for method in ("operon", "linear"):
-        by_case: dict[tuple[Any, ...], list[float]] = {}
+        expected, cases = [], set()
+        unfit = {tuple(case) for case in found.unfit}
         for r in records:
             score = r["metrics"].get("nmse", math.inf)
-            if r["algorithm"] == method and r["status"] != "interrupted" and score is not None:
-                case = (r["dataset"], r["snr_db"], r["protocol"])
-                by_case.setdefault(case, []).append(max(score, r["floor"], 1e-12))
-        unfit = {tuple(case) for case in found.unfit}
-        expected = [median(scores) for case, scores in by_case.items() if case not in unfit]
+            case = (r["dataset"], r["snr_db"], r["protocol"])
+            tried = r["status"] != "interrupted" and score is not None and case not in unfit
+            if r["algorithm"] == method and tried:
+                expected.append(max(score, r["floor"], 1e-12))
+                cases.add(case)
         got = row(found, method)
-        assert got.fit_cases == len(expected)
+        assert got.fit_cases == len(cases)
         middle = got.values["nmse"].value
         assert middle == pytest.approx(median(expected), rel=1e-4)
         assert middle is not None
@@ -273,14 +286,22 @@ def test_medians_are_those_of_the_cases() -> None:
 @pytest.mark.parametrize("data_type", SPECS)
 def test_the_terminal_has_the_same_numbers(data_type: str) -> None:
     records = {"ode": many(), "texts": texts(), "points": points()}[data_type]
-    (table,) = leaderboards(boards(records))
+    table, other = leaderboards(boards(records))
     found = compare(records, data_type)
     shown = [[str(cell) for cell in column.cells] for column in table.columns]
-    assert shown[1] == [f"{r.method}*" if r.reference else r.method for r in found.rows]
-    assert shown[0] == [fixed(r.rank, 2) for r in found.rows]
+    apart = {"baseline", "reference"}
+    assert shown[1] == [f"{r.method}*" if r.standing in apart else r.method for r in found.rows]
+    assert shown[0] == [fixed(r.rank) for r in found.rows]
+    assert shown[2] == [percent(r.coverage, "") for r in found.rows]
     heads = [str(column.header) for column in table.columns]
-    assert (heads[4] == "✓") == (data_type == "ode")
+    assert (heads[5] == "✓") == (data_type == "ode")
     assert "could not decide" in str(table.caption)
+    assert str(table.title).startswith(f"{data_type}, limit 60 s, strict: ")
+    assert str(other.title).startswith(f"{data_type}, limit 60 s, published: ")
+    grey = [n for n, each in enumerate(table.rows) for n in [n] * (found.rows[n].coverage < 1)]
+    for column in table.columns:
+        styles = [getattr(cell, "style", "") for cell in column.cells]
+        assert [n for n, style in enumerate(styles) if style == GREY] == grey
 
 
 def test_the_terminal_has_counts_of_marks_and_shares_of_other_flags() -> None:

@@ -135,7 +135,7 @@ def test_draws_are_of_the_stated_generator() -> None:
             found.append((mixed ^ (mixed >> 14)) / 2**32)
         return found
 
-    counts = draws(50, 7)
+    counts = draws(50, [1] * 7)
     expected = np.zeros((50, 7), int)
     for place, number in enumerate(mulberry32(350)):
         expected[place // 7, int(number * 7)] += 1
@@ -147,7 +147,7 @@ def test_bootstrap_is_what_drawing_systems_one_by_one_gives() -> None:
     generator = np.random.default_rng(5)
     losses = [*(10 ** generator.normal(size=18)), math.inf, math.inf]
     systems = [i // 2 for i in range(20)]
-    counts = draws(200, 10)
+    counts = draws(200, [1] * 10)
     medians = sorted(
         median([x for x, s in zip(losses, systems, strict=True) for _ in range(row[s])])
         for row in counts
@@ -160,7 +160,7 @@ def test_bootstrap_of_a_mean_is_what_drawing_systems_one_by_one_gives() -> None:
     values, systems, counts = (
         list(generator.normal(size=20)),
         [i // 2 for i in range(20)],
-        draws(200, 10),
+        draws(200, [1] * 10),
     )
     means = sorted(
         float(np.mean([x for x, s in zip(values, systems, strict=True) for _ in range(row[s])]))
@@ -173,9 +173,43 @@ def test_bootstrap_of_a_mean_is_what_drawing_systems_one_by_one_gives() -> None:
 
 def test_bootstrap_interval_covers_a_median_as_often_as_it_states() -> None:
     generator = np.random.default_rng(11)
-    counts = draws(1000, 40)
+    counts = draws(1000, [1] * 40)
     inside = 0
     for _ in range(300):
         low, high = bootstrap(generator.normal(size=40), range(40), counts, mean=False)
         inside += low <= 0 <= high
     assert 0.90 <= inside / 300 <= 0.985
+
+
+def test_seeds_are_drawn_within_each_time_that_their_system_is_drawn() -> None:
+    repeats = [3, 1, 2, 3]
+    counts = draws(400, repeats)
+    assert counts.shape == (400, 9)
+    by_system = np.stack(
+        [part.sum(axis=1) for part in np.split(counts, np.cumsum(repeats)[:-1], 1)]
+    )
+    # A system that is drawn twice has twice as many draws of its seeds as it has seeds.
+    times = by_system / np.array(repeats)[:, None]
+    assert np.array_equal(times, np.round(times))
+    assert (times.sum(axis=0) == 4).all()
+    shares = counts[:, :3].sum(axis=0) / counts[:, :3].sum()
+    assert shares == pytest.approx([1 / 3] * 3, abs=0.05)
+    assert len({tuple(row) for row in counts[:, :3]}) > 20  # and not always each seed once
+
+
+def test_an_interval_over_systems_and_seeds_has_the_spread_of_both() -> None:
+    generator = np.random.default_rng(7)
+    systems, seeds = 30, 4
+    places = [*range(systems * seeds)]
+    widths = {}
+    for name, between in (("alike", 0.0), ("unlike", 3.0)):
+        centre = between * generator.normal(size=(systems, 1))
+        values = (centre + generator.normal(size=(systems, seeds))).ravel()
+        low, high = bootstrap(values, places, draws(1000, [seeds] * systems), mean=True)
+        widths[name] = high - low
+        # The variance of the mean of all, with systems and seeds drawn.
+        means = values.reshape(systems, seeds).mean(axis=1)
+        within = values.reshape(systems, seeds).var(axis=1).mean()
+        expected = 2 * 1.96 * np.sqrt(means.var() / systems + within / (systems * seeds))
+        assert high - low == pytest.approx(expected, rel=0.15)
+    assert widths["unlike"] > 2 * widths["alike"]

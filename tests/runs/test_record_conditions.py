@@ -13,8 +13,6 @@ from harness import HereRuntime, Quiet, add_method, execute, known, make_workspa
 from mdbench.backends.local import LocalBackend
 from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
-from mdbench.reports.entries import Case, Entry
-from mdbench.reports.tables import APART, pooled
 from mdbench.runs.plan import make_plan, resolve_jobs
 from mdbench.runs.record import Energy
 from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
@@ -108,30 +106,6 @@ def test_energy_is_that_of_all_packages(tmp_path: Path) -> None:
     count("intel-rapl:1", 1.0)  # it began again at 100 J
     count("intel-rapl:0:0", 500.0)
     assert energy.joules() == pytest.approx(2.5 + 2.0)
-
-
-def entry(speed: float | None) -> Entry:
-    return Entry("a", Case("s", None, "strict"), 1, Status.OK, {}, None, 1.0, None, speed)
-
-
-@pytest.mark.parametrize(
-    ("speeds", "said"),
-    [
-        ((), False),
-        ((None, 10.0), False),
-        ((10.0, 10.0 * APART), False),
-        ((10.0, 21.0, None), True),
-    ],
-)
-def test_a_report_states_when_it_pools_times_of_unlike_machines(
-    speeds: tuple[float | None, ...], said: bool
-) -> None:
-    class Leaderboard:
-        entries = tuple(map(entry, speeds))
-
-    text = pooled(Leaderboard())  # type: ignore[arg-type]
-    assert bool(text) == said
-    assert ("2.1 times as fast" in text) == said
 
 
 def task_of(place: Any, name: str) -> tuple[Any, Any]:

@@ -42,7 +42,7 @@ def script() -> Any:
 def reference(script: ModuleType, tmp_path: Path) -> Any:
     ones = [data("sindy", "rc-circuit", verdict="identified"), data("operon", "rc-circuit")]
     board = compare(ones)
-    return script.Reference("ode", board, {}, {"operon": 0, "sindy": 1}, tmp_path / "results")
+    return script.Reference("ode", [board], {"operon": 0, "sindy": 1}, tmp_path / "results")
 
 
 def test_blocks_are_written_again_and_prose_stays(script: ModuleType, reference: Any) -> None:
@@ -95,7 +95,7 @@ def test_shares_of_labels_stand_with_the_interval_of_what_is_lost(reference: Any
     one = data("boosting", "structured-3", scores=scores, data_type="derivation")
     board = compare([one], "derivation")
     ones = [result("boosting", "structured-3", scores=scores, data_type="derivation")]
-    table = replace(reference, data_type="derivation", board=board, results=ones).labels()
+    table = replace(reference, data_type="derivation", boards=[board], results=ones).labels()
     head, rule, line = table.splitlines()
     assert len(head.split("|")) == len(rule.split("|")) == len(line.split("|")) == 8
     cells = "| `structured-3` | boosting | 0.926 | 0.800 (0.100 to 0.150) | 1.000 | "
@@ -104,7 +104,7 @@ def test_shares_of_labels_stand_with_the_interval_of_what_is_lost(reference: Any
     other = data("boosting", "integrate", scores=scores, data_type="derivation")
     ones = [result("boosting", "integrate", scores=scores, data_type="derivation")]
     board = compare([one, other], "derivation")
-    table = replace(reference, data_type="derivation", board=board, results=ones).labels()
+    table = replace(reference, data_type="derivation", boards=[board], results=ones).labels()
     head, _, line = table.splitlines()
     assert "EE" not in head  # as no dataset here has that set
     assert line.startswith("| `integrate` | boosting | 0.500 | 0.250 | ")

@@ -17,6 +17,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+import pytest
+
 from mdbench.backends.local import LocalBackend
 from mdbench.methods import SHARED
 from mdbench.runs import execute as _execute
@@ -30,8 +32,7 @@ from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    import pytest
+    from types import ModuleType
 
     from mdbench.methods import Method
     from mdbench.records import Record
@@ -194,6 +195,13 @@ def one_worker(workspace: Workspace, texts: Sequence[str], **changes: Any) -> li
     records = execute(plan, HereRuntime(), Quiet()).records
     assert not children()
     return sorted(records, key=lambda record: record.seed)
+
+
+def benchmark(name: str) -> ModuleType:
+    """Import a benchmark, which imports others by their bare names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "benchmarks")
+        return importlib.import_module(name)
 
 
 def known(value: _Known | None) -> _Known:

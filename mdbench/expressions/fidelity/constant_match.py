@@ -536,11 +536,20 @@ def _loses_a_part(model: Model, shifts: Array) -> bool:
     return False
 
 
-def constant_shift(values: ConstantMatcher, written: Node) -> tuple[float, MovedTruth] | None:
+def constant_shift(
+    values: ConstantMatcher, written: Node, *, fixed: str = ""
+) -> tuple[float, MovedTruth] | None:
     """Return by how much the constants of a writing of the truth have to move to give the answer.
 
     Where constants can stand in for each other all but as many as are needed stand still:
     whichever leaves the least.  So the verdict does not depend on the units of variables.
+
+    Parameters
+    ----------
+    written
+        The writing.
+    fixed
+        The text of a number in it that does not move.
 
     Returns
     -------
@@ -548,7 +557,7 @@ def constant_shift(values: ConstantMatcher, written: Node) -> tuple[float, Moved
         The largest share of a constant, and the truth with those constants; None where the answer
         cannot be brought to that form.
     """
-    truth = parametrize(written, named=False)
+    truth = parametrize(written, named=False, fixed=fixed)
     usable = np.isfinite(values.true_values) & np.isfinite(values.values)
     n = len(truth.start)
     if not 0 < n <= _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):
@@ -575,16 +584,19 @@ def constant_shift(values: ConstantMatcher, written: Node) -> tuple[float, Moved
             found.append((shift, constants, free))
     for _, constants, free in sorted(found, key=itemgetter(0)):
         exact = refined_constants(truth, values, values.prediction, columns, constants, free)
-        if exact is None or _becomes_whole(truth, exact[0]):
+        if exact is None or becomes_whole(truth, exact[0]):
             continue
-        refined, digits = exact
-        moved = MovedTruth(
-            lambda columns: truth.values(columns, refined),
-            lambda point: truth.precise(point, digits),
-        )
-        return float(np.max(np.abs(refined / truth.start - 1), initial=0.0)), moved
+        shift = float(np.max(np.abs(exact[0] / truth.start - 1), initial=0.0))
+        return shift, _moved_truth(truth, *exact)
     return None
 
 
-def _becomes_whole(equation: ParametricExpression, constants: Array) -> bool:
+def _moved_truth(truth: ParametricExpression, rounded: Array, exact: list[Any]) -> MovedTruth:
+    return MovedTruth(
+        lambda columns: truth.values(columns, rounded), lambda point: truth.precise(point, exact)
+    )
+
+
+def becomes_whole(equation: ParametricExpression, constants: Array) -> bool:
+    """Whether an exponent has become a whole number, which is another structure."""
     return any(abs(constants[k] - round(constants[k])) < _WHOLE for k in equation.exponents)

@@ -8,14 +8,13 @@ its constants moved by 5 % at most (``docs/fidelity.md``).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mdbench.errors import EquationError
-from mdbench.expressions.atoms import constants_of, monomial_text, skeleton_of
+from mdbench.expressions.atoms import skeleton_of
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.compare import EquationPair, checks_of, is_polynomial, is_whole
 from mdbench.expressions.fidelity.constant_match import (
@@ -25,39 +24,35 @@ from mdbench.expressions.fidelity.constant_match import (
     MovedTruth,
     constant_shift,
 )
-from mdbench.expressions.fidelity.models import parametrize
+from mdbench.expressions.fidelity.printed_digits import (
+    may_be_printed,
+    printed_shift,
+    with_whole_exponents,
+)
 from mdbench.expressions.fidelity.standard_forms import (
     fewest_constants,
-    forms_of,
     standard_forms,
 )
 from mdbench.expressions.fidelity.verdict import TOLERANCE, Match, Symbolic, match
-from mdbench.expressions.fidelity.writings import plain_writing, shortest_writings
+from mdbench.expressions.fidelity.writings import ONE_TEXT, plain_writing, shortest_writings
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import ball_value
 from mdbench.expressions.tree import text_of, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from fractions import Fraction
     from typing import Any
 
     from numpy.typing import NDArray
 
-    from mdbench.expressions.atoms import Exponent, Monomial, Sum
+    from mdbench.expressions.atoms import Monomial, Sum
     from mdbench.expressions.fidelity.compare import Names
-    from mdbench.expressions.tree import Node
 
     Array = NDArray[np.float64]
 
-PRINTED = 5e-4
-"""Numbers of an answer may be off by this share of themselves: rounding to four digits."""
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
-_STEP = 1e-6
-_CORRECTIONS = 3
-_HOPELESS = 0.02
-_NEAR = 0.3
-"""Numbers that are farther from those of the truth, as a share, are not followed."""
 
 
 def compare_by_values(
@@ -76,7 +71,7 @@ def compare_by_values(
         The two compared term by term; None if one of them is too large to be multiplied out.
     """
     t, p = sums
-    whole = _with_whole_exponents(p)
+    whole = with_whole_exponents(p)
     if whole is not None:
         texts, p = (texts[0], whole), expand(whole, names.predicted)
         direct = None if direct is None else _pair_of(t, p, match(t, p))
@@ -102,9 +97,7 @@ def compare_by_values(
     return replace(found.pair, find_checks=checks)
 
 
-def _without_idle_parts(
-    texts: tuple[str, str], t: Sum, found: _Result, names: Names
-) -> _Result:
+def _without_idle_parts(texts: tuple[str, str], t: Sum, found: _Result, names: Names) -> _Result:
     """Compare once more without what has no effect on the domain, if there is any."""
     # Imported here, as most answers that differ differ by much.
     from mdbench.expressions.fidelity.idle_parts import without_idle_parts  # noqa: PLC0415
@@ -223,39 +216,44 @@ class _Comparison:
 
     def _moved(self) -> MatchResult:
         """Whether the truth's constants can be moved to where the answer's values are."""
-        values = self.values
-        if values.equal:
-            values.is_close = True
-            if values.holds_more:
-                return MatchResult(Equivalence.APART)
-            return MatchResult(Equivalence.SAME, 0.0, _as_written(values))
-        factor = values.proportional()
-        if factor is not None and abs(factor) <= TOLERANCE and not values.holds_more:
-            return MatchResult(Equivalence.SAME, abs(factor), _as_written(values, 1 + factor))
-        others = None
-        unknown = not self.true_forms
-        for name, form in self.true_forms:
-            if name == "as written" and not values.faithful(form, of_truth=True):
-                continue
-            found = values.relation(form)
-            if found.relation is Equivalence.SAME and not values.holds_more:
-                plain = plain_writing(form) in shortest_writings(form)
-                if plain and not _units_matter(form):
-                    return found
-                found = replace(found, relation=Equivalence.OTHER_CONSTANTS)
-            unknown = unknown or found.relation is Equivalence.UNKNOWN
-            if found.relation is Equivalence.OTHER_CONSTANTS:
-                others = found if others is None else min(others, found, key=_error)
-        if others is not None or self._has_its_skeleton():
+        if (whole := self._as_a_whole()) is not None:
+            return whole
+        found = [
+            self.values.relation(form)
+            for name, form in self.true_forms
+            if name != "as written" or self.values.faithful(form, of_truth=True)
+        ]
+        for (_, form), each in zip(self.true_forms, found, strict=False):
+            if each.relation is Equivalence.SAME and _shows_its_constants(form):
+                return self._unless_it_holds_more(each)
+        others = [each for each in found if each.relation in _MOVED]
+        if others or self._has_its_skeleton():
             moved = self._moved_as_written()
             if moved is not None and moved.relation is Equivalence.SAME:
                 return moved
-            others = others or moved
+            others += [] if moved is None else [moved]
+        if others:
+            return MatchResult(Equivalence.OTHER_CONSTANTS, min(map(_error, others)))
         if (printed := self._as_printed()) is not None:
             return printed
-        if others is not None:
-            return others
+        unknown = not found or any(each.relation is Equivalence.UNKNOWN for each in found)
         return MatchResult(Equivalence.UNKNOWN if unknown else Equivalence.APART)
+
+    def _as_a_whole(self) -> MatchResult | None:
+        """Whether the values are the truth's as they are, or a multiple of them; None if not."""
+        values = self.values
+        if values.equal:
+            values.is_close = True
+            return self._unless_it_holds_more(
+                MatchResult(Equivalence.SAME, 0.0, _as_written(values))
+            )
+        factor = values.proportional()
+        if factor is not None and abs(factor) <= TOLERANCE and not values.holds_more:
+            return MatchResult(Equivalence.SAME, abs(factor))
+        return None
+
+    def _unless_it_holds_more(self, found: MatchResult) -> MatchResult:
+        return MatchResult(Equivalence.APART) if self.values.holds_more else found
 
     def _has_its_skeleton(self) -> bool:
         """Whether in some form the answer is the truth but for its constants."""
@@ -266,16 +264,16 @@ class _Comparison:
         """Move the constants of each writing of the forms with the fewest constants."""
         best: MatchResult | None = None
         writings = [
-            text for _, form in self.true_forms for text in shortest_writings(form)
+            (text, ONE_TEXT) for _, form in self.true_forms for text in shortest_writings(form)
         ]
         if any(_units_matter(form) for _, form in self.true_forms):
-            writings.append(self.truth)
-        for text in dict.fromkeys(writings):
+            writings.append((self.truth, ""))
+        for text, fixed in dict.fromkeys(writings):
             try:
                 written = read(text, self.names.true)
             except EquationError:
                 continue  # a form that is nested deeper than an equation may be
-            found = constant_shift(self.values, written)
+            found = constant_shift(self.values, written, fixed=fixed)
             if found is None or self.values.holds_more:
                 continue
             error, moved = found
@@ -294,9 +292,9 @@ class _Comparison:
         true = standard_forms(self.truth, self.names.true)
         for _, form in self.true_forms:
             for other, mine in self.forms.items():
-                if other not in true or not _are_near(_numbers(true[other], mine), mine):
+                if other not in true or not may_be_printed(true[other], mine):
                     continue
-                error = _rounding(form, other, mine, self.names.true)
+                error = printed_shift(form, other, mine, self.names.true)
                 if error is not None:
                     return MatchResult(Equivalence.SAME, error)
         return None
@@ -367,14 +365,20 @@ class _Comparison:
                     yield left, mine
 
 
+_MOVED = frozenset({Equivalence.SAME, Equivalence.OTHER_CONSTANTS})
+
+
+def _shows_its_constants(form: Sum) -> bool:
+    """Whether the constants of a sum of terms are those of its shortest writing."""
+    return plain_writing(form) in shortest_writings(form) and not _units_matter(form)
+
+
 def _error(found: MatchResult) -> float:
     return np.inf if found.error is None else found.error
 
 
-def _as_written(values: ConstantMatcher, factor: float = 1.0) -> MovedTruth | None:
-    """Return the truth as it is, to be compared everywhere; None where it is a multiple."""
-    if factor != 1:
-        return None
+def _as_written(values: ConstantMatcher) -> MovedTruth:
+    """Return the truth as it is, to be compared everywhere."""
     tree = values.truth
 
     def floats(columns: Mapping[str, Array]) -> Array:
@@ -385,109 +389,6 @@ def _as_written(values: ConstantMatcher, factor: float = 1.0) -> MovedTruth | No
         return ball_value(tree, point)
 
     return MovedTruth(floats, precise)
-
-
-def _rounding(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> float | None:
-    """Return how far the truth's constants have to move for the rest to be rounding.
-
-    Parameters
-    ----------
-    form
-        The truth with the fewest constants.
-    name, mine
-        The form in which the answer is compared, and the answer in it.
-
-    Returns
-    -------
-    float or None
-        The largest share of a constant; None where it is more than 5 %, or where a number would
-        still be off by more than `PRINTED`.
-    """
-    truth = parametrize(read(shortest_writings(form)[0], names), named=False)
-    wanted = _numbers(mine, mine)
-    constants = truth.start.copy()
-    here = _numbers_in(truth.with_constants(constants), name, mine)
-    if wanted is None or here is None or not all(truth.start):
-        return None
-    for _ in range(_CORRECTIONS):
-        off = wanted / here - 1
-        shift = float(np.max(np.abs(constants / truth.start - 1)))
-        if np.max(np.abs(off), initial=0.0) <= PRINTED and shift <= TOLERANCE:
-            return shift
-        if shift > 2 * TOLERANCE:
-            return None
-        slopes = np.empty((len(here), len(constants)))
-        for k, c in enumerate(constants):
-            tried = constants.copy()
-            tried[k] = c * (1 + _STEP)
-            there = _numbers_in(truth.with_constants(tried), name, mine)
-            if there is None:
-                return None
-            slopes[:, k] = (there / here - 1) / _STEP
-        steps = np.linalg.lstsq(slopes, off, rcond=1e-10)[0]
-        if np.max(np.abs(off - slopes @ steps)) > _HOPELESS:
-            return None
-        constants = constants * (1 + steps)
-        here = _numbers_in(truth.with_constants(constants), name, mine)
-        if here is None:
-            return None
-    return None
-
-
-def _numbers_in(tree: Node, name: str, mine: Sum) -> Array | None:
-    """Return the numbers of a truth in a form, in the order of the answer's."""
-    there = forms_of(tree).get(name)
-    return None if there is None else _numbers(there, mine)
-
-
-def _are_near(numbers: Array | None, mine: Sum) -> bool:
-    """Whether the truth's numbers are near enough to the answer's to be moved there."""
-    wanted = _numbers(mine, mine)
-    if numbers is None or wanted is None:
-        return False
-    return bool((np.abs(numbers / wanted - 1) < _NEAR).all())
-
-
-def _numbers(terms: Sum, order: Sum) -> Array | None:
-    """Return all constants of a sum, its terms in the order of another's; None if they differ.
-
-    Terms belong together that are the same but for constants.
-    """
-    alike = {skeleton_of(monomial): monomial for monomial in terms}
-    if sorted(map(skeleton_of, order)) != sorted(map(skeleton_of, terms)):
-        return None
-    if len(alike) == len(terms):
-        paired = {monomial: alike[skeleton_of(monomial)] for monomial in order}
-    else:
-        found = match(order, terms)
-        if found.missing or found.extra:
-            return None
-        paired = {one: other for one, other, _ in found.pairs}
-    numbers: list[float] = []
-    for monomial, other in ((each, paired[each]) for each in order):
-        kept = [True, *(bool(each) for each in constants_of(monomial))]
-        there = [terms[other], *constants_of(other)]
-        numbers += [float(number) for number, is_kept in zip(there, kept, strict=True) if is_kept]
-    return np.array(numbers) if all(numbers) else None
-
-
-def _with_whole_exponents(terms: Sum) -> str | None:
-    """Write a sum with whole exponents for those that printing has rounded; None without any."""
-    changed = False
-    total: Sum = {}
-    for monomial, c in terms.items():
-        powers: list[tuple[Any, Exponent]] = []
-        for atom, power in monomial:
-            near = round(power)
-            if power.denominator != 1 and near and abs(power - near) <= PRINTED * abs(near):
-                if atom.kind != "exp":
-                    changed, power = True, near  # noqa: PLW2901
-            powers.append((atom, power))
-        key = tuple(powers)
-        total[key] = total.get(key, Fraction(0)) + c
-    if not changed:
-        return None
-    return " + ".join(f"({monomial_text(monomial, c)})" for monomial, c in total.items())
 
 
 def _units_matter(terms: Sum) -> bool:

@@ -67,7 +67,7 @@ def _smaller(
     tree: Node, columns: Mapping[str, Array], box: Mapping[str, tuple[float, float]]
 ) -> Iterator[Node]:
     for part in list(islice(parts(tree), _MOST_PARTS)):
-        if part.constant is not None or part is tree and not isinstance(part, Call):
+        if part.constant is not None or (part is tree and not isinstance(part, Call)):
             continue
         fillings: tuple[Node, ...] = () if part is tree else _NUMBERS
         if isinstance(part, Call) and len(part.arguments) > 1:
@@ -98,7 +98,10 @@ def _is_same(tree: Node, other: Node, columns: Mapping[str, Array]) -> bool:
         return False
     # The first points are where an argument is largest, smallest or zero.
     usable = np.flatnonzero(known)
-    for i in {*usable[:_LOOKED_AT].tolist(), *usable[:: max(1, len(usable) // _LOOKED_AT)].tolist()}:
+    for i in {
+        *usable[:_LOOKED_AT].tolist(),
+        *usable[:: max(1, len(usable) // _LOOKED_AT)].tolist(),
+    }:
         point = {name: exact_ball(float(column[i])) for name, column in columns.items()}
 
         def both(point: Mapping[str, Any] = point) -> tuple[Any, Any, Any]:

@@ -440,7 +440,9 @@ def _degree(node: Node) -> int:
     return 0
 
 
-def parametrize(node: Node, *, named: bool, scaled: bool = False) -> ParametricExpression:
+def parametrize(
+    node: Node, *, named: bool, scaled: bool = False, fixed: str = ""
+) -> ParametricExpression:
     """Take the constants out of a tree.
 
     Parameters
@@ -450,8 +452,10 @@ def parametrize(node: Node, *, named: bool, scaled: bool = False) -> ParametricE
     scaled
         Whether each term of the equation has a constant before it, which is 1 where none is
         written.
+    fixed
+        The text of a number that is no constant but a part of the structure.
     """
-    taker = _ConstantExtractor(named=named)
+    taker = _ConstantExtractor(named=named, fixed=fixed)
     if scaled and isinstance(node, Chain) and node.rest[0][0] in "+-":
         operands = [("+", node.first), *node.rest]
         terms = [(sign, taker.scaled(part)) for sign, part in operands if part.constant is None]
@@ -470,8 +474,9 @@ def parametrize(node: Node, *, named: bool, scaled: bool = False) -> ParametricE
 
 
 class _ConstantExtractor:
-    def __init__(self, *, named: bool) -> None:
+    def __init__(self, *, named: bool, fixed: str) -> None:
         self.named = named
+        self.fixed_text = fixed
         self.start: list[float] = []
         self.exponents: list[int] = []
 
@@ -480,7 +485,9 @@ class _ConstantExtractor:
         return Variable(None, f"#{len(self.start) - 1}")
 
     def is_free(self, node: Node) -> bool:
-        fixed = isinstance(node, Number) and node.text[0].isalpha() and not self.named
+        fixed = isinstance(node, Number) and (
+            node.text == self.fixed_text or (node.text[0].isalpha() and not self.named)
+        )
         return node.constant is not None and not fixed
 
     def scaled(self, node: Node) -> Node:

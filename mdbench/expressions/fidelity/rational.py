@@ -269,7 +269,7 @@ def rational(terms: Sum, ring: Ring) -> Rational:
 
 def polynomial(ring: Ring, terms: Mapping[tuple[int, ...], Any] | Iterable[Any]) -> Any:
     """Make a polynomial of coefficients by exponents."""
-    given = dict(terms)  # type: ignore[arg-type]
+    given = dict(terms)
     return ring.context.from_dict(
         {
             exponents: fmpq(c.numerator, c.denominator) if isinstance(c, Fraction) else c
@@ -306,7 +306,7 @@ def exponentials(ring: Ring) -> list[int]:
 
 
 def with_tangents(value: Rational) -> Rational | None:
-    """Write each exponential ``E`` as ``(1 + t)/(1 - t)``, with ``t`` the tanh of half the exponent.
+    """Write each exponential as ``(1 + t)/(1 - t)``, with ``t`` the tanh of half its exponent.
 
     None where there is no exponential.
     """

@@ -285,8 +285,10 @@ def _partial_fractions(
                 degrees[v] - 1 if v == main else max(0, most[v] - of_rest[v])
                 for v in range(len(most))
             ]
-            for exponents in product(*(range(limit + 1) for limit in limits)):
-                unknowns.append((len(places), exponents, rest))
+            unknowns += [
+                (len(places), exponents, rest)
+                for exponents in product(*(range(limit + 1) for limit in limits))
+            ]
             places.append((factor, raised))
     limits = [max(0, m - t) for m, t in zip(most, total, strict=True)]
     for exponents in product(*(range(limit + 1) for limit in limits)):
@@ -334,7 +336,7 @@ def _solved(
     solved, rank = table.rref()
     found = [Fraction(0)] * len(columns)
     for row in range(rank):
-        pivot = next(i for i in range(width) if solved[row, i])
+        pivot = next(i for i in range(width) if solved[row, i] != 0)
         if pivot == width - 1:
             return None
         found[pivot] = as_fraction(solved[row, width - 1])
@@ -374,7 +376,7 @@ def _in_multiples(value: Rational, expansion: Expansion) -> Sum:
     """Write products of sines and cosines as those of sums of angles."""
     ring = value.ring
     of_angles = {i for angle in ring.angles for i in angle}
-    waves: dict[tuple[tuple[int, ...], tuple[int, ...]], complex | Any] = {}
+    waves: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[Fraction, Fraction]] = {}
     for exponents, c in value.above.to_dict().items():
         rest = tuple(0 if i in of_angles else int(e) for i, e in enumerate(exponents))
         spectrum: dict[tuple[int, ...], tuple[Fraction, Fraction]] = {
@@ -454,21 +456,22 @@ def _in_hyperbolics(value: Rational, expansion: Expansion) -> Sum | None:
 
 def _with_one_logarithm(form: Sum, expansion: _StandardExpansion) -> Sum | None:
     """Put logarithms with the same factor, but for its sign, together; None if there are none."""
-    groups: dict[object, list[tuple[Monomial, Fraction, Atom]]] = {}
+    groups: dict[tuple[Monomial, Fraction], list[tuple[Monomial, Fraction, Atom]]] = {}
     for monomial, c in form.items():
-        logs = [atom for atom, power in monomial if atom.kind == "log" and power == 1]
-        if len(logs) == 1:
-            rest = tuple(each for each in monomial if each[0] != logs[0])
-            groups.setdefault((rest, abs(c)), []).append((monomial, c, logs[0]))
+        found = [atom for atom, power in monomial if atom.kind == "log" and power == 1]
+        if len(found) == 1:
+            rest = tuple(each for each in monomial if each[0] != found[0])
+            groups.setdefault((rest, abs(c)), []).append((monomial, c, found[0]))
     total = dict(form)
-    for (rest, size), logs in groups.items():  # type: ignore[misc]
+    for (rest, size), logs in groups.items():
         if len(logs) == 1:
             continue
         argument: Sum = {ONE: Fraction(1)}
         for monomial, c, atom in logs:
             del total[monomial]
             inner = dict(atom.inner)
-            argument = expansion.times(argument, inner if c > 0 else expansion.power(inner, -1))
+            side = inner if c > 0 else expansion.power(inner, -1)
+            argument = expansion.times(argument, side)
         terms = sorted_terms(expansion.reduced(argument))
         joined: Sum = {((function("log", terms), 1),): size}
         total = _sum(total, expansion.times({rest: Fraction(1)}, joined))

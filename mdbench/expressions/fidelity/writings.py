@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from mdbench.expressions.atoms import Atom, Exponent, Monomial, Sum, Terms
 
+ONE_TEXT = "1.0"
+"""The one number of a sum that is no constant; any other 1 is written without a point."""
 _MOST_SCALINGS = 48
 _MOST_EXPONENT = 300
 _SCALED = frozenset({"sum", "abs"})
@@ -185,7 +187,7 @@ class _Writer:
         for i, (monomial, c) in enumerate(terms):
             if i == one and c in {1, -1}:
                 sign = "" if c > 0 else "-"
-                texts.append(sign + (self.product(monomial) if monomial else "1"))
+                texts.append(sign + (self.product(monomial) if monomial else ONE_TEXT))
             else:
                 texts.append(self.inside(monomial, c))
         return " + ".join(texts)

@@ -1,5 +1,5 @@
 // The figures of some results, on the axes of all: the same as figures.py and svg.py.
-const drawFigures = (section, type, {losses, unfit, counted, rows, entries}, data) => {
+const drawFigures = (section, type, {losses, unfit, counted, attempted, rows, entries}, data) => {
   const WIDTH = 480, HEIGHT = 330, LEFT = 58, RIGHT = 12, TOP = 14, BOTTOM = 46;
   const SMALLEST = 1e-12, LARGEST = 1e6;
   const ascending = (a, b) => a === b ? 0 : a - b;
@@ -28,12 +28,12 @@ const drawFigures = (section, type, {losses, unfit, counted, rows, entries}, dat
     let values;
     if (spec === primary) {
       values = [...(losses.get(m) ?? [])].filter(([id]) => !unfit.has(id)
-        && Math.floor(id / data.protocols.length) % data.noise.length === n)
+        && id % data.noise.length === n)
         .map(([, loss]) => loss === Infinity ? spec.failed : spec.loss(loss)).filter((x) => x !== null);
     } else values = counted(spec, entries.filter((i) => t.m[i] === m && t.n[i] === n)).values;
     return values.map((x) => clip(scale * x, spec.scale === "log"));
   };
-  const ofTime = (m, dim, attempted) => entries.filter((i) => t.m[i] === m && t.d[i] === dim && t.w[i]
+  const ofTime = (m, dim) => entries.filter((i) => t.m[i] === m && t.d[i] === dim && t.w[i]
     && attempted(i)).map((i) => t.w[i]).map((x) => clip(x, true));
 
   const SVG = section.querySelector("svg").namespaceURI;
@@ -59,7 +59,7 @@ const drawFigures = (section, type, {losses, unfit, counted, rows, entries}, dat
         const size = row && row.values[k].value, score = row ? row.values[0].value : null;
         if (size && score !== null) found.push([atX(size), atY(clip(score, y.log))]);  // moved aside below
       } else places.forEach((place, n) => {
-        const values = attributes.figure === "time" ? ofTime(m, place, counted.attempted) : ofNoise(spec, m, place);
+        const values = attributes.figure === "time" ? ofTime(m, place) : ofNoise(spec, m, place);
         if (!values.length) return;
         const at = atX(n) + aside;
         found.push([at, atY(byMean ? mean(values) : middle(values))]);
@@ -99,7 +99,7 @@ const besides = (svg, primary, rows, path) => {
     while (marks.some(([ox, oy]) => Math.abs(x - ox) < SIZE && Math.abs(at[1] - oy) < SIZE)) x += step;
     marks.push([x, at[1]]);
     sign.setAttribute("transform", `translate(${(x - x0).toFixed(1)} ${y.toFixed(1)})`);
-    if (!families.get(group.dataset.m).reference && at[1] > 24) own.push(at);
+    if (families.get(group.dataset.m).standing === "compared" && at[1] > 24) own.push(at);
     const right = x > 0.7 * WIDTH, label = document.createElementNS(svg.namespaceURI, "text");
     let height = at[1] - 5, down = 1;
     while (names.some(([ox, oy]) => Math.abs(x - ox) < LABEL && Math.abs(height - oy) < LINE)) {

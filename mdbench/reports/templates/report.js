@@ -59,32 +59,36 @@
     }
     return groups;
   };
-  const ranks = (values) => values.map((value) => {
-    let below = 0, equal = 0;
-    for (const other of values) { below += other < value; equal += other === value; }
-    return below + (equal + 1) / 2;
-  });
-
-  // How often each of `size` systems is drawn: the generator Mulberry32, seed 0, as statistics.py.
+  // How often each seed of each system is drawn: the generator Mulberry32, seed 0, as statistics.py.
   const drawn = new Map();
-  const draws = (size) => {
-    if (drawn.has(size)) return drawn.get(size);
-    let state = 0;
-    const counts = Array.from({length: data.resamples}, () => new Uint16Array(size));
-    for (const row of counts) for (let i = 0; i < size; i++) {
+  const draws = (having) => {
+    const name = having.join(), size = having.length, most = Math.max(...having);
+    if (drawn.has(name)) return drawn.get(name);
+    let state = 0, all = 0;
+    const share = () => {
       state = (state + 0x6D2B79F5) | 0;
       let mixed = Math.imul(state ^ (state >>> 15), state | 1);
       mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-      row[Math.floor(((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32 * size)]++;
+      return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    };
+    const first = having.map((own) => (all += own) - own);
+    const counts = Array.from({length: data.resamples}, () => new Uint16Array(all));
+    for (const row of counts) for (let i = 0; i < size; i++) {
+      const system = Math.floor(share() * size);
+      if (most === 1) { row[system]++; continue; }
+      for (let place = 0; place < most; place++) {
+        const seed = first[system] + Math.floor(share() * having[system]);
+        if (place < having[system]) row[seed]++;
+      }
     }
-    drawn.set(size, counts);
+    drawn.set(name, counts);
     return counts;
   };
   const ascending = (a, b) => a === b ? 0 : a - b;
-  const interval = (values, places, size, byMean) => {
+  const interval = (values, places, having, byMean) => {
     const order = values.map((_, i) => i).sort((a, b) => ascending(values[a], values[b]));
     const found = [];
-    for (const row of draws(size)) {
+    for (const row of draws(having)) {
       let total = 0;
       for (const place of places) total += row[place];
       if (!total) continue;
@@ -103,12 +107,43 @@
       found[Math.min(found.length - 1, Math.floor(0.975 * found.length))]];
   };
 
+  // What is compared, and who has done it all: the same as coverage.py.
+  const makePlan = (attempts, caseOf) => {
+    const cases = new Map([...attempts].map(([m, jobs]) => [m, new Set([...jobs].map(caseOf))]));
+    const most = Math.max(0, ...[...cases.values()].map((own) => own.size));
+    const voters = [...cases].filter(([, own]) => own.size && own.size === most).map(([m]) => m);
+    const votes = new Map();
+    for (const m of voters) for (const job of attempts.get(m)) {
+      const id = caseOf(job);
+      if (!votes.has(id)) votes.set(id, new Map());
+      votes.get(id).set(job, (votes.get(id).get(job) ?? 0) + 1);
+    }
+    const chosen = new Map();
+    for (const [id, counts] of votes) {
+      const half = voters.filter((m) => cases.get(m).has(id)).length / 2;
+      const kept = [...counts].filter(([, count]) => count > half).map(([job]) => job);
+      chosen.set(id, new Set(kept.length ? kept : counts.keys()));
+    }
+    const done = new Map([...attempts].map(([m, jobs]) => [m, new Set([...jobs].filter((job) =>
+      !chosen.has(caseOf(job)) || chosen.get(caseOf(job)).has(job)))]));
+    const jobs = new Set([...done.values()].flatMap((own) => [...own]));
+    const groups = group([...done].filter(([, own]) => own.size), ([, own]) => [...own].sort(ascending).join());
+    const size = Math.max(0, ...[...done.values()].map((own) => own.size));
+    let compared = [];
+    for (const ones of groups.values())
+      if (ones[0][1].size === size && ones.length > compared.length) compared = ones;
+    return {jobs, done, compared: compared.map(([m]) => m)};
+  };
+
+  const compare = (a, b) => a === b ? 0 : a < b ? -1 : 1;
+  const compareAll = (a, b) => a.map((x, k) => compare(x, b[k])).find((sign) => sign) ?? 0;
+
   // The leaderboard of some results: the same as leaderboard.py.
   const board = (type, keep) => {
     const t = data.types[type], [primary, ...others] = t.specs, entries = [];
     for (let i = 0; i < t.m.length; i++) if (keep(t, i)) entries.push(i);
-    const caseOf = (i) => (t.s[i] * data.noise.length + t.n[i]) * data.protocols.length + t.p[i];
-    const system = (id) => Math.floor(id / data.noise.length / data.protocols.length);
+    const caseOf = (i) => t.s[i] * data.noise.length + t.n[i], jobOf = (i) => caseOf(i) * t.repeats + t.r[i];
+    const caseOfJob = (job) => Math.floor(job / t.repeats), system = (id) => Math.floor(id / data.noise.length);
     const answered = (i) => ANSWERED.has(t.x[i]), attempted = (i) => !SILENT.has(t.x[i]);
     const known = (spec, i) => spec.v[i] !== null && spec.v[i] !== ABSENT;
     const counted = (spec, ones) => {
@@ -119,87 +154,113 @@
       }
       return {values, undecided: judged.filter((i) => answered(i) && spec.v[i] === null).length};
     };
+    const methods = group(entries, (i) => t.m[i]);
+    const isApart = (m) => data.methods[m][REFERENCE] || data.methods[m][FAMILY] === data.baseline;
+    const alone = [...methods.keys()].every(isApart);
+    const attempts = new Map([...methods].map(([m, ones]) => [m, new Set(ones.filter(attempted).map(jobOf))]));
+    const plan = makePlan(new Map([...attempts].filter(([m]) => alone || !isApart(m))), caseOfJob);
+    const compared = new Set(alone ? [] : plan.compared);
     const floors = new Map(), unfit = new Set();
     for (const [id, ones] of group(entries, caseOf)) {
-      const floor = median(present(ones.map((i) => t.f[i])));
+      const own = present(ones.filter((i) => compared.has(t.m[i])).map((i) => t.f[i]));
+      const floor = median(own.length ? own : present(ones.map((i) => t.f[i])));
       floors.set(id, floor);
       if (!primary.ranks(floor)) unfit.add(id);
     }
-    const methods = group(entries, (i) => t.m[i]), losses = new Map();
-    for (const [method, ones] of methods) {
-      const own = new Map(), tried = ones.filter((i) => attempted(i) && (!answered(i) || known(primary, i)));
-      for (const [id, seeds] of group(tried, caseOf))
-        own.set(id, median(seeds.map((i) => answered(i)
-          ? primary.loss(primary.raised(primary.v[i], floors.get(id))) : Infinity)));
-      losses.set(method, own);
-    }
-    const candidates = [...losses].filter(([method]) => !data.methods[method][REFERENCE]);
-    const most = Math.max(0, ...candidates.map(([, own]) => own.size));
-    const ranked = candidates.filter(([, own]) => own.size && own.size >= data.coverage * most).map(([m]) => m);
-    const common = ranked.length ? [...losses.get(ranked[0]).keys()].filter((id) =>
-      !unfit.has(id) && ranked.every((m) => losses.get(m).has(id))) : [];
-    const meanRanks = new Map();
-    if (ranked.length > 1 && common.length) {
-      const totals = ranked.map(() => 0), systems = group(common, system);
-      for (const cases of systems.values()) {
-        const sums = ranked.map(() => 0);
-        for (const id of cases)
-          ranks(ranked.map((m) => losses.get(m).get(id))).forEach((rank, k) => { sums[k] += rank; });
-        ranks(sums.map((sum) => Math.round(sum / cases.length * 1e9) / 1e9))
-          .forEach((rank, k) => { totals[k] += rank; });
-      }
-      ranked.forEach((m, k) => meanRanks.set(m, totals[k] / systems.size));
-    }
-    const rows = [...methods].map(([method, ones]) => {
-      const own = losses.get(method), numbers = new Map();
-      const fit = [...own.keys()].filter((id) => !unfit.has(id)).map((id) =>
-        [id, own.get(id) === Infinity ? primary.failed : primary.loss(own.get(id))])
+    const byMean = ["mean", "share"].includes(primary.aggregate), losses = new Map();
+    const scored = new Map([...methods].map(([method, all]) => {
+      const ones = all.filter((i) => plan.jobs.has(jobOf(i)) || !attempted(i)), own = new Map();
+      for (const i of ones) if (attempted(i) && (!answered(i) || known(primary, i)))
+        own.set(jobOf(i), answered(i)
+          ? primary.loss(primary.raised(primary.v[i], t.f[i] ?? floors.get(caseOf(i)))) : Infinity);
+      losses.set(method, new Map([...group([...own], ([job]) => caseOfJob(job))].map(([id, each]) =>
+        [id, median(each.map(([, loss]) => loss))])));
+      const fit = [...own].filter(([job]) => !unfit.has(caseOfJob(job)));
+      const scores = fit.map(([job, loss]) => [job, loss === Infinity ? primary.failed : primary.loss(loss)])
         .filter(([, score]) => score !== null);
-      const scores = fit.map(([, score]) => score);
-      const places = fit.map(([id]) => {
-        const name = system(id);
-        if (!numbers.has(name)) numbers.set(name, numbers.size);
-        return numbers.get(name);
+      const value = primary.of(scores.map(([, score]) => score));
+      const sorted = fit.length ? fit.map(([, loss]) => loss).sort(ascending) : [Infinity];
+      const parts = data.quantiles.map((part) => sorted[Math.floor(part * (sorted.length - 1))]);
+      return [method, {ones, scores, order: [value === null ? Infinity : primary.loss(value), ...parts]}];
+    }));
+    const orders = [...compared].map((m) => scored.get(m).order).sort(compareAll);
+    const rankOf = (m) => compared.size > 1 && compared.has(m)
+      ? orders.findIndex((order) => !compareAll(order, scored.get(m).order)) + 1 : null;
+    const covered = (m) => {
+      const done = [...attempts.get(m)].filter((job) => plan.jobs.has(job)).length;
+      return plan.jobs.size ? done / plan.jobs.size : 0;
+    };
+    const rows = [...scored].map(([method, {ones, scores, order}]) => {
+      const seeds = new Map();
+      for (const [job] of scores) {
+        const name = system(caseOfJob(job)), seed = job % t.repeats;
+        if (!seeds.has(name)) seeds.set(name, []);
+        if (!seeds.get(name).includes(seed)) seeds.get(name).push(seed);
+      }
+      const having = [...seeds.values()].map((own) => own.length), first = new Map();
+      let all = 0;
+      for (const [name, own] of seeds) { first.set(name, all); all += own.length; }
+      const places = scores.map(([job]) => {
+        const name = system(caseOfJob(job));
+        return first.get(name) + seeds.get(name).indexOf(job % t.repeats);
       });
-      const byMean = ["mean", "share"].includes(primary.aggregate);
-      const [low, high] = scores.length ? interval(scores, places, numbers.size, byMean) : [null, null];
-      const above = fit.filter(([id]) => floors.get(id)).map(([id, score]) => score / floors.get(id));
+      const of = scores.map(([, score]) => score);
+      const [low, high] = seeds.size >= data.fewest ? interval(of, places, having, byMean) : [null, null];
+      const above = scores.filter(([job]) => floors.get(caseOfJob(job)) > primary.resolution)
+        .map(([job, score]) => score / floors.get(caseOfJob(job)));
       const done = ones.filter(attempted), [name, family, reference, origin] = data.methods[method];
       const causes = data.statuses.map((cause, status) =>
         [status === OK ? 0 : ones.filter((i) => t.x[i] === status).length, cause]).filter(([n]) => n);
-      const values = [{values: scores, undecided: counted(primary, ones).undecided},
+      const values = [{values: of, undecided: counted(primary, ones).undecided},
         ...others.map((spec) => counted(spec, ones))];
       values.forEach((found, k) => { found.value = t.specs[k].of(found.values); });
+      const standing = reference ? "reference" : family === data.baseline ? "baseline"
+        : compared.has(method) ? "compared" : "partial";
+      const own = plan.done.get(method) ?? new Set();
       return {
         cutOff: 2 * ones.filter((i) => CUT_OFF.has(t.x[i])).length > ones.length,
-        name, family, reference, origin, rank: meanRanks.get(method) ?? null, jobs: ones.length,
+        name, family, standing, origin, rank: rankOf(method), coverage: covered(method), jobs: ones.length,
         answers: ones.filter(answered).length, low, high, above: median(above), values, causes,
+        place: [Math.max(0, data.standings.indexOf(standing) - 1),
+          -new Set([...own].map(caseOfJob)).size, -own.size, ...order, name],
         wall: median(present(done.map((i) => t.w[i]))),
+        work: median(present(done.map((i) => t.k[i]))),
         total: ones.reduce((sum, i) => sum + (t.w[i] ?? 0), 0),
         memory: present(ones.map((i) => t.b[i])).reduce((a, b) => Math.max(a, b), -Infinity),
       };
     });
-    const last = (x) => x === null ? Infinity : x;
-    const compare = (a, b) => a === b ? 0 : a < b ? -1 : 1;
-    const place = (row) => row.values[0].value === null ? Infinity : primary.loss(row.values[0].value);
-    rows.sort((a, b) => compare(last(a.rank), last(b.rank)) || compare(a.reference, b.reference)
-      || compare(place(a), place(b)) || compare(a.name, b.name));
-    counted.attempted = attempted;
-    return {rows, entries, losses, unfit, counted};
+    rows.sort((a, b) => compareAll(a.place, b.place));
+    // Figures have the methods with all common jobs, and these jobs alone.
+    const common = compared.size ? plan.done.get(plan.compared[0]) : plan.jobs;
+    const cases = new Set([...common].map(caseOfJob));
+    const all = (own) => new Set([...own].filter((job) => common.has(job)).map(caseOfJob)).size === cases.size;
+    const whole = new Set([...attempts].filter(([m, own]) => !compared.size || compared.has(m)
+      || isApart(m) && all(own)).map(([m]) => m));
+    const drawing = {
+      unfit, counted, attempted,
+      rows: rows.filter((row) => [...whole].some((m) => data.methods[m][0] === row.name)),
+      entries: entries.filter((i) => whole.has(t.m[i]) && common.has(jobOf(i))),
+      losses: new Map([...losses].filter(([m]) => whole.has(m)).map(([m, own]) =>
+        [m, new Map([...own].filter(([id]) => cases.has(id)))])),
+    };
+    return {rows, entries, drawing};
   };
 
   const causes = (counts) => counts.map(([n, name]) => `${n}\u00a0${name.replaceAll("_", "\u00a0")}`)
     .join(", ") || NOTHING;
   const general = {
-    rank: (row) => [fixed(row.rank, 2), row.rank],
-    method: (row) => [row.name + (row.reference ? " (reference)" : "") + (row.cutOff ? CUT : ""), row.name],
+    rank: (row) => [fixed(row.rank), row.rank],
+    method: (row) => [row.name + (["baseline", "reference"].includes(row.standing) ? ` (${row.standing})` : "")
+      + (row.cutOff ? CUT : ""), row.name],
+    done: (row) => [percent(row.coverage), row.coverage],
     family: (row) => [row.family, row.family],
     origin: (row) => [row.origin || NOTHING, row.origin],
     interval: (row, primary) => [row.low === null ? NOTHING
       : `${primary.written(row.low)} … ${primary.written(row.high)}`, row.low],
     ratio: (row) => [rounded(row.above, 1), row.above],
-    answers: (row) => [`${row.answers}/${row.jobs}`, row.answers / row.jobs],
+    answers: (row) => [`${row.answers}/${row.jobs}`, row.answers / (row.jobs || 1)],
     time: (row) => [duration(row.wall), row.wall],
+    work: (row) => [duration(row.work), row.work],
     total: (row) => [duration(row.total), row.total],
     memory: ({memory}) => isFinite(memory) ? [fixed(memory), memory] : [NOTHING, null],
     causes: (row) => [causes(row.causes), row.causes.reduce((sum, [n]) => sum + n, 0)],
@@ -222,6 +283,8 @@
     const body = document.createElement("tbody");
     for (const row of rows) {
       const line = body.insertRow();
+      line.dataset.g = data.standings.indexOf(row.standing);
+      line.className = row.coverage < 1 ? "grey" : "";
       columns.forEach((column, place) => {
         const cell = line.insertCell();
         const [text, value, warning] = typeof column === "string" ? general[column](row, specs[0])
@@ -235,12 +298,14 @@
     table.tBodies[0].replaceWith(body);
     const undecided = specs.map((spec, k) => [spec.title, rows.reduce((sum, row) => sum + row.values[k].undecided, 0)])
       .filter(([, count]) => count).map((each) => each.join(" ")).join(", ");
-    table.closest("section").querySelector(".cut").textContent = rows.some((row) => row.cutOff) ? data.cut : "";
-    table.closest("section").querySelector(".undecided").textContent = undecided
+    const block = table.closest(".block");
+    block.querySelector(".cut").textContent = rows.some((row) => row.cutOff) ? data.cut : "";
+    block.querySelector(".undecided").textContent = undecided
       ? `The scorer could not decide, and nothing counts these values: ${undecided}.` : "";
   };
 
-  // Tables are sorted by a click on a column's head; what has no value comes last.
+  // Tables are sorted by a click on a column's head; what has no value comes last, and methods that
+  // are not compared stay behind those that are.
   const valueOf = (row, column) => {
     const cell = row.cells[column], given = cell.dataset.v;
     if (given === undefined) return cell.textContent.trim() || null;
@@ -249,9 +314,9 @@
   const empty = (value) => value === null || value === NOTHING;
   const sort = (table, column, direction) => {
     const rows = [...table.tBodies[0].rows].map((row) => [valueOf(row, column), row]);
-    rows.sort(([a], [b]) => empty(a) || empty(b) ? empty(a) - empty(b)
+    rows.sort(([a, one], [b, other]) => (one.dataset.g ?? 0) - (other.dataset.g ?? 0) || (empty(a) || empty(b) ? empty(a) - empty(b)
       : direction * (typeof a === "number" && typeof b === "number" ? (a === b ? 0 : a - b)
-        : String(a).localeCompare(String(b))));
+        : String(a).localeCompare(String(b)))));
     table.tBodies[0].append(...rows.map(([, row]) => row));
     [...table.tHead.rows[0].cells].forEach((head, i) => {
       if (i === column) head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
@@ -271,30 +336,33 @@
   const form = document.getElementById("filters"), filtered = document.getElementById("filtered");
   const families = new Map(data.methods.map((method) => [method[0], method[FAMILY]]));
   const drawings = new Map();  // figures as they are of all results
-  const figures = (section, type, found, active) => {
-    for (const svg of section.querySelectorAll("svg[data-figure]")) {
+  const figures = (block, type, found, active) => {
+    for (const svg of block.querySelectorAll("svg[data-figure]")) {
       if (!drawings.has(svg) && active) drawings.set(svg, svg.innerHTML);
       if (drawings.has(svg)) svg.innerHTML = drawings.get(svg);
     }
-    if (active) drawFigures(section, data.types[type], found, data);
-    for (const each of section.querySelectorAll(".of-all")) each.hidden = active;
-    section.querySelector(".whole-note").hidden = !active;
+    if (active) drawFigures(block, data.types[type], found.drawing, data);
+    for (const each of block.querySelectorAll(".of-all")) each.hidden = active;
+    block.querySelector(".whole-note").hidden = !active;
   };
   const apply = () => {
-    const chosen = Object.fromEntries(new FormData(form)), active = Object.values(chosen).some(Boolean);
+    const chosen = {class: "", ...Object.fromEntries(new FormData(form))};
+    const active = Boolean(chosen.noise || chosen.dim || chosen.family);
     const is = (wanted, value) => wanted === "" || wanted === String(value ?? "");
     const ofFamily = (method) => !families.has(method) || is(chosen.family, families.get(method));
     let count = 0, all = 0;
     for (const table of document.querySelectorAll("table.board")) {
-      const type = table.dataset.type;
+      const type = table.dataset.type, block = table.closest(".block");
+      block.hidden = !is(chosen.class, data.types[type].class);
+      if (chosen.class && !block.hidden && "open" in block) block.open = true;
       const found = board(type, (t, i) => is(chosen.noise, t.n[i]) && is(chosen.dim, t.d[i])
-        && is(chosen.protocol, t.p[i]) && is(chosen.family, data.methods[t.m[i]][FAMILY]));
+        && is(chosen.family, data.methods[t.m[i]][FAMILY]));
       const sorted = [...table.tHead.rows[0].cells].findIndex((head) => head.hasAttribute("aria-sort"));
       const down = sorted >= 0 && table.tHead.rows[0].cells[sorted].getAttribute("aria-sort") === "descending";
       show(table, found.rows, data.types[type]);
       if (sorted >= 0) sort(table, sorted, down ? -1 : 1);
-      figures(table.closest("section"), type, found, active);
-      count += found.entries.length;
+      figures(block, type, found, active);
+      if (!block.hidden) count += found.entries.length;
       all += data.types[type].m.length;
     }
     for (const map of document.querySelectorAll("details.heatmap")) {
@@ -306,8 +374,11 @@
     for (const system of document.querySelectorAll("details.system"))
       system.hidden = !is(chosen.dim, system.dataset.dim);
     for (const row of document.querySelectorAll("table.answers tbody tr"))
-      row.hidden = !(is(chosen.noise, row.dataset.n) && is(chosen.protocol, row.dataset.p)
+      row.hidden = !(is(chosen.noise, row.dataset.n) && (!row.dataset.c || is(chosen.class, row.dataset.c))
         && is(chosen.family, families.get(row.dataset.m)));
+    for (const system of document.querySelectorAll("details.system"))
+      if (chosen.class && ![...system.querySelectorAll("table.answers tbody tr")].some((row) => !row.hidden))
+        system.hidden = true;  // nothing of this class
     filtered.textContent = count === all ? "" : `${count} of ${all} results`;
   };
 
@@ -338,6 +409,11 @@
     const section = query.size && place && document.getElementById(place);
     if (section) section.scrollIntoView();
   };
+  // A class that is chosen is opened, and the others of its data type are closed.
+  for (const link of document.querySelectorAll(".classes a")) link.addEventListener("click", () => {
+    const wanted = document.getElementById(link.getAttribute("href").slice(1));
+    for (const block of wanted.parentElement.querySelectorAll(":scope > .block")) block.open = block === wanted;
+  });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");
     if (!link || !written()) return;

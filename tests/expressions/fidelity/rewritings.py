@@ -76,9 +76,7 @@ def drawn(seed: int) -> Drawn:
         if f"{{{name}}}" in template
     }
     truth = law(template, constants)
-    change = ("same", "near", "near", "far", "term", "leak", "little")[
-        generator.randrange(7)
-    ]
+    change = ("same", "near", "near", "far", "term", "leak", "little")[generator.randrange(7)]
     moved = dict(constants)
     name = generator.choice(list(constants))
     if change == "near":
@@ -127,7 +125,7 @@ WRITINGS: tuple[Callable[[Any], Any], ...] = (
     str,
     sympy.together,
     sympy.expand,
-    lambda one: sympy.factor(one),
+    sympy.factor,
     lambda one: sympy.apart(sympy.together(one), X) if one.is_rational_function() else one,
     lambda one: one.rewrite(sympy.exp) if one.has(sympy.tanh, sympy.sinh, sympy.cosh) else one,
     lambda one: sympy.expand_trig(TR7(one)),

@@ -33,6 +33,8 @@ _EDGE = 1e-9
 _SMOOTHINGS = 8
 _DEGREE = 6
 """Polynomials that a local average leaves as they are."""
+_MOST_POINTS = 4_000
+"""Looked for in the mesh at a time: of some points all triangles are looked at, at once."""
 _FINER = 3
 """Points that are averaged in the distance of two samples, along each axis."""
 
@@ -256,7 +258,9 @@ def _at(basis: Any, places: Sequence[Array], averaged: float = 0.0) -> Callable[
     found = [_averages(place, averaged) for place in places] if averaged else []
     around = [place for place, _ in found] or places
     grid = np.meshgrid(*around, indexing="ij")
-    probe = basis.probes(np.stack([place.ravel() for place in grid]))
+    points = np.stack([place.ravel() for place in grid])
+    parts = np.array_split(points, 1 + points.shape[1] // _MOST_POINTS, axis=1)
+    probe = sp.vstack([basis.probes(part) for part in parts], format="csr")
     if found:
         probe = sp.kron(*(weights for _, weights in found), format="csr") @ probe
     shape = tuple(len(place) for place in places)

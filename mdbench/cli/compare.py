@@ -1,0 +1,213 @@
+"""``mdbench compare``: what differs between two sets of results."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from mdbench import datatypes
+from mdbench.cli.report import ALL, records_of
+from mdbench.drawing.numbers import noise_name, scientific
+from mdbench.errors import UsageError
+from mdbench.reports.classes import latest
+from mdbench.reports.comparison import changes
+from mdbench.reports.tables import format_score
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
+    from mdbench.reports.classes import Wanted
+    from mdbench.reports.comparison import Change, Changes, MethodChange
+
+FORMAT = 1
+"""The number of the JSON's format."""
+MOST_SHOWN = 20
+"""Single changes that are printed without ``--each``."""
+_COLOURS = {"better": "green", "worse": "red"}
+
+
+def compare_results(
+    before: Path,
+    after: Path,
+    console: Console,
+    *,
+    each: bool,
+    json_: bool,
+    across: bool = False,
+    across_budgets: bool = False,
+    wanted: Wanted = ALL,
+) -> None:
+    """Print what differs between two sets of results."""
+    sides = _sides(before, after, wanted)
+    here = {one.data_type for side in sides for one in side} & {*datatypes.names()}
+    known = {kind.name: kind.metrics for kind in datatypes.classes(here)}
+    found = changes(sides[0], sides[1], known, across=across, across_budgets=across_budgets)
+    if json_:
+        print(json.dumps(changes_json(found), allow_nan=False))
+        return
+    if not found.methods:
+        raise UsageError(
+            f"{before} and {after} have no question in common.",
+            "They are compared where method, dataset, noise, seed, protocol, budget and the data "
+            "type's options are the same; whatever these are: --across-options, --across-budgets",
+        )
+    for kind in dict.fromkeys((one.data_type, one.conditions) for one in found.methods):
+        console.print(_changes_table(*kind, found))
+    if found.made_with:
+        parts = ", ".join(f"{name} ({count})" for name, count in sorted(found.made_with.items()))
+        console.print(f"Made with another: {escape(parts)}", soft_wrap=True)
+    for name, only in (("first", found.only_before), ("second", found.only_after)):
+        if only:
+            names = ", ".join(
+                f"{count} of {method} ({kind})" for (kind, method), count in only.items()
+            )
+            console.print(f"Only in the {name}: {escape(names)}", soft_wrap=True)
+    shown = found.each if each else found.each[:MOST_SHOWN]
+    for one in shown:
+        console.print(_change_line(one, found.specs[one.before.data_type]), soft_wrap=True)
+    if more := len(found.each) - len(shown):
+        console.print(f"{more} more changed; all of them: --each")
+
+
+def _sides(before: Path, after: Path, wanted: Wanted) -> list[list[Record]]:
+    """Return the results of both that are wanted; a study may have asked for those of one only."""
+    records = {place: records_of(place) for place in (before, after)}
+    kept = wanted.of([*records[before], *records[after]], f"{before} and {after}")
+    both = {id(one) for one in kept}
+    sides = []
+    for place in (before, after):
+        sides.append(latest(one for one in records[place] if id(one) in both))
+        if not sides[-1]:
+            raise UsageError(
+                f"{place} has no such records.", "Leave out --study or --budget, or name others."
+            )
+    return sides
+
+
+def _changes_table(data_type: str, conditions: str, found: Changes) -> Table:
+    primary = found.specs[data_type][0]
+    marks = [spec for spec in found.specs[data_type] if spec.mark]
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        title=f"{data_type}, {conditions}: the second against the first, by {primary.title}",
+        title_justify="left",
+        caption="verdict: signed-rank test over systems, corrected for the number of methods",
+        caption_justify="left",
+    )
+    heads = ["method", "pairs", "better", "worse", "same", *(spec.mark for spec in marks)]
+    for head in [*heads, "failures", "p", "verdict"]:
+        table.add_column(head, justify="left" if head in {"method", "verdict"} else "right")
+    for one in found.methods:
+        if (one.data_type, one.conditions) == (data_type, conditions):
+            table.add_row(*_change_cells(one, marks), style=_COLOURS.get(one.verdict, ""))
+    return table
+
+
+def _change_cells(one: MethodChange, marks: Sequence[MetricSpec]) -> list[str]:
+    flags = [_plus_minus(one.gained.get(s.name, 0), one.lost.get(s.name, 0)) for s in marks]
+    before, after = one.failures
+    return [
+        one.method,
+        *map(str, (one.pairs, one.better, one.worse, one.same)),
+        *flags,
+        str(before) if before == after else f"{before} → {after}",
+        scientific(one.corrected) if one.test else "–",
+        one.verdict,
+    ]
+
+
+def _plus_minus(gained: int, lost: int) -> str:
+    parts = [f"+{gained}"] * bool(gained) + [f"−{lost}"] * bool(lost)
+    return " ".join(parts) or "–"
+
+
+def _change_line(one: Change, specs: Sequence[MetricSpec]) -> str:
+    result = one.before
+    name = f"{result.method} · {result.dataset} · {noise_name(result.snr_db)}"
+    seed = f" · seed {result.seed}" if result.seed else ""
+    flags = "".join(
+        f"  {spec.mark} {'gained' if one.flags[spec.name] else 'lost'}"
+        for spec in specs
+        if spec.name in one.flags
+    )
+    colour = _COLOURS.get(one.way, "dim")
+    before, after = (_score_text(each, specs[0]) for each in (one.before, one.after))
+    return f"{escape(name + seed)}  [{colour}]{one.way}[/]  {before} → {after}{flags}"
+
+
+def _score_text(result: Record, primary: MetricSpec) -> str:
+    if not result.answered:
+        return str(result.status)
+    value = result.metrics.get(primary.name)
+    return "undecided" if value is None else f"{primary.title} {format_score(primary, value)}"
+
+
+def changes_json(found: Changes) -> dict[str, Any]:
+    """Return all of it as strict JSON."""
+    return {
+        "schema": FORMAT,
+        "format": FORMAT,  # as it was called first
+        "methods": [
+            {
+                "data_type": one.data_type,
+                "class": one.conditions,
+                "method": one.method,
+                "pairs": one.pairs,
+                "better": one.better,
+                "worse": one.worse,
+                "same": one.same,
+                "gained": dict(one.gained),
+                "lost": dict(one.lost),
+                "failures": list(one.failures),
+                "effect": one.test.effect if one.test else None,
+                "p": one.corrected if one.test else None,
+                "says": one.verdict,
+            }
+            for one in found.methods
+        ],
+        "changed": [
+            {
+                "data_type": one.before.data_type,
+                "method": one.before.method,
+                "dataset": one.before.dataset,
+                "snr_db": one.before.snr_db,
+                "seed": one.before.seed,
+                "protocol": one.before.protocol,
+                "way": one.way,
+                "flags": dict(one.flags),
+                "made_with": list(one.made_with),
+                "before": _side(one.before),
+                "after": _side(one.after),
+            }
+            for one in found.each
+        ],
+        "only_before": _only(found.only_before),
+        "only_after": _only(found.only_after),
+        "made_with": dict(found.made_with),
+    }
+
+
+def _side(result: Record) -> dict[str, Any]:
+    return {
+        "key": result.key,
+        "status": str(result.status),
+        "equations": result.equations,
+        "metrics": result.metrics,
+    }
+
+
+def _only(counts: Mapping[tuple[str, str], int]) -> list[dict[str, Any]]:
+    return [
+        {"data_type": data_type, "method": method, "results": count}
+        for (data_type, method), count in counts.items()
+    ]

@@ -1,0 +1,236 @@
+"""Classes of results: only records with an equal budget and equal rules are compared.
+
+A board is of one class of one data type.  Baselines and references are on every board of their
+rules, whatever time they had: they take no part in what is compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from mdbench.datatypes.facts import Protocol
+from mdbench.drawing.numbers import duration
+from mdbench.errors import UsageError
+from mdbench.records import latest_by_case
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from mdbench.records import Record
+
+
+class RecordClass(NamedTuple):
+    """The conditions under which records may be compared.
+
+    Attributes
+    ----------
+    own
+        Whether the data are the user's own: these are never mixed with a benchmark's.
+    variant, derivatives
+        The options of these names; derivatives are named, where nobody asked, by what the protocol
+        gives.
+    work_s, timeout_s
+        The budget of work, in reference seconds; where there is none, the time limit in seconds.
+    """
+
+    own: bool
+    protocol: str
+    variant: str
+    derivatives: str
+    work_s: float | None
+    timeout_s: float | None
+    threads: int
+
+    @property
+    def rules(self) -> tuple[object, ...]:
+        """All of it but the budget."""
+        return self[:4]
+
+    @property
+    def seconds(self) -> float | None:
+        """The budget: of work, or of time."""
+        return self.timeout_s if self.work_s is None else self.work_s
+
+    @property
+    def budget(self) -> str:
+        """The budget in words."""
+        if self.seconds is None:
+            text = "no limit"
+        else:
+            kind = "limit" if self.work_s is None else "work"
+            text = f"{kind} {duration(self.seconds)}"
+        return text if self.threads == 1 else f"{text}, {self.threads} threads"
+
+    @property
+    def words(self) -> list[str]:
+        """All of it in words, the budget first; derivatives only where they are not the usual."""
+        return [
+            self.budget,
+            self.protocol,
+            *[f"variant {self.variant}"] * bool(self.variant),
+            *[f"derivatives {self.derivatives}"]
+            * (self.derivatives not in {"", _usual(self.protocol)}),
+            *["own data"] * self.own,
+        ]
+
+    @property
+    def title(self) -> str:
+        """All of it as one text."""
+        return ", ".join(self.words)
+
+
+def _usual(protocol: str) -> str:
+    with suppress(ValueError):  # a protocol of a later version
+        return Protocol(protocol).usual["derivatives"]
+    return ""
+
+
+def class_of(record: Record) -> RecordClass:
+    """Return the class of a record."""
+    budget = record.budget
+    work_s: float | None = getattr(budget, "work_s", None)  # records of earlier versions have none
+    return RecordClass(
+        own=record.dataset_path is not None,
+        protocol=record.protocol,
+        variant=str(record.options.get("variant", "")),
+        derivatives=str(record.options.get("derivatives", _usual(record.protocol))),
+        work_s=work_s,
+        timeout_s=budget.timeout_s if work_s is None else None,
+        threads=budget.threads,
+    )
+
+
+def latest(records: Iterable[Record]) -> list[Record]:
+    """Return the records that count: of several of one question and one class the newest."""
+    return latest_by_case(records, apart=class_of)
+
+
+def by_class(
+    results: Iterable[Record], apart: Collection[str]
+) -> dict[tuple[str, RecordClass], list[Record]]:
+    """Sort results by data type and class, the class with most results of a data type first.
+
+    Parameters
+    ----------
+    apart
+        Methods that are shown apart: their results are in every class with their rules.  Where no
+        other method has these rules they have classes of their own.
+    """
+    found: dict[tuple[str, RecordClass], list[Record]] = defaultdict(list)
+    guests: dict[tuple[object, ...], list[Record]] = defaultdict(list)
+    for one in results:
+        if one.method in apart:
+            guests[one.data_type, *class_of(one).rules].append(one)
+        else:
+            found[one.data_type, class_of(one)].append(one)
+    sizes = {key: len(ones) for key, ones in found.items()}
+    for rules, ones in guests.items():
+        hosts = [key for key in found if (key[0], *key[1].rules) == rules]
+        for host in hosts:
+            found[host] += _one_budget(ones, host[1])
+        for one in ones if not hosts else ():
+            found[one.data_type, class_of(one)].append(one)
+    order = sorted(found, key=lambda key: (key[0], key[1].own, -sizes.get(key, 0), _sortable(key)))
+    return {key: found[key] for key in order}
+
+
+def _one_budget(ones: Sequence[Record], wanted: RecordClass) -> list[Record]:
+    """Keep one record of each question: that of the class itself, else the newest."""
+    kept: dict[tuple[object, ...], Record] = {}
+    for one in sorted(ones, key=lambda one: (class_of(one) == wanted, one.measured.started)):
+        kept[one.case] = one
+    return list(kept.values())
+
+
+def _sortable(key: tuple[str, RecordClass]) -> tuple[object, ...]:
+    class_ = key[1]
+    shorter = class_.seconds is None, class_.seconds or 0.0
+    return (class_.protocol != Protocol.STRICT, *shorter, *map(str, class_))
+
+
+class Wanted(NamedTuple):
+    """The records that are asked for: of some studies, with one budget; of all where none is named.
+
+    Attributes
+    ----------
+    studies
+        Files, or the beginnings of SHA-256 sums.
+    budget_s
+        The budget, of work or of time, in seconds.
+    """
+
+    studies: Sequence[str] = ()
+    budget_s: float | None = None
+
+    def of(self, records: Sequence[Record], folder: object) -> list[Record]:
+        """Return the records that are asked for.
+
+        Raises
+        ------
+        UsageError
+            If a study asked for none of them, or none has the budget.
+        """
+        kept = list(records)
+        if self.studies:
+            sums = study_sums(self.studies, {one.study or "" for one in kept}, folder)
+            kept = [one for one in kept if one.study in sums]
+        if self.budget_s is None:
+            return kept
+        budgets = {class_of(one).seconds: class_of(one).budget for one in kept}
+        if kept and self.budget_s not in budgets:
+            known = ", ".join(budgets[each] for each in sorted(budgets, key=lambda x: x or 0.0))
+            raise UsageError(
+                f"No record in {folder} has a budget of {self.budget_s:g} s.", f"There are: {known}"
+            )
+        return [one for one in kept if class_of(one).seconds == self.budget_s]
+
+
+_SUM = re.compile("[0-9a-f]{6,64}")
+
+
+def study_sums(studies: Iterable[str], known: Collection[str], folder: object) -> set[str]:
+    """Return the SHA-256 sums of studies that records name.
+
+    Parameters
+    ----------
+    studies
+        Files, or the beginnings of sums, of six digits at least.
+    known
+        The sums of the records' studies.
+
+    Raises
+    ------
+    UsageError
+        If a file cannot be read, or no record, or records of several studies, fit.
+    """
+    found = set()
+    for each in studies:
+        path = Path(each)
+        if path.is_file():
+            try:
+                wanted = hashlib.sha256(path.read_bytes()).hexdigest()
+            except OSError as error:
+                raise UsageError(f"The study {each} cannot be read: {error.strerror}.") from error
+            what = f"{each} (SHA-256 {wanted[:12]})"
+        elif _SUM.fullmatch(each):
+            wanted = what = each
+        else:
+            raise UsageError(
+                f"--study is {each!r}: there is no such file.",
+                "Give a study's file, or the first digits of its SHA-256.",
+            )
+        fit = [one for one in known if one and one.startswith(wanted)]
+        if len(fit) != 1:
+            asked = ", ".join(sorted(one[:12] for one in known if one)) or "none"
+            some = "Records of several studies" if fit else "No record"
+            raise UsageError(
+                f"{some} in {folder} {'begin with' if fit else 'was asked for by'} {what}.",
+                f"The records' studies: {asked}.  A study that was changed is another one.",
+            )
+        found.update(fit)
+    return found
