@@ -8,13 +8,14 @@ its constants moved by 5 % at most (``docs/fidelity.md``).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mdbench.errors import EquationError
-from mdbench.expressions.atoms import skeleton_of
+from mdbench.expressions.atoms import monomial_text, skeleton_of
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.compare import EquationPair, checks_of, is_polynomial, is_whole
 from mdbench.expressions.fidelity.constant_match import (
@@ -41,7 +42,6 @@ from mdbench.expressions.tree import needs_a_domain, text_of, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from fractions import Fraction
     from typing import Any
 
     from numpy.typing import NDArray
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+_ONE = Fraction(1)
+_LONGEST_NUMBER = 10**60
+"""Longer whole numbers are rounded when they are read."""
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 
@@ -71,19 +74,19 @@ def compare_by_values(
         The two compared term by term; None if one of them is too large to be multiplied out.
     """
     t, p = sums
-    whole = with_whole_exponents(p)
-    if whole is not None:
-        texts, p = (texts[0], whole), expand(whole, names.predicted)
-        direct = None if direct is None else _pair_of(t, p, match(t, p))
-    elif p and _is_nothing(texts[1], names.predicted):
-        texts, p = (texts[0], "0"), {}
+    truth, prediction = texts
+    if t and _is_nothing(truth, names.true):
+        truth, t = "0", {}
+    prediction, p = _plainly(prediction, p, names.predicted)
+    texts = truth, prediction
+    if (t, p) != sums:
         direct = None if direct is None else _pair_of(t, p, match(t, p))
     found = _Comparison(texts, (t, p), direct, names).result()
     if found.values.is_close and not (found.near and found.same_structure):
         found = _without_idle_parts(texts, t, found, names)
     if found.same_form:
         symbolic = Symbolic.EQUAL
-    elif is_polynomial(t) and is_polynomial(sums[1]) and not found.extra and whole is None:
+    elif is_polynomial(t) and is_polynomial(sums[1]) and not found.extra and p == sums[1]:
         symbolic = Symbolic.UNEQUAL
     else:
         symbolic = Symbolic.NOT_PROVED
@@ -98,6 +101,32 @@ def compare_by_values(
         hidden=found.hidden,
     )
     return replace(found.pair, find_checks=checks)
+
+
+def _plainly(text: str, terms: Sum, names: tuple[str, ...]) -> tuple[str, Sum]:
+    """Write an answer without what is only the rounding of its numbers, where that is known.
+
+    Returns
+    -------
+    str
+        The equation.
+    Sum
+        Its terms.
+    """
+    whole = with_whole_exponents(terms)
+    if whole is not None:
+        return whole, expand(whole, names)
+    if terms and _is_nothing(text, names):
+        return "0", {}
+    longest = max((max(abs(c.numerator), c.denominator) for c in terms.values()), default=1)
+    short = longest < _LONGEST_NUMBER
+    if short and is_polynomial(terms) and not needs_a_domain(read(text, names)):
+        # What has cancelled to all digits of double precision is gone from these.
+        exact = (
+            f"({c.numerator}/{c.denominator})*{monomial_text(m, _ONE)}" for m, c in terms.items()
+        )
+        return " + ".join(exact) or "0", terms
+    return text, terms
 
 
 def _is_nothing(text: str, names: tuple[str, ...]) -> bool:

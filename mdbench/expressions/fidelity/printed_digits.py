@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-PRINTED = 1e-4
-"""Numbers of an answer may be off by this share of themselves, as those of fits are."""
+PRINTED = 5e-4
+"""Numbers of an answer may be off by this share of themselves, as with four digits."""
 _STEP = 1e-6
 _RANK = 1e-10
 _CORRECTIONS = 3

@@ -47,6 +47,9 @@ _MOST_UNKNOWNS = 160
 """Partial fractions of more coefficients are not looked for."""
 _MOST_LAYOUTS = 200
 _MOST_TIES = 6
+_POLYNOMIAL = "polynomial, "
+_MUCH_SHORTER = 0.6
+"""The share of its digits that a polynomial's numbers have in a writing that counts besides."""
 _HYPERBOLIC = frozenset({"sinh", "cosh", "tanh"})
 
 
@@ -102,26 +105,31 @@ def fewest_constants(text: str, names: tuple[str, ...]) -> tuple[tuple[str, Sum]
         if not forms:
             return ()
     sizes = {name: (len(Model(form).moving), len(form)) for name, form in forms.items()}
-    sums = {name: size for name, size in sizes.items() if "polynomial" not in name}
-    least = min((sums or sizes).values())
-    chosen: dict[str, Sum] = {}
-    for name, form in forms.items():
-        if sizes[name] == least and form not in chosen.values():
-            chosen[name] = form
-    # The terms of a polynomial always count; in another writing its constants may be shorter.
-    others = {
-        name: form
-        for name, form in forms.items()
-        if "polynomial" in name and sizes[name][0] <= least[0]
-    }
-    if others and chosen:
-        digits = {name: fewest_digits(form) for name, form in (chosen | others).items()}
-        shortest = min(digits.values())
-        chosen |= {name: form for name, form in others.items() if digits[name] == shortest}
-    if len(chosen) > 1 and "polynomial, factored" not in forms:
+    products = {name: form for name, form in forms.items() if name.startswith(_POLYNOMIAL)}
+    sums = {name: form for name, form in forms.items() if name not in products}
+    least = min(sizes[name] for name in sums)
+    chosen = _each_once({name: form for name, form in sums.items() if sizes[name] == least})
+    if len(chosen) > 1:
         # With one bar over 100 + x/(1 + x) the lack of a term is an error of 1 % in a constant.
         chosen = {name: form for name, form in chosen.items() if "one bar" not in name} or chosen
+    digits = {name: fewest_digits(form) for name, form in chosen.items()}
+    shortest = min(digits.values())
+    chosen = {name: form for name, form in chosen.items() if digits[name] == shortest}
+    # The terms of a polynomial always count; in another writing its constants may be much shorter.
+    chosen |= {
+        name: form
+        for name, form in products.items()
+        if sizes[name][0] <= least[0] and fewest_digits(form) <= _MUCH_SHORTER * shortest
+    }
     return tuple(chosen.items())
+
+
+def _each_once(forms: Forms) -> Forms:
+    kept: Forms = {}
+    for name, form in forms.items():
+        if form not in kept.values():
+            kept[name] = form
+    return kept
 
 
 class _StandardExpansion(Expansion):
@@ -572,12 +580,12 @@ def _of_polynomial(value: Rational, expansion: Expansion) -> Forms:
                 scale, terms = -scale, tuple((m, -each) for m, each in terms)
             powers[opaque(terms)] = int(power)
             c *= scale ** int(power)
-        forms["polynomial, factored"] = {
+        forms[f"{_POLYNOMIAL}factored"] = {
             tuple(sorted(powers.items(), key=lambda each: each[0].order)): c
         }
     squares = _completed_squares(_terms(value.above, ring, expansion))
     if squares is not None:
-        forms["polynomial, completed squares"] = squares
+        forms[f"{_POLYNOMIAL}completed squares"] = squares
     return forms
 
 

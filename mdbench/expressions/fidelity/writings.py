@@ -28,7 +28,7 @@ _SCALED = frozenset({"sum", "abs"})
 """In these one number is 1; a factor before them stands for it."""
 _SHORT = 13
 """A number with fewer digits than this is taken as it is printed."""
-_LONGEST = 30
+_LONGEST = 60
 """The digits that are counted of a number with more."""
 
 
