@@ -196,7 +196,7 @@ def _by_question(
         case, class_ = one.case, class_of(one)
         if across:
             case = tuple(one.dataset if part == one.system else part for part in case)
-            class_ = class_._replace(variant="", derivatives="")
+            class_ = class_._replace(variant="", derivatives="", choice="")
         if across_budgets:
             class_ = class_._replace(work_s=None, timeout_s=None, threads=1)
         question = _Question(case, class_)

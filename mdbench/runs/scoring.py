@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.datatypes.base import Answer, Candidate, Scores
+from mdbench.datatypes.base import Answer, Candidate, Scores, select_per_target
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError
 from mdbench.records import ANSWERED, ScoreSoFar, Status
@@ -183,6 +183,9 @@ class CandidatePool:
         The data on which a method predicts for each candidate.
     clock
         Returns the seconds since the job began, without those for which it was paused.
+    by_error
+        Whether the one of least error is selected, whatever its complexity; else the data type's
+        rule decides.
     """
 
     data_type: DataType[Any, Any]
@@ -190,6 +193,7 @@ class CandidatePool:
     part: Split
     predicted: Split
     clock: Callable[[], float] = lambda: 0.0
+    by_error: bool = field(default=False, kw_only=True)
     scored: list[ScoredCandidate] = field(default_factory=list)
     count: int = 0
     n_invalid: int = 0
@@ -250,7 +254,9 @@ class CandidatePool:
                 self.scored.append(scored)
 
     def select(self) -> Selection | None:
-        """Return the data type's selection among all that may win."""
+        """Return the selection among all that may win."""
+        if self.by_error:
+            return select_per_target(self.scored, len(self.task.targets), _most_accurate)
         return self.data_type.select(self.task, self.scored)
 
     def _evaluate(self, candidate: Candidate) -> ScoredCandidate | str:
@@ -270,6 +276,11 @@ class CandidatePool:
     def _reject(self, count: int, reason: str) -> None:
         self.n_invalid += count
         self.first_reason = self.first_reason or reason
+
+
+def _most_accurate(scored: Sequence[ScoredCandidate]) -> ScoredCandidate | None:
+    """Return the candidate of least loss; of equals the simplest, and of those the first."""
+    return min(scored, key=lambda one: (one.loss, one.complexity), default=None)
 
 
 _CALLS = "calls"
