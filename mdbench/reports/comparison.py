@@ -355,6 +355,14 @@ class Published:
         """Return an entry, if there is one."""
         return self.marks.get(data_type, {}).get(system, {}).get(method)
 
+    def of_variant(self, variant: str) -> Published:
+        """Return the tables with systems named as those of a variant of the data are."""
+        marks = {
+            kind: {f"{system} ({variant})": row for system, row in systems.items()}
+            for kind, systems in self.marks.items()
+        }
+        return replace(self, marks=marks)
+
     def found(self, data_type: str, method: str) -> frozenset[str]:
         """Return the systems for which a method has the best sign."""
         tables = self.marks.get(data_type, {})
