@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Leaderboard
 
 _NAMES_A_LINE, _LEGEND_LINE = 5, 18
+_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 _SURFACE = "--algorithm zero mean linear truth operon gplearn afp afp_fe screening"
@@ -452,13 +453,17 @@ def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
         figures_in.mkdir()
         again = fill(text, reference_of(name, records, workspace, figures_in))
         found = list(_unlike(page.name, text, again))
-        made = {file.name: file.read_bytes() for file in figures_in.iterdir()}
-    drawn = (docs / "results").glob(f"{name}-*.svg") if made else ()
-    kept = {file.name: file.read_bytes() for file in drawn}
+        made = _drawings(figures_in.iterdir())
+    kept = _drawings((docs / "results").glob(f"{name}-*.svg") if made else ())
     unlike = (file for file in sorted(made | kept) if made.get(file) != kept.get(file))
     return found + [
         f"{page.name}: the figure results/{file} is not what the records give" for file in unlike
     ]
+
+
+def _drawings(files: Iterable[Path]) -> dict[str, str]:
+    """Read figures, without their style, which has no numbers."""
+    return {file.name: _STYLE.sub("", file.read_text(encoding="utf-8")) for file in files}
 
 
 def _unlike(page: str, text: str, again: str) -> Iterator[str]:
