@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Number = Callable[[float], str]
 
-SAME = 1e-12
+SAME = 1e-60
 """Two functions that differ by no more, over the size of the truth, are the same."""
 WRITINGS = 12
 """Of each law."""
@@ -336,6 +336,7 @@ def hidden_pairs(seed: int) -> Iterator[Pair]:
             bump = f"0.5*exp(-1e6*((u0 - {p})**2 + (u1 - 1.1)**2))"
             yield _pair(law, f"{text} + {bump}", "bump at a point inside", identified=False)
     yield from _switches(seed)
+    yield from _domains(seed)
 
 
 def _hidden(f: str, p: str, low: float, high: float) -> Iterator[tuple[str, str, bool]]:
@@ -387,3 +388,38 @@ def _switches(seed: int) -> Iterator[Pair]:
         small = Law(f"kelvin {seed}", f"{c}*u0", {"u0": {"low": 250, "high": 400,
                     "sign": "positive"}}, known=True)  # fmt: skip
         yield _pair(small, f"{c}*u0 + 1e3*exp(-u0)", "exp of minus kelvins", identified=True)
+
+
+def _domains(seed: int) -> Iterator[Pair]:
+    """Return identities that hold where u0 is positive, and of zero, which hold everywhere."""
+    generator = random.Random(f"domains/{seed}")
+    c = f"{generator.uniform(0.5, 2):.6f}"
+    spreads = {
+        True: {"low": 0.2, "high": 2.0, "sign": "positive"},
+        False: {"low": 0.0, "high": 2.0, "sign": "mixed"},
+    }
+    for truth, answer in (
+        (f"{c}*log(u0**2)", f"{2 * float(c):.6f}*log(u0)"),
+        (f"{c}*abs(u0)", f"{c}*u0"),
+        (f"{c}*u0", f"{c}*sqrt(u0**2)"),
+        (f"{c}*u0", f"{c}*exp(log(u0))"),
+        (f"{c}*u0**2", f"{c}*u0*abs(u0)"),
+        (f"{c}*u0", f"{c}*max(u0, -u0)"),
+    ):
+        for positive, spread in spreads.items():
+            what = f"an identity of positive numbers, {'there' if positive else 'elsewhere'}"
+            law = Law(f"sign {seed}", truth, {"u0": spread}, known=True)
+            yield _pair(law, answer, what, identified=positive)
+    for zero in (
+        "sin(u0)**2 + cos(u0)**2 - 1",
+        "cosh(u0)**2 - sinh(u0)**2 - 1",
+        "(u0 + 1)**2 - u0**2 - 2*u0 - 1",
+        "exp(u0)*exp(-u0) - 1",
+        "tanh(u0) - sinh(u0)/cosh(u0)",
+        "u0/(1 + u0**2) - 1/(u0 + 1/u0)",
+    ):
+        for truth, answer in (("0", zero), (zero, "0"), (f"{c}*u0**2", f"{c}*u0**2 + {zero}")):
+            law = Law(f"zero {seed}", truth, {"u0": spreads[True]}, known=True)
+            yield _pair(law, answer, "a writing of zero", identified=True)
+        law = Law(f"zero {seed}", zero, {"u0": spreads[True]}, known=True)
+        yield _pair(law, "1e-3*u0", "a writing of zero and another", identified=False)

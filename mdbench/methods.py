@@ -112,6 +112,8 @@ class MethodSpec(_Table):
     fork_safe: bool = True
     threads: int = Field(default=1, ge=1)
     timeout: float = Field(default=43200.0, gt=0)
+    work: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Reference seconds of work that a job may do, where neither these nor a time are asked for."""
     memory_mb: int | None = Field(default=None, ge=64)
     max_rows: int | None = Field(default=None, ge=1)
     """The most training samples that the method is given, where some can be left out."""

@@ -17,7 +17,7 @@ from mdbench.data.trajectory import read_npz
 from mdbench.datatypes.equations import files as reading
 from mdbench.datatypes.ode import systems as ode
 from mdbench.datatypes.ode.simulation import compiled
-from mdbench.runs.exchange import read_predictions
+from mdbench.runs.array_exchange import read_predictions
 from mdbench.runtimes.environments import base_images
 from mdbench.runtimes.environments.subprocesses import _literal
 
@@ -99,4 +99,4 @@ def test_whatever_reads_python_knows_the_lock() -> None:
         if _READS_PYTHON.search(text) and not name.startswith(_OUTSIDE):
             assert "PARSER_LOCK" in text, name
             found.add(name)
-    assert {"data/trajectory.py", "runs/exchange.py", "datatypes/equations/files.py"} <= found
+    assert {"data/trajectory.py", "runs/array_exchange.py", "datatypes/equations/files.py"} <= found

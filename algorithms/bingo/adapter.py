@@ -14,7 +14,7 @@ sys.modules["mpi4py"] = None  # type: ignore[assignment]
 from bingo.symbolic_regression.symbolic_regressor import SymbolicRegressor  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -24,6 +24,43 @@ if TYPE_CHECKING:
 __all__ = ["Adapter"]
 
 _NO_LIMIT = 1e9
+
+
+class _EndedError(Exception):
+    """The search has used up its share of the budget."""
+
+
+class _Regressor(SymbolicRegressor):  # type: ignore[misc] # a class of the package
+    """Bingo's regressor, which ends before a generation that might not end in time.
+
+    Its own limit is in wall time, and it looks at that every ten generations.
+
+    Parameters
+    ----------
+    left
+        Returns what is left of the budget.
+    """
+
+    def __init__(self, *, left: Callable[[], float], **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._left = left
+
+    def _get_archipelago(self, X: Array, y: Array, n_processes: int) -> Any:
+        island = super()._get_archipelago(X, y, n_processes)
+        step = island._execute_generational_step  # noqa: SLF001 - Bingo has no other way
+        last = 0.0
+
+        def step_or_end() -> None:
+            nonlocal last
+            before = self._left()
+            if before <= last:
+                raise _EndedError
+            step()
+            last = before - self._left()
+
+        island._execute_generational_step = step_or_end  # noqa: SLF001 - the same
+        self.archipelago = island
+        return island
 
 
 class Adapter(WrittenFronts):
@@ -65,7 +102,7 @@ clo_alg, clo_threshold, generations, evolutionary_algorithm
         max_rows: int,
     ) -> None:
         super().__init__(seed=seed, threads=threads, max_rows=max_rows)
-        self._generations = generations
+        self.evaluations = 0
         self._parameters: dict[str, Any] = {
             "operators": list(operators),
             "population_size": population_size,
@@ -82,27 +119,32 @@ clo_alg, clo_threshold, generations, evolutionary_algorithm
         self._running: Any = None
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
-        """Evolve; Bingo checks its time limit every few generations."""
-        del target
+        """Evolve, as long as another generation like the last one fits into the budget."""
+        del limit
         os.environ.pop("OMP_NUM_THREADS", None)  # Bingo would start so many processes
-        self._running = model = SymbolicRegressor(
-            max_time=_NO_LIMIT if limit is None else limit,
+        self._running = model = _Regressor(
+            left=lambda: self.end - self.budget.spent(),
+            max_time=_NO_LIMIT,
             random_state=self.seed % 2**32,
             **self._parameters,
         )
-        model.fit(X, y)
-        island = model.archipelago
-        self.stopped_early |= (
-            island.generational_age < self._generations
-            and island.get_best_fitness() > model.fitness_threshold
-        )
+        try:
+            model.fit(X, y)
+        except _EndedError:
+            self.stopped_early = True
+            return self.found(target)
+        finally:
+            self.evaluations += int(model.archipelago.get_fitness_evaluation_count())
         return _texts(regressor.equation for regressor in model.get_pareto_front())
 
     def found(self, target: int) -> list[str]:
-        """Return the hall of fame of a search that was stopped."""
+        """Return the best of a search that was stopped, those of its last generation too."""
         del target
         island = getattr(self._running, "archipelago", None)
-        return [] if island is None else _texts(island.hall_of_fame)
+        if island is None:
+            return []
+        island.hall_of_fame.update([each for each in island.population if each.fit_set])
+        return _texts(island.hall_of_fame)
 
 
 def _texts(graphs: Iterable[Any]) -> list[str]:

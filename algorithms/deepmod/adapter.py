@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +14,7 @@ from library import FieldLibrary, FieldTerms
 from models import write_sum
 from training import Learner, Options
 
-from mdbench.worker import Candidate, Problem, Unsupported
+from mdbench.worker import Budget, Candidate, Problem, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -100,7 +99,7 @@ class Adapter(FieldAdapter):
 
     def fit(self, problem: Problem) -> None:
         """Train on the data, choose terms, and train on both until the terms are constant."""
-        clock = _Clock(problem.time_limit, _FIT_PART)
+        clock = _Clock(problem.budget, _FIT_PART)
         self.fitting([self._setting], problem)
         self._terms = self.terms([self._setting], problem)
         torch.set_num_threads(self._threads)
@@ -127,7 +126,7 @@ class Adapter(FieldAdapter):
         Thresholds and libraries have no part in a network of the data only; settings
         that choose the same terms from it continue as one.  Short equations come first.
         """
-        clock = _Clock(train.time_limit, _SWEEP_PART)
+        clock = _Clock(train.budget, _SWEEP_PART)
         torch.set_num_threads(threads)
         settings = [cls.setting(**{**hyperparameters, **setting}) for setting in grid]
         places = np.flatnonzero(cls.fitting(settings, train)).tolist()
@@ -163,7 +162,7 @@ class Adapter(FieldAdapter):
 
 
 class _Clock:
-    """Rings when a part of the time limit has passed.
+    """Rings when a part of the budget has been spent.
 
     Attributes
     ----------
@@ -171,21 +170,20 @@ class _Clock:
         Whether anything was ended for it.
     """
 
-    def __init__(self, time_limit: float | None, part: float) -> None:
-        self._begin = time.monotonic()
-        self._end = np.inf if time_limit is None else self._begin + part * time_limit
+    def __init__(self, budget: Budget, part: float) -> None:
+        self._over = budget.after(part * budget.limit)
+        self._half_over = budget.after(part * budget.limit / 2)
         self.ended = False
 
     def is_over(self) -> bool:
         """Whether the time is over."""
-        return self._after(self._end)
+        return self._noted(self._over())
 
     def half(self) -> bool:
         """Whether half of the time is over: what is left is for equations."""
-        return self._after((self._begin + self._end) / 2)
+        return self._noted(self._half_over())
 
-    def _after(self, end: float) -> bool:
-        late = time.monotonic() >= end
+    def _noted(self, late: bool) -> bool:
         self.ended |= late
         return late
 

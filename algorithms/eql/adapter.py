@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from trees import Node, evaluate
 from mdbench.worker import Candidate, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Array = NDArray[np.float64]
 
@@ -96,7 +95,6 @@ class Adapter:
         ValueError
             If the data are not finite.
         """
-        begin = time.monotonic()
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
         torch.set_num_threads(self._threads)
@@ -114,13 +112,16 @@ class Adapter:
         ]
         self._members: list[FrontMember] = []
         self._chosen: list[FrontMember] = []
-        limit = np.inf if problem.time_limit is None else problem.time_limit
+        budget = problem.budget
+        begin, limit = budget.spent(), budget.limit
         self.stopped_early = False
+        self.evaluations = 0
         with np.errstate(all="ignore"):
             formulas: list[list[tuple[float, Formula]]] = [[] for _ in problem.targets]
             for number in range(len(self._kinds)):
                 end = begin + _TRAINING_PART * limit * (number + 1) / len(self._kinds)
-                for target, own in enumerate(self._trained(number, end)):
+                is_late = budget.after(end - budget.spent())
+                for target, own in enumerate(self._trained(number, is_late)):
                     formulas[target] += own
             whole, done = sum(map(len, formulas)), 0
             for target, own in enumerate(formulas):
@@ -128,7 +129,8 @@ class Adapter:
                 for _, one in own:
                     done += 1
                     spent = _TRAINING_PART + (_PRUNING_PART - _TRAINING_PART) * done / whole
-                    self._prune(target, one, begin + spent * limit)
+                    is_late = budget.after(begin + spent * limit - budget.spent())
+                    self._prune(target, one, is_late)
             for target in range(len(problem.targets)):
                 self._members += self._written(target, fit_again=len(rows) < len(problem.X))
         for target in range(len(problem.targets)):
@@ -161,7 +163,9 @@ class Adapter:
         """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
-    def _trained(self, number: int, end: float) -> list[list[tuple[float, Formula]]]:
+    def _trained(
+        self, number: int, is_late: Callable[[], bool]
+    ) -> list[list[tuple[float, Formula]]]:
         """Train one kind of network; return for each target errors and formulas of the best."""
         units, division = self._kinds[number]
         targets = self._Y.shape[1]
@@ -170,16 +174,17 @@ class Adapter:
         learners = EquationLearners(
             len(each), self._X.shape[1], units, division=division, generator=generator
         )
-        whole = train(
+        steps = train(
             learners,
             self._X,
             self._Y.T[[target for target, *_ in each]],
             np.array([penalty for _, penalty, _ in each]),
             self._training,
             device=self._device,
-            late=lambda: time.monotonic() >= end,
+            late=is_late,
         )
-        self.stopped_early |= not whole
+        self.stopped_early |= steps < self._training.steps
+        self.evaluations += steps * len(each)
         weights = [w.detach().cpu().numpy() for w in learners.weights]
         biases = [b.detach().cpu().numpy()[:, 0] for b in learners.biases]
         found: list[list[tuple[float, Formula]]] = [[] for _ in range(targets)]
@@ -199,11 +204,11 @@ class Adapter:
         )
         return least
 
-    def _prune(self, target: int, one: Formula, end: float) -> None:
+    def _prune(self, target: int, one: Formula, is_late: Callable[[], bool]) -> None:
         """Fit formulas of few of the terms, and leave out what is inside their functions."""
 
         def late() -> bool:
-            over = time.monotonic() >= end
+            over = is_late()
             self.stopped_early |= over
             return over
 

@@ -148,7 +148,7 @@ def train(
     *,
     device: str,
     late: Callable[[], bool],
-) -> bool:
+) -> int:
     """Train all networks side by side: free, then with a penalty on |w|, then with zeros fixed.
 
     Parameters
@@ -162,8 +162,8 @@ def train(
 
     Returns
     -------
-    bool
-        Whether all steps were taken.
+    int
+        The steps that were taken; each member is evaluated once in each.
     """
     learners.to(device)
     inputs = torch.as_tensor(X, device=device)
@@ -173,7 +173,7 @@ def train(
     masks: list[torch.Tensor] = []
     for step in range(plan.steps):
         if late():
-            return False
+            return step
         part = step / plan.steps
         values, lacking = learners(inputs)
         loss = ((values - wanted) ** 2).mean(dim=1) + lacking.mean(dim=1)
@@ -192,4 +192,4 @@ def train(
                     masks = [(w.abs() >= _FROZEN).to(w.dtype) for w in learners.weights]
                 for weights, mask in zip(learners.weights, masks, strict=True):
                     weights.mul_(mask)
-    return True
+    return plan.steps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -56,7 +55,7 @@ class Adapter(FieldAdapter):
         cls, problem: Problem, terms: FieldTerms, settings: Sequence[Voted], *, seed: int
     ) -> Models:
         """Integrate all terms over as many windows as any setting takes, and fit all samples."""
-        start = time.monotonic()
+        start = problem.budget.spent()
         most = max(setting.model.points for setting in settings)
         most_models = max(setting.vote.n_models for setting in settings)
         weak = WeakForm(problem, most, np.random.default_rng(seed))

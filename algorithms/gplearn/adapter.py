@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.model_selection import ParameterSampler
 from trees import FUNCTIONS, Node, constants, evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_SHARE_OF_TIME = 0.95
-"""Part of the remaining time for the search; the rest is for what follows."""
+_KEPT = 0.1
+"""Part of the budget that is for what follows the searches."""
 _HOPELESS = 1e300
 """The error of a program without a finite value for some sample: gplearn's tournaments let NaN
 win."""
@@ -147,19 +146,17 @@ class Adapter:
         RuntimeError
             If no program for a target is finite on the data.
         """
-        start = time.monotonic()
+        end = problem.budget.spent() + (1 - _KEPT) * problem.budget.limit
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
         self.stopped_early = False
+        self.evaluations = 0
         self._trees = []
         self._names = problem.variables
         for target, name in enumerate(problem.targets):
-            deadline = float("inf")
-            if problem.time_limit is not None:
-                left = problem.time_limit - (time.monotonic() - start)
-                share = _SHARE_OF_TIME * left / (len(problem.targets) - target)
-                deadline = time.monotonic() + share
-            tree = self._search(problem.X, problem.Y[:, target], deadline)
+            left = end - problem.budget.spent()
+            is_late = problem.budget.after(left / (len(problem.targets) - target))
+            tree = self._search(problem.X, problem.Y[:, target], is_late)
             if tree is None:
                 raise RuntimeError(
                     f"no program that gplearn found for {name} is finite on the data"
@@ -174,7 +171,7 @@ class Adapter:
         """Return the right-hand side of each target."""
         return [text(tree, self._names) for tree in self._trees]
 
-    def _search(self, X: Array, y: Array, deadline: float) -> Node | None:
+    def _search(self, X: Array, y: Array, is_late: Callable[[], bool]) -> Node | None:
         """Run gplearn, and return the best tree in the data's own units, or None."""
         scales, scale = [1.0] * X.shape[1], 1.0
         if self._linear_scaling:
@@ -185,7 +182,7 @@ class Adapter:
             draw = np.random.default_rng(self._random_state)
             rows = np.sort(draw.choice(len(X), self._max_rows, replace=False))
         X_run, y_run = X[rows] / scales, y[rows] / scale
-        programs = self._evolve(X_run, y_run, deadline)
+        programs = self._evolve(X_run, y_run, is_late)
         for program in sorted(programs, key=lambda program: program.raw_fitness_):
             tree = _tree(program.program)
             slope, intercept = 1.0, 0.0
@@ -203,7 +200,7 @@ class Adapter:
                 return tree
         return None
 
-    def _evolve(self, X: Array, y: Array, deadline: float) -> list[Any]:
+    def _evolve(self, X: Array, y: Array, is_late: Callable[[], bool]) -> list[Any]:
         """Run generations one by one, as in a single run; return the last population."""
         setting = dict(self._setting)
         generations = setting.pop("generations")
@@ -219,9 +216,10 @@ class Adapter:
         with np.errstate(all="ignore"):
             for generation in range(1, generations + 1):
                 regressor.set_params(generations=generation).fit(X, y)
+                self.evaluations += setting["population_size"]
                 if regressor.run_details_["best_fitness"][-1] <= setting["stopping_criteria"]:
                     break
-                if time.monotonic() >= deadline and generation < generations:
+                if generation < generations and is_late():
                     self.stopped_early = True
                     break
         return list(regressor._programs[-1])  # noqa: SLF001 - gplearn has no other way

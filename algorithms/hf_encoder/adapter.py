@@ -5,8 +5,6 @@ Nothing is fetched: where the folder does not exist, the method is unavailable, 
 
 from __future__ import annotations
 
-import math
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +70,7 @@ class Adapter:
         ValueError
             If the labels are not 0 and 1.
         """
-        begin = time.monotonic()
+        is_late = problem.budget.after(_SHARE_OF_TIME * problem.budget.remaining())
         if not np.isin(problem.Y, (0.0, 1.0)).all():
             raise ValueError("the labels are not 0 and 1")
         if not (self._folder / "config.json").is_file():
@@ -89,12 +87,11 @@ class Adapter:
         texts, labels = [str(text) for text in problem.X], problem.Y[:, 0].astype(np.int64)
         optimizer = torch.optim.AdamW(self._model.parameters(), lr=self._rate)
         rng = np.random.default_rng(self._seed)
-        limit = math.inf if problem.time_limit is None else _SHARE_OF_TIME * problem.time_limit
         self._model.train()
         for _ in range(self._epochs):
             order = rng.permutation(len(texts)).tolist()
             for first in range(0, len(order), self._batch):
-                if time.monotonic() - begin > limit:
+                if is_late():
                     self.stopped_early = True
                     return
                 places = order[first : first + self._batch]

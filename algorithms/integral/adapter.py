@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -62,8 +61,7 @@ class Adapter:
 
     def fit(self, problem: Problem) -> None:
         """Search for the equation of each state."""
-        start = time.monotonic()
-        until = np.inf if problem.time_limit is None else start + _TIME_PART * problem.time_limit
+        late = problem.budget.after(_TIME_PART * problem.budget.remaining())
         measured = problem.arrays.get("measured", problem.u)
         several = problem.arrays.get("trajectory")
         try:
@@ -72,11 +70,10 @@ class Adapter:
         except ValueError as error:
             raise Unsupported(str(error)) from error
         with np.errstate(all="ignore"):  # what overflows is left out
-            late = partial(_is_past, until)
             if samples.noise and _is_followed(raw, samples.noise, self._settings, late):
                 samples = raw
             pools = _searched(samples, self._settings, late)
-        self.stopped_early = time.monotonic() > until
+        self.stopped_early = late()
         margin = np.inf if samples.noise else self._margin
         self._fronts = [front(pool, self._settings.weight, margin) for pool in pools]
         self._chosen = [answers[0] for answers in self._fronts]
@@ -189,10 +186,6 @@ def _polished(samples: Sampled, followed: _Followed, weight: float) -> _Followed
             break
         followed = further
     return followed
-
-
-def _is_past(until: float) -> bool:
-    return time.monotonic() > until
 
 
 def _is_followed(raw: Sampled, noise: float, settings: Settings, late: Callable[[], bool]) -> bool:

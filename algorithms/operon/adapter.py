@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyoperon
+import pyoperon.sklearn
 from pyoperon.sklearn import SymbolicRegressor
 
-from mdbench.worker import Candidate, Problem
+from mdbench.worker import Budget, Candidate, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-_SHARE_OF_TIME = 0.95
-"""Part of the remaining time for the search; the rest is for evaluating and writing the fronts."""
-_NEARLY = 0.98
-"""A run that lasted so much of its limit was ended by it: the limit is kept to some 20 ms."""
 _DECIMALS = 60
 """Decimals for every digit of a single-precision constant down to about 1e-50."""
 _HANDY = 1e-10, 1e10
@@ -62,6 +59,77 @@ class _Member:
     error: float
 
 
+class _Ending:
+    """What ends a run before a generation that might not fit into its share of the budget.
+
+    Operon's own limit is in whole seconds of wall time.  Here it has no evaluations left instead.
+
+    Parameters
+    ----------
+    left
+        Returns what is left of the share.
+
+    Attributes
+    ----------
+    evaluators
+        Those of the run.
+    came
+        Whether it has ended the run.
+    """
+
+    def __init__(self, left: Callable[[], float]) -> None:
+        self.evaluators: list[Any] = []
+        self.came = False
+        self._left = left
+        self._before = left()
+
+    def __call__(self) -> None:
+        """Look at the budget: Operon calls this after each generation."""
+        left = self._left()
+        last, self._before = self._before - left, left
+        if not self.came and left <= last:
+            self.came = True
+            for evaluator in self.evaluators:
+                evaluator.Budget = 0
+
+    @property
+    def evaluations(self) -> int:
+        """Expressions that were evaluated, each once for all objectives."""
+        return max((int(each.CallCount) for each in self.evaluators), default=0)
+
+
+def _left(budget: Budget, end: float) -> float:
+    return end - budget.spent()
+
+
+class _Package:
+    """The package as its regressor uses it, with runs that an `_Ending` ends."""
+
+    def __init__(self, ending: _Ending) -> None:
+        self._ending = ending
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(pyoperon, name)
+        if name.endswith("Algorithm"):
+            return self._ended(found)
+        if name.endswith("Evaluator"):
+            return lambda *parts, **named: self._kept(found(*parts, **named))
+        return found
+
+    def _ended(self, kind: Any) -> Any:
+        ending = self._ending
+
+        class Ended(kind):  # type: ignore[misc] # a class of the package
+            def Run(self, random: Any, _: Any, threads: int, warm_start: bool) -> None:  # noqa: N802
+                super().Run(random, ending, threads, warm_start)
+
+        return Ended
+
+    def _kept(self, evaluator: Any) -> Any:
+        self._ending.evaluators.append(evaluator)
+        return evaluator
+
+
 class Adapter:
     """Operon, as it was run for MDBench.
 
@@ -79,7 +147,7 @@ class Adapter:
         self._parameters = {**hyperparameters, "random_state": seed, "n_threads": threads}
 
     def fit(self, problem: Problem) -> None:
-        """Run Operon on each target, sharing the time.
+        """Run Operon on each target, sharing the budget.
 
         Raises
         ------
@@ -88,23 +156,21 @@ class Adapter:
         RuntimeError
             If no expression for a target is finite on the data of the fit.
         """
-        start = time.monotonic()
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data are not finite")
         self._scales = _Scales.of(problem)
         X, Y = problem.X / self._scales.x, problem.Y / self._scales.y
         self._members: list[_Member] = []
         self.stopped_early = False
+        self.evaluations = 0
+        budget = problem.budget
         for target, name in enumerate(problem.targets):
-            parameters = dict(self._parameters)
-            if problem.time_limit is not None:
-                left = problem.time_limit - (time.monotonic() - start)
-                share = _SHARE_OF_TIME * left / (len(problem.targets) - target)
-                parameters["max_time"] = max(1, int(share))
-            begin = time.monotonic()
-            regressor = SymbolicRegressor(**parameters).fit(X, Y[:, target])
-            limit = parameters.get("max_time", float("inf"))
-            self.stopped_early |= time.monotonic() - begin >= _NEARLY * limit
+            share = budget.share(len(problem.targets) - target)
+            ending = _Ending(partial(_left, budget, budget.spent() + share))
+            pyoperon.sklearn.op = _Package(ending)
+            regressor = SymbolicRegressor(**self._parameters).fit(X, Y[:, target])
+            self.stopped_early |= ending.came
+            self.evaluations += ending.evaluations
             members = list(_front(regressor, target, problem, self._scales))
             if not members:
                 raise RuntimeError(f"Operon's front for {name} has no finite member")

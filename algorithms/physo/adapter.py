@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import random
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Array = NDArray[np.float64]
-
-_SHARE_OF_TIME = 0.95
-"""Part of a target's share of the time; an epoch begins only if one as long ends within it."""
 
 
 class _EnoughError(Exception):
@@ -124,7 +120,6 @@ class Adapter:
         RuntimeError
             If a search finds no expression with a finite value for every sample.
         """
-        begin = time.monotonic()
         self._problem = problem
         self._found: list[dict[int, _Member]] = []
         self._chosen: list[_Member] = []
@@ -134,11 +129,7 @@ class Adapter:
         torch.set_num_threads(self._threads)
         for target in range(len(problem.targets)):
             self._found.append({})
-            limit = None
-            if problem.time_limit is not None:
-                left = problem.time_limit - (time.monotonic() - begin)
-                limit = _SHARE_OF_TIME * left / (len(problem.targets) - target)
-            self._search(target, limit)
+            self._search(target, problem.budget.share(len(problem.targets) - target))
         self._offer = self._all()
         for target, name in enumerate(problem.targets):
             mine = [member for member in self._offer if member.target == target]
@@ -166,7 +157,7 @@ class Adapter:
         """Evaluate the chosen equations, (n, targets)."""
         return np.stack([_values(member.tree, problem.X) for member in self._chosen], axis=1)
 
-    def _search(self, target: int, limit: float | None) -> None:
+    def _search(self, target: int, limit: float) -> None:
         random.seed(self._seed)
         np.random.seed(self._seed % 2**32)  # noqa: NPY002 - PhySO draws from it
         torch.manual_seed(self._seed)
@@ -216,11 +207,12 @@ class _ProgramLogger:
         target: int,
         tokens: AllowedSymbols,
         scales: tuple[Sequence[float], float],
-        limit: float | None,
+        limit: float,
     ) -> None:
         self._adapter, self._target, self._tokens = adapter, target, tokens
         (self._scales, self._scale), self._limit = scales, limit
-        self._begin = self._last = time.monotonic()
+        self._budget = adapter._problem.budget  # noqa: SLF001 - a part of it
+        self._begin = self._last = self._budget.spent()
         self._longest = 0.0
         self.out_of_time = False
 
@@ -251,13 +243,12 @@ class _ProgramLogger:
             if known is None or reward > known.reward:
                 tree = self._tree(batch.programs.get_prog(best, detach=True))
                 found[int(length)] = _Member(self._target, tree, reward)
-        now = time.monotonic()
+        now = self._budget.spent()
         self._longest = max(self._longest, now - self._last)
         self._last = now
         best_of_all = max((member.reward for member in found.values()), default=0.0)
         print(f"epoch {epoch}: {now - self._begin:.0f} s, best reward {best_of_all:.9g}")  # noqa: T201
-        left = None if self._limit is None else self._limit - (now - self._begin)
-        self.out_of_time = left is not None and left < self._longest
+        self.out_of_time = self._limit - (now - self._begin) < self._longest
         if (
             self.out_of_time
             or epoch + 1 >= self._adapter._epochs  # noqa: SLF001

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import sys
-import time
 import warnings
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
@@ -83,6 +81,7 @@ class Adapter:
             for name in self._optimizers
         }
         self.stopped_early = False
+        self.evaluations = 0
 
     def fit(self, problem: Problem) -> None:
         """Make the libraries; `candidates` searches, and yields models as they are found.
@@ -94,11 +93,9 @@ class Adapter:
         Unsupported
             If every library is too long for every optimizer.
         """
-        begin = time.monotonic()
         if not (np.isfinite(problem.u).all() and np.isfinite(problem.du).all()):
             raise ValueError("the data are not finite")
-        limit = math.inf if problem.time_limit is None else _SHARE_OF_TIME * problem.time_limit
-        self._end = begin + limit
+        self._is_late = problem.budget.after(_SHARE_OF_TIME * problem.budget.remaining())
         most = max(self._most.values(), default=0)
         d = problem.u.shape[1]
         fitting = [each for each in self._libraries if each.terms(d) <= most]
@@ -154,8 +151,9 @@ class Adapter:
                 if len(terms.texts) > self._most[name]:
                     continue
                 for found in self._fits(name, terms):
+                    self.evaluations += len(found)
                     yield from found
-                    if time.monotonic() > self._end:
+                    if self._is_late():
                         self.stopped_early = True
                         return
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_SHARE_OF_TIME = 0.9
+_KEPT = 0.1
 """Part of the remaining time for the search; the rest is for Julia's start and for the fronts."""
 _NEARLY = 0.98
 """A search that lasted so much of its limit was ended by it."""
@@ -76,7 +76,6 @@ class Adapter:
         RuntimeError
             If there is no finite equation for a target.
         """
-        begin = time.monotonic()
         self._problem = problem
         self._tables: list[Path] = []
         self._members: list[_Member] = []
@@ -87,9 +86,9 @@ class Adapter:
         for target in range(len(problem.targets)):
             parameters: dict[str, Any] = {"output_directory": str(Path("scratch").resolve())}
             limit = float("inf")
-            if problem.time_limit is not None:
-                left = problem.time_limit - (time.monotonic() - begin)
-                limit = max(1.0, _SHARE_OF_TIME * left / (len(problem.targets) - target))
+            share = problem.budget.share(len(problem.targets) - target, _KEPT)
+            if share < limit:  # Julia's clock is that of wall time
+                limit = max(1.0, problem.budget.seconds(share))
                 parameters["timeout_in_seconds"] = limit
             name = f"target{target}"
             self._tables.append(Path(parameters["output_directory"]) / name / "hall_of_fame.csv")

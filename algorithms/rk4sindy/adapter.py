@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +52,7 @@ class Adapter(StateAdapter):
     ) -> Models:
         """Prune each library from its smallest threshold to its largest."""
         del seed  # nothing is drawn
-        start = time.monotonic()
+        is_late = problem.budget.after(_TIME_PART * problem.budget.limit)
         found = np.zeros((len(settings), len(problem.targets), len(terms)))
         features = terms.features(problem.u)
         steps = Steps(terms, problem.t, problem.u, problem.arrays.get("trajectory"))
@@ -63,10 +62,7 @@ class Adapter(StateAdapter):
             alike.setdefault(setting.library, []).append(place)
         done: list[int] = []
         for library in sorted(alike, key=lambda each: int(terms.columns(each).sum())):
-            late = problem.time_limit is not None and (
-                time.monotonic() - start > _TIME_PART * problem.time_limit
-            )
-            if late and done:
+            if done and is_late():
                 print(f"left out for lack of time: {library}")  # noqa: T201 - for the log
                 continue
             places = sorted(alike[library], key=lambda each: settings[each].threshold)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sums import ScreeningSettings
 from mdbench.worker import Candidate, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,19 +58,21 @@ class Adapter:
             raise ValueError("the data have values that are not finite")
         self._problem = problem
         self._fronts, self._chosen, self.stopped_early = [], [], False
-        begin = time.monotonic()
-        limit = np.inf if problem.time_limit is None else problem.time_limit * _TIME_PART
+        self.evaluations = 0
+        budget = problem.budget
+        begin, limit = budget.spent(), _TIME_PART * budget.remaining()
         for place, y in enumerate(problem.Y.T):
             until = begin + limit * (place + 1) / len(problem.targets)
-            self._fronts.append(self._searched(np.ascontiguousarray(y), until))
+            is_late = budget.after(until - budget.spent())
+            self._fronts.append(self._searched(np.ascontiguousarray(y), is_late))
             self._chosen.append(min(self._fronts[-1], key=lambda one: one.left))
             best = self._chosen[-1]
             summary = f"{len(self._fronts[-1])} answers, the best leaves {best.left:.2g}"
             print(f"{problem.targets[place]}: {summary} of the variance")  # noqa: T201
 
-    def _searched(self, y: Array, until: float) -> list[Explanation]:
+    def _searched(self, y: Array, is_late: Callable[[], bool]) -> list[Explanation]:
         def late() -> bool:
-            over = time.monotonic() > until
+            over = is_late()
             self.stopped_early |= over
             return over
 
@@ -79,6 +80,7 @@ class Adapter:
         with np.errstate(all="ignore"):  # what overflows is left out
             search = TargetSearch(self._problem.X, y, self._settings, late, self._seed)
             for one in search.answers():
+                self.evaluations += 1
                 if not np.isfinite(one.values(self._problem.X)).all():
                     continue
                 known = found.get(one.size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING
 
@@ -77,6 +76,7 @@ class Adapter:
             If the labels are not 0 and 1.
         """
         begin = time.monotonic()
+        is_late = problem.budget.after(_SHARE_OF_TIME * problem.budget.remaining())
         if not np.isin(problem.Y, (0.0, 1.0)).all():
             raise ValueError("the labels are not 0 and 1")
         torch.manual_seed(self._seed)
@@ -94,13 +94,12 @@ class Adapter:
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: min((step + 1) / (0.1 * steps + 1), (steps - step) / steps)
         )
-        limit = math.inf if problem.time_limit is None else _SHARE_OF_TIME * problem.time_limit
         self._words, self._network, self._device = words, network, device
         network.train()
         for epoch in range(self._epochs):
             losses = []
             for places in _batches(rows, self._batch, rng):
-                if time.monotonic() - begin > limit:
+                if is_late():
                     self.stopped_early = True
                     print(f"stopped in epoch {epoch} for lack of time")  # noqa: T201 - to the log
                     return

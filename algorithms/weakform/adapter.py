@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -76,9 +75,8 @@ class Adapter:
 
     def fit(self, problem: Problem) -> None:
         """Search for the equation of each target."""
-        start = time.monotonic()
         self._scored = None if "periods" in problem.arrays else problem
-        until = np.inf if problem.time_limit is None else start + _TIME_PART * problem.time_limit
+        late = problem.budget.after(_TIME_PART * problem.budget.remaining())
         if "rows" in problem.arrays:
             raise Unsupported(
                 "the weak form integrates over whole fields, so that it cannot use a part of "
@@ -91,9 +89,6 @@ class Adapter:
             raise Unsupported(
                 f"test functions in time need {_FEWEST_TIMES} times, and there are {len(problem.t)}"
             )
-
-        def late() -> bool:
-            return time.monotonic() > until
 
         worth = 1.0 if _is_noisy(problem) else self._worth
         with np.errstate(all="ignore"):  # what overflows is left out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +41,7 @@ class Adapter(FieldAdapter):
         cls, problem: Problem, terms: FieldTerms, settings: Sequence[Sr3], *, seed: int
     ) -> Models:
         """Integrate all terms over as many windows as any setting takes, and follow SR3 in them."""
-        start = time.monotonic()
+        start = problem.budget.spent()
         most = max(setting.points for setting in settings)
         weak = WeakForm(problem, most, np.random.default_rng(seed))
         features, targets = weak.regression(terms)

@@ -71,8 +71,9 @@ class Gain:
     coefficient
         Of the term, fitted to all samples; of constants the largest relative change.
     before, after
-        What the truth leaves of the squared targets, and what it leaves with the addition: of each
-        half of the samples with the coefficients that were fitted to the other.
+        What the truth leaves of the squared targets, where its constants are free with those that
+        fit best; and what it leaves with the addition, of each half of the samples with the
+        coefficients that were fitted to the other.
     counted
         Whether the residual is more than rounding, or errors of differences.
     """
@@ -87,7 +88,7 @@ class Gain:
     @property
     def explained(self) -> float:
         """The share of the residual that is explained; below 0 where a fit was chance."""
-        return 1 - self.after / self.before
+        return 1 - self.after / self.before if self.before > 0 else 0.0
 
     @property
     def beats(self) -> bool:
@@ -139,12 +140,16 @@ class Samples(NamedTuple):
     any_order
         Whether samples are independent of those next to them.  The halves are then every other
         sample, and else the first and the second half.
+    fitted
+        Whether the constants of the truth were fitted to these data: a term then counts by what no
+        change of these constants explains.
     """
 
     columns: Mapping[str, Array]
     targets: Array
     values: Array
     any_order: bool
+    fitted: bool = False
 
 
 def best_gain(names: Sequence[str], equations: Sequence[str], samples: Samples) -> Gain | None:
@@ -162,31 +167,40 @@ def best_gain(names: Sequence[str], equations: Sequence[str], samples: Samples) 
     """
     if len(samples.targets) < FEWEST:
         return None
-    search = _Search(names, samples)
-    gains = [*search.terms(), *search.constants(equations)]
+    search = _Search(names, equations, samples)
+    gains = [*search.terms()]
+    if not samples.fitted:
+        gains += search.constants()
     return max(gains, key=lambda gain: (gain.counted, gain.explained), default=None)
 
 
 class _Search:
     """The residuals that are more than rounding, cut in two."""
 
-    def __init__(self, names: Sequence[str], samples: Samples) -> None:
+    def __init__(self, names: Sequence[str], equations: Sequence[str], samples: Samples) -> None:
         self.columns = samples.columns
+        self.n = len(samples.targets)
         power = np.sum(samples.targets**2, axis=0)
         left = samples.targets - samples.values
         squares = np.sum(left**2, axis=0)
         open_ = (squares > ROUNDING * power) & (power > 0)
         self.places = [int(place) for place in np.flatnonzero(open_)]
         self.names = [names[place] for place in self.places]
+        self.trees = [read(equations[place], tuple(self.columns)) for place in self.places]
         self.left = left[:, self.places]
-        self.squares = squares[self.places]
         self.power = power[self.places]
-        n = len(left)
         self.halves = (
             (slice(0, None, 2), slice(1, None, 2))
             if samples.any_order
-            else (slice(None, n // 2), slice(n // 2, None))
+            else (slice(None, self.n // 2), slice(self.n // 2, None))
         )
+        self.beside: list[Array] = []
+        if samples.fitted:
+            self.beside = [_directions(self._effects(tree)[1]) for tree in self.trees]
+        self.squares = np.sum(self.left**2, axis=0)
+        self.least = self.squares.copy()
+        for i, free in enumerate(self.beside):
+            self.least[i] = max(self.least[i] - np.sum((free.T @ self.left[:, i]) ** 2), 0.0)
         self.limit = DIFFERENCES if any(map(is_derivative, self.columns)) else ROUNDING
 
     def terms(self) -> Iterator[Gain]:
@@ -204,38 +218,42 @@ class _Search:
             both = np.stack([x, np.ones_like(x)], axis=-1)
             ways = ((text, both[:, :1], alone), (f"{text}, with a constant", both, paired))
             for written, columns, best in ways[: 1 + (text != "1")]:
-                for i, (coefficients, change) in enumerate(self._fitted(columns, self.left)):
+                for i, (coefficients, change) in enumerate(self._fitted_to_each(columns)):
                     gain = self._gain(i, written, coefficients[0] / largest, change)
                     if i not in best or gain.explained > best[i].explained:
                         best[i] = gain
         for i, gain in alone.items():
-            needed = gain.after > ROUNDING and paired[i].after < gain.after / 2
-            yield paired[i] if needed else gain
+            pair = paired.get(i, gain)
+            yield pair if gain.after > ROUNDING and pair.after < gain.after / 2 else gain
 
     def _values(self, text: str, factors: tuple[str, ...]) -> Array:
         with np.errstate(all="ignore"):
-            found: Array = np.ones(len(self.left))
+            found: Array = np.ones(self.n)
             for name in factors:
                 found = found * self.columns[name]
             if not factors and text != "1":
                 found = found * value(read(text, tuple(self.columns)), self.columns)
         return found
 
-    def constants(self, equations: Sequence[str]) -> Iterator[Gain]:
+    def constants(self) -> Iterator[Gain]:
         """Fit the constants of each equation, by what hangs on them where they stand."""
-        for i, place in enumerate(self.places):
-            tree = read(equations[place], tuple(self.columns))
-            known, effects = [], []
-            for part in _constants_of(tree):
-                effect = self._effect(tree, part)
-                if np.isfinite(effect).all() and effect.any():
-                    known.append(float(part.constant or 0))
-                    effects.append(effect)
-            if not effects:
+        for i, tree in enumerate(self.trees):
+            known, effects = self._effects(tree)
+            if not known:
                 continue
-            ((moves, change),) = self._fitted(np.stack(effects, axis=-1), self.left[:, i : i + 1])
+            ((moves, change),) = self._fitted(effects, self.left[:, i : i + 1])
             moved = (f"{c:.6g} -> {c * (1 + by):.6g}" for c, by in zip(known, moves, strict=True))
             yield self._gain(i, f"its constants: {', '.join(moved)}", np.abs(moves).max(), change)
+
+    def _effects(self, tree: Node) -> tuple[list[float], Array]:
+        """Return the constants of an equation, (k,), and what hangs on each, (n, k)."""
+        known, effects = [], np.empty((self.n, 0))
+        for part in _constants_of(tree):
+            effect = self._effect(tree, part)
+            if np.isfinite(effect).all() and effect.any():
+                known.append(float(part.constant or 0))
+                effects = np.column_stack([effects, effect])
+        return known, effects
 
     def _effect(self, tree: Node, part: Node) -> Array:
         """Return the derivative of an equation by the logarithm of one of its constants."""
@@ -245,7 +263,17 @@ class _Search:
             other = with_part(tree, part, Number(number, repr(float(number))))
             with np.errstate(all="ignore"):
                 ends.append(value(other, self.columns))
-        return np.broadcast_to((ends[0] - ends[1]) / (2 * _STEP), len(self.left))
+        return np.broadcast_to((ends[0] - ends[1]) / (2 * _STEP), self.n)
+
+    def _fitted_to_each(self, columns: Array) -> list[tuple[Array, float]]:
+        """Fit columns to each residual, together with its constants where these are free."""
+        if not self.beside:
+            return self._fitted(columns, self.left)
+        found = []
+        for i, free in enumerate(self.beside):
+            own = np.column_stack([columns - free @ (free.T @ columns), free])
+            found += self._fitted(own, self.left[:, i : i + 1])
+        return found
 
     def _fitted(self, columns: Array, left: Array) -> list[tuple[Array, float]]:
         """Fit columns (n, k) to each of the residuals (n, m).
@@ -267,15 +295,22 @@ class _Search:
         return [(whole[:, i], float(change)) for i, change in enumerate(np.asarray(changes))]
 
     def _gain(self, i: int, text: str, coefficient: float, change: float) -> Gain:
-        before, power = float(self.squares[i]), float(self.power[i])
+        power, before = float(self.power[i]), float(self.least[i])
         return Gain(
             self.names[i],
             text,
             float(coefficient),
             before / power,
-            max(before + change, 0.0) / power,
+            max(float(self.squares[i]) + change, 0.0) / power,
             counted=before > self.limit * power,
         )
+
+
+def _directions(effects: Array) -> Array:
+    """Return orthonormal directions, (n, m), in which constants change values."""
+    sizes = np.linalg.norm(effects, axis=0)
+    u, share, _ = np.linalg.svd(effects / np.where(sizes > 0, sizes, 1.0), full_matrices=False)
+    return np.asarray(u[:, share > _RANK])
 
 
 def _solved(square: Array, along: Array) -> Array:

@@ -77,6 +77,8 @@ class TruthCheck:
     gain
         The addition to the truth that explains most of what it leaves; None where it leaves no
         more than rounding, and where that is not searched.
+    reference
+        Whether the law is one that people took for measurements, which may have a better one.
     notes
         What the dataset's own file has about it.
     """
@@ -91,12 +93,13 @@ class TruthCheck:
     beaten: bool = False
     faults: tuple[str, ...] = ()
     gain: Gain | None = None
+    reference: bool = False
     notes: tuple[str, ...] = ()
 
     @property
     def wins(self) -> bool:
         """Whether the truth is known, perfect and not beaten, neither by an answer nor a term."""
-        lacks = self.gain is not None and self.gain.beats
+        lacks = self.gain is not None and self.gain.beats and not self.reference
         return self.known and not self.beaten and not self.faults and not lacks
 
 
@@ -140,6 +143,7 @@ def check_truths(
                 known=True,
                 floor=dataset.floor,
                 gain=gains[0],
+                reference=isinstance(kind, EquationType) and not kind.has_terms(task),
                 notes=tuple(source.notes(name)),
             )
             if kind.has_exact_truth:
@@ -190,6 +194,7 @@ def _best_gain(kind: DataType[Any, Any], task: Task[Any]) -> Gain | None:
         targets=targets.reshape(-1, targets.shape[-1])[chosen],
         values=values.reshape(-1, values.shape[-1])[chosen],
         any_order=task.any_order,
+        fitted=not kind.has_exact_truth,
     )
     return best_gain(task.targets, equations, samples)
 

@@ -19,9 +19,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from mdbench.errors import UsageError
+from mdbench.runs.calibration import PERIOD_EACH_S, PERIOD_S
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import begin_job
-from mdbench.runs.record import calibrate
 from mdbench.runs.worker_pool import EnvironmentCache, RetryPolicy, WorkerSlot
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class LocalBackend(Backend):
     Parameters
     ----------
     calibrated
-        Whether a calibration job is done at the start, for the records.
+        Whether the work of all jobs is measured, for the records, and not only of those with a
+        work limit.
     seconds
         A job that may not end within so many from now on is not begun.
     doubt_s
@@ -63,20 +64,21 @@ class LocalBackend(Backend):
 
     def run(self, work: Work) -> bool:
         """Do the jobs in slots that keep their workers warm."""
-        speed = calibrate() if self._calibrated else None
-        return _LocalRun(work, speed, self._end, self._doubt_s).all()
+        return _LocalRun(work, self._end, self._doubt_s, calibrated=self._calibrated).all()
 
 
 class _LocalRun:
     """The slots of one run, and what they share."""
 
-    def __init__(self, work: Work, speed: float | None, end: float, grace_s: float) -> None:
+    def __init__(self, work: Work, end: float, grace_s: float, *, calibrated: bool) -> None:
         self._work = work
         self._end = end
         self._observer = work.observer
         plan = work.plan
         environments = EnvironmentCache(work.runtime, RetryPolicy(plan.retries))
         self._queue = JobQueue(work.jobs, work.expected, plan.memory_total_mb)
+        slots = min(plan.n_jobs, len(work.jobs))
+        period_s = max(PERIOD_S, PERIOD_EACH_S * slots) if calibrated else None
         self._slots = [
             WorkerSlot(
                 plan.catalog,
@@ -84,11 +86,11 @@ class _LocalRun:
                 environments,
                 plan.result_dir,
                 fresh_rooms=plan.fresh_rooms,
-                speed=speed,
+                period_s=period_s,
                 model=plan.model,
                 grace_s=grace_s,
             )
-            for _ in range(min(plan.n_jobs, len(work.jobs)))
+            for _ in range(slots)
         ]
         self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._stop = threading.Event()

@@ -21,10 +21,10 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from mdbench import __version__
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
+from mdbench.runs.calibration import PERIOD_S
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.job import begin_job
 from mdbench.runs.plan import environment_key, resolve_job
-from mdbench.runs.record import calibrate
 from mdbench.runs.worker_pool import GRACE_S, EnvironmentCache, RetryPolicy, WorkerSlot
 from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
@@ -156,7 +156,7 @@ class ClusterNode:
             self._environments,
             order.result_dir,
             fresh_rooms=order.fresh_rooms,
-            speed=calibrate(),
+            period_s=PERIOD_S,
             grace_s=GRACE_S,
         )
         self.slot.has_next = True

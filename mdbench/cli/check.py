@@ -216,7 +216,9 @@ def _reason(one: TruthCheck) -> str:
     parts = list(one.faults)
     if one.wins:
         wins = f"wins with {scientific(one.score)}, floor {scientific(one.floor)}"
-        alone = "no term beats it" if one.gain else f"not searched: fewer than {FEWEST} samples"
+        alone = f"not searched: fewer than {FEWEST} samples"
+        if one.gain:
+            alone = "a better law is there" if one.gain.beats else "no term beats it"
         parts = [alone if one.score is None else wins]
         if one.rival is not None:
             parts.append(f"best wrong answer {scientific(one.rival[1])} ({one.rival[0]})")

@@ -182,6 +182,8 @@ class Candidate:
         candidates are compared by their equations.
     arrived_s
         Seconds from the start of the job to its arrival, by the benchmark's clock.
+    arrived_work_s
+        Reference seconds of work of the job up to then; None where they are not measured.
     """
 
     index: int
@@ -190,6 +192,7 @@ class Candidate:
     target: int | None = None
     predictions: NDArray[Any] | None = field(default=None, repr=False)
     arrived_s: float = 0.0
+    arrived_work_s: float | None = None
 
 
 @dataclass(frozen=True)

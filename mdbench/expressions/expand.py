@@ -16,7 +16,7 @@ millisecond, and the work is limited by a count, not by a clock.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -47,14 +47,12 @@ from mdbench.expressions.tree import ALIASES, Call, Chain, Negation, Node, Numbe
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mdbench.expressions.atoms import Atom, Exponent, Monomial, Sum, Terms
+    from mdbench.expressions.atoms import Atom, Exponent, Monomial, Sum
 
 MAX_PRODUCTS = 20_000
 """Products of two terms that the expansion of one equation may take: well below a second."""
 MAX_POWER = 24
 """Sums are not multiplied out beyond this power."""
-MAX_PARTED = 100
-"""Parts of the argument of a sine, multiples counted, that become sines of their own."""
 CANCELLED = Fraction(1, 10**14)
 """A sum of coefficients that is smaller than this share of their sizes is their rounding: that of
 numbers which are printed in double precision."""
@@ -66,7 +64,7 @@ _EVEN = frozenset({"cosh"})
 
 
 @lru_cache(maxsize=4_096)
-def expand(text: str, variables: tuple[str, ...], *, angles: bool = False) -> Sum:
+def expand(text: str, variables: tuple[str, ...]) -> Sum:
     """Multiply an equation out.
 
     Parameters
@@ -75,9 +73,6 @@ def expand(text: str, variables: tuple[str, ...], *, angles: bool = False) -> Su
         A right-hand side.
     variables
         The names it may use.
-    angles
-        Whether sines and cosines of sums and of multiples become those of their parts, and
-        ``sin(x)**2`` becomes ``1 - cos(x)**2``.
 
     Returns
     -------
@@ -90,17 +85,14 @@ def expand(text: str, variables: tuple[str, ...], *, angles: bool = False) -> Su
         If the text cannot be read, has too many terms, or divides by zero.
     """
     check(text)
-    return Expansion(angles=angles).of(read(text, variables))
+    return Expansion().of(read(text, variables))
 
 
 @dataclass
 class Expansion:
     """The expansion of one equation, with the work that it has done so far."""
 
-    angles: bool
     products: int = 0
-    depth: int = 0
-    waves: dict[object, Sum] = field(default_factory=dict)
 
     def of(self, node: Node) -> Sum:
         """Expand a tree."""
@@ -211,29 +203,12 @@ class Expansion:
             sum_again = atom.kind == "sum" and 0 < power <= MAX_POWER
             if whole and (sum_again or (atom.kind == "abs" and power % 2 == 0)):
                 opened.append(self.power(dict(atom.inner), power))
-            elif (
-                self.angles
-                and atom.kind == "wave"
-                and atom.constants[-1] == 0
-                and whole
-                and 1 < power <= MAX_POWER
-            ):
-                square = _added(
-                    [_constant(Fraction(1)), _scaled(self.squared_cosine(atom), Fraction(-1))]
-                )
-                opened.append(self.power(square, power // 2))
-                if power % 2:
-                    plain.append((atom, 1))
             else:
                 plain.append((atom, _whole(power)))
         result: Sum = {tuple(sorted(plain, key=lambda each: each[0].order)): Fraction(1)}
         for each in opened:
             result = self.times(result, each)
         return result
-
-    def squared_cosine(self, sine: Atom) -> Sum:
-        """Return the square of the cosine of what a sine is of."""
-        return {((wave(sine.inner, PI / 2), 2),): Fraction(1)}
 
     def power(self, base: Sum, exponent: Fraction | int) -> Sum:
         """Raise a sum to a power."""
@@ -362,39 +337,7 @@ class Expansion:
         for known in (Fraction(0), PI / 2):
             if abs(phase - known) < _SNAP:
                 phase = known
-        if self.angles:
-            # Each multiple asks for the sine and the cosine of the next, twice.
-            if (terms, phase) not in self.waves:
-                if self.depth == MAX_PARTED:
-                    raise EquationError(
-                        f"a sine of more than {MAX_PARTED} parts is not multiplied out"
-                    )
-                self.depth += 1
-                self.waves[terms, phase] = self.parted(terms, phase)
-                self.depth -= 1
-            return _scaled(self.waves[terms, phase], Fraction(sign))
         return {((wave(terms, phase), 1),): Fraction(sign)}
-
-    def parted(self, terms: Terms, phase: Fraction) -> Sum:
-        """Write sin(a + b + p) in the sines and cosines of a and of b."""
-        monomial, c = terms[0]
-        multiple = c.denominator == 1 and 1 < c <= MAX_POWER
-        if multiple or len(terms) > 1:
-            step = Fraction(1) if multiple else c
-            first = {monomial: step}
-            rest: Sum = {ONE: phase} | dict(terms[1:])
-            if multiple:
-                rest[monomial] = c - step
-            return _added(
-                self.times(self.wave(first, cos=a), self.wave(rest, cos=b))
-                for a, b in ((False, True), (True, False))
-            )
-        if phase in {0, PI / 2}:
-            return {((wave(terms, phase), 1),): Fraction(1)}
-        return _added(
-            {((wave(terms, shift), 1),): float_of(function, phase)}
-            for shift, function in ((Fraction(0), math.cos), (PI / 2, math.sin))
-        )
 
 
 def _constant(value: Fraction) -> Sum:

@@ -307,6 +307,23 @@ def names_in(node: Node) -> Iterator[Any]:
     return (part for part in parts(node) if hasattr(part, "name"))
 
 
+_DEFINED_EVERYWHERE = frozenset({"atan", "asinh", "cos", "cosh", "exp", "sin", "sinh", "tanh"})
+
+
+def needs_a_domain(node: Node) -> bool:
+    """Whether identities of a tree may hold for numbers of one sign only."""
+    for part in parts(node):
+        match part:
+            case Call():
+                if ALIASES.get(part.function, part.function) not in _DEFINED_EVERYWHERE:
+                    return True
+            case Power():
+                exponent = part.exponent.constant
+                if exponent is None or not float(exponent).is_integer():
+                    return True
+    return False
+
+
 def text_of(node: Node) -> str:
     """Write a tree, with every bracket."""
     match node:

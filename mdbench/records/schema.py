@@ -27,7 +27,7 @@ from pydantic import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SCHEMA: Final = 5
+SCHEMA: Final = 6
 """The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
 
 LONGEST_REASON = 500
@@ -46,7 +46,7 @@ class Status(StrEnum):
     PARTIAL = "partial"
     """The budget ran out, and the best of the answers given by then was scored."""
     TIMEOUT = "timeout"
-    """The bench stopped the method at its time limit, and there was no answer."""
+    """The bench stopped the method at its limit of time or work, and there was no answer."""
     OUT_OF_MEMORY = "out_of_memory"
     """The job used more memory than it may, or reported that none was left."""
     CRASHED = "crashed"
@@ -142,6 +142,7 @@ class Budget(_Model):
     """Limits of what a job may use."""
 
     timeout_s: Number
+    work_s: Number = None
     threads: int
     memory_mb: int | None = None
     processes: int | None = None
@@ -214,10 +215,12 @@ class Provenance(_Model):
 
 
 class ScoreSoFar(_Model):
-    """Score of the best answer up to some time."""
+    """Score of the best answer up to some part of the budget, and when that answer had come."""
 
     share: float
     score: Score
+    time_s: Number = None
+    work_s: Number = None
 
 
 class Measured(_Model):
@@ -228,6 +231,8 @@ class Measured(_Model):
     fit_s: Number = None
     predict_s: Number = None
     cpu_s: Number = None
+    work_s: Number = None
+    evaluations: int | None = None
     peak_memory_mb: Number = None
     by: str | None = None
     blas_kernel: Text | None = None
@@ -237,6 +242,8 @@ class Measured(_Model):
     cores: tuple[int, ...] = ()
     load: Number = None
     speed: Number = None
+    speed_before: Number = None
+    speed_after: Number = None
     energy_j: Number = None
     anytime: tuple[ScoreSoFar, ...] = ()
 
@@ -255,7 +262,7 @@ class Record(_Model):
         each target.
     """
 
-    schema_number: Literal[5] = Field(default=SCHEMA, alias="schema")
+    schema_number: Literal[6] = Field(default=SCHEMA, alias="schema")
     mdbench: str
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]

@@ -135,11 +135,26 @@ def _scorer_versions(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "key_parts": new, "key": key_of(new) if key == key_of(parts) else key}
 
 
+_OLD_SPEED = 860.0
+
+
+def _reference_speed(data: dict[str, Any]) -> dict[str, Any]:
+    """From 5 to 6: a speed is relative to the reference core; before, it was a rate.
+
+    On the reference core the work of before was done `_OLD_SPEED` times a second.
+    """
+    measured = data.get("measured")
+    if not isinstance(measured, dict) or not isinstance(measured.get("speed"), int | float):
+        return data
+    return {**data, "measured": {**measured, "speed": measured["speed"] / _OLD_SPEED}}
+
+
 UPGRADES: Mapping[int, Step] = {
     1: _limits_in_the_budget,
     2: _metrics_by_name,
     3: _whole_questions,
     4: _scorer_versions,
+    5: _reference_speed,
 }
 """By schema number, the function that makes the next one's record; ``schema`` is set after."""
 

@@ -1,4 +1,4 @@
-"""The exchange with a job: messages, arrays in files, and the job's time.
+"""The exchange with a job: its messages and files, its time and its work.
 
 Nobody trusts what comes from a job to be as it should, and its limits are kept from here.
 """
@@ -6,22 +6,17 @@ Nobody trusts what comes from a job to be as it should, and its limits are kept 
 from __future__ import annotations
 
 import errno
-import io
 import math
-import os
 import signal
-import stat
 import threading
 import time
-from dataclasses import replace
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import numpy as np
-
-from mdbench.datatypes.facts import Protocol
-from mdbench.limited_process import PARSER_LOCK
 from mdbench.records import ANSWERED, Status
+from mdbench.runs.array_exchange import read_predictions, write_arrays
 from mdbench.runs.scoring import JobResult
+from mdbench.runs.work import WorkMeter, last_words
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.processes import DiskQuota
 from mdbench.runtimes.protocol import (
@@ -34,14 +29,15 @@ from mdbench.runtimes.protocol import (
     ProtocolError,
     Started,
 )
+from mdbench.worker.budget import SPEED_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import Split, Task
+    from mdbench.runs.calibration import SpeedGauge
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import JobFolder
     from mdbench.runtimes.protocol import Describe, JobOrder, Message, Predict, Refit
@@ -156,11 +152,15 @@ class JobExchange:
         The job's own folder; empty.
     collect
         Called with the candidates that arrive while something else is waited for.
+    gauge
+        The speed of the job's cores; None where its work is not measured.
 
     Attributes
     ----------
     deadline
         When the job's time is up, by `time.monotonic`.
+    meter
+        Measures its work; None without a gauge.
     started
         Whether the job has a process of its own by now.
     """
@@ -172,7 +172,12 @@ class JobExchange:
         folder: JobFolder,
         job: JobSpec,
         collect: Callable[[Candidates], None],
+        *,
+        gauge: SpeedGauge | None = None,
     ) -> None:
+        self.meter: WorkMeter | None = None
+        if gauge is not None:
+            self.meter = WorkMeter(worker.cpu_s, gauge, job.work_s)
         self.deadline = time.monotonic() + job.timeout_s
         self.started = False
         self._worker = worker
@@ -188,10 +193,23 @@ class JobExchange:
     def close(self) -> None:
         """Close the folders that are open."""
         self._quota.close()
+        if self.meter is not None:
+            self.meter.close()
 
-    def clock(self) -> float:
-        """Return the seconds of the job's time that are over; while it is paused, none go by."""
-        return self._job.timeout_s - (self.deadline - time.monotonic())
+    def clock(self) -> tuple[float, float | None]:
+        """Return the seconds of the job's time that are over, and its work.
+
+        While it is paused, none go by.  The work is that of the last message.
+        """
+        seconds = self._job.timeout_s - (self.deadline - time.monotonic())
+        return seconds, None if self.meter is None else self.meter.work_s
+
+    @property
+    def late(self) -> str:
+        """The limit that the job has reached, in words; empty where it has reached none."""
+        if time.monotonic() >= self.deadline:
+            return f"ran longer than {self._job.timeout_s:g} s"
+        return self._job.limit_text if self.meter is not None and self.meter.is_over else ""
 
     def send(self, message: JobOrder | Refit | Describe | Predict) -> None:
         """Send a message."""
@@ -212,8 +230,24 @@ class JobExchange:
         JobStoppedError
             If the job has filled the disk or changed its folder.
         """
-        try:
+        with self._writing(file):
             write_arrays(file, arrays, folder=self._folder.descriptor)
+
+    def share_speed(self, meter: WorkMeter) -> None:
+        """Make the file from which a job with a limit of work reads the speed of its cores.
+
+        Raises
+        ------
+        JobStoppedError
+            As `write`.
+        """
+        with self._writing(SPEED_FILE):
+            meter.share_speed(self._folder.descriptor)
+
+    @contextmanager
+    def _writing(self, file: str) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             if error.errno in _DISK_FULL and self.started:
                 # If it was not the job that filled the disk, the next one cannot begin.
@@ -242,7 +276,7 @@ class JobExchange:
         Raises
         ------
         WorkerTimeoutError
-            If the job's time is up.
+            If the job's time is up, or its work done.
         JobStoppedError
             If the job has failed, ended or written too much.
         """
@@ -250,9 +284,9 @@ class JobExchange:
             if too_much := self._check_output():
                 raise JobStoppedError(Status.CRASHED, f"killed: {too_much}")
             try:
-                message = self._receive(min(self.deadline, self._next_check) - time.monotonic())
+                message = self._receive_until(self.deadline)
             except WorkerTimeoutError:
-                if time.monotonic() >= self.deadline:
+                if self.late:
                     raise
                 continue
             if isinstance(message, wanted):
@@ -281,8 +315,23 @@ class JobExchange:
         self._next_check = now + _CHECK_OUTPUT_SECONDS
         return reason
 
+    def _receive_until(self, end: float, allowed: float = 0.0) -> Message:
+        """Receive a message until some time, until the limit of work, or the next check.
+
+        Parameters
+        ----------
+        allowed
+            Reference seconds beyond the limit.
+        """
+        seconds = min(end, self._next_check) - time.monotonic()
+        if self.meter is not None:
+            seconds = min(seconds, self.meter.look(allowed))
+        return self._receive(seconds)
+
     def _receive(self, timeout: float) -> Message:
         message = self._worker.receive(max(0.0, timeout))
+        if self.meter is not None:
+            self.meter.update()
         if getattr(message, "job", self._key) != self._key:
             raise ProtocolError(f"a {message.type!r} message of another job")
         return message
@@ -293,7 +342,8 @@ class JobExchange:
             self._worker.interrupt()
             return
         self._worker.ask_to_finish()
-        self._listen(_LAST_WORDS_SECONDS)
+        work = self._job.work_s
+        self._listen(_LAST_WORDS_SECONDS, None if work is None else last_words(work))
         self.end(0.0)
 
     def end(self, seconds: float) -> None:
@@ -304,15 +354,21 @@ class JobExchange:
         if not self._ended:
             self._worker.interrupt()
 
-    def _listen(self, seconds: float) -> bool:
-        """Collect candidates for some time; return whether the job has ended meanwhile."""
+    def _listen(self, seconds: float, allowed: float | None = None) -> bool:
+        """Collect candidates for some time; return whether the job has ended meanwhile.
+
+        Parameters
+        ----------
+        allowed
+            Reference seconds beyond its limit that it may use; None to look at time alone.
+        """
         end = time.monotonic() + seconds
         while not self._ended:
             self._check_output()
             try:
-                message = self._receive(min(end, self._next_check) - time.monotonic())
+                message = self._receive_until(end, math.inf if allowed is None else allowed)
             except WorkerTimeoutError:
-                if time.monotonic() < end:
+                if time.monotonic() < end and not self._used_more(allowed):
                     continue
                 return False
             except (WorkerGoneError, ProtocolError):
@@ -322,6 +378,11 @@ class JobExchange:
                 self._collect(message)
             self._ended = isinstance(message, Ended)
         return True
+
+    def _used_more(self, allowed: float | None) -> bool:
+        if allowed is None or self.meter is None or self._job.work_s is None:
+            return False
+        return self.meter.work_s >= self._job.work_s + allowed
 
 
 def within_limits(result: JobResult, worker: Worker, memory_mb: int | None) -> JobResult:
@@ -358,128 +419,3 @@ def _death(code: int | None) -> str:
         except ValueError:
             return f"killed by signal {-code}"
     return f"ended with exit status {code} before its answer"
-
-
-LONGEST_TEXT = 200
-"""Characters of a predicted text, such as a label."""
-_ORDER = b"test rows"
-"""Part of the seed of the order of test rows, so that it differs from other draws."""
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags to make a file where the method may have put something in its place."""
-_MOST_HEADER = 4096
-"""Bytes that an .npy file may have beyond its numbers."""
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
-
-
-class ArrayExchangeError(Exception):
-    """A file is not the array that it should be; the message has the difference."""
-
-
-def test_order(task: Task[Any], seed: int) -> NDArray[np.intp] | None:
-    """Draw the order in which test rows are given; None for their own."""
-    if task.protocol is not Protocol.STRICT or not task.any_order:
-        return None
-    return np.random.default_rng([seed, *_ORDER]).permutation(len(task.test.targets))
-
-
-def reorder(part: Split, order: NDArray[np.intp] | None) -> Split:
-    """Return the inputs of a part in an order."""
-    if order is None:
-        return part
-    inputs = {name: array[order] for name, array in part.inputs.items()}
-    return replace(part, inputs=inputs)
-
-
-def write_arrays(file: str, arrays: Mapping[str, NDArray[Any]], *, folder: int) -> None:
-    """Write an .npz file that is not there yet into an open folder.
-
-    Raises
-    ------
-    OSError
-        If something is in its place, or if it cannot be written.
-    """
-    new = os.open(file, _NEW, 0o644, dir_fd=folder)
-    with os.fdopen(new, "wb") as stream:
-        np.savez(stream, allow_pickle=False, **arrays)
-
-
-def read_predictions(
-    path: Path | str,
-    shape: tuple[int, ...],
-    like: np.dtype[Any],
-    *,
-    folder: int | None = None,
-    each: bool = False,
-) -> NDArray[Any]:
-    """Read an .npy file that must hold an array of exactly this shape.
-
-    Its values are texts of at most `LONGEST_TEXT` characters where `like` is a type of text, and
-    else float64.
-
-    No link is followed, nothing but a plain file is opened, and no more is read than the shape
-    asks for and the file held when it was opened.
-
-    Parameters
-    ----------
-    folder
-        The open folder that `path` is a name in.
-    each
-        Whether it is a stack of equal arrays; errors give the shape of one.
-
-    Raises
-    ------
-    ArrayExchangeError
-        If it is anything else.
-    """
-    name = os.path.basename(path)  # noqa: PTH119 - may be no path
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, flags, dir_fd=folder)
-    except OSError as error:
-        raise ArrayExchangeError(f"{name} cannot be read: {error.strerror}") from None
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        raise ArrayExchangeError(f"{name} is no plain file")
-    with os.fdopen(descriptor, "rb", buffering=0) as stream, PARSER_LOCK:
-        found, dtype = _read_header(stream.read(_MOST_HEADER) or b"", name)
-        if found != shape:
-            one = slice(1, None) if each and found[:1] == shape[:1] else slice(None)
-            raise ArrayExchangeError(f"predictions of shape {found[one]}; {shape[one]} expected")
-        texts = like.kind == "U"
-        if texts and (dtype.kind != "U" or dtype.itemsize > 4 * LONGEST_TEXT):
-            raise ArrayExchangeError(f"{name} is no array of texts of {LONGEST_TEXT} characters")
-        if not texts and dtype != np.float64:
-            raise ArrayExchangeError(f"{name} is no array of float64")
-        if status.st_size > dtype.itemsize * math.prod(shape) + _MOST_HEADER:
-            raise ArrayExchangeError(f"{name} holds more than its array")
-        content = io.BytesIO(_read(stream, status.st_size))  # which nobody changes any more
-        try:
-            # Read again: what was read first may have been another file's header.
-            if _read_header(content.read(_MOST_HEADER), name) != (found, dtype):
-                raise ArrayExchangeError(f"{name} was changed while it was read")
-            content.seek(0)
-            array: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
-        except ValueError:
-            raise ArrayExchangeError(f"{name} is cut short") from None
-    return array
-
-
-def _read(stream: io.RawIOBase, size: int) -> bytes:
-    stream.seek(0)
-    found = bytearray()
-    while len(found) < size and (block := stream.read(size - len(found))):
-        found += block
-    return bytes(found)
-
-
-def _read_header(content: bytes, name: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    beginning = io.BytesIO(content)  # a header may claim to be of any length
-    try:
-        shape, _, dtype = _HEADERS[np.lib.format.read_magic(beginning)](beginning)
-    except Exception:  # noqa: BLE001 - NumPy reads the header as Python, which may fail in any way
-        raise ArrayExchangeError(f"{name} is no array of numbers") from None
-    return shape, dtype

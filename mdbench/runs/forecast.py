@@ -228,11 +228,11 @@ def _cost(
         if not why:
             continue
         basis, where, like = known.like(one)
-        key = (basis, where, one.job.timeout_s, one.job.threads, one.job.memory_mb)
+        key = (basis, where, one.job.timeout_s, one.job.work_s, one.job.threads, one.job.memory_mb)
         group = groups.setdefault(key, _Group(basis, like))
         group.jobs.append(one.job)
         if key not in single:
-            single[key] = _single(_seconds(like, one.job), one.job.timeout_s)
+            single[key] = _single(_seconds(like, one.job), one.job)
         due.append(PendingJob(one.job, why, basis, len(like), single[key]))
     basis_counts: dict[str, int] = defaultdict(int)
     walls, cpus, has_cpu = _Total(), _Total(), True
@@ -242,11 +242,11 @@ def _cost(
         first, number = group.jobs[0], len(group.jobs)
         basis_counts[group.basis] += number
         seconds = _seconds(group.past, first)
-        walls.draw(seconds, number, first.timeout_s, rng)
+        walls.draw(seconds, number, _limit(seconds, first), rng)
         cpu = np.array([each.cpu_s for each in group.past if each.cpu_s is not None])
         has_cpu = has_cpu and (cpu.size > 0 or not group.past)
         if has_cpu:
-            cpus.draw(cpu, number, first.timeout_s * first.threads, rng)
+            cpus.draw(cpu, number, _limit(cpu, first) * first.threads, rng)
         found = [each.peak_memory_mb for each in group.past if each.peak_memory_mb is not None]
         peaks += found
         if not found:
@@ -308,19 +308,24 @@ class _History:
 
 def _seconds(past: Iterable[RecordSummary], job: JobSpec) -> Array:
     """Return the seconds that records expect of a job."""
-    return np.array(list(_each_second(past, job.timeout_s)))
+    return np.array(list(_each_second(past, job)))
 
 
-def _each_second(past: Iterable[RecordSummary], limit: float) -> Iterator[float]:
+def _each_second(past: Iterable[RecordSummary], job: JobSpec) -> Iterator[float]:
     for each in past:
         stopped = each.status in {Status.TIMEOUT, Status.PARTIAL}
-        longer = each.timeout_s is not None and limit > each.timeout_s
-        yield limit if stopped and longer else min(float(each.wall_s or 0.0), limit)
+        longer = each.timeout_s is not None and job.timeout_s > each.timeout_s
+        yield job.usual_s if stopped and longer else min(float(each.wall_s or 0.0), job.timeout_s)
 
 
-def _single(values: Array, limit: float) -> Interval:
+def _limit(values: Array, job: JobSpec) -> float:
+    """Return the most that a job takes, or what it usually takes at most where nothing is known."""
+    return job.timeout_s if values.size else job.usual_s
+
+
+def _single(values: Array, job: JobSpec) -> Interval:
     if not values.size:
-        return Interval(0.0, limit, limit)
+        return Interval(0.0, job.usual_s, job.usual_s)
     low, high = np.quantile(values, _TAILS)
     return Interval(float(low), float(values.mean()), float(high))
 
@@ -389,7 +394,7 @@ class _Means:
         job = one.job
         places = (("dataset", job.dataset), ("size", one.dim), ("method", None))
         found = next((self._seconds[place] for place in places if place in self._seconds), None)
-        seconds = job.timeout_s if found is None else min(found, job.timeout_s)
+        seconds = job.usual_s if found is None else min(found, job.timeout_s)
         return Expectation(seconds, job.memory_mb or self._memory)
 
 

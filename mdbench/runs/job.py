@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Task
     from mdbench.records import Record
+    from mdbench.runs.calibration import SpeedGauge
     from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.spec import JobSpec
@@ -82,7 +83,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     """
     job, method = one.job, one.method
     watch = Stopwatch()
-    conditions: dict[str, Any] = {"load": load_average(), "speed": slot.speed}
+    conditions: dict[str, Any] = {"load": load_average()}
     energy = Energy()
     dataset = slot.catalog.load(job)
     one = one.with_dataset(DatasetInfo.from_dataset(dataset))  # as it is now
@@ -116,10 +117,11 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
         outcome = JobResult(Status.INTERRUPTED, "the run was stopped", llm_use=outcome.llm_use)
     seconds = watch.seconds
     conditions |= {"cores": slot.cores, "energy_j": energy.joules()}
+    conditions["speed_after"] = None if outcome.speed is None else slot.speed_after(job)
     return lambda: make_record(
         one,
         task,
-        score_result(one.data_type, task, outcome, job.timeout_s),
+        score_result(one.data_type, task, outcome, job),
         runtime=slot.runtime,
         prepared=prepared,
         log=_relative(log, slot.result_dir),
@@ -208,7 +210,8 @@ def _run_with_retries(
         try:
             with watch.stopped():
                 worker = slot.worker(one, prepared)
-            outcome = _run_session(one, task, slot, worker, log)
+                gauge = slot.gauge(one.job)
+            outcome = _run_session(one, task, slot, worker, gauge=gauge, log=log)
             _check_llm_use(outcome)
         except UnavailableError as error:
             if not error.passing:
@@ -223,7 +226,13 @@ def _run_with_retries(
 
 
 def _run_session(
-    one: ResolvedJob, task: Task[Any], slot: WorkerSlot, worker: Worker, log: Path
+    one: ResolvedJob,
+    task: Task[Any],
+    slot: WorkerSlot,
+    worker: Worker,
+    *,
+    gauge: SpeedGauge | None,
+    log: Path,
 ) -> JobResult:
     folder = worker.make_folder()
     try:
@@ -239,7 +248,8 @@ def _run_session(
                 background = one.source.background(one.job.dataset)
                 view = prompt_view(one.job.prompt or PROMPTS[0], task, background, one.job.seed)
                 context = LlmContext(NAME, view)
-            outcome = JobSession(one, task, worker=worker, folder=folder, llm=context).run()
+            session = JobSession(one, task, worker=worker, folder=folder, llm=context, gauge=gauge)
+            outcome = session.run()
         outcome.llm_use = None if conversation is None else conversation.asked()
         return outcome
     finally:

@@ -333,6 +333,17 @@ def read_seconds(option: str, text: str) -> float:
     return seconds
 
 
+def read_work(option: str, text: str) -> float:
+    """Read a limit of work."""
+    if not (math.isfinite(work := _number(text)) and work > 0):
+        raise UsageError(
+            f"{option} is {text!r}.",
+            "Give a number of reference seconds above 0, e.g. 30: CPU seconds of a core like the "
+            "reference (docs/budgets.md).",
+        )
+    return work
+
+
 def read_jobs(option: str, text: str) -> int | None:
     """Read how many jobs run at a time; None for one a core."""
     if text == "-1":

@@ -12,8 +12,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from mdbench import __version__
 from mdbench.data.columns import OwnNames
 from mdbench.errors import UnavailableError
@@ -39,26 +37,6 @@ if TYPE_CHECKING:
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.scoring import JobResult, ScoredResult
     from mdbench.runtimes.base import Prepared, Runtime
-
-CALIBRATION_SECONDS: Final = 0.5
-"""Seconds of the calibration job."""
-_CALIBRATION_SIZE: Final = 20_000
-
-
-def calibrate(seconds: float | None = None) -> float:
-    """Do the work for some time, by default `CALIBRATION_SECONDS`; return how often a second."""
-    values = np.linspace(0.0, 1.0, _CALIBRATION_SIZE)
-    begin = time.perf_counter()
-    end = begin + (CALIBRATION_SECONDS if seconds is None else seconds)
-    done = 0
-    while done == 0 or time.perf_counter() < end:
-        total = 0
-        for number in range(_CALIBRATION_SIZE):
-            total += number % 7
-        np.sort(np.sin(values * (1.0 + total)))
-        done += 1
-    return done / (time.perf_counter() - begin)
-
 
 POWERCAP: Final = Path("/sys/class/powercap")
 
@@ -208,6 +186,10 @@ def make_record(
             fit_s=outcome.fit_s,
             predict_s=outcome.predict_s,
             cpu_s=outcome.costs.cpu_s,
+            work_s=outcome.work_s,
+            evaluations=outcome.evaluations,
+            speed=outcome.speed,
+            speed_before=outcome.speed_before,
             peak_memory_mb=outcome.costs.peak_memory_mb,
             by=outcome.costs.by,
             blas_kernel=outcome.blas_kernel,

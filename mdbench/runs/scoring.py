@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, ScoredCandidate, Selection, Split, Task
     from mdbench.language_models.conversation import ModelUse
     from mdbench.metrics.spec import Value
+    from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.protocol import CandidateItem
 
 
@@ -46,12 +47,18 @@ class JobResult:
         The candidate that was selected, and all that might have been where the front is kept.
     candidates
         All candidates that might have been selected.
-    answered_s
-        Seconds of the job's time up to its answer; None where the bench selected one for it.
+    answered_s, answered_work_s
+        Seconds of the job's time up to its answer, and its work; None where the bench selected one
+        for it.
     n_candidates, n_invalid
         How many candidates arrived, and how many of them could not win.
     llm_use
         The use of a language model; None where there could be none.
+    work_s, speed, speed_before
+        The job's work in reference seconds, the mean speed of its cores, and that before it; None
+        where they are not measured.
+    evaluations
+        How many expressions the method has evaluated, as it reports.
     llm_curve
         Where candidates have the number of calls after which they were found: each number of calls
         after which the best loss was better than before, and that loss.
@@ -66,8 +73,13 @@ class JobResult:
     front: list[ScoredCandidate] | None = None
     candidates: list[ScoredCandidate] = field(default_factory=list)
     answered_s: float | None = None
+    answered_work_s: float | None = None
     n_candidates: int = 0
     n_invalid: int = 0
+    work_s: float | None = None
+    speed: float | None = None
+    speed_before: float | None = None
+    evaluations: int | None = None
     fit_s: float | None = None
     predict_s: float | None = None
     costs: ResourceUsage = field(default_factory=ResourceUsage)
@@ -120,7 +132,7 @@ def score_result(
     data_type: DataType[Any, Any],
     task: Task[Any],
     outcome: JobResult,
-    timeout_s: float | None = None,
+    job: JobSpec | None = None,
 ) -> ScoredResult:
     """Read and score an answer.
 
@@ -130,8 +142,8 @@ def score_result(
 
     Parameters
     ----------
-    timeout_s
-        The budget, of which the `anytime_curve` is made; None for no curve.
+    job
+        Its budget is that of the `anytime_curve`; None for no curve.
     """
     if outcome.answer is None:
         return ScoredResult(outcome, None, Scores({}))
@@ -145,7 +157,7 @@ def score_result(
             reason = f"{outcome.timeout_reason}; of its best candidate: {reason}"
         refused = replace(outcome, status=status, reason=reason, answer=None, selection=None)
         return ScoredResult(refused, None, Scores({}))
-    curve = () if timeout_s is None else anytime_curve(data_type, task, outcome, scores, timeout_s)
+    curve = () if job is None else anytime_curve(data_type, task, outcome, scores, job)
     return ScoredResult(outcome, answer.equations or None, scores, curve)
 
 
@@ -182,7 +194,8 @@ class CandidatePool:
     predicted
         The data on which a method predicts for each candidate.
     clock
-        Returns the seconds since the job began, without those for which it was paused.
+        Returns the seconds since the job began, without those for which it was paused, and its
+        work in reference seconds; None where that is not measured.
     by_error
         Whether the one of least error is selected, whatever its complexity; else the data type's
         rule decides.
@@ -192,7 +205,7 @@ class CandidatePool:
     task: Task[Any]
     part: Split
     predicted: Split
-    clock: Callable[[], float] = lambda: 0.0
+    clock: Callable[[], tuple[float, float | None]] = lambda: (0.0, None)
     by_error: bool = field(default=False, kw_only=True)
     scored: list[ScoredCandidate] = field(default_factory=list)
     count: int = 0
@@ -234,7 +247,7 @@ class CandidatePool:
                     item.hyperparameters,
                     item.target,
                     predictions,
-                    self.clock(),
+                    *self.clock(),
                 )
             )
             self.count += 1
@@ -307,8 +320,8 @@ def llm_curve(scored: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ...
 
 
 SHARES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Shares of a job's budget at which its best answer so far is scored: no clock ends that, so that
-which scores there are follows from the answers."""
+"""Shares of a job's budget, of work where it has one and else of time, at which its best answer so
+far is scored: no clock ends that, so that which scores there are follows from the answers."""
 
 
 def anytime_curve(
@@ -316,7 +329,7 @@ def anytime_curve(
     task: Task[Any],
     outcome: JobResult,
     scores: Scores,
-    timeout_s: float,
+    job: JobSpec,
 ) -> tuple[ScoreSoFar, ...]:
     """Score the best answer up to each of `SHARES` of the budget.
 
@@ -327,29 +340,52 @@ def anytime_curve(
     ----------
     scores
         Those of the answer.
-    timeout_s
-        The budget.
+    job
+        With a work limit, which is the budget, or with a time limit.
     """
     if outcome.status not in ANSWERED:
         return ()
     final = scores.metrics.get(data_type.metrics[0].name)
-    answered = timeout_s if outcome.answered_s is None else outcome.answered_s
+    in_work = job.work_s is not None and outcome.work_s is not None
+    budget = job.work_s if in_work and job.work_s is not None else job.timeout_s
+    answered = outcome.answered_work_s if in_work else outcome.answered_s
     scored = sorted(outcome.candidates, key=lambda one: one.candidate.arrived_s)
+    arrived = [_arrival(one.candidate, in_work=in_work) for one in scored]
     found = []
     last, known = 0, False
     score: Value = None
     for share in SHARES:
-        limit = share * timeout_s
-        if answered <= limit or share == SHARES[-1]:
-            found.append(ScoreSoFar(share=share, score=final))
+        limit = share * budget
+        if share == SHARES[-1] or (answered is not None and answered <= limit):
+            found.append(
+                ScoreSoFar(
+                    share=share,
+                    score=final,
+                    time_s=outcome.answered_s,
+                    work_s=outcome.answered_work_s,
+                )
+            )
             continue
-        there = sum(one.candidate.arrived_s <= limit for one in scored)
+        there = sum(each <= limit for each in arrived)
         if there > last:
             last = there
             known, score = _best(data_type, task, scored[:there])
         if known:
-            found.append(ScoreSoFar(share=share, score=score))
+            newest = scored[last - 1].candidate
+            found.append(
+                ScoreSoFar(
+                    share=share,
+                    score=score,
+                    time_s=newest.arrived_s,
+                    work_s=newest.arrived_work_s,
+                )
+            )
     return tuple(found)
+
+
+def _arrival(candidate: Candidate, *, in_work: bool) -> float:
+    work = candidate.arrived_work_s
+    return work if in_work and work is not None else candidate.arrived_s
 
 
 def _best(

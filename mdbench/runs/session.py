@@ -11,15 +11,13 @@ from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Choice
 from mdbench.language_models.views import plain_view
 from mdbench.records import Status
+from mdbench.runs.array_exchange import ArrayExchangeError, reorder, test_order
 from mdbench.runs.exchange import (
     END_SECONDS,
-    ArrayExchangeError,
     JobExchange,
     JobStoppedError,
     PausedJob,
-    reorder,
     result_of_lost,
-    test_order,
     within_limits,
 )
 from mdbench.runs.scoring import SCORER_ERRORS, CandidatePool, JobResult, llm_curve
@@ -40,11 +38,16 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Selection, Split, Task
     from mdbench.language_models.views import PromptView
+    from mdbench.runs.calibration import SpeedGauge
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runtimes.base import JobFolder
     from mdbench.runtimes.protocol import CandidateItem, Candidates
     from mdbench.runtimes.worker import Worker
 
+_NOT_MEASURED = (
+    "the CPU time of a job cannot be measured on this machine, so that no work limit is kept; "
+    "use --runtime venv, or give --timeout in place of --work"
+)
 _EVALUATION_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""
 
@@ -74,6 +77,8 @@ class JobSession:
         The job's own folder; empty.
     llm
         What a method that asks a language model is given beyond the data.
+    gauge
+        The speed of the job's cores; None where its work is not measured.
     hyperparameters
         Values that count more than those of the method's folder.
     """
@@ -86,6 +91,7 @@ class JobSession:
         worker: Worker,
         folder: JobFolder,
         llm: LlmContext | None = None,
+        gauge: SpeedGauge | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
     ) -> None:
         job, spec, data_type = one.job, one.method.spec, one.data_type
@@ -103,7 +109,8 @@ class JobSession:
         self._stopped_early = False
         self._settings_failed = 0
         self._first_failure = ""
-        self._exchange = JobExchange(worker, one.key, folder, job, self._collect)
+        self._evaluations: int | None = None
+        self._exchange = JobExchange(worker, one.key, folder, job, self._collect, gauge=gauge)
         self._own = job.choice is Choice.OWN
         tuned = data_type.tuned_by_error(task) if self._own else task
         self._first, self._compared = data_type.fit_and_validation(tuned, spec.tuning)
@@ -127,6 +134,10 @@ class JobSession:
         result.isolation = self._worker.isolation()
         if (hello := self._worker.hello) is not None:
             result.blas_kernel, result.blas_threads = hello.blas_kernel, hello.blas_threads
+        if (meter := self._exchange.meter) is not None:
+            result.work_s = meter.update()
+            result.speed, result.speed_before = meter.speed, meter.before
+        result.evaluations = self._evaluations
         result.n_candidates = pool.count
         # The rule by which the curve of a job takes the best so far is the benchmark's.
         result.candidates = [] if self._own else pool.scored
@@ -150,8 +161,9 @@ class JobSession:
             result.from_method = result.status is Status.UNAVAILABLE
             self._exchange.end(0.0 if stop.waits else END_SECONDS)
         except WorkerTimeoutError:
+            late = self._exchange.late
             self._exchange.finish()
-            result = self._best_candidate()
+            result = self._best_candidate(late)
         except ProtocolError as error:
             result = JobResult(Status.INVALID_OUTPUT, f"the worker sent {error}")
             self._worker.interrupt()
@@ -195,9 +207,7 @@ class JobSession:
         result = self._answer(equations, exchange.wait_for(Predicted))
         if self._stopped_early:
             result.status = Status.PARTIAL
-            result.reason = (
-                f"the method ended its fit early, for the limit of {self._job.timeout_s:g} s"
-            )
+            result.reason = f"the method ended its fit early, for the {self._job.limit_text}"
         result.selection = choice
         result.hyperparameters = choice.hyperparameters if choice is not None else {}
         return result
@@ -205,6 +215,11 @@ class JobSession:
     def _send_fit(self) -> None:
         spec = self._spec
         units = self._task.dataset.units if spec.asks_for_units else None
+        meter = self._exchange.meter
+        if self._job.work_s is not None:
+            if meter is None or self._worker.cpu_s() is None:
+                raise JobStoppedError(Status.UNAVAILABLE, _NOT_MEASURED, waits=True)
+            self._exchange.share_speed(meter)
         self._write("train.npz", self._first, with_targets=True)
         if spec.tuning == "grid":
             self._write("validation.npz", self._compared, with_targets=False)
@@ -222,13 +237,22 @@ class JobSession:
                 grid=spec.combinations(self._job.protocol),
                 seed=self._job.seed,
                 threads=self._job.threads,
-                time_limit=self._job.timeout_s,
+                time_limit=self._time_limit(),
+                work=self._job.work_s,
+                speed=None if meter is None else meter.speed,
                 truth=self._task.dataset.truth if "truth" in spec.given else None,
                 units=None if units is None else dict(units),
                 description=self._view.description,
                 language_model=self._socket,
             )
         )
+
+    def _time_limit(self) -> float:
+        """Return the seconds of wall time in which the budget is used up by all threads."""
+        job, meter = self._job, self._exchange.meter
+        if job.work_s is None or meter is None:
+            return job.timeout_s
+        return min(job.timeout_s, job.work_s / (meter.speed * job.threads))
 
     def _write(self, file: str, part: Split, *, with_targets: bool) -> None:
         arrays = dict(self._view.reordered(part).inputs)
@@ -241,6 +265,8 @@ class JobSession:
         self._fitted = True
         self._fit_s += self._exchange.seconds_taken(message.seconds)
         self._stopped_early |= message.stopped_early
+        if message.evaluations is not None:
+            self._evaluations = (self._evaluations or 0) + message.evaluations
         self._settings_failed += message.failed
         self._first_failure = self._first_failure or message.failure
 
@@ -296,17 +322,18 @@ class JobSession:
         if self._order is not None:
             given, predictions = predictions, np.empty_like(predictions)
             predictions[self._order] = given
+        answered_s, work_s = self._exchange.clock()
         return JobResult(
             Status.OK,
             answer=Answer(equations, predictions),
-            answered_s=self._exchange.clock(),
+            answered_s=answered_s,
+            answered_work_s=work_s,
             fit_s=self._fit_s,
             predict_s=self._exchange.seconds_taken(predicted.seconds),
         )
 
-    def _best_candidate(self) -> JobResult:
-        """Return the best candidate as the answer of a job that ran out of time."""
-        late = f"ran longer than {self._job.timeout_s:g} s"
+    def _best_candidate(self, late: str) -> JobResult:
+        """Return the best candidate as the answer of a job that has reached a limit."""
         choice = self._choose()
         if choice is None or not self._task.has_equations:
             return JobResult(Status.TIMEOUT, late)

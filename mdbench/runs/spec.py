@@ -32,6 +32,7 @@ from mdbench.runs.options import (
     read_seconds,
     read_size,
     read_whole,
+    read_work,
     short,
 )
 from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
@@ -42,6 +43,16 @@ if TYPE_CHECKING:
     from mdbench.datatypes.facts import Option
     from mdbench.language_models.exchanges import LlmSettings
     from mdbench.records import Record
+
+
+def backstop_s(work_s: float) -> float:
+    """Return the wall time after which a job with a work limit is ended, unless one is given.
+
+    It is for methods that wait, such as for a language model, and for machines that are so busy or
+    so slow that a job gets a tenth of the reference core.
+    """
+    return 10.0 * work_s + 60.0
+
 
 USUAL_CALLS: Final = 1000
 """Completions that a job may ask for unless another number is given: SurfaceBench's budget."""
@@ -241,6 +252,8 @@ class CommonOptions(LlmOptions):
     ----------
     options
         The values of the data type's own options, by their keys; JSON can hold them.
+    timeout_s, work_s
+        Seconds of wall time, and reference seconds of work; whichever ends first ends a job.
     memory_mb
         None for all that the machine has.
     study
@@ -282,6 +295,16 @@ class CommonOptions(LlmOptions):
         to_key=short,
         record="budget.timeout_s",
         method="timeout",
+    )
+    work_s: float | None = option(
+        "--work SECONDS",
+        "Work that a job may do, in reference seconds: CPU time at the speed of a reference core.",
+        read_work,
+        key="work_s",
+        to_key=short,
+        omitted=None,
+        record="budget.work_s",
+        method="work",
     )
     threads: int | None = option(
         "--threads N",
@@ -345,6 +368,18 @@ class JobSpec(CommonOptions):
     if TYPE_CHECKING:  # the fields of `CommonOptions`, which of a job are known
         timeout_s: float
         threads: int
+
+    @property
+    def usual_s(self) -> float:
+        """The wall time that it may take on a machine that is like the reference, and not busy."""
+        return self.timeout_s if self.work_s is None else min(self.timeout_s, self.work_s)
+
+    @property
+    def limit_text(self) -> str:
+        """The limit of its time or its work, in words."""
+        if self.work_s is None:
+            return f"limit of {self.timeout_s:g} s"
+        return f"work limit of {self.work_s:g} reference seconds"
 
     @property
     def limits(self) -> Limits:

@@ -39,7 +39,7 @@ from mdbench.runs.options import (
     to_words,
     typed_fields,
 )
-from mdbench.runs.spec import CommonOptions, LlmOptions
+from mdbench.runs.spec import CommonOptions, LlmOptions, backstop_s
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
@@ -211,6 +211,10 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
             elif value is None:
                 value = getattr(spec, declared.method) if declared.method else declared.fallback
             found[each.name] = value
+        if self.timeout_s is not None and self.work_s is None:
+            found["work_s"] = None  # what is asked for replaces the method's own budget
+        elif self.timeout_s is None and found["work_s"] is not None:
+            found["timeout_s"] = backstop_s(found["work_s"])
         return found
 
 

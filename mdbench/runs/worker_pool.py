@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
+from mdbench.runs.calibration import PERIOD_S, SpeedGauge
 from mdbench.runtimes.processes import Cores, pin_workers_to
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.scoring import JobResult
+    from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Limits, Prepared, Runtime
     from mdbench.runtimes.worker import Worker
 
@@ -226,8 +228,9 @@ class WorkerSlot:
         Whether each job gets a worker of its own, whatever the method declares.
     model
         How jobs reach a language model, where their methods may.
-    speed
-        The result of the run's calibration, for the records; None where there was none.
+    period_s
+        Seconds between two samples of the speed of this slot's cores, by which work is measured;
+        None to measure only that of jobs with a work limit.
     grace_s
         Seconds for which a job's being killed is taken for the beginning of everybody's end, as
         where a cluster kills a task process by process.
@@ -247,10 +250,11 @@ class WorkerSlot:
         *,
         fresh_rooms: bool = False,
         model: LlmConnection | None = None,
-        speed: float | None = None,
+        period_s: float | None = None,
         grace_s: float = 0.0,
     ) -> None:
-        self.speed = speed
+        self._period_s = period_s
+        self._gauge: SpeedGauge | None = None
         self.grace_s = grace_s
         self.catalog = catalog
         self.runtime = runtime
@@ -350,6 +354,26 @@ class WorkerSlot:
             if self._cores is not None:
                 self._cores.release()
             self._cores = Cores(threads)
+            self._gauge = None
+
+    def gauge(self, job: JobSpec) -> SpeedGauge | None:
+        """Return the speed of the cores of this slot, calibrated; None where nobody needs it."""
+        if self._period_s is None and job.work_s is None:
+            return None
+        if self._gauge is None:
+            self._gauge = SpeedGauge(
+                self.cores, PERIOD_S if self._period_s is None else self._period_s
+            )
+            self._gauge.calibrate()
+        return self._gauge
+
+    def speed_after(self, job: JobSpec) -> float | None:
+        """Return the speed of the cores after a job, which is that before the next one."""
+        gauge = self.gauge(job)
+        if gauge is None:
+            return None
+        gauge.sample()
+        return gauge.speed
 
     @property
     def cores(self) -> tuple[int, ...]:

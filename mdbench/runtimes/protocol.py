@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Version of the protocol; a worker with another one is refused."""
 
 MAX_LINE = 32 * 2**20
@@ -30,7 +30,8 @@ class JobOrder(_Message):
     """Host: fit.  The job's folder holds ``train.npz`` (and ``validation.npz`` for a grid).
 
     `equations` is whether an answer has some, `compares` whether it matters what candidates
-    predict, and `language_model` which socket in the folder asks one.
+    predict, `work` how many reference seconds there are, `speed` how many of them a CPU second has,
+    and `language_model` which socket in the folder asks one.
     """
 
     type: Literal["job"] = "job"
@@ -47,6 +48,8 @@ class JobOrder(_Message):
     seed: int
     threads: int
     time_limit: float | None
+    work: float | None = None
+    speed: float | None = None
     truth: tuple[str, ...] | None = None
     units: dict[str, tuple[float, ...]] | None = None
     description: str | None = None
@@ -123,12 +126,16 @@ class Candidates(_Message):
 
 
 class Fitted(_Message):
-    """Worker: a fit or refit is done; `failed` settings of a grid raised, the first `failure`."""
+    """Worker: a fit or refit is done; `failed` settings of a grid raised, the first `failure`.
+
+    `evaluations` is how many expressions the method has evaluated, where it counts them.
+    """
 
     type: Literal["fitted"]
     job: str
     seconds: float
     stopped_early: bool
+    evaluations: Annotated[int, Field(ge=0, le=2**62)] | None = None
     failed: Annotated[int, Field(ge=0)]
     failure: str = Field(max_length=5000)
 

@@ -263,13 +263,15 @@ class UsageMeter:
         self._kills = 0
         self._own: dict[int, float] = {}
         self._before: dict[int, float] = {}
-        self._inherited = 0.0
+        self._whole_before = 0.0
+        self._most_cpu = 0.0
         self._worker_mb = 0.0
         self._most_mb = 0.0
 
     def begin(self) -> None:
         """A job begins."""
         self._own, self._before, self._most_mb = {}, {}, 0.0
+        self._most_cpu = 0.0
         self._group = group = self._find_group()
         if group is not None:
             group.forget_peak()
@@ -280,10 +282,9 @@ class UsageMeter:
             self._kills = group.killed_for_memory()
         root = self._root()
         if root is not None and not self._counted:
-            self._before = {
-                pid: processes.cpu_s(pid)[0] for pid in (root, *processes.job_processes(root))
-            }
-            self._inherited = processes.cpu_s(root)[1]
+            found = {pid: processes.cpu_s(pid) for pid in (root, *processes.job_processes(root))}
+            self._before = {pid: own for pid, (own, _) in found.items()}
+            self._whole_before = sum(own + ended for own, ended in found.values())
             self._worker_mb = processes.memory_mb(root)
 
     @property
@@ -317,6 +318,14 @@ class UsageMeter:
         group = self._group or self._find_group()
         return group is not None and group.killed_for_memory() > self._kills
 
+    def cpu_s(self) -> float | None:
+        """Return the CPU time that the job has used up to now; None where it cannot be measured."""
+        used = self._cpu_of_group()
+        if used is None and self._root() is not None:
+            self.sample()
+            used = self._cpu_seen()
+        return used
+
     def end(self) -> ResourceUsage:
         """Return what the job has used up to now."""
         cpu, cpu_by = self._cpu_of_group(), "cgroup"
@@ -342,10 +351,17 @@ class UsageMeter:
         return max(peak - self._cached, self._most_mb)
 
     def _cpu_seen(self) -> float:
-        """Add up what was seen of each process, or what the kernel counted for those that ended."""
-        seen = sum(used - self._before.get(pid, 0.0) for pid, used in self._own.items())
+        """Return the CPU time of the processes there are, with that of those that have ended.
+
+        The kernel adds the time of a process that has ended to that of whoever has waited for it;
+        of one that nobody has waited for, what was seen of it counts.
+        """
+        looked = list(self._own.items())  # another thread may look meanwhile
+        seen = sum(used - self._before.get(pid, 0.0) for pid, used in looked)
         root = self._root()
-        if root is None:
-            return seen
-        own, below = processes.cpu_s(root)
-        return max(seen, own - self._before.get(root, 0.0) + below - self._inherited)
+        if root is not None:
+            tree = (root, *processes.job_processes(root))
+            whole = sum(sum(processes.cpu_s(pid)) for pid in tree) - self._whole_before
+            seen = max(seen, whole)
+        self._most_cpu = max(self._most_cpu, seen)
+        return self._most_cpu

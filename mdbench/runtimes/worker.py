@@ -269,6 +269,10 @@ class Worker(ABC):
         """Return what the job has used up to now, measured from outside."""
         return self.meter.end()
 
+    def cpu_s(self) -> float | None:
+        """Return the CPU time that the job has used up to now; None where it cannot be measured."""
+        return self.meter.cpu_s()
+
     def isolation(self) -> dict[str, Any]:
         """Return what isolates the job from the jobs before and after it, seen from outside."""
         if self.hello is None:

@@ -12,8 +12,10 @@ from .api import (
     language_model,
     paths,
 )
+from .budget import Budget
 
 __all__ = [
+    "Budget",
     "BudgetSpent",
     "Candidate",
     "LanguageModel",

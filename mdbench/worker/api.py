@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .budget import Budget
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -72,7 +74,12 @@ class Problem:
         They can be read as attributes too: ``problem.X``.  Where a method is to predict,
         ``Y`` or ``du`` is missing.
     time_limit
-        Seconds that are left for the fit, or None.  Advice: mdbench enforces it itself.
+        Seconds of wall time for the job, or None; under a work limit those in which it is used up.
+        Advice: mdbench enforces its limits itself.
+    budget
+        What the job may use, and what it has used, in reference seconds under a work limit and in
+        seconds of wall time else: a method that shares or ends its search by it is the same on a
+        busy machine.
     truth
         The true right-hand sides, for a reference whose ``method.toml`` has
         ``given = ["truth"]``; None for all others, and where they are unknown.
@@ -93,6 +100,11 @@ class Problem:
     truth: tuple[str, ...] | None = None
     units: Mapping[str, tuple[float, ...]] | None = None
     description: str | None = None
+    budget: Budget = field(default_factory=Budget, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.budget.time_limit != self.time_limit:
+            object.__setattr__(self, "budget", Budget(self.time_limit))
 
     def __getattr__(self, name: str) -> Array:
         if name.startswith("__"):

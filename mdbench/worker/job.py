@@ -18,6 +18,7 @@ import time
 import traceback
 import zipfile  # noqa: F401 - for NumPy's .npz files
 from contextlib import contextmanager, suppress
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ import numpy.ma  # NumPy imports it when it is first used: 20 ms
 import numpy.random
 
 from .api import SOCKET_VARIABLE, Candidate, Problem, Unavailable, Unsupported
+from .budget import SPEED_FILE, Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -68,6 +70,7 @@ class Channel:
         os.dup2(self._write_fd, 1)
 
 
+_MOST_COUNTED = 2**62
 _FLUSH_SECONDS = 0.25
 """Candidates are sent at least this often, so that a job that is stopped has most of them."""
 
@@ -118,6 +121,21 @@ class Connection:
         self._channel = channel
         self.order = message
         self.folder = Path(message["folder"])
+        self._budget = self._open_budget()
+
+    def _open_budget(self) -> Budget:
+        """Return the job's budget, which begins now."""
+        work, speed_file = self.order.get("work"), None
+        if work is not None:
+            with suppress(OSError):
+                speed_file = os.open(self.folder / SPEED_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        return Budget(
+            self.order["time_limit"],
+            work=work,
+            speed=self.order.get("speed") or 1.0,
+            threads=self.order["threads"],
+            speed_file=speed_file,
+        )
 
     def send(self, type_: str, **content: Any) -> None:
         """Send a message of this job."""
@@ -140,6 +158,7 @@ class Connection:
                 truth=None if self.order.get("truth") is None else tuple(self.order["truth"]),
                 units=_units(self.order.get("units")),
                 description=self.order.get("description"),
+                budget=self._budget,
             )
 
     def save(self, file: str, array: Any) -> str:
@@ -194,6 +213,7 @@ def _answer(adapter: type, host: Connection) -> None:
                 "fitted",
                 seconds=time.monotonic() - start,
                 stopped_early=_stopped_early(fitted),
+                evaluations=_evaluations(fitted),
                 failed=0,
                 failure="",
             )
@@ -245,10 +265,11 @@ def _fit(adapter: type, host: Connection) -> Any:
     sender = _CandidateSender(host)
     fitted = None
     failures: list[str] = []
+    counts: list[int] = []
     try:
         train = host.problem("train.npz")
         if order["tuning"] == "grid":
-            sender.send_all(_sweep(adapter, host, train, failures))
+            sender.send_all(_sweep(adapter, host, train, failures, counts))
         else:
             fitted = _make(adapter, order, {})
             fitted.fit(train)
@@ -264,6 +285,7 @@ def _fit(adapter: type, host: Connection) -> Any:
         "fitted",
         seconds=time.monotonic() - start,
         stopped_early=_stopped_early(fitted),
+        evaluations=sum(counts) if counts else _evaluations(fitted),
         failed=len(failures),
         failure=failures[0] if failures else "",
     )
@@ -280,8 +302,17 @@ def _stopped_early(fitted: Any) -> bool:
     return bool(getattr(fitted, "stopped_early", False))
 
 
+def _evaluations(fitted: Any) -> int | None:
+    """Return how many expressions an adapter has evaluated, if it counts them."""
+    count = getattr(fitted, "evaluations", None)
+    try:
+        return index(count) if count is not None and 0 <= index(count) <= _MOST_COUNTED else None
+    except TypeError:
+        return None
+
+
 def _sweep(
-    adapter: Any, host: Connection, train: Problem, failures: list[str]
+    adapter: Any, host: Connection, train: Problem, failures: list[str], counts: list[int]
 ) -> Iterator[Candidate]:
     """Fit every setting of the grid, by the adapter's own sweep where it has one."""
     order = host.order
@@ -308,6 +339,8 @@ def _sweep(
             traceback.print_exc()
             failures.append(f"{describe(error)} (with {setting})")
             continue
+        if (count := _evaluations(model)) is not None:
+            counts.append(count)
         yield Candidate(equations, predictions, setting)
 
 

@@ -109,7 +109,7 @@ def _shared_memory() -> int:
     return 0
 
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Version of the protocol between host and worker (docs/protocol.md)."""
 
 _MOST_IN_VAIN = 10

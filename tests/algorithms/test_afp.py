@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from genetic_methods import LAWS, evaluate_text, law, modules, nmse, specification, table
 
+from mdbench.worker import budget
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -103,10 +105,9 @@ class Clock:
 
 
 @pytest.fixture
-def clock(load: Any, monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    for name in ("regressor", "evolution"):
-        monkeypatch.setattr(load(name), "time", found)
+    monkeypatch.setattr(budget, "time", found)
     return found
 
 

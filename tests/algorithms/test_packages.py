@@ -25,7 +25,7 @@ from torch_methods import folders, modules
 from mdbench.expressions import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 LENGTH, TIME = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
 NOTHING = (0.0,) * 7
@@ -314,27 +314,50 @@ def test_rils_rols_stopped_constant_or_broken() -> None:
 # ------------------------------------------------------------------------------------------- bingo
 
 
+class Hall(list[Any]):
+    """A hall of fame that keeps everybody."""
+
+    def update(self, people: Sequence[Any]) -> None:
+        self.extend(people)
+
+
 def bingo(
-    texts: Sequence[str], made_with: list[Any], *, stop: bool = False
+    texts: Sequence[str],
+    made_with: list[Any],
+    *,
+    generation: Callable[[], None] = lambda: None,
+    generations: int = 3,
 ) -> dict[str, ModuleType]:
-    def graph(text: str) -> Any:
-        return SimpleNamespace(get_formatted_string=lambda kind: {"sympy": text}[kind])
+    """Return the package: the first text is in the hall of fame, others in the population."""
+
+    def graph(text: str, *, fit_set: bool = True) -> Any:
+        return SimpleNamespace(
+            get_formatted_string=lambda kind: {"sympy": text}[kind], fit_set=fit_set
+        )
 
     class Regressor:
-        fitness_threshold = 1e-16
-
         def __init__(self, **parameters: Any) -> None:
             made_with.append(parameters)
 
-        def fit(self, inputs: Any, target: Any) -> None:
-            del inputs, target
-            self.archipelago = SimpleNamespace(
-                generational_age=7,
-                get_best_fitness=lambda: 0.5,
-                hall_of_fame=[graph(text) for text in texts],
+        def _get_archipelago(self, *_: Any) -> Any:
+            island: Any = SimpleNamespace(
+                generational_age=0,
+                hall_of_fame=Hall([graph(texts[0])]),
+                population=[*map(graph, texts[1:]), graph("X_0/0", fit_set=False)],
+                get_fitness_evaluation_count=lambda: 500 * island.generational_age,
             )
-            if stop:
-                raise KeyboardInterrupt
+
+            def step() -> None:
+                generation()
+                island.generational_age += 1
+
+            island._execute_generational_step = step
+            return island
+
+        def fit(self, inputs: Any, target: Any) -> None:
+            self.archipelago = self._get_archipelago(inputs, target, 0)
+            for _ in range(generations):
+                self.archipelago._execute_generational_step()
 
         def get_pareto_front(self) -> list[Any]:
             return [SimpleNamespace(equation=graph(text)) for text in texts]
@@ -354,17 +377,36 @@ def test_bingo_s_logarithm_is_that_of_the_absolute_value() -> None:
         assert sys.modules.get("mpi4py", "left alone") is None
     sys.modules.pop("mpi4py", None)
     assert offered == ["log(abs(v0))", "(sqrt(abs(v1)) - 2.5)"]
-    assert 0 < asked[0]["max_time"] <= 95.0
-    assert method.stopped_early
+    assert asked[0]["max_time"] > 1e6  # its own clock ends nothing
+    assert (method.stopped_early, method.evaluations) == (False, 1500)
+
+
+def test_bingo_ends_before_a_generation_that_may_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("mdbench.worker.budget.time.monotonic", lambda: now[0])
+
+    def generation() -> None:
+        now[0] += 10.0
+
+    package = bingo(["X_0", "2.0*X_0"], [], generation=generation, generations=10**6)
+    with adapter("bingo", **package) as found:
+        method = made("bingo", found)
+        method.fit(problem(X, X[:, 0], time_limit=100.0))
+        offered = [each.equations[0] for each in method.candidates()]
+    assert now[0] == 90.0  # of 95
+    assert (method.stopped_early, method.evaluations) == (True, 9 * 500)
+    assert offered == ["v0", "(2 * v0)"]  # the best of the last generation, as far as evaluated
 
 
 def test_bingo_that_is_stopped_has_its_hall_of_fame() -> None:
-    with adapter("bingo", **bingo(["X_0", "2.0*X_0"], [], stop=True)) as found:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with adapter("bingo", **bingo(["X_0", "2.0*X_0"], [], generation=stop)) as found:
         method = made("bingo", found)
         with pytest.raises(KeyboardInterrupt):
             method.fit(problem(X, X[:, 0]))
         assert [each.equations[0] for each in method.candidates()] == ["v0", "(2 * v0)"]
-    sys.modules.pop("mpi4py", None)
 
 
 # --------------------------------------------------------------------------------------- aifeynman

@@ -142,7 +142,7 @@ def test_every_landed_answer_that_beats_a_truth_is_named_in_the_docs() -> None:
                     wrong.append((case, row["algorithm"], float(score)))
     held = [each for each in wrong if each[0] in truths]
     assert len(held) > 2_000
-    named = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
+    named = (ROOT / "docs" / "scoring.md").read_text(encoding="utf-8")
     for case, method, score in held:
         kind, system, snr, _ = case
         if beats(score, truths[case], lawful[kind]):
@@ -164,7 +164,7 @@ def test_the_command_counts_and_reports_what_is_wrong(workspace: Workspace, caps
     printed = " ".join(capsys.readouterr().out.split())
     assert "ode rc-circuit, clean: wins with " in printed
     assert re.search(r"best wrong answer \S+ \(bad\)", printed)
-    # The window of the test is at rest, and the equations do not follow it (docs/fidelity.md).
+    # The window of the test is at rest, and the equations do not follow it (docs/scoring.md).
     line = "check --truths --data-type ode --dataset photons-in-a-laser --snr clean"
     assert main(line.split()) == 1
     printed = capsys.readouterr().out

@@ -125,7 +125,7 @@ def test_a_task_begun_again_goes_on(
     plan: Plan, files: ShardFiles, done: Sequence[Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mdbench.backends.shards.signal.signal", lambda *_: None)
-    monkeypatch.setattr("mdbench.runs.record.CALIBRATION_SECONDS", 0.0)
+    monkeypatch.setattr("mdbench.runs.calibration.CALIBRATION_SAMPLES", 1)
     first, second, *_ = lines(done)
     left_by(files, 0, first, second[:50])
     Shard(files.folder, 0, 1e6)()

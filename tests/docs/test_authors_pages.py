@@ -15,7 +15,7 @@ from harness import ROOT, HereRuntime, add_method, make_workspace
 from mdbench import worker
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.records import RecordStore, Status
-from mdbench.runs.exchange import ArrayExchangeError, read_predictions
+from mdbench.runs.array_exchange import ArrayExchangeError, read_predictions
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 

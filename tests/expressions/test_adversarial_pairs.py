@@ -7,10 +7,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import mpmath
+import numpy as np
 import pytest
 import sympy
 from harness import benchmark
 from sympy.parsing.sympy_parser import parse_expr
+
+from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,16 +45,23 @@ def difference(pair: Any) -> float:
         for text in (pair.law.text, pair.prediction)
     )
     largest = size = mpmath.mpf(0)
-    with mpmath.workdps(60):
+    with mpmath.workdps(100):
         for point in places(pair):
             inputs = [mpmath.mpf(point[name]) for name in pair.law.names]
             try:
                 wanted, found = law(*inputs), answer(*inputs)
-            except ZeroDivisionError:  # at a pole
+            except (ZeroDivisionError, ValueError):  # at a pole
                 continue
             size = max(size, abs(wanted))
-            largest = max(largest, abs(wanted - found))
-    return float(largest / size)
+            largest = max(largest, abs(wanted - found) if defined(pair, point) else mpmath.inf)
+    # A law that is zero has no size.
+    return float(largest / (size if size > 1e-30 else 1))
+
+
+def defined(pair: Any, point: dict[str, float]) -> bool:
+    """Whether an answer has a value in real numbers: `mpmath` goes on in complex ones."""
+    columns = {name: np.array([place]) for name, place in point.items()}
+    return not np.isnan(parse(pair.prediction, pair.law.names).evaluate(columns)[0])
 
 
 @pytest.mark.parametrize("seed", [0, 5])

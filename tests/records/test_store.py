@@ -20,7 +20,7 @@ from mdbench.records import SCHEMA, Record, RecordStore, key_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-5.jsonl"
+GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-6.jsonl"
 ROOT = Path(__file__).parents[2]
 EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[1])
 

@@ -14,8 +14,9 @@ from mdbench.backends.local import LocalBackend
 from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan, resolve_jobs
-from mdbench.runs.record import Energy, calibrate
+from mdbench.runs.record import Energy
 from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
+from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes.processes import pin_workers_to, worker_cores
 from mdbench.runtimes.worker import run_in_launcher_thread
@@ -56,10 +57,7 @@ def _own_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", None)
 
 
-def test_a_record_states_where_and_how_its_job_ran(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mdbench.runs.record.CALIBRATION_SECONDS", 0.0)
+def test_a_record_states_where_and_how_its_job_ran(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     add_method(workspace, "tells", TELLS, tuning="front")
     options = RunOptions(
@@ -74,6 +72,8 @@ def test_a_record_states_where_and_how_its_job_ran(
     assert f"cores {list(measured.cores)} threads ['1', '1', '1', '1']" in text
     assert known(measured.load) >= 0
     assert known(measured.speed) > 0
+    assert known(measured.speed_before) > 0
+    assert known(measured.speed_after) > 0
     assert [each.share for each in measured.anytime] == list(SHARES)  # there within 10 s
     assert {each.score for each in measured.anytime} == {record.metrics[record.judged_by[0]]}
 
@@ -108,19 +108,26 @@ def test_energy_is_that_of_all_packages(tmp_path: Path) -> None:
     assert energy.joules() == pytest.approx(2.5 + 2.0)
 
 
-def test_a_calibration_counts_work() -> None:
-    assert calibrate(0.0) > 0
-
-
 def task_of(place: Any, name: str) -> tuple[Any, Any]:
     plan = make_plan(RunOptions(("tells",), "ode", (name,)), place)
     (one,) = resolve_jobs(plan, HereRuntime())
     return one.data_type, plan.catalog.task(one, plan.catalog.load(one.job))
 
 
-def offer(index: int, text: str, fitness: float, arrived_s: float) -> ScoredCandidate:
-    return ScoredCandidate(
-        Candidate(index, (text,), {}, None, None, arrived_s), -fitness, 3, fitness
+def offer(index: int, text: str, fitness: float, seconds: float, work: float) -> ScoredCandidate:
+    candidate = Candidate(index, (text,), {}, None, None, seconds, work)
+    return ScoredCandidate(candidate, -fitness, 3, fitness)
+
+
+def budget(**limits: float) -> JobSpec:
+    return JobSpec(
+        algorithm="tells",
+        data_type="ode",
+        dataset="rc-circuit",
+        snr_db=None,
+        seed=0,
+        threads=1,
+        **{"timeout_s": 1e6, **limits},  # type: ignore[arg-type]
     )
 
 
@@ -130,20 +137,36 @@ def test_scores_so_far_follow_what_had_come(tmp_path: Path) -> None:
     data_type, task = task_of(workspace, "rc-circuit")
     primary = data_type.metrics[0].name
     final = Scores({primary: 0.25})
-    offers = [offer(0, "0.5*u0", 0.1, 1.5), offer(1, "0", 0.3, 8.0), offer(2, "2*u0", 0.2, 9.0)]
-    outcome = JobResult(Status.OK, candidates=offers, answered_s=30.0)
-    found = anytime_curve(data_type, task, outcome, final, 100.0)
+    offers = [  # on a machine so busy that each took ten times as long
+        offer(0, "0.5*u0", 0.1, seconds=15.0, work=1.5),
+        offer(1, "0", 0.3, seconds=80.0, work=8.0),
+        offer(2, "2*u0", 0.2, seconds=90.0, work=9.0),
+    ]
+    outcome = JobResult(
+        Status.OK, candidates=offers, answered_s=300.0, answered_work_s=30.0, work_s=31.0
+    )
+    in_work = budget(work_s=100.0)
+    found = anytime_curve(data_type, task, outcome, final, in_work)
     by_share = {each.share: each.score for each in found}
     assert list(by_share) == [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]  # nothing had come by 1 s
     assert by_share[0.02] == by_share[0.05] != by_share[0.1]
     assert by_share[0.1] == by_share[0.2] == pytest.approx(1.0)  # 0 explains nothing
     assert by_share[0.5] == by_share[1.0] == 0.25
-    late = JobResult(Status.PARTIAL, candidates=offers)
-    assert anytime_curve(data_type, task, late, final, 100.0)[-2].score == by_share[0.2]
-    assert (
-        anytime_curve(data_type, task, JobResult(Status.TIMEOUT, candidates=offers), final, 9.0)
-        == ()
-    )
+    moments = {each.share: (each.time_s, each.work_s) for each in found}
+    assert moments == {
+        0.02: (15.0, 1.5),
+        0.05: (15.0, 1.5),
+        0.1: (90.0, 9.0),
+        0.2: (90.0, 9.0),
+        0.5: (300.0, 30.0),
+        1.0: (300.0, 30.0),
+    }
+    in_time = anytime_curve(data_type, task, outcome, final, budget(timeout_s=1000.0))
+    assert in_time == found  # of ten times the seconds
+    late = JobResult(Status.PARTIAL, candidates=offers, work_s=100.0)
+    assert anytime_curve(data_type, task, late, final, in_work)[-2].score == by_share[0.2]
+    stopped = JobResult(Status.TIMEOUT, candidates=offers, work_s=100.0)
+    assert anytime_curve(data_type, task, stopped, final, in_work) == ()
 
 
 def test_the_same_score_by_the_short_way(tmp_path: Path) -> None:

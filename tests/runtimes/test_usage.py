@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from harness import known
 
-from mdbench.runtimes import usage
+from mdbench.runtimes import processes, usage
 from mdbench.runtimes.usage import Group, UsageMeter, can_make, group_of, make_group
 
 USES = "x = bytearray(b'1') * (150 * 2**20); t = 0\nfor i in range(10**7): t += i"
@@ -116,3 +116,37 @@ def test_where_nothing_is_seen_nothing_is_reported() -> None:
     meter.sample()
     costs = meter.end()
     assert (costs.cpu_s, costs.peak_memory_mb, costs.by) == (None, None, None)
+
+
+ENDS = "import subprocess, sys\nfor _ in range(3): subprocess.run([sys.executable, '-c', {uses!r}])"
+TWICE = "import os\nif os.fork() == 0 and os.fork() == 0:\n    {uses}\n    os._exit(0)"
+BURN = "sum(range(6 * 10**6))"
+
+
+@pytest.mark.parametrize("program", [BURN, ENDS.format(uses=BURN), TWICE.format(uses=BURN)])
+def test_cpu_time_is_known_while_a_job_runs_and_never_falls(program: str) -> None:
+    """Without a group: that of children which have ended, and of those that nobody waits for."""
+    root = subprocess.Popen(
+        [sys.executable, "-c", f"{program}\nimport time\ntime.sleep(100)"],
+    )
+    meter = UsageMeter(lambda: root.pid, lambda: None)
+    meter.begin()
+    found = [0.0]
+    try:
+        end = time.monotonic() + 60
+        while found[-1] < 0.05 and time.monotonic() < end:
+            found.append(known(meter.cpu_s()))
+            time.sleep(0.01)
+    finally:
+        processes.kill_tree(root.pid)
+        root.kill()
+        root.wait()
+    found.append(known(meter.cpu_s()))
+    assert found == sorted(found)
+    assert found[-1] >= 0.05
+
+
+def test_cpu_time_that_nobody_can_see_is_not_known() -> None:
+    meter = UsageMeter(lambda: None, lambda: None)
+    meter.begin()
+    assert meter.cpu_s() is None

@@ -14,7 +14,6 @@ to become good before they are compared with individuals that were optimised for
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from hillclimb import CLIMBS
 from pareto import Archive, survivors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from random import Random
 
     from evaluation import Fit, Samples
@@ -94,8 +94,8 @@ class Evolution:
         The parameters.
     random
         Generator of every choice, that of `language` too.
-    deadline
-        On the clock `time.monotonic`; None for none.
+    is_late
+        Returns whether the search is to end.
     predictors
         Co-evolved estimates of the error to be used in its place, or None.
     """
@@ -107,7 +107,7 @@ class Evolution:
         plan: EvolutionPlan,
         *,
         random: Random,
-        deadline: float | None = None,
+        is_late: Callable[[], bool] = lambda: False,
         predictors: Predictors | None = None,
     ) -> None:
         self.archive = Archive()
@@ -118,7 +118,7 @@ class Evolution:
         self._language = language
         self._plan = plan
         self._random = random
-        self._deadline = deadline
+        self._is_late = is_late
         self._predictors = predictors
         self._measured: dict[Node, Fit] = {}  # by predictors' choice, a generation ago
         self._climb: Any = CLIMBS[plan.climb]
@@ -168,10 +168,9 @@ class Evolution:
         return self._data.evaluations
 
     def _late(self) -> bool:
-        if self._deadline is None or time.monotonic() < self._deadline:
-            return False
-        self.stopped_early = True
-        return True
+        late = self._is_late()
+        self.stopped_early |= late
+        return late
 
     def _measure(self) -> Samples:
         return self._data if self._predictors is None else self._predictors.samples

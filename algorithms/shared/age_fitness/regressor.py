@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from trees import FUNCTIONS, Node, constants, evaluate
 from mdbench.worker import Candidate, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from evaluation import Fit
     from numpy.typing import NDArray
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 __all__ = ["AgeFitness"]
-
-_SHARE_OF_TIME = 0.95
-"""Part of the remaining time for the search; the rest is for writing the fronts."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ class AgeFitness:
         self._predictor_plan = predictor_plan
 
     def fit(self, problem: Problem) -> None:
-        """Search for each target, sharing the time.
+        """Search for each target, sharing the budget.
 
         Raises
         ------
@@ -118,7 +114,6 @@ class AgeFitness:
         RuntimeError
             If nothing that was found for a target is finite on the data.
         """
-        start = time.monotonic()
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
         self._problem = problem
@@ -128,12 +123,8 @@ class AgeFitness:
         self._chosen = []
         with np.errstate(all="ignore"):
             for target in range(len(problem.targets)):
-                deadline = None
-                if problem.time_limit is not None:
-                    left = problem.time_limit - (time.monotonic() - start)
-                    share = _SHARE_OF_TIME * left / (len(problem.targets) - target)
-                    deadline = time.monotonic() + share
-                run = self._make_run(target, deadline)
+                share = problem.budget.share(len(problem.targets) - target)
+                run = self._make_run(target, problem.budget.after(share))
                 self._runs.append(run)
                 run.evolution.run()
                 self.evaluations += run.evolution.evaluations
@@ -164,7 +155,7 @@ class AgeFitness:
         """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
-    def _make_run(self, target: int, deadline: float | None) -> _TargetRun:
+    def _make_run(self, target: int, is_late: Callable[[], bool]) -> _TargetRun:
         X, y = self._problem.X, self._problem.Y[:, target]
         random = Random(self._seed)  # noqa: S311 - a search, no secret
         if len(X) > self._max_rows:
@@ -181,7 +172,7 @@ class AgeFitness:
             Language(self._functions, X.shape[1], random=random, **self._limits),
             self._plan,
             random=random,
-            deadline=deadline,
+            is_late=is_late,
             predictors=predictors,
         )
         return _TargetRun(target, evolution, scales, scale)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 from mdbench.worker import BudgetSpent, LanguageModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mdbench.worker import Reply
 
@@ -50,8 +49,8 @@ class Asker:
         Every request has its own seed, derived from this one.
     max_tokens
         Largest number of tokens of a completion.
-    deadline
-        On the clock `time.monotonic`; None for none.
+    is_late
+        Returns whether the search is to end.
 
     Attributes
     ----------
@@ -72,7 +71,7 @@ class Asker:
         samples: int,
         seed: int,
         max_tokens: int,
-        deadline: float | None = None,
+        is_late: Callable[[], bool] = lambda: False,
     ) -> None:
         self.asked = 0
         self.over = self.late = False
@@ -81,7 +80,7 @@ class Asker:
         self._samples = samples
         self._seed = seed
         self._max_tokens = max_tokens
-        self._deadline = deadline
+        self._is_late = is_late
         self._requests = 0
         self._failures, self._answered = 0, False
         self._failure: LanguageModelError | None = None
@@ -99,7 +98,7 @@ class Asker:
             If several requests in a row have failed, or all until the end.
         """
         n = min(n, self._samples - self.asked)
-        if self._deadline is not None and time.monotonic() >= self._deadline:
+        if self._is_late():
             self.over = self.late = True
         if n <= 0 or self.over:
             raise self._ended()

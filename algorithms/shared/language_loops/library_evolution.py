@@ -6,7 +6,6 @@ of its own, so that with probability 0 the search is AFP's, to the bit.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from trees import FUNCTIONS
 from mdbench.worker import Candidate, language_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from evolution import Evolution
     from language import Language
@@ -172,13 +171,11 @@ class LibrarySearch(AgeFitness):
         """
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
-        deadline = None
-        if problem.time_limit is not None:
-            deadline = time.monotonic() + _SHARE_OF_TIME * problem.time_limit
+        is_late = problem.budget.after(_SHARE_OF_TIME * problem.budget.remaining())
         self._problem = problem
         self._chosen = []
-        self._runs = [self._make_run(target, deadline) for target in range(len(problem.targets))]
-        self.asker = self._make_asker(deadline)
+        self._runs = [self._make_run(target, is_late) for target in range(len(problem.targets))]
+        self.asker = self._make_asker(is_late)
         searches = [
             _LibraryRun(
                 run.evolution,
@@ -221,7 +218,7 @@ class LibrarySearch(AgeFitness):
             key = int(candidate.target or 0), candidate.equations[0]
             yield counted(candidate, calls.get(key, 0), self._problem)
 
-    def _make_asker(self, deadline: float | None) -> Asker:
+    def _make_asker(self, is_late: Callable[[], bool]) -> Asker:
         asks = self._probability > 0 and not self.nollm
         model = language_model() if asks else DrawingModel(self._drawn)
         names = python_names(self._problem.variables)
@@ -235,7 +232,7 @@ class LibrarySearch(AgeFitness):
             call="{}",
             functions=functions,
         )
-        return Asker(model, seed=self._seed, deadline=deadline, **self._asking)
+        return Asker(model, seed=self._seed, is_late=is_late, **self._asking)
 
     def _drawn(self) -> str:
         """Write a reply of drawn expressions."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 import re
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -160,7 +159,6 @@ class ProgramLoop:
         RuntimeError
             If no reply could be used.
         """
-        begin = time.monotonic()
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
         self.problem = problem
@@ -170,13 +168,12 @@ class ProgramLoop:
         self.fronts = ProgramFronts(
             problem, seed=self.seed, parameters=self.parameters, **self._fitting
         )
-        limit = problem.time_limit
         self.asker = Asker(
             DrawingModel(self.drawn) if self.nollm else language_model(),
             samples=self._samples,
             seed=self.seed,
             max_tokens=self._max_tokens,
-            deadline=None if limit is None else begin + _SHARE_OF_TIME * limit,
+            is_late=problem.budget.after(_SHARE_OF_TIME * problem.budget.remaining()),
         )
         try:
             self.search()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +20,7 @@ from trees import Node, evaluate
 from mdbench.worker import Candidate, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from melding import Melding
 
@@ -29,8 +28,10 @@ Array = NDArray[np.float64]
 
 __all__ = ["DeepRegression", "device_here", "take"]
 
+_KEPT = 0.03
+"""Part of the budget that is for writing all."""
 _SHARE_OF_TIME, _LAST_FITS = 0.85, 0.95
-"""Parts of the remaining time after which the search ends, and after which the last fits end."""
+"""Parts of a target's share of the budget after which the search ends, and the last fits."""
 _FLAT = 1e-14
 """A target that varies by less of its size is a constant, and nothing is searched for."""
 _REFINED = 16
@@ -59,16 +60,12 @@ def device_here() -> str:
 
 @dataclass(frozen=True)
 class _TargetRun:
-    """The search for one target, the units in which it is made, and when its last fits end."""
+    """The search for one target, the units in which it is made, and whether its last fits end."""
 
     target: int
     search: ExpressionSearch
     units: Units
-    end: float | None
-
-    def late(self) -> bool:
-        """Whether what is left of the time is for writing."""
-        return self.end is not None and time.monotonic() >= self.end
+    late: Callable[[], bool]
 
 
 class DeepRegression:
@@ -139,7 +136,6 @@ class DeepRegression:
             self._fit(problem)
 
     def _fit(self, problem: Problem) -> None:
-        start = time.monotonic()
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
         torch.set_num_threads(self._threads)
@@ -150,14 +146,10 @@ class DeepRegression:
         self.stopped_early = False
         self.evaluations = 0
         for target, name in enumerate(problem.targets):
-            deadline = None
-            end = None
-            if problem.time_limit is not None:
-                left = problem.time_limit - (time.monotonic() - start)
-                share = left / (len(problem.targets) - target)
-                deadline = time.monotonic() + _SHARE_OF_TIME * share
-                end = time.monotonic() + _LAST_FITS * share
-            self._running = run = self._make_run(target, deadline, end)
+            budget = problem.budget
+            share = budget.share(len(problem.targets) - target, _KEPT)
+            limits = budget.after(_SHARE_OF_TIME * share), budget.after(_LAST_FITS * share)
+            self._running = run = self._make_run(target, *limits)
             if np.ptp(problem.Y[:, target]) > _FLAT * np.abs(problem.Y[:, target]).max():
                 run.search.run()
             self.evaluations += run.search.evaluations
@@ -201,7 +193,9 @@ class DeepRegression:
         """Return the chosen right-hand side of each target."""
         return [member.equation for member in self._chosen]
 
-    def _make_run(self, target: int, deadline: float | None, end: float | None) -> _TargetRun:
+    def _make_run(
+        self, target: int, is_late: Callable[[], bool], fits_late: Callable[[], bool]
+    ) -> _TargetRun:
         X, y = self._problem.X, self._problem.Y[:, target]
         units = Units([power_of_two(X[:, i]) for i in range(X.shape[1])], power_of_two(y))
         X, y = X / units.x, y / units.y
@@ -219,9 +213,9 @@ class DeepRegression:
             melding=self._melding,
             seed=self._seed,
             device=self._device,
-            deadline=deadline,
+            is_late=is_late,
         )
-        return _TargetRun(target, search, units, end)
+        return _TargetRun(target, search, units, fits_late)
 
     def _members(self, run: _TargetRun, *, as_it_is: bool = False) -> list[FrontMember]:
         """Fit the best of a search again, and write them in the data's own units."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +15,8 @@ from tapes import Tape, pad
 from tokens import CONST, POLY, Tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from growth import Rules
 
 Array = NDArray[np.float64]
@@ -104,15 +105,15 @@ class ExpressionSearch:
         Seed of all that is drawn.
     device
         Where the policy is.
-    deadline
-        On the monotonic clock, or None.
+    is_late
+        Returns whether the search is to end.
 
     Attributes
     ----------
     evaluations
         Different expressions that were evaluated.
     stopped_early
-        Whether the deadline ended the search.
+        Whether `is_late` ended the search.
     """
 
     def __init__(
@@ -127,10 +128,10 @@ class ExpressionSearch:
         melding: Melding | None = None,
         seed: int = 0,
         device: str = "cpu",
-        deadline: float | None = None,
+        is_late: Callable[[], bool] = lambda: False,
     ) -> None:
         self.X, self.y, self.tokens, self.plan = X, y, tokens, plan
-        self._rules, self._melding, self._deadline = rules, melding, deadline
+        self._rules, self._melding, self._is_late = rules, melding, is_late
         self._random = np.random.default_rng([seed, 1])
         self.policy = Policy(tokens, rules, learning, seed=seed, device=device)
         self.fitter = ConstantFitter(X, y, tokens, plan.linear_scaling)
@@ -143,7 +144,7 @@ class ExpressionSearch:
 
     def late(self) -> bool:
         """Whether the time is over."""
-        return self._deadline is not None and time.monotonic() >= self._deadline
+        return self._is_late()
 
     def run(self) -> None:
         """Search until the samples are drawn, the fit is exact, or the time is over."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -11,7 +10,7 @@ from library import FieldTerms, usable
 from models import Models, write_sum
 from states import StateTerms
 
-from mdbench.worker import Candidate, Problem
+from mdbench.worker import Budget, Candidate, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -245,11 +244,11 @@ def fit_libraries(
     fit
         Fits settings of one library; returns the coefficients (settings, k, p).
     start
-        When the work on the problem began, by `time.monotonic`.
+        What of the problem's budget had been spent when the work on it began.
     """
     found = np.zeros((len(settings), len(problem.targets), len(terms)))
     fitted: list[int] = []
-    for places in _in_time(settings, terms, problem.time_limit, start):
+    for places in _in_time(settings, terms, problem.budget, start):
         found[places] = fit([settings[place] for place in places])
         fitted += places
     if len(fitted) == len(settings):
@@ -259,19 +258,19 @@ def fit_libraries(
 
 
 def _in_time(
-    settings: Sequence[Any], terms: FieldTerms, limit: float | None, start: float
+    settings: Sequence[Any], terms: FieldTerms, budget: Budget, start: float
 ) -> Iterator[list[int]]:
     alike: dict[Any, list[int]] = {}
     for place, setting in enumerate(settings):
         alike.setdefault(setting.library, []).append(place)
     sizes = {library: int(terms.columns(library).sum()) for library in alike}
     libraries = sorted(sizes, key=sizes.__getitem__)
-    before = time.monotonic()
+    before = budget.spent()
     for number, library in enumerate(libraries):
-        now = time.monotonic()
-        if number and limit is not None:
+        now = budget.spent()
+        if number:
             grown = (sizes[library] / sizes[libraries[number - 1]]) ** _GROWTH
-            if now - start + grown * (now - before) > _TIME_PART * limit:
+            if now - start + grown * (now - before) > _TIME_PART * budget.limit:
                 for each in libraries[number:]:
                     print(f"left out for lack of time: {each}")  # noqa: T201 - for the log
                 return

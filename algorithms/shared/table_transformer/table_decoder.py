@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from trees import evaluate
 from mdbench.worker import Candidate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from decoding import Decoded
     from trees import Node
@@ -34,7 +33,7 @@ __all__ = ["STAND_INS", "TableDecoder"]
 
 STAND_INS = (1.1, 1.3, 1.7, 1.9, 2.3, 2.9, 3.1, 3.7)
 """Numbers that are printed for those of a law where they are not fitted, in this order."""
-_SHARE_OF_TIME, _DECODING = 0.9, 0.5
+_KEPT, _DECODING = 0.1, 0.5
 _FITTED_ROWS = 1000
 
 
@@ -73,18 +72,15 @@ class TableDecoder:
         ValueError
             If the table has more columns than the network supports, or no finite rows.
         """
-        begin = time.monotonic()
+        budget = problem.budget
         torch.set_num_threads(self._threads)
         self._problem = problem
         self._members: list[FrontMember] = []
         self._chosen: list[FrontMember] = []
         network = TableNetwork.load(self.weights)
         for target in range(problem.Y.shape[1]):
-            limits = (None, None)
-            if problem.time_limit is not None:
-                left = begin + _SHARE_OF_TIME * problem.time_limit - time.monotonic()
-                share = left / (problem.Y.shape[1] - target)
-                limits = time.monotonic() + _DECODING * share, time.monotonic() + share
+            share = budget.share(problem.Y.shape[1] - target, _KEPT)
+            limits = budget.after(_DECODING * share), budget.after(share)
             y = problem.Y[:, target]
             members = self._laws(network, target, *limits)
             members = members or [constant(y[np.isfinite(y)], target)]
@@ -92,25 +88,29 @@ class TableDecoder:
             self._chosen.append(min(members, key=lambda member: member.error))
 
     def _laws(
-        self, network: TableNetwork, target: int, written_by: float | None, fitted_by: float | None
+        self,
+        network: TableNetwork,
+        target: int,
+        writing_over: Callable[[], bool],
+        fitting_over: Callable[[], bool],
     ) -> list[FrontMember]:
         problem = self._problem
 
-        def late(limit: float | None) -> bool:
-            over = limit is not None and time.monotonic() > limit
+        def late(is_over: Callable[[], bool]) -> bool:
+            over = is_over()
             self.stopped_early |= over
             return over
 
         X, y = table_rows(problem.X, problem.Y[:, target], self._rows, self._seed)
         if len(y) < 2:  # noqa: PLR2004
             raise ValueError(f"{problem.targets[target]} has fewer than two finite rows")
-        laws = decode(network, X, y, beam=self._beam, late=lambda: late(written_by))
+        laws = decode(network, X, y, beam=self._beam, late=lambda: late(writing_over))
         for law in laws[:10]:
             print(f"{law.log_chance:8.2f} {' '.join(law.tokens)}")  # noqa: T201 - to the log
         if not self._fit_numbers:
             return self._as_decoded(laws[:1], target)
         X, y = table_rows(problem.X, problem.Y[:, target], _FITTED_ROWS, self._seed)
-        found = fitted(laws, X, y, late=lambda: late(fitted_by))
+        found = fitted(laws, X, y, late=lambda: late(fitting_over))
         members = (self._member(target, tree, factor) for tree, factor in found)
         return shortlist([(each.tree.size, each.error, each) for each in members if each])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 __all__ = ["WrittenFronts"]
-
-_SHARE_OF_TIME = 0.95
-"""Part of the remaining time for the search; the rest is for what follows."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +43,12 @@ class WrittenFronts:
         As for `in_names`.
     max_rows
         Largest number of samples in the search; of more, a random part is drawn.
+    budget, end
+        The problem's, and what of it will have been spent when the share of the search that is
+        running is used up: for packages that can be ended by it.
     """
 
+    end = math.inf
     package: str
     scaled = True
     calls: Mapping[str, str] = {}
@@ -70,7 +71,7 @@ class WrittenFronts:
         target
             Its number.
         limit
-            Seconds, or None.
+            Seconds of wall time for packages that know no other, or None.
         """
         raise NotImplementedError
 
@@ -88,7 +89,6 @@ class WrittenFronts:
         RuntimeError
             If a search gives no equation with a finite value for every sample.
         """
-        begin = time.monotonic()
         self._problem = problem
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data are not finite")
@@ -102,10 +102,9 @@ class WrittenFronts:
         count = len(problem.targets)
         for target, name in enumerate(problem.targets):
             self._begun = target + 1
-            limit = None
-            if problem.time_limit is not None:
-                left = problem.time_limit - (time.monotonic() - begin)
-                limit = _SHARE_OF_TIME * left / (count - target)
+            share = problem.budget.share(count - target)
+            self.budget, self.end = problem.budget, problem.budget.spent() + share
+            limit = None if math.isinf(share) else problem.budget.seconds(share)
             y = problem.Y[:, target] / self._y_scales[target]
             texts = list(self.search(X[rows], y[rows], target, limit))
             found = self._read(target, texts)

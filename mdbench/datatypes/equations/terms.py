@@ -203,6 +203,13 @@ def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Tas
             f"all terms are right; constants are off by up to {100 * off:.2g} %"
         ]
     remarks["contradictions"] = list(findings.contradictions)
+    remarks["extra_structure"] = [
+        f"{target}: a part of the answer has no effect on the domain"
+        for target, each in zip(task.targets, found.by_equation, strict=True)
+        if each.extra_structure
+    ]
+    # Where two functions are compared: half as wide again as all that is known, with its sign.
+    remarks["domain"] = [f"{name}: {low:.4g} to {high:.4g}" for name, (low, high) in domain.items()]
     remarks["unseen"] = excused
     return Scores(metrics, {word: texts for word, texts in remarks.items() if texts})
 

@@ -187,7 +187,7 @@ class Srsd(EquationType[SrsdDataset]):
     """Laws ``y = f(x)`` of physics, known by a table of samples."""
 
     name = "srsd"
-    scorer_version = 2
+    scorer_version = 3
     from_files = True
     views = FACTS.views
     check_datasets = ("feynman-i.12.1", "feynman-i.14.3")

@@ -30,6 +30,7 @@ from mdbench.expressions.fidelity.verdict import (
     match,
 )
 from mdbench.expressions.grammar import read
+from mdbench.expressions.tree import needs_a_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -325,6 +326,7 @@ def _equation(truth: str, prediction: str, names: Names) -> EquationPair:
     large = is_whole(t) or is_whole(p)
     direct = None if large else _pair(t, p, match(t, p))
     polynomials = is_polynomial(t) and is_polynomial(p)
+    polynomials = polynomials and not needs_a_domain(read(prediction, names.predicted))
     if direct is not None and polynomials and not _may_be_the_truth(direct):
         # Each has one form only, and the arithmetic is exact.
         symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL

@@ -37,7 +37,7 @@ from mdbench.expressions.fidelity.verdict import TOLERANCE, Match, Symbolic, mat
 from mdbench.expressions.fidelity.writings import ONE_TEXT, plain_writing, shortest_writings
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import ball_value
-from mdbench.expressions.tree import text_of, value
+from mdbench.expressions.tree import needs_a_domain, text_of, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,6 +75,9 @@ def compare_by_values(
     if whole is not None:
         texts, p = (texts[0], whole), expand(whole, names.predicted)
         direct = None if direct is None else _pair_of(t, p, match(t, p))
+    elif p and _is_nothing(texts[1], names.predicted):
+        texts, p = (texts[0], "0"), {}
+        direct = None if direct is None else _pair_of(t, p, match(t, p))
     found = _Comparison(texts, (t, p), direct, names).result()
     if found.values.is_close and not (found.near and found.same_structure):
         found = _without_idle_parts(texts, t, found, names)
@@ -95,6 +98,11 @@ def compare_by_values(
         hidden=found.hidden,
     )
     return replace(found.pair, find_checks=checks)
+
+
+def _is_nothing(text: str, names: tuple[str, ...]) -> bool:
+    """Whether all of an equation cancels, which no number of digits shows."""
+    return {} in standard_forms(text, names).values() and not needs_a_domain(read(text, names))
 
 
 def _without_idle_parts(texts: tuple[str, str], t: Sum, found: _Result, names: Names) -> _Result:
@@ -168,6 +176,9 @@ class _Comparison:
         self.direct = direct
         self.names = names
         self.values = ConstantMatcher(*texts, names.true, names.predicted, names.domain)
+        # Of these each number is exact, however long it is.
+        exact = is_polynomial(self.t) and is_polynomial(self.p)
+        self.values.is_rounded = self.values.is_rounded and not exact
         self.true_forms = fewest_constants(self.truth, names.true)
         self.forms = standard_forms(self.prediction, names.predicted)
         self.near: bool | None = False
@@ -186,7 +197,7 @@ class _Comparison:
         true = list(standard_forms(self.truth, self.names.true).values())
         if not any(form in true for form in self.forms.values()):
             return False
-        if not (_needs_a_domain(self.t) or _needs_a_domain(self.p)):
+        if not (needs_a_domain(self.values.truth) or needs_a_domain(self.values.prediction)):
             return True
         return self.values.equal is not False and not self.values.undefined
 
@@ -232,11 +243,10 @@ class _Comparison:
             if moved is not None and moved.relation is Equivalence.SAME:
                 return moved
             others += [] if moved is None else [moved]
+        if others:
+            return MatchResult(Equivalence.OTHER_CONSTANTS, min(map(_error, others)))
         if (printed := self._as_printed()) is not None:
             return printed
-        if others:
-            error = min(map(_error, others))
-            return MatchResult(Equivalence.OTHER_CONSTANTS, error)
         unknown = not found or any(each.relation is Equivalence.UNKNOWN for each in found)
         return MatchResult(Equivalence.UNKNOWN if unknown else Equivalence.APART)
 
@@ -327,13 +337,13 @@ class _Comparison:
 
     def _nearest(self) -> EquationPair:
         """Return the two in the forms in which the fewest terms are wrong."""
-        pairs = [
-            _pair_of(form, mine, match(form, mine))
-            for _, form in self.true_forms
-            for mine in self.forms.values()
-        ]
-        if self.direct is not None:
-            pairs.append(self.direct)
+        pairs = [] if self.direct is None else [self.direct]
+        if not (is_polynomial(self.t) and is_polynomial(self.p)):
+            pairs += [
+                _pair_of(form, mine, match(form, mine))
+                for _, form in self.true_forms
+                for mine in self.forms.values()
+            ]
         if not pairs:
             return _nothing_matched(self.t, self.p)
         return min(pairs, key=lambda pair: (pair.faults, pair.wrong))
@@ -403,18 +413,6 @@ def _units_matter(terms: Sum) -> bool:
         or (power.denominator != 1 and atom.kind != "exp")
         or _units_matter(dict(atom.inner))
         or _units_matter(dict(atom.second or ()))
-        for monomial in terms
-        for atom, power in monomial
-    )
-
-
-def _needs_a_domain(terms: Sum) -> bool:
-    """Whether what has been made of an equation holds for numbers of one sign only."""
-    return any(
-        atom.kind in {"log", "abs", "whole"}
-        or (power.denominator != 1 and atom.kind != "exp")
-        or _needs_a_domain(dict(atom.inner))
-        or _needs_a_domain(dict(atom.second or ()))
         for monomial in terms
         for atom, power in monomial
     )

@@ -157,6 +157,7 @@ class ValueComparison:
         self,
         floats: Callable[[Mapping[str, Array]], Array],
         precise: Callable[[Mapping[str, Any]], Any],
+        other: Node | None = None,
     ) -> Mapping[str, float] | None:
         """Search the domain for a point at which the answer is not what the truth has become.
 
@@ -164,6 +165,8 @@ class ValueComparison:
         ----------
         floats, precise
             The truth with its constants moved: at columns of points, and at a point of balls.
+        other
+            What it is compared with, where that is not the answer.
 
         Returns
         -------
@@ -174,12 +177,13 @@ class ValueComparison:
         from mdbench.expressions.fidelity.hidden_difference import places_of_interest  # noqa: PLC0415
 
         tolerance = _ROUNDED_HIDDEN if self.is_rounded else EXACT
+        compared = self.prediction if other is None else other
         for columns in places_of_interest((self.prediction, self.truth), self.box):
             with np.errstate(all="ignore"):
                 one = floats(columns)
                 n = len(one)
-                other = np.broadcast_to(np.asarray(value(self.prediction, columns), np.float64), n)
-                share = np.abs(one - other) / (np.abs(one) + np.abs(other) + self.scale)
+                found = np.broadcast_to(np.asarray(value(compared, columns), np.float64), n)
+                share = np.abs(one - found) / (np.abs(one) + np.abs(found) + self.scale)
             share[~np.isfinite(share)] = 0.0
             order = np.argsort(-share, kind="stable")
             for i in order[:_LOOKED_AT_CLOSELY]:
@@ -189,7 +193,7 @@ class ValueComparison:
 
                 def both(point: Mapping[str, float] = point) -> tuple[Any, Any, Any]:
                     balls = exact_point(point)
-                    true, answer = precise(balls), ball_value(self.prediction, balls)
+                    true, answer = precise(balls), ball_value(compared, balls)
                     size = abs(true) + abs(answer) + exact_ball(self.scale)
                     if self.is_rounded:
                         # Near a pole the rounding of numbers moves values by much.
@@ -431,11 +435,6 @@ class ValueComparison:
         """Whether too much cancels for double precision in one of the two."""
         known = self.true_values, self.values
         return bool(self._cancelled) and bool(known)
-
-    @property
-    def where(self) -> tuple[tuple[str, ...], Domain]:
-        """The variables that there are, and what is known of them."""
-        return self._names, self._domain
 
     @property
     def base(self) -> int:

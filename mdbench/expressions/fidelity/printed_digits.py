@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.expressions.atoms import Atom, Exponent, Sum
+    from mdbench.expressions.fidelity.models import ParametricExpression
     from mdbench.expressions.tree import Node
 
     Array = NDArray[np.float64]
 
-PRINTED = 5e-4
-"""Numbers of an answer may be off by this share of themselves: rounding to four digits."""
+PRINTED = 1e-4
+"""Numbers of an answer may be off by this share of themselves, as those of fits are."""
 _STEP = 1e-6
 _RANK = 1e-10
 _CORRECTIONS = 3
@@ -67,24 +68,34 @@ def printed_shift(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> fl
         shift = float(np.max(np.abs(constants / truth.start - 1)))
         if np.max(np.abs(off), initial=0.0) <= PRINTED and shift <= TOLERANCE:
             return None if becomes_whole(truth, constants) else shift
-        if shift > 2 * TOLERANCE:
-            return None
-        slopes = np.empty((len(here), len(constants)))
-        for k, c in enumerate(constants):
-            tried = constants.copy()
-            tried[k] = c * (1 + _STEP)
-            there = _numbers_in(truth.with_constants(tried), name, mine)
-            if there is None:
-                return None
-            slopes[:, k] = (there / here - 1) / _STEP
-        steps = np.linalg.lstsq(slopes, off, rcond=_RANK)[0]
-        if np.max(np.abs(off - slopes @ steps)) > _HOPELESS:
+        steps = _steps(truth, constants, wanted, name, mine) if shift <= _NEAR else None
+        if steps is None:
             return None
         constants = constants * (1 + steps)
         here = _numbers_in(truth.with_constants(constants), name, mine)
         if here is None:
             return None
     return None
+
+
+def _steps(
+    truth: ParametricExpression, constants: Array, wanted: Array, name: str, mine: Sum
+) -> Array | None:
+    """Return by what shares to move constants; None where that leaves too much."""
+    here = _numbers_in(truth.with_constants(constants), name, mine)
+    if here is None:
+        return None
+    off = wanted / here - 1
+    slopes = np.empty((len(here), len(constants)))
+    for k, c in enumerate(constants):
+        tried = constants.copy()
+        tried[k] = c * (1 + _STEP)
+        there = _numbers_in(truth.with_constants(tried), name, mine)
+        if there is None:
+            return None
+        slopes[:, k] = (there / here - 1) / _STEP
+    steps: Array = np.linalg.lstsq(slopes, off, rcond=_RANK)[0].astype(np.float64)
+    return None if np.max(np.abs(off - slopes @ steps)) > _HOPELESS else steps
 
 
 def _numbers_in(tree: Node, name: str, mine: Sum) -> Array | None:

@@ -32,7 +32,7 @@ from mdbench.expressions.tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -83,7 +83,7 @@ def same_skeleton(
     answer = parametrize(values.prediction, named=True)
     usable = np.isfinite(values.true_values)
     if values.equal or not len(answer.start):
-        return values.equal
+        return values.equal and not _differs_somewhere(answer, answer.start, values)
     if len(answer.start) > MOST_CONSTANTS or usable.sum() < len(answer.start) + _FEWEST:
         return None
     columns = {name: column[usable] for name, column in values.columns.items()}
@@ -152,7 +152,25 @@ def _holds(
         return False
     free = list(range(len(constants)))
     exact = refined_constants(answer, values, values.truth, columns, constants, free)
-    return exact is not None and not _is_more_than(answer, exact[0], columns)
+    if exact is None or _is_more_than(answer, exact[0], columns):
+        return False
+    return not _differs_somewhere(answer, exact[0], values, exact[1])
+
+
+def _differs_somewhere(
+    answer: ParametricExpression,
+    constants: Array,
+    values: ValueComparison,
+    exact: Sequence[Any] | None = None,
+) -> bool:
+    """Whether an answer with other constants is not the truth where no point drawn shows it."""
+    digits = [exact_ball(float(c)) for c in constants] if exact is None else exact
+    found = values.hidden_difference(
+        lambda columns: answer.values(columns, constants),
+        lambda point: answer.precise(point, digits),
+        values.truth,
+    )
+    return found is not None
 
 
 def _is_more_than(

@@ -74,7 +74,7 @@ def forms_of(tree: Node) -> Forms:
     """Write a tree in all standard forms."""
     forms: Forms = {}
     try:
-        expansion = _StandardExpansion(angles=False)
+        expansion = _StandardExpansion()
         terms = expansion.of(tree)
         value = rational(terms, Ring.of(terms))
         for kind, variant in _variants(value, expansion):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from mdbench.expressions.atoms import PI, monomial_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from mdbench.expressions.atoms import Atom, Exponent, Monomial, Sum, Terms
 
@@ -58,22 +58,27 @@ def fewest_digits(form: Sum) -> int:
 @lru_cache(maxsize=1_024)
 def _writings(terms: tuple[tuple[Monomial, Fraction], ...]) -> dict[str, int]:
     """Return all writings, each with the number of its digits."""
-    form, scales = _with_scaled_logarithms(dict(terms))
-    bars = list(
-        dict.fromkeys(
-            (atom, power) for monomial in form for atom, power in monomial if atom.kind in _SCALED
-        )
-    )
     texts: dict[str, int] = {}
-    choices = product(*(range(len(bar.inner)) for bar, _ in bars))
-    for chosen in islice(choices, _MOST_SCALINGS):
-        ones = {bar: i for (bar, _), i in zip(bars, chosen, strict=True)}
-        for offsets in (False, True):
-            writer = _Writer(ones, offsets=offsets)
-            text = " + ".join(writer.term(m, c, scales.get(m)) for m, c in form.items()) or "0"
-            texts[text] = sum(map(_digits, writer.numbers)) + sum(
-                min(_digits(each), _digits(1 / each)) for each in writer.numbers_of_factors if each
+    for form, scales in _with_scaled_logarithms(dict(terms)):
+        bars = list(
+            dict.fromkeys(
+                (atom, power)
+                for monomial in form
+                for atom, power in monomial
+                if atom.kind in _SCALED
             )
+        )
+        choices = product(*(range(len(bar.inner)) for bar, _ in bars))
+        for chosen in islice(choices, _MOST_SCALINGS):
+            ones = {bar: i for (bar, _), i in zip(bars, chosen, strict=True)}
+            for offsets in (False, True):
+                writer = _Writer(ones, offsets=offsets)
+                text = " + ".join(writer.term(m, c, scales.get(m)) for m, c in form.items()) or "0"
+                texts[text] = sum(map(_digits, writer.numbers)) + sum(
+                    min(_digits(each), _digits(1 / each))
+                    for each in writer.numbers_of_factors
+                    if each
+                )
     return texts
 
 
@@ -100,24 +105,30 @@ def _digits(value: Fraction) -> int:
     return min(_LONGEST, len(str(whole).rstrip("0")))
 
 
-def _with_scaled_logarithms(form: Sum) -> tuple[Sum, dict[Monomial, float]]:
+def _with_scaled_logarithms(form: Sum) -> Iterator[tuple[Sum, dict[Monomial, float]]]:
     """Take ``d`` into the logarithm of ``c*log(x) + d``, which is ``c*log(exp(d/c)*x)``.
 
-    Returns
-    -------
+    Yields
+    ------
     Sum
         What is left.
     dict
-        The factor in the logarithm of each term that has one.
+        The factor in the logarithm of each term that has one; of several that could have it, one
+        after the other.
     """
-    left = dict(form)
-    scales: dict[Monomial, float] = {}
+    places: dict[Monomial, list[Monomial]] = {}
     for monomial, c in form.items():
         logs = [each for each in monomial if each[0].kind == "log" and each[1] == 1]
         rest = tuple(each for each in monomial if each not in logs)
-        if len(logs) == 1 and rest in left and abs(left[rest] / c) < _MOST_EXPONENT:
-            scales[monomial] = math.exp(float(left.pop(rest) / c))
-    return left, scales
+        if len(logs) == 1 and rest in form and abs(form[rest] / c) < _MOST_EXPONENT:
+            places.setdefault(rest, []).append(monomial)
+    for chosen in islice(product(*places.values()), _MOST_SCALINGS):
+        left = dict(form)
+        scales = {
+            monomial: math.exp(float(left.pop(rest) / form[monomial]))
+            for rest, monomial in zip(places, chosen, strict=True)
+        }
+        yield left, scales
 
 
 class _Writer:

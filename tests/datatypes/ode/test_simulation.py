@@ -56,7 +56,7 @@ def test_what_would_run_without_end_is_killed() -> None:
 
 
 def test_the_true_systems_come_back_to_their_data() -> None:
-    """All but those where the truth itself says nothing: see docs/fidelity.md."""
+    """All but those where the truth itself says nothing: see docs/scoring.md."""
     below = []
     for path in sorted(Path(ROOT, "datasets", "ode").glob("*.toml")):
         system = read_system(path)

@@ -96,7 +96,8 @@ def drawn(seed: int) -> Drawn:
 
 
 def _bar(one: Any) -> tuple[Any, Any]:
-    return sympy.fraction(sympy.together(one))
+    above, below = sympy.fraction(sympy.together(one))
+    return above, below
 
 
 def _scaled(one: Any) -> str:

@@ -1,0 +1,199 @@
+"""How fast a core is, relative to a reference: the unit of budgets in work.
+
+A *reference second* is a second of CPU time on the reference core, on which each of `PARTS` takes
+the time of `REFERENCE_S`.  The parts are the kinds of work that methods of equation discovery do:
+the interpreter's, arithmetic on short and on long arrays, and reads all over the memory.  The speed
+of a core is the geometric mean, weighted by `SHARES`, of the reference's time over its own
+(docs/budgets.md).
+
+All is measured in CPU time of the thread that does it: what else runs beside it counts only as far
+as it makes the core itself slower, by a shared cache or a shared core.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+from collections import deque
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+CALIBRATION_SAMPLES: Final = 9
+"""Samples before the first job."""
+_APART_S: Final = 0.01
+"""Seconds between them, in which others may use the core, as they may during a job."""
+PERIOD_S: Final = 0.15
+"""Least seconds of wall time between two samples during a job; a sample takes some 2 ms of CPU."""
+PERIOD_EACH_S: Final = 0.02
+"""Seconds between two samples for each job that runs at a time: all are taken by this process."""
+_RUNS: Final = 2
+"""Runs of each part in a sample.  The first finds the caches full of other data, as a method does
+whenever another program has had its core, and the second finds its own."""
+_WINDOW: Final = 9
+"""Samples of which the mean is the present speed, without the largest and the smallest: what
+disturbs a single one, such as a burst of another program, counts little."""
+
+
+def _interpreter() -> None:
+    """Loops, calls, a dictionary, and objects that are made and thrown away."""
+    counts: dict[int, int] = {}
+    total = 0
+    for number in range(2500):
+        total += number % 7
+        counts[number & 63] = total
+    _height(_tree(8))
+
+
+def _tree(depth: int) -> tuple[object, object] | None:
+    return None if depth == 0 else (_tree(depth - 1), _tree(depth - 1))
+
+
+def _height(tree: tuple[object, object] | None) -> int:
+    return 0 if tree is None else 1 + max(_height(tree[0]), _height(tree[1]))  # type: ignore[arg-type]
+
+
+def _short_arrays() -> None:
+    """Functions of arrays of 200 numbers, as expressions are evaluated on a trajectory."""
+    x = _arrays()["short"]
+    for _ in range(60):
+        x = np.sin(x * 1.1 + 0.2)
+
+
+def _long_arrays() -> None:
+    """Functions, sorting and sums of arrays of 20,000 numbers: nothing that has several threads."""
+    values = _arrays()["long"]
+    np.cumsum(np.sort(np.sin(values * 1.37)))
+
+
+def _memory() -> None:
+    """Reads in random order from 1 MB."""
+    arrays = _arrays()
+    np.take(arrays["large"], arrays["places"], out=arrays["read"], mode="clip")
+
+
+@cache
+def _arrays() -> dict[str, Any]:
+    draw = np.random.default_rng(0)
+    return {
+        "short": np.linspace(0.0, 1.0, 200),
+        "long": np.linspace(0.0, 1.0, 20_000),
+        "large": np.ones(2**17),
+        "other": np.ones(2**19),  # twice as large as a core's own cache
+        "places": draw.integers(0, 2**17, 2**15),
+        "read": np.zeros(2**15),
+    }
+
+
+PARTS: Final[Mapping[str, Callable[[], object]]] = {
+    "interpreter": _interpreter,
+    "short arrays": _short_arrays,
+    "long arrays": _long_arrays,
+    "memory": _memory,
+}
+"""The work, by its name."""
+SHARES: Final[Mapping[str, int]] = {
+    "interpreter": 4,
+    "short arrays": 3,
+    "long arrays": 2,
+    "memory": 1,
+}
+"""Weights of the parts in the speed, in their order: about what they are of a usual method."""
+REFERENCE_S: Final[Mapping[str, float]] = {
+    "interpreter": 2.6e-4,
+    "short arrays": 1.65e-4,
+    "long arrays": 3.0e-4,
+    "memory": 1.25e-4,
+}
+"""Seconds that a run of each part takes on the reference core, by definition: what it took on a
+core of an Intel Xeon of the fifth generation (sold since 2024) under Python 3.11 and NumPy 2."""
+
+
+def measure() -> float:
+    """Do each part twice; return the speed of the core that this thread runs on."""
+    _arrays()["other"].fill(0.0)
+    logarithms = []
+    for name, work in PARTS.items():
+        begin = time.thread_time()
+        for _ in range(_RUNS):
+            work()
+        used = max(time.thread_time() - begin, 1e-9)
+        logarithms.append(math.log(_RUNS * REFERENCE_S[name] / used))
+    return math.exp(statistics.fmean(logarithms, SHARES.values()))
+
+
+class SpeedGauge:
+    """The speed of some cores, sampled before, during and after jobs.
+
+    Parameters
+    ----------
+    cores
+        On which samples are taken, one after the other; empty for wherever this thread runs.
+    period_s
+        Seconds of wall time between two samples during a job.
+    """
+
+    def __init__(self, cores: Sequence[int] = (), period_s: float = PERIOD_S) -> None:
+        self._cores = tuple(cores)
+        self._period_s = period_s
+        self._window: deque[float] = deque(maxlen=_WINDOW)
+        self._taken = 0
+        self._next = 0.0
+
+    def calibrate(self) -> None:
+        """Take samples on all cores, as often as before a first job."""
+        for _ in range(max(CALIBRATION_SAMPLES, len(self._cores))):
+            self.sample()
+            time.sleep(_APART_S)
+
+    def sample(self) -> None:
+        """Take a sample."""
+        with _pinned(self._cores[self._taken % len(self._cores)] if self._cores else None):
+            self._window.append(measure())
+        self._taken += 1
+        self._next = time.monotonic() + self._period_s
+
+    def sample_if_due(self) -> bool:
+        """Take a sample where the last one is a period old; return whether it is."""
+        is_due = time.monotonic() >= self._next
+        if is_due:
+            self.sample()
+        return is_due
+
+    @property
+    def speed(self) -> float:
+        """The present speed: reference seconds for each second of CPU time."""
+        if not self._window:
+            self.sample()
+        kept = sorted(self._window)
+        return statistics.fmean(kept[1:-1] if len(kept) > 2 else kept)  # noqa: PLR2004
+
+    @property
+    def most_at_once(self) -> float:
+        """The most reference seconds that jobs on these cores can use in a second of wall time."""
+        return self.speed * (len(self._cores) or len(os.sched_getaffinity(0)))
+
+
+@contextmanager
+def _pinned(core: int | None) -> Iterator[None]:
+    """Keep this thread on a core meanwhile, where that is allowed."""
+    if core is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {core})
+    except OSError:  # it is no longer ours
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
