@@ -53,6 +53,8 @@ _SURFACE = "--algorithm zero mean linear truth operon gplearn afp afp_fe screeni
 _NOISY_SURFACES = "--algorithm zero mean linear truth operon gplearn afp_fe screening"
 _PDE = "--algorithm zero mean linear truth weakform wsindy pdefind bayesian"
 _RELEASED = "--algorithm weakform truth --variant released --timeout 600"
+_SPARSE = "--algorithm pdefind wsindy --variant released --timeout 600"
+_SMALL_FIELDS = "burgers advection1d heat_soil_uniform_1d_p1 kdv kuramoto_sivishinky"
 _RELEASED_FIELDS = (
     "burgers kdv kuramoto_sivishinky advection1d nls advection_diffusion_2d reaction_diffusion_2d "
     "'heat_soil*' navier_stokes_channel"
@@ -79,6 +81,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "pde-released": (
         f"{_RELEASED} --dataset {_RELEASED_FIELDS}",
         f"{_RELEASED} --protocol published --dataset {_RELEASED_FIELDS}",
+        f"{_SPARSE} --dataset {_SMALL_FIELDS}",
+        f"{_SPARSE} --protocol published --dataset {_SMALL_FIELDS}",
     ),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
     "real": (
