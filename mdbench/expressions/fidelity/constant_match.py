@@ -92,7 +92,7 @@ class ConstantMatcher(ValueComparison):
     Attributes
     ----------
     is_close
-        Whether double precision shows no difference for some choice of the constants.
+        Whether double precision shows no difference with the constants moved by 5 % at most.
     """
 
     is_close = False
@@ -122,10 +122,10 @@ class ConstantMatcher(ValueComparison):
             return MatchResult(Equivalence.UNKNOWN)
         if fit.residual > CLOSE or np.max(np.abs(fit.shifts), initial=0.0) > FARTHEST:
             return MatchResult(Equivalence.APART)
-        self.is_close = self.is_close or without is None
         error = float(np.max(np.abs(fit.shifts), initial=0.0))
         if error > TOLERANCE * (1 + ROUNDED**0.5):
             return MatchResult(Equivalence.OTHER_CONSTANTS, error)
+        self.is_close = self.is_close or without is None
         agreed, moved = self._polished(model, fit.shifts, left)
         if agreed is None:
             return MatchResult(Equivalence.UNKNOWN)
@@ -579,8 +579,8 @@ def constant_shift(
             continue
         constants = fit_parametric(truth, columns, wanted, truth.start, free, nearby=True)
         if constants is not None:
-            values.is_close = True
             shift = float(np.max(np.abs(constants / truth.start - 1), initial=0.0))
+            values.is_close = values.is_close or shift <= TOLERANCE * (1 + ROUNDED**0.5)
             found.append((shift, constants, free))
     for _, constants, free in sorted(found, key=itemgetter(0)):
         exact = refined_constants(truth, values, values.prediction, columns, constants, free)

@@ -66,6 +66,16 @@ def without_idle_parts(
 def _smaller(
     tree: Node, columns: Mapping[str, Array], box: Mapping[str, tuple[float, float]]
 ) -> Iterator[Node]:
+    made: list[dict[str, Array]] = []
+    more = places_of_interest((tree,), box)
+
+    def places() -> Iterator[Mapping[str, Array]]:
+        yield columns
+        yield from made
+        for each in more:
+            made.append(each)
+            yield each
+
     for part in list(islice(parts(tree), _MOST_PARTS)):
         if part.constant is not None or (part is tree and not isinstance(part, Call)):
             continue
@@ -74,9 +84,7 @@ def _smaller(
             fillings += part.arguments
         for filling in fillings:
             other = with_part(tree, part, filling)
-            if _is_same(tree, other, columns) and all(
-                _is_same(tree, other, each) for each in places_of_interest((tree,), box)
-            ):
+            if all(_is_same(tree, other, each) for each in places()):
                 yield other
 
 
