@@ -15,6 +15,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from mdbench.datatypes.facts import Choice
 from mdbench.errors import UsageError
 from mdbench.metrics.spec import raised
 from mdbench.reports import statistics
@@ -201,9 +202,9 @@ def _by_question(
             class_ = class_._replace(work_s=None, timeout_s=None, threads=1)
         question = _Question(case, class_)
         other = found.get(question)
-        if other is not None and across and other.system != one.system:
+        if other is not None and across and _asked(other) != _asked(one):
             raise UsageError(
-                f"One side has both {other.system} and {one.system} of {one.method}: across "
+                f"One side has both {_asked(other)} and {_asked(one)} of {one.method}: across "
                 "options they are one question.",
                 "Name results files with one of them, or leave out --across-options.",
             )
@@ -215,6 +216,12 @@ def _by_question(
             )
         found[question] = one
     return found
+
+
+def _asked(one: Record) -> str:
+    """Name the system, and who chose where that was the method."""
+    choice = class_of(one).choice
+    return one.system if choice == Choice.BENCHMARK else f"{one.system} (choice {choice})"
 
 
 def _compared(before: Record, after: Record, specs: Sequence[MetricSpec]) -> Change:
