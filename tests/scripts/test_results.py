@@ -131,8 +131,14 @@ def test_shares_of_labels_stand_with_the_interval_of_what_is_lost(reference: Any
 def test_what_is_run_exists(script: ModuleType) -> None:
     workspace = Workspace.find()
     methods = discover(workspace.algorithms)
-    for file in script.STUDIES.values():
-        assert Study.read(ROOT / file).grids
+    files = set((ROOT / "studies").glob("*.toml"))
+    assert {ROOT / file for file in script.STUDIES.values()} <= files
+    for file in files:
+        for grid in Study.read(file).grids:
+            for name in grid.algorithms:
+                known = methods[name]
+                assert not isinstance(known, MethodError)
+                assert grid.data_type in known.spec.data_types
     for key in script.RUNS.keys() - script.STUDIES.keys():
         runs = script.RUNS[key]
         data_type = key.partition("-")[0]
