@@ -12,43 +12,53 @@ import re
 import shlex
 import subprocess
 import sys
-from collections import defaultdict
+import tempfile
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
+from recovery import recovery_table
+from whose_merit import conditions_table, effects_table
 
 from mdbench.cli.report import leaderboards_of, write
 from mdbench.datatypes.real.data_type import MARGIN
 from mdbench.datatypes.real.problem import read_measurements
 from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
+from mdbench.errors import MdbenchError
 from mdbench.records import Record, read_folder
 from mdbench.reports import export
 from mdbench.reports.classes import latest
 from mdbench.reports.combine import flatten, read_rows, write_table
-from mdbench.reports.comparison import read_published, read_published_sets
+from mdbench.reports.comparison import Published, read_published, read_published_sets
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
-from mdbench.reports.ranking import FEWEST
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.leaderboard import Leaderboard
 
 _NAMES_A_LINE, _LEGEND_LINE = 5, 18
+_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 _SURFACE = "--algorithm zero mean linear truth operon gplearn afp afp_fe screening"
 _NOISY_SURFACES = "--algorithm zero mean linear truth operon gplearn afp_fe screening"
 _PDE = "--algorithm zero mean linear truth weakform wsindy pdefind bayesian"
+_RELEASED = "--algorithm weakform truth --variant released --timeout 600"
+_SPARSE = "--algorithm pdefind wsindy --variant released --timeout 600"
+_SMALL_FIELDS = "burgers advection1d heat_soil_uniform_1d_p1 kdv kuramoto_sivishinky"
+_RELEASED_FIELDS = (
+    "burgers kdv kuramoto_sivishinky advection1d nls advection_diffusion_2d reaction_diffusion_2d "
+    "'heat_soil*' navier_stokes_channel"
+)
 _FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1 LRDS1 PTM1"
 _QUICK = "--algorithm majority candidate_only tfidf_lr tagged_lr boosting"
 RUNS: dict[str, tuple[str, ...]] = {
@@ -67,6 +77,12 @@ RUNS: dict[str, tuple[str, ...]] = {
     "pde-tables": (
         "--algorithm truth",
         "--algorithm afp afp_fe bingo dsr eql gplearn physo rils_rols --timeout 60",
+    ),
+    "pde-released": (
+        f"{_RELEASED} --dataset {_RELEASED_FIELDS}",
+        f"{_RELEASED} --protocol published --dataset {_RELEASED_FIELDS}",
+        f"{_SPARSE} --dataset {_SMALL_FIELDS}",
+        f"{_SPARSE} --protocol published --dataset {_SMALL_FIELDS}",
     ),
     "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
     "real": (
@@ -97,7 +113,22 @@ RUNS: dict[str, tuple[str, ...]] = {
 
 What follows a hyphen are further runs of a data type, for blocks of their own on the same page.
 """
+STUDIES = {"merit": "studies/whose-merit-small.toml"}
+"""Runs of several data types, by a study file."""
+RUNS |= {name: (f"--study {file}",) for name, file in STUDIES.items()}
+PAGES = {"merit": "whose-merit.md"}
+"""Pages that have no name of a data type."""
+_REMADE = {"pde", "pde-tables"}
+"""Runs on data that were made anew: what a paper has of the published ones is not beside them."""
+_AS_PUBLISHED = {"pde-released"}
+"""Runs on the variant of the data that was published."""
 _FURTHER = {name.partition("-")[2] for name in RUNS} - {""}
+
+
+def words_of(name: str, run: str) -> str:
+    """Return the options of a run on the command line."""
+    kind = "" if name in STUDIES else f"--data-type {name.partition('-')[0]} "
+    return f"{kind}{run} --runtime venv"
 
 
 @dataclass(frozen=True)
@@ -116,9 +147,8 @@ class Reference:
     @property
     def runs(self) -> str:
         """The commands that give them."""
-        runs = RUNS[self.name or self.data_type]
-        lines = (f"./run.sh --data-type {self.data_type} {run}" for run in runs)
-        return "\n".join(f"    {line} --runtime venv" for line in lines)
+        name = self.name or self.data_type
+        return "\n".join(f"    ./run.sh {words_of(name, run)}" for run in RUNS[name])
 
     def leaderboard(self) -> str:
         """Who is how good."""
@@ -126,7 +156,9 @@ class Reference:
 
     def published(self) -> str:
         """Numbers of systems that are identified, here and in the paper."""
-        paper = read_published()
+        paper = self._paper
+        if paper is None:
+            return ""
         return self._each(lambda board: export.published_table(board, self.data_type, paper))
 
     def found(self) -> str:
@@ -134,16 +166,24 @@ class Reference:
         return self._each(export.found_table)
 
     def systems(self) -> str:
-        """Each method on each clean system, next to the paper's entry."""
-        paper = read_published()
+        """Each method on each clean system, next to the paper's entry on the same data."""
+        paper = self._paper
         return self._each(lambda board: export.systems_table(board, self.data_type, None, paper))
 
     def published_protocol(self) -> str:
         """The same under the published protocol."""
-        paper = read_published()
+        paper = self._paper
         return self._each(
             lambda board: export.systems_table(board, self.data_type, None, paper), "published"
         )
+
+    @property
+    def _paper(self) -> Published | None:
+        """MDBench's tables; None beside data that were made anew."""
+        if self.name in _REMADE:
+            return None
+        paper = read_published()
+        return paper.of_variant("released") if self.name in _AS_PUBLISHED else paper
 
     def _each(self, write_: Callable[[Leaderboard], str], protocol: str = "strict") -> str:
         """Write something of each class of a protocol, with its name where there are several."""
@@ -251,6 +291,8 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "variants": Reference.variants,
     "sets": Reference.sets,
     "labels": Reference.labels,
+    "conditions": lambda reference: conditions_table(reference.results),
+    "effects": lambda reference: effects_table(reference.results),
 }
 _OF_SETS = {
     "srsd": ("r2_accuracy", "solution", "srbench_solution", "normalized_edit_distance"),
@@ -379,159 +421,142 @@ def _truths(workspace: Workspace) -> dict[str, str]:
     return {table.name: table.truth for table in map(read_measurements, files)}
 
 
+def reference_of(
+    name: str, records: Sequence[tuple[Path, Record]], workspace: Workspace, figures_in: Path
+) -> Reference:
+    """Compare the records of a run."""
+    data_type = name.partition("-")[0]
+    ones = [record for _, record in records]
+    return replace(
+        _compare(data_type, ones, workspace, figures_in),
+        results=latest(ones),
+        groups={} if name in STUDIES else Catalog(workspace).source(data_type, None).groups(),
+        truths=_truths(workspace) if data_type == "real" else {},
+        name=name,
+    )
+
+
+def page_of(name: str, docs: Path) -> Path:
+    """Return the page of a run."""
+    return docs / PAGES.get(name, f"results-{name.partition('-')[0]}.md")
+
+
+def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
+    """Make all of a run's blocks and figures again from the records that ``docs`` has.
+
+    Returns
+    -------
+    list of str
+        A line for each block, and for each figure, that the records do not give.
+    """
+    page = page_of(name, docs)
+    text = page.read_text(encoding="utf-8")
+    records = [(Path(file), record) for file, record in read_rows(docs / "results" / f"{name}.csv")]
+    with tempfile.TemporaryDirectory() as folder:
+        figures_in = Path(folder) / "results"
+        figures_in.mkdir()
+        again = fill(text, reference_of(name, records, workspace, figures_in))
+        found = list(_unlike(page.name, text, again))
+        made = _drawings(figures_in.iterdir())
+    kept = _drawings((docs / "results").glob(f"{name}-*.svg") if made else ())
+    unlike = (file for file in sorted(made | kept) if made.get(file) != kept.get(file))
+    return found + [
+        f"{page.name}: the figure results/{file} is not what the records give" for file in unlike
+    ]
+
+
+def _drawings(files: Iterable[Path]) -> dict[str, str]:
+    """Read figures, without their style, which has no numbers."""
+    return {file.name: _STYLE.sub("", file.read_text(encoding="utf-8")) for file in files}
+
+
+def _unlike(page: str, text: str, again: str) -> Iterator[str]:
+    """Name each block that differs, with the first line that does."""
+    for old, new in zip(_BLOCK.finditer(text), _BLOCK.finditer(again), strict=True):
+        pairs = zip_longest(old[0].splitlines(), new[0].splitlines(), fillvalue="")
+        first = next(((one, other) for one, other in pairs if one != other), None)
+        if first is not None:
+            yield (
+                f"{page}: the block {old[2]} is not what the records give\n"
+                f"    the page has:     {first[0]}\n    the records give: {first[1]}"
+            )
+
+
+def without_records(docs: Path) -> list[str]:
+    """Name the tables of the pages of results that no run makes, and records that no run has."""
+    found = []
+    for page in sorted({page_of(name, docs) for name in RUNS}):
+        prose = _BLOCK.sub("", page.read_text(encoding="utf-8"))
+        heading = ""
+        lines = prose.splitlines()
+        for number, line in enumerate(lines):
+            if line.startswith("#"):
+                heading = line.lstrip("# ")
+            if line.startswith("|") and not lines[number - 1].startswith("|"):
+                found.append(f"{page.name}, {heading}: a table that no run makes")
+    others = (table for table in sorted((docs / "results").glob("*.csv")) if table.stem not in RUNS)
+    return found + [f"results/{one.name}: records that no run makes a block of" for one in others]
+
+
+def check(names: Iterable[str], workspace: Workspace) -> int:
+    """Print what differs, and what has no records; return 1 where anything differs."""
+    docs = workspace.root / "docs"
+    failed = 0
+    for name in names:
+        try:
+            lines = differences(name, workspace, docs)
+        except MdbenchError as error:
+            lines = [f"{name}: {error.message}"]
+        failed += bool(lines)
+        print(*(lines or [f"{name}: as the records give it"]), sep="\n", flush=True)
+    print("\nNot checked, as no run makes it:", *without_records(docs), sep="\n    ")
+    return int(failed > 0)
+
+
 def main() -> int:
-    """Run, and write."""
+    """Run, and write; or check what is written."""
     parser = argparse.ArgumentParser(description="Run the reference results and write them down.")
-    parser.add_argument("name", choices=RUNS)
+    parser.add_argument("name", choices=RUNS, nargs="?")
     parser.add_argument("--no-run", action="store_true", help="only write")
     parser.add_argument(
         "--keep",
         action="store_true",
         help="only write: what is in the page's table already, and what was run since",
     )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing: make all again from the records in docs/results, and fail where a "
+        "page has something else",
+    )
     parser.add_argument("--n-jobs", default="2", metavar="N", help="jobs at a time (default: 2)")
     asked = parser.parse_args()
     workspace = Workspace.find()
+    if asked.check:
+        return check([asked.name] if asked.name else RUNS, workspace)
+    if asked.name is None:
+        parser.error(f"name a run, or give --check; there are: {', '.join(RUNS)}")
     root = workspace.root
-    data_type = asked.name.partition("-")[0]
     folder = root / "results" / "reference" / asked.name
     if not (asked.no_run or asked.keep):
         for run in RUNS[asked.name]:
-            command = [str(root / "run.sh"), "--data-type", data_type, *shlex.split(run)]
-            command += ["--runtime", "venv", "--n-jobs", asked.n_jobs, "--result-dir", str(folder)]
+            command = [str(root / "run.sh"), *shlex.split(words_of(asked.name, run))]
+            command += ["--n-jobs", asked.n_jobs, "--result-dir", str(folder)]
             if done := subprocess.run(command, check=False).returncode:
                 return done
     docs = root / "docs"
-    page = docs / f"results-{data_type}.md"
+    page = page_of(asked.name, docs)
     kept = docs / "results"
     kept.mkdir(exist_ok=True)
     records = read_folder(folder) if folder.exists() or not asked.keep else []
     if asked.keep:
         records = with_kept(records, kept / f"{asked.name}.csv")
-    reference = replace(
-        _compare(data_type, [record for _, record in records], workspace, kept),
-        results=latest(record for _, record in records),
-        groups=Catalog(workspace).source(data_type, None).groups(),
-        truths=_truths(workspace) if data_type == "real" else {},
-        name=asked.name,
-    )
+    reference = reference_of(asked.name, records, workspace, kept)
     write(page, fill(page.read_text(encoding="utf-8"), reference))
     rows = [flatten(path.name, record) for path, record in records]
     write_table(rows, kept / f"{asked.name}.csv")
     print(f"{len(rows)} records in {page.relative_to(root)} and {kept.relative_to(root)}")
     return 0
-
-
-_DRAWS = 2000
-
-
-class Pooled(NamedTuple):
-    """A method on all folds of a table.
-
-    Attributes
-    ----------
-    folds
-        How many there are records of.
-    as_good
-        Whether its mean error over the folds is at most 1 % above the reference's.
-    same_law
-        Whether more than half of its answers have an accepted form; None where the scorer could not
-        decide on so many that it matters.
-    """
-
-    folds: int
-    as_good: bool
-    same_law: bool | None
-
-    @property
-    def recovered(self) -> bool | None:
-        """Whether the table's law is recovered; None where nobody knows."""
-        return False if not self.as_good else self.same_law
-
-
-def pool(results: Iterable[Record], margin: float) -> dict[tuple[str, str], Pooled]:
-    """Pool the folds of each table, by method and table.
-
-    Pooled, one row held out by itself does not decide: in one fold the right law with its constants
-    a little away from the best fit is better than the reference, in the next one worse.
-
-    Parameters
-    ----------
-    results
-        Of data type ``real``; a failure is an infinite error.
-    margin
-        By which share the mean error may be above that of the reference.
-    """
-    folds: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for one in results:
-        if one.attempted and one.floor is not None:
-            folds[one.algorithm, one.dataset].append(one)
-    found = {}
-    for key, ones in folds.items():
-        errors = [_error(one) for one in ones]
-        bar = (1 + margin) * float(np.mean([one.floor or 0.0 for one in ones]))
-        verdicts = [one.metrics.get("same_law", 0.0) if one.answered else 0.0 for one in ones]
-        right = sum(verdict == 1 for verdict in verdicts)
-        unknown = sum(verdict is None for verdict in verdicts)
-        half = len(ones) / 2
-        same = True if right > half else False if right + unknown <= half else None
-        single = float(np.finfo(np.float32).eps)
-        found[key] = Pooled(len(ones), float(np.mean(errors)) <= max(bar, single), same)
-    return found
-
-
-def recovery_table(results: Iterable[Record], truths: Mapping[str, str], margin: float) -> str:
-    """Write how many tables each method recovered, by the kind of their truth.
-
-    Parameters
-    ----------
-    truths
-        The kind of truth of each table: kinds are never pooled.
-
-    Returns
-    -------
-    str
-        Markdown; in brackets the 95 % interval when tables are drawn again.
-    """
-    pooled = pool(results, margin)
-    methods = sorted({method for method, _ in pooled})
-    kinds = [kind for kind in ("reference", "accepted", "exact") if kind in truths.values()]
-    heads = {"reference": "a law people took", "accepted": "several laws", "exact": "made by a law"}
-    titles = " | ".join(f"{heads[kind]}: recovered | as good | same law" for kind in kinds)
-    lines = [f"| method | {titles} |", "| :-- |" + " --: | --: | --: |" * len(kinds)]
-    for method in methods:
-        cells = []
-        for kind in kinds:
-            ones = [
-                one
-                for (name, table), one in pooled.items()
-                if name == method and truths.get(table) == kind
-            ]
-            cells += [
-                _share([one.recovered for one in ones]),
-                _share([one.as_good for one in ones]),
-                _share([one.same_law for one in ones]),
-            ]
-        lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _error(one: Record) -> float:
-    value = one.metrics.get("fvu") if one.answered else None
-    return float(value) if isinstance(value, int | float) else float("inf")
-
-
-def _share(verdicts: list[bool | None]) -> str:
-    known = np.array([bool(verdict) for verdict in verdicts if verdict is not None])
-    if not len(known):
-        return "–"
-    unknown = len(verdicts) - len(known)
-    text = f"{int(known.sum())}/{len(known)}" + f" ({unknown} undecided)" * bool(unknown)
-    if len(known) < FEWEST:
-        return text
-    drawn = np.random.default_rng(0).integers(len(known), size=(_DRAWS, len(known)))
-    low, high = np.quantile(known[drawn].mean(axis=1), [0.025, 0.975])
-    return f"{text} [{low:.0%} … {high:.0%}]"
 
 
 if __name__ == "__main__":

@@ -457,6 +457,14 @@ class DataType(ABC, Generic[D, T]):
         """Return the data of the first fit, and those that candidates are compared on."""
         return (task.train, task.validation) if tuning == "grid" else (task.refit, task.refit)
 
+    def tuned_by_error(self, task: T) -> T:
+        """Return a task in which a grid is chosen from by its error on samples held out for it.
+
+        It is for `Choice.OWN`.  Its `validation` is no part of its `train`, and candidates are
+        compared by the targets that methods are given.
+        """
+        return task
+
     def metric_names(self, task: T) -> tuple[str, ...]:  # noqa: ARG002 - of most always the same
         """Return the names of the metrics that apply to a task."""
         return tuple(spec.name for spec in self.metrics)

@@ -159,6 +159,15 @@ def _head(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
 
 
+class Choice(StrEnum):
+    """Who chooses among the candidates of a job."""
+
+    BENCHMARK = "benchmark"
+    """The benchmark, by its rule."""
+    OWN = "own"
+    """The method: its answer is what its ``equations()`` gives when nothing was chosen for it."""
+
+
 class Protocol(StrEnum):
     """The rules of a benchmark run."""
 

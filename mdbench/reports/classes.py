@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.drawing.numbers import duration
 from mdbench.errors import UsageError
 from mdbench.records import latest_by_case
@@ -34,6 +34,8 @@ class RecordClass(NamedTuple):
     variant, derivatives
         The options of these names; derivatives are named, where nobody asked, by what the protocol
         gives.
+    choice
+        Who chose among a method's candidates.
     work_s, timeout_s
         The budget of work, in reference seconds; where there is none, the time limit in seconds.
     """
@@ -42,6 +44,7 @@ class RecordClass(NamedTuple):
     protocol: str
     variant: str
     derivatives: str
+    choice: str
     work_s: float | None
     timeout_s: float | None
     threads: int
@@ -49,7 +52,7 @@ class RecordClass(NamedTuple):
     @property
     def rules(self) -> tuple[object, ...]:
         """All of it but the budget."""
-        return self[:4]
+        return self[:5]
 
     @property
     def seconds(self) -> float | None:
@@ -75,6 +78,7 @@ class RecordClass(NamedTuple):
             *[f"variant {self.variant}"] * bool(self.variant),
             *[f"derivatives {self.derivatives}"]
             * (self.derivatives not in {"", _usual(self.protocol)}),
+            *[f"choice {self.choice}"] * (self.choice not in {"", Choice.BENCHMARK}),
             *["own data"] * self.own,
         ]
 
@@ -99,6 +103,7 @@ def class_of(record: Record) -> RecordClass:
         protocol=record.protocol,
         variant=str(record.options.get("variant", "")),
         derivatives=str(record.options.get("derivatives", _usual(record.protocol))),
+        choice=str(record.options.get("choice", Choice.BENCHMARK)),
         work_s=work_s,
         timeout_s=budget.timeout_s if work_s is None else None,
         threads=budget.threads,

@@ -15,6 +15,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from mdbench.datatypes.facts import Choice
 from mdbench.errors import UsageError
 from mdbench.metrics.spec import raised
 from mdbench.reports import statistics
@@ -196,14 +197,14 @@ def _by_question(
         case, class_ = one.case, class_of(one)
         if across:
             case = tuple(one.dataset if part == one.system else part for part in case)
-            class_ = class_._replace(variant="", derivatives="")
+            class_ = class_._replace(variant="", derivatives="", choice="")
         if across_budgets:
             class_ = class_._replace(work_s=None, timeout_s=None, threads=1)
         question = _Question(case, class_)
         other = found.get(question)
-        if other is not None and across and other.system != one.system:
+        if other is not None and across and _asked(other) != _asked(one):
             raise UsageError(
-                f"One side has both {other.system} and {one.system} of {one.method}: across "
+                f"One side has both {_asked(other)} and {_asked(one)} of {one.method}: across "
                 "options they are one question.",
                 "Name results files with one of them, or leave out --across-options.",
             )
@@ -215,6 +216,12 @@ def _by_question(
             )
         found[question] = one
     return found
+
+
+def _asked(one: Record) -> str:
+    """Name the system, and who chose where that was the method."""
+    choice = class_of(one).choice
+    return one.system if choice == Choice.BENCHMARK else f"{one.system} (choice {choice})"
 
 
 def _compared(before: Record, after: Record, specs: Sequence[MetricSpec]) -> Change:
@@ -354,6 +361,14 @@ class Published:
     def of(self, data_type: str, system: str, method: str) -> Mark | None:
         """Return an entry, if there is one."""
         return self.marks.get(data_type, {}).get(system, {}).get(method)
+
+    def of_variant(self, variant: str) -> Published:
+        """Return the tables with systems named as those of a variant of the data are."""
+        marks = {
+            kind: {f"{system} ({variant})": row for system, row in systems.items()}
+            for kind, systems in self.marks.items()
+        }
+        return replace(self, marks=marks)
 
     def found(self, data_type: str, method: str) -> frozenset[str]:
         """Return the systems for which a method has the best sign."""

@@ -316,6 +316,7 @@ def run_conditions(
         "threads of a job": lambda one: str(one.budget.threads),
         "seeds": lambda one: str(one.seed),
         "protocol": lambda one: one.protocol,
+        "choice": lambda one: class_of(one).choice,
         "machine": lambda one: _machine(one.provenance.machine),
         "mdbench": lambda one: one.mdbench,
         "Python": _python,

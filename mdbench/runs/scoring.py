@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.datatypes.base import Answer, Candidate, Scores
+from mdbench.datatypes.base import Answer, Candidate, Scores, select_per_target
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError
 from mdbench.records import ANSWERED, ScoreSoFar, Status
@@ -196,6 +196,9 @@ class CandidatePool:
     clock
         Returns the seconds since the job began, without those for which it was paused, and its
         work in reference seconds; None where that is not measured.
+    by_error
+        Whether the one of least error is selected, whatever its complexity; else the data type's
+        rule decides.
     """
 
     data_type: DataType[Any, Any]
@@ -203,6 +206,7 @@ class CandidatePool:
     part: Split
     predicted: Split
     clock: Callable[[], tuple[float, float | None]] = lambda: (0.0, None)
+    by_error: bool = field(default=False, kw_only=True)
     scored: list[ScoredCandidate] = field(default_factory=list)
     count: int = 0
     n_invalid: int = 0
@@ -263,7 +267,9 @@ class CandidatePool:
                 self.scored.append(scored)
 
     def select(self) -> Selection | None:
-        """Return the data type's selection among all that may win."""
+        """Return the selection among all that may win."""
+        if self.by_error:
+            return select_per_target(self.scored, len(self.task.targets), _most_accurate)
         return self.data_type.select(self.task, self.scored)
 
     def _evaluate(self, candidate: Candidate) -> ScoredCandidate | str:
@@ -283,6 +289,11 @@ class CandidatePool:
     def _reject(self, count: int, reason: str) -> None:
         self.n_invalid += count
         self.first_reason = self.first_reason or reason
+
+
+def _most_accurate(scored: Sequence[ScoredCandidate]) -> ScoredCandidate | None:
+    """Return the candidate of least loss; of equals the simplest, and of those the first."""
+    return min(scored, key=lambda one: (one.loss, one.complexity), default=None)
 
 
 _CALLS = "calls"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from mdbench.datatypes.base import Answer
+from mdbench.datatypes.facts import Choice
 from mdbench.language_models.views import plain_view
 from mdbench.records import Status
 from mdbench.runs.array_exchange import ArrayExchangeError, reorder, test_order
@@ -110,10 +111,16 @@ class JobSession:
         self._first_failure = ""
         self._evaluations: int | None = None
         self._exchange = JobExchange(worker, one.key, folder, job, self._collect, gauge=gauge)
-        self._first, self._compared = data_type.fit_and_validation(task, spec.tuning)
+        self._own = job.choice is Choice.OWN
+        tuned = data_type.tuned_by_error(task) if self._own else task
+        self._first, self._compared = data_type.fit_and_validation(tuned, spec.tuning)
+        if self._own and spec.tuning != "grid":  # then nothing is held out for a choice
+            self._first = self._compared = task.refit
         predicted = self._compared if spec.tuning == "grid" else self._first
         clock = self._exchange.clock
-        self._pool = CandidatePool(data_type, task, self._compared, predicted, clock)
+        self._pool = CandidatePool(
+            data_type, tuned, self._compared, predicted, clock, by_error=self._own
+        )
         self._order = test_order(task, job.seed)
 
     def run(self) -> JobResult:
@@ -132,7 +139,8 @@ class JobSession:
             result.speed, result.speed_before = meter.speed, meter.before
         result.evaluations = self._evaluations
         result.n_candidates = pool.count
-        result.candidates = pool.scored
+        # The rule by which the curve of a job takes the best so far is the benchmark's.
+        result.candidates = [] if self._own else pool.scored
         result.n_invalid = pool.n_invalid + self._settings_failed
         if result.fit_s is None and self._fit_s:
             result.fit_s = self._fit_s
@@ -176,10 +184,12 @@ class JobSession:
         self._send_fit()
         self._wait_for_fit()
         choice = None
-        if spec.tuning != "none":
+        if spec.tuning == "grid" or (spec.tuning == "front" and not self._own):
             choice = self._choose()
             if choice is None:
                 self._nothing_to_choose()
+        elif spec.tuning == "front" and self._job.save_pareto:
+            self._choose()  # the front has losses; the answer stays the method's
         if spec.tuning == "grid" and choice is not None:
             self._write("refit.npz", self._task.refit, with_targets=True)
             exchange.send(Refit(job=self._key, hyperparameters=choice.hyperparameters))

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.language_models import PROMPTS
 from mdbench.runs.options import (
@@ -94,6 +94,12 @@ def _read_prompt(option: str, text: str) -> str:
     if text not in PROMPTS:
         raise UsageError(f"{option} is {text!r}.", did_you_mean(text, PROMPTS))
     return text
+
+
+def _read_choice(option: str, text: str) -> Choice:
+    if text not in {*Choice}:
+        raise UsageError(f"{option} is {text!r}.", did_you_mean(text, list(map(str, Choice))))
+    return Choice(text)
 
 
 _PINNED = ("model", "messages", "n", "stream", "tools", "functions")
@@ -271,6 +277,15 @@ class CommonOptions(LlmOptions):
         record="protocol",
         from_record=Protocol,
         question=True,
+    )
+    choice: Choice = option(
+        "--choice WHO",
+        "Who chooses among a method's candidates: benchmark (the default), or own, the method.",
+        _read_choice,
+        default=Choice.BENCHMARK,
+        key="choice",
+        omitted=Choice.BENCHMARK,
+        from_record=Choice,
     )
     timeout_s: float | None = option(
         "--timeout SECONDS",
@@ -456,6 +471,8 @@ class JobSpec(CommonOptions):
             value = getattr(self, name)
             if each.access and value is None:
                 continue
+            if not each.record and value == each.omitted:
+                continue  # `options` holds what was asked for
             place = found
             for part in path:
                 place = place.setdefault(part, {})

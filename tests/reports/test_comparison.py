@@ -130,3 +130,12 @@ def test_across_options_a_dataset_is_one_question() -> None:
     assert found.methods[0].test is not None
     with pytest.raises(UsageError, match="has both lorenz"):
         changes(old, new + old, SPECS, across=True)
+
+
+def test_across_options_a_methods_own_choice_is_paired_with_the_benchmarks() -> None:
+    ours = [result(system="lorenz", nmse=1e-2)]
+    own = [result(system="lorenz", nmse=1e-3, options={"choice": "own"})]
+    assert held(ours, own).methods == ()
+    assert [one.way for one in changes(ours, own, SPECS, across=True).each] == ["better"]
+    with pytest.raises(UsageError, match=r"both lorenz and lorenz \(choice own\)"):
+        changes(ours, ours + own, SPECS, across=True)

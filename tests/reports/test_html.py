@@ -14,7 +14,7 @@ from report_pages import html
 from reporting import DROPPED, KINDS, SPECS, compare, data, many, points, texts, write
 
 from mdbench.cli import main
-from mdbench.datatypes.equations.options import uses_smoothing
+from mdbench.datatypes.equations.options import derivatives_asked
 from mdbench.datatypes.facts import Protocol
 from mdbench.records import Record
 from mdbench.reports import leaderboard
@@ -444,7 +444,7 @@ def test_the_head_shows_which_derivatives_methods_were_given() -> None:
     assert told(fd, data("b", data_type="srsd")) == [("derivatives", "fd")]
     assert told(data("a", data_type="srsd"), data("a", protocol="later")) == []
     for protocol in Protocol:
-        assert protocol.usual == {"derivatives": "smooth" if uses_smoothing({}, protocol) else "fd"}
+        assert protocol.usual == {"derivatives": derivatives_asked({}, protocol)}
 
 
 def test_methods_that_were_mostly_cut_off_are_marked_where_they_are_ranked() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from harness import HereRuntime, add_method, make_workspace
 
-from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.records import Status
 from mdbench.runs.plan import Plan, make_plan, resolve_jobs
@@ -75,6 +75,7 @@ TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
     "seeds": lambda _, new: {j.seed for j in new.jobs} == {3, 4},
     "save_pareto": lambda _, new: all(j.save_pareto for j in new.jobs),
     "protocol": lambda _, new: {j.protocol for j in new.jobs} == {Protocol.PUBLISHED},
+    "choice": lambda _, new: {j.choice for j in new.jobs} == {Choice.OWN},
     "threads": lambda _, new: {j.limits.threads for j in new.jobs} == {3},
     "memory_mb": lambda _, new: {j.limits.memory_mb for j in new.jobs} == {512},
     "processes": lambda _, new: {j.limits.processes for j in new.jobs} == {9},
@@ -99,6 +100,7 @@ VALUES: dict[str, Any] = {
     "seeds": (3, 4),
     "save_pareto": True,
     "protocol": Protocol.PUBLISHED,
+    "choice": Choice.OWN,
     "threads": 3,
     "memory_mb": 512,
     "processes": 9,

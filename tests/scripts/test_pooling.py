@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from recovery import pool, recovery_table
 from reporting import EXAMPLE
 
 from mdbench.records import Record, Status
-
-ROOT = Path(__file__).parents[2]
-spec = importlib.util.spec_from_file_location("pooling_results", ROOT / "scripts" / "results.py")
-assert spec
-assert spec.loader
-script = importlib.util.module_from_spec(spec)
-sys.modules["pooling_results"] = script  # dataclasses look their module up
-spec.loader.exec_module(script)
-pool, recovery_table = script.pool, script.recovery_table
 
 
 def result(fold: int, fvu: float, *, same: float | None = 1.0, **changes: Any) -> Record:

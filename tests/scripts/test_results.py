@@ -16,6 +16,7 @@ from mdbench.datatypes import find
 from mdbench.errors import MethodError
 from mdbench.methods import discover
 from mdbench.reports.combine import flatten, write_table
+from mdbench.runs.study import Study
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -53,6 +54,23 @@ def test_blocks_are_written_again_and_prose_stays(script: ModuleType, reference:
     assert "| `rc-circuit` |" in once
     assert once.endswith("|\n\n<!-- end -->\n\nProse.\n")
     assert script.fill(once, reference) == once
+
+
+def test_a_papers_entries_stand_beside_published_data_alone(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    def table(name: str, **changes: Any) -> str:
+        ones = [data("pdefind", "kdv", data_type="pde", verdict="identified", **changes)]
+        board = compare(ones, "pde")
+        text: str = script.Reference("pde", [board], {}, tmp_path, name=name).systems()
+        return text
+
+    released = {"options": {"variant": "released"}, "system": "kdv (released)"}
+    assert "MDBench" not in table("pde")
+    assert "| `kdv` |" in table("pde")
+    beside = table("pde-released", **released)
+    assert "MDBench" in beside
+    assert beside.splitlines()[-1].endswith("| ✓ |")  # of the paper
 
 
 def test_figures_are_files_next_to_the_page(script: ModuleType, reference: Any) -> None:
@@ -113,7 +131,16 @@ def test_shares_of_labels_stand_with_the_interval_of_what_is_lost(reference: Any
 def test_what_is_run_exists(script: ModuleType) -> None:
     workspace = Workspace.find()
     methods = discover(workspace.algorithms)
-    for key, runs in script.RUNS.items():
+    files = set((ROOT / "studies").glob("*.toml"))
+    assert {ROOT / file for file in script.STUDIES.values()} <= files
+    for file in files:
+        for grid in Study.read(file).grids:
+            for name in grid.algorithms:
+                known = methods[name]
+                assert not isinstance(known, MethodError)
+                assert grid.data_type in known.spec.data_types
+    for key in script.RUNS.keys() - script.STUDIES.keys():
+        runs = script.RUNS[key]
         data_type = key.partition("-")[0]
         find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
         for run in runs:
@@ -151,3 +178,80 @@ def test_of_a_question_the_last_record_stays(script: ModuleType, tmp_path: Path)
     assert kept[1].metrics["nmse"] == 0.125
     other = [(tmp_path / "deepmod-ode.jsonl", one(0.25, 20))]
     assert len(script.with_kept(other, table)) == 2
+
+
+PAGE = """# ODE
+
+<!-- found -->
+<!-- end -->
+
+## By hand
+
+| method | identified |
+|---|--:|
+| sindy | 12 |
+
+<!-- figures -->
+<!-- end -->
+"""
+
+
+@pytest.fixture
+def documents(script: ModuleType, tmp_path: Path) -> Path:
+    """A page as its records give it, with figures; and records that no run makes."""
+    docs = tmp_path / "docs"
+    (docs / "results").mkdir(parents=True)
+    ones = [
+        (Path(f"{method}-ode.jsonl"), result(method, name, verdict=verdict))
+        for name in ("rc-circuit", "lotka-volterra-simple")
+        for method, verdict in (("sindy", "identified"), ("operon", None))
+    ]
+    write_table([flatten(path.name, one) for path, one in ones], docs / "results" / "ode.csv")
+    write_table([flatten("a.jsonl", ones[0][1])], docs / "results" / "ode-other.csv")
+    made = script.reference_of("ode", ones, Workspace.find(), docs / "results")
+    (docs / "results-ode.md").write_text(script.fill(PAGE, made), encoding="utf-8")
+    return docs
+
+
+def test_what_the_records_give_has_no_difference(script: ModuleType, documents: Path) -> None:
+    before = {file: file.read_bytes() for file in documents.rglob("*.*")}
+    assert list(documents.glob("results/*.svg"))
+    assert script.differences("ode", Workspace.find(), documents) == []
+    assert {file: file.read_bytes() for file in documents.rglob("*.*")} == before
+
+
+def test_a_number_that_the_records_do_not_give_is_found(
+    script: ModuleType, documents: Path
+) -> None:
+    page = documents / "results-ode.md"
+    text = page.read_text(encoding="utf-8")
+    assert "| sindy | 2 + 0 of 2 |" in text
+    page.write_text(text.replace("| sindy | 2 + 0 of 2 |", "| sindy | 1 + 0 of 2 |"), "utf-8")
+    (line,) = script.differences("ode", Workspace.find(), documents)
+    assert line.startswith("results-ode.md: the block found is not what the records give")
+    assert "has:     | sindy | 1 + 0 of 2 |" in line
+    assert "give: | sindy | 2 + 0 of 2 |" in line
+
+
+@pytest.mark.parametrize("what", ["changed", "removed", "more"])
+def test_a_figure_that_the_records_do_not_give_is_found(
+    script: ModuleType, documents: Path, what: str
+) -> None:
+    file = min((documents / "results").glob("*.svg"))
+    if what == "removed":
+        file.unlink()
+    else:
+        file = file.with_name("ode-old.svg") if what == "more" else file
+        file.write_text("<svg/>", encoding="utf-8")
+    (line,) = script.differences("ode", Workspace.find(), documents)
+    assert f"results/{file.name} is not" in line
+
+
+def test_what_has_no_records_and_what_is_no_table_are_said(
+    script: ModuleType, documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "RUNS", {"ode": ()})
+    assert script.without_records(documents) == [
+        "results-ode.md, By hand: a table that no run makes",
+        "results/ode-other.csv: records that no run makes a block of",
+    ]

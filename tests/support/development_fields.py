@@ -178,7 +178,7 @@ def dataset(name: str, clean: Field, snr_db: float | None, seed: int = 0) -> Pde
         clean=clean,
         explicit=(),
         rows=Rows(None, seed),
-        smoothed=True,
+        derivatives="smooth",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from mdbench.datatypes.base import (
     select_per_target,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
+from mdbench.datatypes.equations.tuning import cut_in_two
 from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
@@ -153,6 +154,15 @@ class EquationType(DataType[D, EquationTask[D]]):
         if task.evidence is None:
             return super().fit_and_validation(task, tuning)
         return task.refit, task.refit
+
+    def tuned_by_error(self, task: EquationTask[D]) -> EquationTask[D]:
+        """Return a task without the benchmark's rule of choice; see `DataType.tuned_by_error`."""
+        if task.evidence is None:
+            return task
+        if task.train is not task.refit:  # some of it is held out already
+            return replace(task, evidence=None)
+        first, last = cut_in_two(task.refit, task.view)
+        return replace(task, train=first, validation=last, evidence=None)
 
     def read_answer(self, task: EquationTask[D], answer: Answer) -> EquationAnswer:
         """Read the equations, evaluate them on the test inputs, and hold predictions against them.

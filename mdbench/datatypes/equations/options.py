@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -55,31 +55,41 @@ TRUTH = Option(
 OWN_OPTIONS = (INPUTS, TRAJECTORY, MISSING_VALUES, TRUTH)
 
 
+EXACT: Final = "exact"
+"""The value of the option below with which methods are given what nobody can measure."""
 DERIVATIVES = Option.choice(
     "--derivatives",
-    ("fd", "smooth"),
+    ("fd", "smooth", EXACT),
     "Derivatives that methods are given: finite differences of the noisy data, or of smoothed data "
-    "(the default under strict).",
+    "(the default under strict); or the true ones, as a reference.",
 )
 
 
-def uses_smoothing(options: Mapping[str, Any], protocol: Protocol) -> bool:
-    """Whether methods are given smoothed data and their derivatives.
+def derivatives_asked(options: Mapping[str, Any], protocol: Protocol) -> str:
+    """Return the derivatives that methods are given: a value of `DERIVATIVES`.
 
     Raises
     ------
     UsageError
-        If they are asked for under `published`, which has finite differences.
+        If others than finite differences are asked for under `published`, which has these alone.
     """
-    asked = options.get(DERIVATIVES.key)
-    if protocol is Protocol.PUBLISHED:
-        if asked == "smooth":
-            raise UsageError(
-                "The protocol published has finite differences alone.",
-                "Leave out --derivatives smooth, or give --protocol strict.",
-            )
-        return False
-    return asked != "fd"
+    usual = protocol.usual[DERIVATIVES.key]
+    asked = str(options.get(DERIVATIVES.key, usual))
+    if protocol is Protocol.PUBLISHED and asked != usual:
+        raise UsageError(
+            "The protocol published has finite differences alone.",
+            f"Leave out --derivatives {asked}, or give --protocol strict.",
+        )
+    return asked
+
+
+def require_exact(derivatives: str, name: str, du: object) -> None:
+    """Raise a `UsageError` where true derivatives are asked for, and `du` is None: unknown."""
+    if derivatives == EXACT and du is None:
+        raise UsageError(
+            f"The true derivatives of {name} are not known.",
+            "Leave out --derivatives exact, or give smooth or fd.",
+        )
 
 
 OWN_PAGE = "docs/datasets.md lists all keys and the values allowed."

@@ -28,6 +28,7 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.files import suffix
+from mdbench.datatypes.equations.options import EXACT
 from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
@@ -171,9 +172,7 @@ class Ode(EquationType[OdeDataset]):
         test = _split_of(view, [_measured_samples(one, rates(one)) for one in tests])
         befores = [one.rows(split_chronologically(len(one.t)).refit) for one in given.pieces]
         curves = [smooth(one.t, one.u) for one in befores]
-        shown = _split_of(
-            view, list(map(partial(_given_samples, smoothed=dataset.smoothed), curves, befores))
-        )
+        shown = _split_of(view, _given_samples(dataset, curves, befores))
         return make(
             train=shown,
             validation=shown,
@@ -308,15 +307,23 @@ def _needs_of(series: Trajectory) -> tuple[str, ...]:
     return several + (("inputs",) if series.inputs is not None else ())
 
 
-def _given_samples(curve: Smoothed, measured: Trajectory, *, smoothed: bool) -> _Samples:
-    """Return noisy samples for a method, with derivatives.
+def _given_samples(
+    dataset: OdeDataset, curves: Sequence[Smoothed], befores: Sequence[Trajectory]
+) -> list[_Samples]:
+    """Return noisy samples of each trajectory for a method, with derivatives.
 
     A smoothed curve is known least at its ends, and the first and the last sample are left out.
     """
-    if not smoothed:
-        return _measured_samples(measured, time_derivative(curve.t, measured.u))
-    inner = measured.rows(slice(1, -1))
-    return _Samples(inner.t, curve.u[1:-1], curve.du[1:-1], inner.u, inner.inputs)
+    if dataset.derivatives == EXACT:
+        true = [one.rows(split_chronologically(len(one.t)).refit) for one in dataset.clean.pieces]
+        return [_measured_samples(one, rates(at)) for one, at in zip(befores, true, strict=True)]
+    if dataset.derivatives == "fd":
+        return [_measured_samples(one, time_derivative(one.t, one.u)) for one in befores]
+    found = []
+    for curve, measured in zip(curves, befores, strict=True):
+        inner = measured.rows(slice(1, -1))
+        found.append(_Samples(inner.t, curve.u[1:-1], curve.du[1:-1], inner.u, inner.inputs))
+    return found
 
 
 def _measured_samples(series: Trajectory, du: Array) -> _Samples:

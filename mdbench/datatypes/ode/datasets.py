@@ -26,14 +26,16 @@ from mdbench.data.trajectory import (
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named
 from mdbench.datatypes.equations.options import (
+    EXACT,
     INPUTS,
     MISSING_VALUES,
     OWN_OPTIONS,
     OWN_PAGE,
     TRAJECTORY,
     TRUTH,
+    derivatives_asked,
+    require_exact,
     user_truth,
-    uses_smoothing,
 )
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.facts import Protocol
@@ -69,9 +71,9 @@ class OdeDataset(Dataset):
     clean
         The same without the noise that was added here, as far as anybody knows it: what the test
         asks about.  Its derivatives are the targets; where it has none the test asks for integrals.
-    smoothed
-        Whether methods are given smoothed states and their derivatives, or the noisy states and
-        finite differences.
+    derivatives
+        What methods are given: the noisy states with finite differences (``fd``) or with the true
+        derivatives (``exact``), or smoothed states with their derivatives (``smooth``).
     unseen
         Makes or reads a true trajectory from another initial condition; None where there is none.
     titles
@@ -81,7 +83,7 @@ class OdeDataset(Dataset):
 
     given: Trajectory = field(repr=False)
     clean: Trajectory = field(repr=False)
-    smoothed: bool
+    derivatives: str
     unseen: Callable[[], Trajectory] | None = field(default=None, repr=False)
     titles: tuple[str, ...] = ()
 
@@ -161,7 +163,7 @@ class OdeSystems(Source[OdeDataset]):
         protocol: Protocol,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> OdeDataset:
-        smoothed = uses_smoothing(options, protocol)
+        derivatives = derivatives_asked(options, protocol)
         if own := [option.name for option in OWN_OPTIONS if option.key in options]:
             raise UsageError(
                 f"{own[0]} is an option for a file of your own.", "Name one by --dataset-path."
@@ -171,7 +173,7 @@ class OdeSystems(Source[OdeDataset]):
         clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
         given = Trajectory(clean.t, u)
-        identity = _fingerprint(u, clean, snr_db, protocol.value, seed, smoothed=smoothed)
+        identity = _fingerprint(u, clean, snr_db, protocol.value, seed, derivatives=derivatives)
         if identity not in self._floors:
             noisy = protocol is Protocol.PUBLISHED and snr_db is not None
             self._floors[identity] = _floor(system, given, clean, noisy=noisy)
@@ -185,7 +187,7 @@ class OdeSystems(Source[OdeDataset]):
             floor=self._floors[identity],
             given=given,
             clean=clean,
-            smoothed=smoothed,
+            derivatives=derivatives,
             unseen=self._unseen(system),
         )
 
@@ -238,7 +240,7 @@ class OdeFiles(Source[OdeDataset]):
         protocol: Protocol,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> OdeDataset:
-        smoothed = uses_smoothing(options, protocol)
+        derivatives = derivatives_asked(options, protocol)
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
         known = read_recording(path, options)
@@ -252,8 +254,9 @@ class OdeFiles(Source[OdeDataset]):
             u, noise = clean.u, Protocol.STRICT.value
             if snr_db is not None:
                 u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
+        require_exact(derivatives, name, clean.du)
         identity = _fingerprint(
-            u, clean, snr_db, noise, seed, smoothed=smoothed, description=known.description
+            u, clean, snr_db, noise, seed, derivatives=derivatives, description=known.description
         )
         return OdeDataset(
             name=name,
@@ -265,7 +268,7 @@ class OdeFiles(Source[OdeDataset]):
             floor=None if known.truth is None else user_floor(known.truth, clean),
             given=replace(clean, u=u, du=None),
             clean=clean,
-            smoothed=smoothed,
+            derivatives=derivatives,
             names=known.names,
             measured_in=known.units,
             titles=(known.time.title, *(one.title for one in known.states)),
@@ -343,7 +346,7 @@ def _fingerprint(
     noise: str,
     seed: int,
     *,
-    smoothed: bool,
+    derivatives: str,
     description: object = None,
 ) -> str:
     arrays: dict[str, NDArray[Any]] = {"t": clean.t, "u": u, "clean u": clean.u}
@@ -355,8 +358,10 @@ def _fingerprint(
         arrays["inputs"] = clean.inputs
     if len(clean.starts) > 1:
         arrays["starts"] = np.array(clean.starts)
-    if smoothed:
+    if derivatives == "smooth":
         arrays["smoothed"] = np.ones(1)
+    if derivatives == EXACT:
+        arrays["exact"] = np.ones(1)
     if clean.du is not None:
         arrays["du"] = clean.du
     return fingerprint(arrays, snr_db, noise, seed)

@@ -41,10 +41,12 @@ from mdbench.datatypes.equations.files import (
     without,
 )
 from mdbench.datatypes.equations.options import (
+    EXACT,
     TRUTH,
+    derivatives_asked,
     read_field_description,
+    require_exact,
     user_truth,
-    uses_smoothing,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
@@ -292,7 +294,8 @@ class _PdeSystems(Source[PdeDataset]):
         u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
         given = replace(clean, u=u, du=None)
         names = feature_names(given, system.explicit)
-        smoothed = uses_smoothing(options, protocol)
+        derivatives = derivatives_asked(options, protocol)
+        require_exact(derivatives, name, clean.du)
         missing = set(derivative_names(tuple(system.variables), tuple(system.axes))) - set(names)
         dataset = PdeDataset(
             name=name,
@@ -300,12 +303,14 @@ class _PdeSystems(Source[PdeDataset]):
             snr_db=snr_db,
             truth=tuple(without(equation, missing) for equation in system.truth),
             target_source="finite differences",
-            fingerprint=_fingerprint(u, clean, snr_db, protocol.value, seed, smoothed=smoothed),
+            fingerprint=_fingerprint(
+                u, clean, snr_db, protocol.value, seed, derivatives=derivatives
+            ),
             given=given,
             clean=clean,
             explicit=system.explicit,
             rows=Rows(options.get("max_rows"), seed),
-            smoothed=smoothed,
+            derivatives=derivatives,
             asked=system.targets,
             unseen_terms=system.unseen,
         )
@@ -399,7 +404,8 @@ class _PdeFiles(Source[PdeDataset]):
         if measured.u.shape != clean.u.shape or not np.array_equal(measured.t, clean.t):
             clean = measured  # these states are not known without noise
         self._short_axes.report(name, clean)
-        smoothed = uses_smoothing(options, protocol)
+        derivatives = derivatives_asked(options, protocol)
+        require_exact(derivatives, name, clean.du)
         u, noise = measured.u, "file" if noisy else Protocol.STRICT.value
         if snr_db is not None and noisy is None:
             u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
@@ -417,12 +423,14 @@ class _PdeFiles(Source[PdeDataset]):
             snr_db=snr_db,
             truth=truth,
             target_source="finite differences" if clean.du is None else "file",
-            fingerprint=_fingerprint(u, clean, snr_db, noise, seed, smoothed=smoothed, truth=truth),
+            fingerprint=_fingerprint(
+                u, clean, snr_db, noise, seed, derivatives=derivatives, truth=truth
+            ),
             given=given,
             clean=clean,
             explicit=(),
             rows=Rows(options.get("max_rows"), seed),
-            smoothed=smoothed,
+            derivatives=derivatives,
         )
         if truth is None:
             return dataset
@@ -477,13 +485,15 @@ def _fingerprint(
     noise: str,
     seed: int,
     *,
-    smoothed: bool,
+    derivatives: str,
     truth: tuple[str, ...] | None = None,
 ) -> str:
     arrays: dict[str, NDArray[Any]] = {"t": clean.t, **clean.grid, "u": u, "clean u": clean.u}
     arrays |= {f"{axis} period": np.array([each]) for axis, each in clean.periods.items()}
-    if smoothed:
+    if derivatives == "smooth":
         arrays["smoothed"] = np.ones(1)
+    if derivatives == EXACT:
+        arrays["exact"] = np.ones(1)
     if clean.du is not None:
         arrays["du"] = clean.du
     if truth is not None:

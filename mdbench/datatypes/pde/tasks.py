@@ -13,6 +13,7 @@ from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.data.trajectory import split_as_published, split_chronologically
 from mdbench.datatypes.base import Dataset, Split
 from mdbench.datatypes.equations.base import CachedColumns
+from mdbench.datatypes.equations.options import EXACT
 from mdbench.datatypes.equations.selection import Evidence
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde.weak_form import SmoothedField, WeakWindows, smoothed_field
@@ -60,9 +61,9 @@ class PdeDataset(Dataset):
         The coordinates that are variables of the equations, too.
     rows
         Which samples a method is given for training.
-    smoothed
-        Whether methods are given smoothed states and their derivatives, or the noisy states and
-        finite differences in time.
+    derivatives
+        What methods are given: the noisy states with finite differences (``fd``) or with the true
+        derivatives (``exact``), or smoothed states with their derivatives (``smooth``).
     asked
         The states whose equations are asked for, by their numbers; None for all.  The others,
         such as a pressure, are known at every time.
@@ -74,7 +75,7 @@ class PdeDataset(Dataset):
     clean: Field = field(repr=False)
     explicit: tuple[str, ...]
     rows: Rows
-    smoothed: bool
+    derivatives: str
     asked: tuple[int, ...] | None = None
     unseen_terms: tuple[tuple[str, str], ...] = ()
 
@@ -120,14 +121,18 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
     cut = split_chronologically(len(dataset.given.t))
     given = _between(dataset.given, cut.refit)
     (smoothed, remarks), evidence = _evidence(dataset, given)
-    if dataset.smoothed:
+    if dataset.derivatives == "smooth":
         inner = slice(1, -1)
         shown, measured = _between(smoothed, inner), _between(given, inner).u
         assert smoothed.du is not None  # noqa: S101 - `smoothed_field` makes it
         du = smoothed.du[..., inner, dataset.states]
     else:
         shown, measured = given, given.u
-        du = _du(given.t, given.u[..., dataset.states], slice(None))
+        true = dataset.clean.du if dataset.derivatives == EXACT else None
+        if true is None:
+            du = _du(given.t, given.u[..., dataset.states], slice(None))
+        else:
+            du = true[..., cut.refit, dataset.states]
     first = _part(dataset, view, shown, Protocol.STRICT, du=du, rows=rows, measured=measured)
     _, targets = clean_test(dataset, Protocol.STRICT)
     test = _between(dataset.clean, cut.test)

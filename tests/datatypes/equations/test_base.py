@@ -221,7 +221,7 @@ def test_a_pde_answer_is_scored_on_clean_data_and_also_as_published(tmp_path: Pa
     noisy = replace(clean, u=u * 1.5)
     dataset = PdeDataset(
         "heat", 1, 20.0, ("u0_xx",), "", "", given=noisy, clean=clean, explicit=(),
-        rows=Rows(None, 0), smoothed=True,
+        rows=Rows(None, 0), derivatives="smooth",
     )  # fmt: skip
     pde = find("pde", ROOT / "datasets" / "pde", tmp_path)
     task = pde.task(dataset, "field", STRICT)

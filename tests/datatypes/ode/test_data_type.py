@@ -67,7 +67,7 @@ def load(
 def dataset(t: Array, u: Array, clean: Array | None = None, du: Array | None = None) -> OdeDataset:
     best = Trajectory(t, u if clean is None else clean, du)
     return OdeDataset(
-        "x", u.shape[1], None, None, "file", "", Trajectory(t, u), best, smoothed=False
+        "x", u.shape[1], None, None, "file", "", Trajectory(t, u), best, derivatives="fd"
     )
 
 
@@ -276,7 +276,12 @@ def test_the_strict_task_is_what_it_states(
     np.testing.assert_array_equal(raw.refit.inputs[states], u[:120])
     differences = np.gradient(u[:120], t[:120], axis=0, edge_order=2)
     np.testing.assert_allclose(raw.refit.targets, differences, rtol=1e-9, atol=1e-9)
-    for each in (task, raw):
+    exact = kind.task(load(source, snr_db=20.0, derivatives="exact"), view, STRICT)
+    np.testing.assert_array_equal(exact.refit.inputs[states], u[:120])
+    x, y = data.clean.u[:120].T  # the law of lotka-volterra-simple, worked out by hand
+    true = np.stack([x * (1.84 - 1.45 * y), y * (1.62 * x - 3.0)], axis=1)
+    np.testing.assert_allclose(exact.refit.targets, true, rtol=1e-9, atol=1e-12)
+    for each in (task, raw, exact):
         np.testing.assert_array_equal(each.test.inputs[states], data.clean.u[120:])
         np.testing.assert_array_equal(each.test.targets, known(data.clean.du)[120:])
     if view == "trajectory":
@@ -286,11 +291,13 @@ def test_the_strict_task_is_what_it_states(
 def test_derivatives_are_a_part_of_the_data_and_published_ones_are_differences(
     source: Source[OdeDataset],
 ) -> None:
-    prints = {load(source, derivatives=way).fingerprint for way in ("fd", "smooth")}
-    assert len(prints) == 2
+    prints = {load(source, derivatives=way).fingerprint for way in ("fd", "smooth", "exact")}
+    assert len(prints) == 3
     assert load(source).fingerprint == load(source, derivatives="smooth").fingerprint
     with pytest.raises(UsageError, match="finite differences alone"):
         load(source, protocol=PUBLISHED, derivatives="smooth")
+    with pytest.raises(UsageError, match="finite differences alone"):
+        load(source, protocol=PUBLISHED, derivatives="exact")
 
 
 @pytest.mark.parametrize("snr_db", [None, 40.0, 20.0])
@@ -313,6 +320,13 @@ def test_the_truth_wins_wherever_it_stands(
         assert truth.fitness > zero.fitness
         floor = float(np.mean(known(task.evidence).floors))
         assert truth.loss < 3 * floor + 1e-6
+
+
+def test_true_derivatives_are_refused_where_they_are_not_known(kind: Ode, tmp_path: Path) -> None:
+    lines = [f"{t / 10},{np.exp(-t / 10)}" for t in range(60)]
+    (tmp_path / "mine.csv").write_text("\n".join(["t,v", *lines]), encoding="ascii")
+    with pytest.raises(UsageError, match="true derivatives of mine are not known"):
+        load(kind.source(tmp_path / "mine.csv"), "mine", derivatives="exact")
 
 
 def test_what_has_no_known_derivatives_is_tested_by_integrals(kind: Ode, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def dataset(*counts: int, d: int = 2, du: bool = True, seed: int = 0) -> PdeData
     clean = Field(t, grid, u, derivative if du else None)
     given = Field(t, grid, u * 1.1)
     return PdeDataset(
-        "x", d, None, None, "file", "", given, clean, ("t",), Rows(None, 0), smoothed=False
+        "x", d, None, None, "file", "", given, clean, ("t",), Rows(None, 0), derivatives="fd"
     )
 
 
@@ -223,7 +223,7 @@ def test_the_released_variant_is_another_dataset_only_where_it_differs(kind: Pde
 def test_parts_are_cut_by_time(
     view: str, counts: tuple[int, ...], kind: Pde, *, smoothed: bool
 ) -> None:
-    data = replace(dataset(*counts), smoothed=smoothed)
+    data = replace(dataset(*counts), derivatives="smooth" if smoothed else "fd")
     task = kind.task(data, view, STRICT)
     assert task.variables[:2] == ("u0", "u1")
     assert task.variables[-1] == "t"
@@ -275,8 +275,21 @@ def test_parts_are_cut_by_time(
 
 
 @pytest.mark.parametrize("view", Pde.views)
+def test_true_derivatives_go_with_the_noisy_states(
+    view: str, kind: Pde, source: Source[PdeDataset]
+) -> None:
+    data = replace(dataset(8, 7, 20), derivatives="exact")
+    part = kind.task(data, view, STRICT).refit
+    true = known(data.clean.du)[..., :16, :]
+    np.testing.assert_array_equal(part.targets, true if view == "field" else true.reshape(-1, 2))
+    states = part.columns["u0"].reshape(8, 7, 16)
+    np.testing.assert_array_equal(states, data.given.u[..., :16, 0])
+    assert load(source, derivatives="exact").fingerprint != load(source).fingerprint
+
+
+@pytest.mark.parametrize("view", Pde.views)
 def test_no_later_sample_influences_an_earlier_split(view: str, kind: Pde) -> None:
-    data = replace(dataset(8, 7, 20), smoothed=True)
+    data = replace(dataset(8, 7, 20), derivatives="smooth")
     later = np.arange(20)[:, None]
 
     def after(border: int) -> Any:
