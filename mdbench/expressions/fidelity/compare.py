@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mdbench.expressions.atoms import Monomial, Sum
-    from mdbench.expressions.fidelity.numeric import Domain
+    from mdbench.expressions.fidelity.points import Domain
 
 
 _MOST_CELLS = 40_000

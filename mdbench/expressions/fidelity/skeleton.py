@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.expressions.atoms import Sum
-    from mdbench.expressions.fidelity.numeric import Domain
+    from mdbench.expressions.fidelity.points import Domain
     from mdbench.expressions.tree import Node
 
     Array = NDArray[np.float64]

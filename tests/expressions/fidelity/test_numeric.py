@@ -12,7 +12,7 @@ from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.constant_match import ConstantMatcher, Equivalence
 from mdbench.expressions.fidelity.models import Model, fit_model
-from mdbench.expressions.fidelity.numeric import points
+from mdbench.expressions.fidelity.points import points
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import DIGITS, known_value
 
