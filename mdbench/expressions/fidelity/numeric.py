@@ -45,9 +45,8 @@ CLOSE = 1e-8
 """Values of double precision that agree to this share are looked at with more digits."""
 EXACT = 1e-90
 """Values of `DIGITS` digits that agree to this share are equal to all digits."""
-ROUNDED = 1e-11
-"""Those of equations with long numbers agree to this share, also of the truth's usual size: their
-numbers are rounded, to twelve digits often."""
+ROUNDED = 1e-12
+"""Those of equations with long numbers agree to this share: their numbers are rounded."""
 _EXACT_FAR = 1e-20
 _ROUNDED_FAR = 1e-6
 """The same well beyond the domain, where more may cancel."""
@@ -67,7 +66,7 @@ _UNSEEN = 1e-11
 _LOOKED_AT_CLOSELY = 6
 _SUSPECT = 1e-16
 """Differences of double precision below this share are not looked at with more digits."""
-_ROUNDED_HIDDEN = 1e-10
+_ROUNDED_HIDDEN = 1e-11
 """Where numbers are rounded, differences below this share are their rounding."""
 _ASIDE = 1 + 1e-12
 """And those that a point so far aside shows, too."""
@@ -446,8 +445,7 @@ class ValueComparison:
     def _both(self, i: Any) -> tuple[Any, Any, Any]:
         point = exact_point(self.point(i))
         one, other = (ball_value(each, point) for each in (self.truth, self.prediction))
-        size = abs(one) + abs(other)
-        return one, other, size + exact_ball(self.scale) if self.is_rounded else size
+        return one, other, abs(one) + abs(other)
 
     def faithful(self, terms: Sum, *, of_truth: bool) -> bool:
         """Whether terms have the values of the equation that they were made of.
