@@ -27,6 +27,8 @@ an answer without it is another law.
 _VISIBLE = 1e-13
 """Larger changes are seen in double precision."""
 _LOOKED_AT = 8
+_MOST_COMPARED = 400
+"""Values with many digits that are compared for one answer; parts that are left then stay."""
 _MOST_PARTS = 150
 _MOST_REMOVED = 8
 _NUMBERS = tuple(Number(np.float64(number), str(number)) for number in (0, 1))
@@ -54,9 +56,9 @@ def without_idle_parts(
     Node or None
         The rest; None where nothing is idle.
     """
-    rest = tree
+    rest, left = tree, iter(range(_MOST_COMPARED))
     for _ in range(_MOST_REMOVED):
-        smaller = next(_smaller(rest, columns, box), None)
+        smaller = next(_smaller(rest, columns, box, left), None)
         if smaller is None:
             break
         rest = smaller
@@ -64,7 +66,10 @@ def without_idle_parts(
 
 
 def _smaller(
-    tree: Node, columns: Mapping[str, Array], box: Mapping[str, tuple[float, float]]
+    tree: Node,
+    columns: Mapping[str, Array],
+    box: Mapping[str, tuple[float, float]],
+    left: Iterator[int],
 ) -> Iterator[Node]:
     made: list[dict[str, Array]] = []
     more = places_of_interest((tree,), box)
@@ -84,7 +89,7 @@ def _smaller(
             fillings += part.arguments
         for filling in fillings:
             other = with_part(tree, part, filling)
-            if all(_is_same(tree, other, each) for each in places()):
+            if all(_is_same(tree, other, each, left) for each in places()):
                 yield other
 
 
@@ -94,7 +99,7 @@ def _values(tree: Node, columns: Mapping[str, Array]) -> Array:
         return np.broadcast_to(np.asarray(value(tree, columns), np.float64), n)
 
 
-def _is_same(tree: Node, other: Node, columns: Mapping[str, Array]) -> bool:
+def _is_same(tree: Node, other: Node, columns: Mapping[str, Array], left: Iterator[int]) -> bool:
     """Whether two equations have the same values; where one of them has none is left out."""
     ours, theirs = _values(tree, columns), _values(other, columns)
     known = np.isfinite(ours) & np.isfinite(theirs)
@@ -110,6 +115,8 @@ def _is_same(tree: Node, other: Node, columns: Mapping[str, Array]) -> bool:
         *usable[:_LOOKED_AT].tolist(),
         *usable[:: max(1, len(usable) // _LOOKED_AT)].tolist(),
     }:
+        if next(left, None) is None:
+            return False
         point = {name: exact_ball(float(column[i])) for name, column in columns.items()}
 
         def both(point: Mapping[str, Any] = point) -> tuple[Any, Any, Any]:
