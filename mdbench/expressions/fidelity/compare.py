@@ -322,9 +322,9 @@ def _equation(truth: str, prediction: str, names: Names) -> EquationPair:
     t, p = _terms_or_whole(truth, names.true), _terms_or_whole(prediction, names.predicted)
     if t == p and read(truth, names.true) == read(prediction, names.predicted):
         same = EquivalenceChecks(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME, "the same text")
-        return replace(_pair(t, t, match(t, t)), find_checks=lambda: same)
+        return replace(pair_of(t, t, match(t, t)), find_checks=lambda: same)
     large = is_whole(t) or is_whole(p)
-    direct = None if large else _pair(t, p, match(t, p))
+    direct = None if large else pair_of(t, p, match(t, p))
     polynomials = is_polynomial(t) and is_polynomial(p)
     polynomials = polynomials and not needs_a_domain(read(prediction, names.predicted))
     if direct is not None and polynomials and not _may_be_the_truth(direct):
@@ -444,7 +444,8 @@ def _may_be_the_truth(pair: EquationPair) -> bool:
     )
 
 
-def _pair(t: Sum, p: Sum, matched: Match) -> EquationPair:
+def pair_of(t: Sum, p: Sum, matched: Match) -> EquationPair:
+    """Return what the terms of two sums show."""
     return EquationPair(
         truth=t,
         prediction=p,

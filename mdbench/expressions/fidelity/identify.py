@@ -17,7 +17,13 @@ import numpy as np
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text, skeleton_of
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.compare import EquationPair, checks_of, is_polynomial, is_whole
+from mdbench.expressions.fidelity.compare import (
+    EquationPair,
+    checks_of,
+    is_polynomial,
+    is_whole,
+    pair_of,
+)
 from mdbench.expressions.fidelity.constant_match import (
     ConstantMatcher,
     Equivalence,
@@ -34,7 +40,7 @@ from mdbench.expressions.fidelity.standard_forms import (
     fewest_constants,
     standard_forms,
 )
-from mdbench.expressions.fidelity.verdict import TOLERANCE, Match, Symbolic, match
+from mdbench.expressions.fidelity.verdict import TOLERANCE, Symbolic, match
 from mdbench.expressions.fidelity.writings import ONE_TEXT, plain_writing, shortest_writings
 from mdbench.expressions.grammar import read
 from mdbench.expressions.interval_eval import ball_value
@@ -80,7 +86,7 @@ def compare_by_values(
     prediction, p = _plainly(prediction, p, names.predicted)
     texts = truth, prediction
     if (t, p) != sums:
-        direct = None if direct is None else _pair_of(t, p, match(t, p))
+        direct = None if direct is None else pair_of(t, p, match(t, p))
     found = _Comparison(texts, (t, p), direct, names).result()
     if found.values.is_close and not (found.near and found.same_structure):
         found = _without_idle_parts(texts, t, found, names)
@@ -148,21 +154,9 @@ def _without_idle_parts(texts: tuple[str, str], t: Sum, found: _Result, names: N
         p = expand(text, names.predicted)
     except EquationError:
         return found
-    direct = _pair_of(t, p, match(t, p))
+    direct = pair_of(t, p, match(t, p))
     other = _Comparison((texts[0], text), (t, p), direct, names).result()
     return replace(other, extra=True) if other.near else found
-
-
-def _pair_of(t: Sum, p: Sum, matched: Match) -> EquationPair:
-    return EquationPair(
-        t,
-        p,
-        len(matched.pairs),
-        matched.wrong,
-        matched.error,
-        tuple((monomial, t) for monomial in matched.missing),
-        tuple((monomial, p) for monomial in matched.extra),
-    )
 
 
 @dataclass(frozen=True)
@@ -369,7 +363,7 @@ class _Comparison:
         pairs = [] if self.direct is None else [self.direct]
         if not (is_polynomial(self.t) and is_polynomial(self.p)):
             pairs += [
-                _pair_of(form, mine, match(form, mine))
+                pair_of(form, mine, match(form, mine))
                 for _, form in self.true_forms
                 for mine in self.forms.values()
             ]
