@@ -35,6 +35,8 @@ FREE = {
 }
 """Objects whose keys depend on the data, such as names of metrics; their place goes on as ``*``."""
 RUN = ("--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit")
+EMPTY_WITHOUT_AN_ENGINE = {".runtimes[].enforces"}
+"""A runtime that a machine does not have enforces nothing."""
 
 
 def test_the_keys_are_those_of_the_format(
@@ -64,6 +66,8 @@ def test_the_keys_are_those_of_the_format(
         found = json.loads(capsys.readouterr().out)
         verb = "plan" if "--dry-run" in line else line[0]
         for place, keys in objects(found):
+            if not keys and place in EMPTY_WITHOUT_AN_ENGINE:
+                continue
             assert keys == GOLDEN[verb][place], (line, place)
             seen[verb].add(place)
     assert seen == {verb: set(places) for verb, places in GOLDEN.items()}
