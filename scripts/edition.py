@@ -24,7 +24,7 @@ from mdbench.backends.local import open_backend
 from mdbench.cli.main import complain
 from mdbench.cli.run import Display
 from mdbench.drawing.numbers import counted
-from mdbench.errors import MdbenchError
+from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import Status, read_folder
 from mdbench.runs.execute import execute
 from mdbench.runs.forecast import forecast
@@ -72,12 +72,12 @@ class Edition:
         return replace(plan, jobs=tuple(balanced(plan.jobs)), result_dir=self.result_dir, n_jobs=1)
 
     def records(self, plan: Plan) -> list[Record]:
-        """Return the records of the plan's jobs: those of the results folder and the bundle."""
+        """Return the records of the bundle, and those of the plan's jobs in the results folder."""
         kept = read_bundle(self.bundles, self.name)
         there = read_folder(self.result_dir) if list(self.result_dir.glob("*.jsonl")) else []
         asked = {replace(job, study=None) for job in plan.jobs}
-        every = [*kept, *(record for _, record in there)]
-        return [one for one in every if replace(JobSpec.of(one), study=None) in asked]
+        ours = (one for _, one in there if replace(JobSpec.of(one), study=None) in asked)
+        return [*kept, *ours]
 
     def due(self, plan: Plan) -> list[PendingJob]:
         """Return the jobs that are left, in the plan's order."""
@@ -94,7 +94,8 @@ class Edition:
             How long the piece is expected to take; one job is run at least.
         """
         plan = self.plan()
-        jobs, expected = [], 0.0
+        jobs: list[JobSpec] = []
+        expected = 0.0
         for one in self.due(plan):
             if jobs and expected + one.wall_s.value > seconds:
                 break
@@ -122,7 +123,13 @@ class Edition:
 
     def pack(self, console: Console) -> None:
         """Write the bundle, and the page where there is one."""
-        kept = write_bundle(self.bundles, self.name, self.records(self.plan()))
+        records = self.records(self.plan())
+        if not records:
+            raise UsageError(
+                f"{self.result_dir} has no records of {self.study.name}.",
+                "Name the folder that it was run into: --result-dir DIR",
+            )
+        kept = write_bundle(self.bundles, self.name, records)
         console.print(f"{counted(len(kept), 'record')} in docs/results/{self.name}.jsonl.xz")
         if run := run_of(self.name):
             write_page(run, self.workspace)
@@ -139,12 +146,15 @@ class Edition:
             hours, known = work_hours((one.job for one in left), records)
             clock = sum(one.wall_s.value for one in left) / 3600
             console.print(
-                f"{data_type}: {len(left)} of {counted(number, 'job')} left, some {hours:.1f} "
-                f"hours of work ({known} of them estimated from records, the others are given all "
-                f"their budget), {clock:.1f} h by the clock"
+                f"{data_type}: {len(left)} of {counted(number, 'job')} left, some {hours:.2f} "
+                f"hours of work ({known} jobs estimated from records, the others counted with all "
+                f"their budget), {clock:.2f} h by the clock",
+                soft_wrap=True,
             )
         hours, _ = work_hours((one.job for one in due), records)
-        console.print(f"In all {len(due)} of {counted(len(plan.jobs), 'job')} left, {hours:.1f} h.")
+        console.print(
+            f"In all {len(due)} of {counted(len(plan.jobs), 'job')} left, {hours:.2f} h of work."
+        )
 
 
 def work_hours(jobs: Iterable[JobSpec], records: Iterable[Record]) -> tuple[float, int]:

@@ -57,7 +57,7 @@ _FIELDS: Final[Mapping[str, Callable[[Record], object]]] = {
     "choice": lambda one: class_of(one).choice,
 }
 _COUNTS: Final[Mapping[str, Callable[[Record], object]]] = {
-    "jobs": lambda one: one.key,
+    "jobs": lambda one: (one.case, class_of(one)),
     "systems": lambda one: one.dataset,
     "methods": lambda one: one.method,
     "seeds": lambda one: one.seed,
