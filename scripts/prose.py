@@ -19,7 +19,9 @@ import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
 from mdbench.drawing.numbers import noise_name
+from mdbench.errors import MdbenchError
 from mdbench.reports.classes import class_of, latest
+from mdbench.reports.comparison import read_published, read_published_sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +43,8 @@ _NO_PROSE: Final = (
     re.compile(r"<[^>]*>"),
 )
 """What is no prose: blocks, markers, comments, code, addresses and tags."""
+PAPER: Final = "paper"
+"""Instead of a run: ``paper ode sindy``, ticks of a method; ``paper srsd easy dsr solution``."""
 NOT_RESULTS: Final = "not-results.toml"
 """The list of numbers that are no results, beside the bundles."""
 
@@ -71,6 +75,10 @@ _SUMMARIES: Final[Mapping[str, Callable[[list[float]], float]]] = {
 }
 
 
+_NO_NUMBER: Final = (ValueError, KeyError, TypeError, OSError, MdbenchError)
+"""What a question that has no answer raises."""
+
+
 def value_of(query: str, find: Find) -> str:
     """Return what a marker has to hold.
 
@@ -85,6 +93,8 @@ def value_of(query: str, find: Find) -> str:
         If it is no question, or if there are no records for it.
     """
     name, *conditions, statistic = query.split()
+    if name == PAPER:
+        return _of_paper(*conditions, statistic)
     records = [one for one in latest(find(name)) if one.attempted]
     for condition in conditions:
         key, equals, wanted = condition.partition("=")
@@ -109,6 +119,33 @@ def value_of(query: str, find: Find) -> str:
     return f"{held / len(records):.0%}".replace("%", " %") if kind == "share" else str(held)
 
 
+def _of_paper(data_type: str, *words: str) -> str:
+    """Return a number of a paper's tables: ticks of a method, or a value of a set; ``max``: most.
+
+    Raises
+    ------
+    ValueError
+        If the tables do not have it.
+    """
+    if len(words) == 1:
+        paper = read_published()
+        rows = paper.marks.get(data_type, {}).values()
+        methods = {method for row in rows for method in row if words[0] in {method, "max"}}
+        if not methods:
+            raise ValueError(f"the paper's tables of {data_type} have no {words[0]}")
+        return str(max(len(paper.found(data_type, method)) for method in methods))
+    set_, method, metric = words
+    rows_of_set = read_published_sets(data_type).values[data_type][set_]
+    values = [
+        row[metric]
+        for name, row in rows_of_set.items()
+        if method in {name, "max"} and metric in row
+    ]
+    if not values:
+        raise ValueError(f"the paper's tables have no {' '.join(words)}")
+    return format(max(values), ".2f")
+
+
 def _at(record: Record, path: str) -> float | None:
     """Return a number of a record: a metric of its answer, or what was measured."""
     group, _, name = path.partition(".")
@@ -118,14 +155,15 @@ def _at(record: Record, path: str) -> float | None:
 
 
 def with_numbers(text: str, find: Find) -> str:
-    """Write the numbers of all markers of a page again.
+    """Write the numbers of all markers of a page again; one that no record gives stays."""
 
-    Raises
-    ------
-    ValueError
-        As `value_of`.
-    """
-    return _MARKER.sub(lambda match: f"{match[1]}{value_of(match[2], find)}{match[4]}", text)
+    def number(match: re.Match[str]) -> str:
+        try:
+            return f"{match[1]}{value_of(match[2], find)}{match[4]}"
+        except _NO_NUMBER:
+            return match[0]
+
+    return _MARKER.sub(number, text)
 
 
 def wrong_numbers(page: Path, find: Find) -> Iterator[str]:
@@ -134,7 +172,7 @@ def wrong_numbers(page: Path, find: Find) -> Iterator[str]:
     for match in _MARKER.finditer(text):
         try:
             value = value_of(match[2], find)
-        except (ValueError, KeyError, OSError) as error:
+        except _NO_NUMBER as error:
             yield f"{page.name}: <!-- = {match[2]} -->: {error}"
             continue
         if value != match[3]:

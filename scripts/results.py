@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bundles import parts_of, read_bundle
+from findings import finding_of_work, recovered_table
 from prose import with_numbers, wrong_numbers
 from recovery import recovery_table
 from reference_runs import (
@@ -32,7 +33,7 @@ from reference_runs import (
     page_of,
     prefix_of,
 )
-from whose_merit import conditions_table, effects_table
+from whose_merit import conditions_table, effects_table, finding_of_merit
 
 from mdbench.cli.report import leaderboards_of, write
 from mdbench.datatypes.real.data_type import MARGIN
@@ -86,8 +87,12 @@ class Reference:
 
     def published(self) -> str:
         """Numbers of systems that are identified, here and in the paper."""
-        paper = read_published()
-        return self._each(lambda board: export.published_table(board, self.data_type, paper))
+        paper = self._paper or read_published()
+        protocols = ("published", "strict") if self._paper else ("strict",)
+        return "\n\n".join(
+            self._each(lambda board: export.published_table(board, self.data_type, paper), protocol)
+            for protocol in protocols
+        ).strip()
 
     def found(self) -> str:
         """Numbers of systems that are identified, by noise."""
@@ -219,6 +224,9 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "variants": Reference.variants,
     "sets": Reference.sets,
     "labels": Reference.labels,
+    "finding": lambda reference: finding_of_work(reference.results),
+    "recovered": lambda reference: recovered_table(reference.results),
+    "merit": lambda reference: finding_of_merit(reference.results),
     "conditions": lambda reference: conditions_table(reference.results),
     "effects": lambda reference: effects_table(reference.results),
 }

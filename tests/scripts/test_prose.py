@@ -49,6 +49,21 @@ def test_a_question_has_the_answer_of_the_records(query: str, value: str) -> Non
     assert value_of(query, find) == value
 
 
+def test_a_papers_numbers_are_those_of_its_tables() -> None:
+    # As printed: MDBench's Tables A5 and A6, SurfaceBench's Table 1, SRSD's Table 3.
+    assert value_of("paper ode pysr", find) == "14"
+    assert value_of("paper ode sindy", find) == "10"
+    assert value_of("paper ode max", find) == "14"
+    assert value_of("paper pde max", find) == "6"
+    assert [
+        value_of(f"paper surface {name} max skeleton", find)
+        for name in ("explicit", "implicit", "parametric")
+    ] == ["0.50", "0.13", "0.10"]
+    for query in ("paper ode none", "paper surface explicit pysr nothing"):
+        with pytest.raises(ValueError, match="have no"):
+            value_of(query, find)
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [
@@ -65,6 +80,8 @@ def test_what_is_no_question_is_said(query: str, says: str, tmp_path: Path) -> N
     page = tmp_path / "page.md"
     page.write_text(f"It is <!-- = {query} -->1<!-- / -->.\n", encoding="utf-8")
     assert says in " ".join(wrong_numbers(page, find))
+    text = page.read_text(encoding="utf-8")
+    assert with_numbers(text, find) == text
 
 
 PAGE = """# Title
