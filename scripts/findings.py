@@ -131,11 +131,15 @@ def finding_of_work(records: Sequence[Record]) -> str:
         text += f"{_names(best)} {'identify' if len(best) > 1 else 'identifies'} "
         text += f"{order[0][1]:.0f} of {jobs[level]}"
         if second is not None:
-            text += f", then {second[0]} {second[1]:.0f}"
+            text += f", then `{second[0]}` {second[1]:.0f}"
             text += f", and {_names(least)} the fewest, {order[-1][1]:.0f}"
         parts.append(text)
     intro = f"**Of {len(found)} methods with the same budget ({' and '.join(budgets)} a job), "
-    done = f"  Counted are the {counted(sum(jobs.values()), 'job')} that all of them have done."
+    tried = {job for each in verdicts_of(records).values() for job in each}
+    done = (
+        f" Counted are the {sum(jobs.values())} of {counted(len(tried), 'case')} with one seed each "
+        "of which every method has a record."
+    )
     return intro + "; ".join(parts) + ".**" + done
 
 
