@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from bundles import read_bundle, restore, write_bundle
 from reference_runs import run_of
 from rich.console import Console
@@ -39,8 +40,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mdbench.records import Record
-    from mdbench.runs.forecast import PendingJob
     from mdbench.runs.plan import Plan
+
+
+_FIRST = 1000
+"""Jobs that are looked at first for those that are due, and then twice as many."""
 
 
 @dataclass
@@ -79,11 +83,22 @@ class Edition:
         ours = (one for _, one in there if replace(JobSpec.of(one), study=None) in asked)
         return [*kept, *ours]
 
-    def due(self, plan: Plan) -> list[PendingJob]:
-        """Return the jobs that are left, in the plan's order."""
+    def due(self, plan: Plan, seconds: float) -> list[JobSpec]:
+        """Return the first jobs that are due, in the plan's order, for so many seconds.
+
+        One at least, where any is left.  Data are made of few more jobs than these.
+        """
+        size = 0
         with closing(open_runtime(self.study.whole.runtime, self.workspace.home)) as runtime:
-            found = {one.job: one for one in forecast(plan, runtime).due}
-        return [found[job] for job in plan.jobs if job in found and job not in self.lost]
+            while size < len(plan.jobs):
+                size = min(max(_FIRST, 2 * size), len(plan.jobs))
+                first = replace(plan, jobs=plan.jobs[:size])
+                found = {one.job: one.wall_s.value for one in forecast(first, runtime).due}
+                left = [job for job in first.jobs if job in found and job not in self.lost]
+                ends = np.cumsum([found[job] for job in left])
+                if left and ends[-1] > seconds:
+                    break
+            return left[: max(1, int(np.searchsorted(ends, seconds)))]
 
     def run_piece(self, seconds: float, console: Console) -> bool:
         """Run the first jobs that are due, and return whether more may be run.
@@ -94,13 +109,7 @@ class Edition:
             How long the piece is expected to take; one job is run at least.
         """
         plan = self.plan()
-        jobs: list[JobSpec] = []
-        expected = 0.0
-        for one in self.due(plan):
-            if jobs and expected + one.wall_s.value > seconds:
-                break
-            jobs.append(one.job)
-            expected += one.wall_s.value
+        jobs = self.due(plan, seconds)
         if not jobs:
             return False
         piece = replace(plan, jobs=tuple(jobs))
@@ -135,26 +144,26 @@ class Edition:
             write_page(run, self.workspace)
 
     def show_left(self, console: Console) -> None:
-        """Print what is left, by data type, in jobs and hours of work."""
+        """Print how many jobs have no record yet, and their hours of work, by data type.
+
+        Records of methods, data or scores that have changed since count as records.
+        """
         plan = self.plan()
-        due, records = self.due(plan), self.records(plan)
-        jobs: dict[str, int] = defaultdict(int)
-        for job in plan.jobs:
-            jobs[job.data_type] += 1
-        for data_type, number in jobs.items():
-            left = [one for one in due if one.job.data_type == data_type]
-            hours, known = work_hours((one.job for one in left), records)
-            clock = sum(one.wall_s.value for one in left) / 3600
+        records = self.records(plan)
+        done = {replace(JobSpec.of(one), study=None) for one in records if one.attempted}
+        left = [job for job in plan.jobs if replace(job, study=None) not in done]
+        for data_type in dict.fromkeys(job.data_type for job in plan.jobs):
+            ours = [job for job in left if job.data_type == data_type]
+            number = sum(job.data_type == data_type for job in plan.jobs)
+            hours, known = work_hours(ours, records)
             console.print(
-                f"{data_type}: {len(left)} of {counted(number, 'job')} left, some {hours:.2f} "
-                f"hours of work ({known} jobs estimated from records, the others counted with all "
-                f"their budget), {clock:.2f} h by the clock",
+                f"{data_type}: {len(ours)} of {counted(number, 'job')} left, some {hours:.2f} h of "
+                f"work ({known} estimated from records, the others counted with all their budget)",
                 soft_wrap=True,
             )
-        hours, _ = work_hours((one.job for one in due), records)
-        console.print(
-            f"In all {len(due)} of {counted(len(plan.jobs), 'job')} left, {hours:.2f} h of work."
-        )
+        hours, _ = work_hours(left, records)
+        every = counted(len(plan.jobs), "job")
+        console.print(f"In all {len(left)} of {every} left, some {hours:.2f} h of work.")
 
 
 def work_hours(jobs: Iterable[JobSpec], records: Iterable[Record]) -> tuple[float, int]:

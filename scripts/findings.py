@@ -137,8 +137,8 @@ def finding_of_work(records: Sequence[Record]) -> str:
     intro = f"**Of {len(found)} methods with the same budget ({' and '.join(budgets)} a job), "
     tried = {job for each in verdicts_of(records).values() for job in each}
     done = (
-        f" Counted are the {sum(jobs.values())} of {counted(len(tried), 'case')} with one seed each "
-        "of which every method has a record."
+        f" Counted are the {sum(jobs.values())} of {counted(len(tried), 'case')}, each with one "
+        "seed, of which every method has a record."
     )
     return intro + "; ".join(parts) + ".**" + done
 

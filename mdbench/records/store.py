@@ -573,6 +573,8 @@ def pack(path: Path, records: Iterable[Record]) -> None:
     part = path.with_name(f".{path.name}.part")
     content = b"".join(record.to_line().encode() + b"\n" for record in records)
     try:
+        if path.is_file() and read_content(path) == content:
+            return  # packing takes long
         path.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(lzma.compress(content, check=lzma.CHECK_CRC64, preset=9))
         part.replace(path)
