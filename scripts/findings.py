@@ -33,10 +33,13 @@ def verdicts_of(records: Iterable[Record]) -> dict[str, dict[Job, float]]:
     found: dict[str, dict[Job, float]] = defaultdict(dict)
     for one in records:
         verdict = one.metrics.get("identified") if one.answered else 0.0
-        if one.attempted and verdict is not None:
+        if not one.attempted:
+            continue
+        ours = found[one.method]
+        if verdict is not None:
             case = Case(one.system, one.snr_db, one.protocol)
             repeat = f"{one.seed}, {one.part}" if one.part else str(one.seed)
-            found[one.method][Job(case, repeat)] = float(verdict == 1)
+            ours[Job(case, repeat)] = float(verdict == 1)
     return dict(found)
 
 

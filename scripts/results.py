@@ -87,24 +87,23 @@ class Reference:
 
     def published(self) -> str:
         """Numbers of systems that are identified, here and in the paper."""
-        paper = self._paper or read_published()
-        protocols = ("published", "strict") if self._paper else ("strict",)
-        return "\n\n".join(
-            self._each(lambda board: export.published_table(board, self.data_type, paper), protocol)
-            for protocol in protocols
-        ).strip()
+        paper, protocol = self._paper, "published"
+        if paper is None:  # not like for like: a section of its own says so
+            paper, protocol = read_published(), "strict"
+        return self._each(
+            lambda board: export.published_table(board, self.data_type, paper), protocol
+        )
 
     def found(self) -> str:
         """Numbers of systems that are identified, by noise."""
         return self._each(export.found_table)
 
     def systems(self) -> str:
-        """Each method on each clean system, next to the paper's entry on the same data."""
-        paper = self._paper
-        return self._each(lambda board: export.systems_table(board, self.data_type, None, paper))
+        """Each method on each clean system; the paper's entries are of another protocol."""
+        return self._each(lambda board: export.systems_table(board, self.data_type, None))
 
     def published_protocol(self) -> str:
-        """The same under the published protocol."""
+        """The same under the published protocol, next to the paper's entry on the same data."""
         paper = self._paper
         return self._each(
             lambda board: export.systems_table(board, self.data_type, None, paper), "published"
@@ -115,7 +114,7 @@ class Reference:
         """MDBench's tables; None beside what is not like for like."""
         if self.name not in STUDIES or not STUDIES[self.name].paper:
             return None
-        paper = read_published()
+        paper = read_published().without(_OTHERS)
         return paper.of_variant("released") if self.data_type == "pde" else paper
 
     def _each(self, write_: Callable[[Leaderboard], str], protocol: str = "strict") -> str:
@@ -230,6 +229,8 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "conditions": lambda reference: conditions_table(reference.results),
     "effects": lambda reference: effects_table(reference.results),
 }
+_OTHERS = {"bayesian"}
+"""Methods that are not the paper's of the same name (docs/methods.md)."""
 _OF_SETS = {
     "srsd": ("r2_accuracy", "solution", "srbench_solution", "normalized_edit_distance"),
     "surface": ("skeleton", "nmse", "chamfer", "hausdorff"),

@@ -95,6 +95,8 @@ def effects_table(results: Iterable[Record]) -> str:
     lines = []
     for (kind, method), ones in pooled.items():
         shared = sorted(set.intersection(*(set(one.systems) for one in ones)))
+        if not shared:
+            continue
         rows = [[one.systems.index(name) for name in shared] for one in ones]
         # Levels of noise, derivatives, choices, systems.
         found = np.stack([one.identified[..., at] for one, at in zip(ones, rows, strict=True)])

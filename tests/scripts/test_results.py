@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -57,21 +58,27 @@ def test_blocks_are_written_again_and_prose_stays(script: ModuleType, reference:
     assert script.fill(once, reference) == once
 
 
-def test_a_papers_entries_stand_beside_published_data_alone(
+def test_a_papers_entries_stand_beside_published_data_and_protocol_alone(
     script: ModuleType, tmp_path: Path
 ) -> None:
-    def table(name: str, **changes: Any) -> str:
-        ones = [data("pdefind", "kdv", data_type="pde", verdict="identified", **changes)]
-        board = compare(ones, "pde")
-        text: str = script.Reference("pde", [board], {}, tmp_path, name=name).systems()
-        return text
-
     released = {"options": {"variant": "released"}, "system": "kdv (released)"}
-    assert "MDBench" not in table("pde")
-    assert "| `kdv` |" in table("pde")
-    beside = table("pde-released", **released)
-    assert "MDBench" in beside
-    assert beside.splitlines()[-1].endswith("| ✓ |")  # of the paper
+
+    def reference(name: str, **changes: Any) -> Any:
+        ones = [
+            data(method, "kdv", data_type="pde", verdict="identified", **changes)
+            for method in ("pdefind", "bayesian")
+        ]
+        return script.Reference("pde", [compare(ones, "pde")], {}, tmp_path, name=name)
+
+    assert "MDBench" not in reference("pde").systems()
+    assert "| `kdv` |" in reference("pde").systems()
+    assert "MDBench" not in reference("pde-released", **released).systems()
+    alike = reference("pde-released", protocol="published", **released)
+    head, _, line = alike.published_protocol().splitlines()
+    assert head.count("MDBench") == 1  # bayesian is another method than the paper's
+    assert line.endswith("| ✓ |")
+    assert "| pdefind | 1 | 1 | 1 | 1 |" in alike.published()
+    assert "bayesian" not in alike.published()
 
 
 def test_figures_are_files_next_to_the_page(script: ModuleType, reference: Any) -> None:
@@ -302,3 +309,15 @@ def test_whatever_is_changed_on_a_page_fails(
 def test_records_that_change_fail(script: ModuleType, packed: Workspace) -> None:
     write_bundle(packed.root / "docs" / "results", "equal-work", answers()[:2])
     assert script.check(["equal-work"], packed) == 1
+
+
+def test_no_number_of_the_pages_is_without_records(script: ModuleType) -> None:
+    pages = script.result_pages(ROOT / "docs")
+    assert {"results-equal-work.md", "whose-merit.md", "gallery.md"} <= {one.name for one in pages}
+    find = partial(script.records_of, docs=ROOT / "docs")
+    assert [line for page in pages for line in script.wrong_numbers(page, find)] == []
+
+
+@pytest.mark.slow
+def test_all_pages_are_as_their_records_give_them(script: ModuleType) -> None:
+    assert script.check(list(script.RUNS), Workspace.find()) == 0
