@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from bundles import read_bundle, restore, write_bundle
-from reference_runs import run_of
+from reference_runs import runs_of
 from rich.console import Console
 
 from mdbench.backends.local import open_backend
@@ -140,7 +140,7 @@ class Edition:
             )
         kept = write_bundle(self.bundles, self.name, records)
         console.print(f"{counted(len(kept), 'record')} in docs/results/{self.name}.jsonl.xz")
-        if run := run_of(self.name):
+        for run in runs_of(self.name):
             write_page(run, self.workspace)
 
     def show_left(self, console: Console) -> None:
@@ -210,8 +210,8 @@ def main(arguments: list[str] | None = None) -> int:
         folder = asked.result_dir or workspace.root / "results" / name
         edition = Edition(Study.read(asked.study), name, folder, workspace)
         if asked.check:
-            if run := run_of(name):
-                return check([run], workspace)
+            if runs := runs_of(name):
+                return check(runs, workspace)
             parser.error(f"no page has the records of {name}")
         if asked.left or asked.pack:
             edition.pack(console) if asked.pack else edition.show_left(console)

@@ -98,6 +98,7 @@ STUDIES = {
     "ode-published": StudyRun(
         ("studies/ode-published.toml",), "ode", "results-ode.md", "alike", paper=True
     ),
+    "parity": StudyRun(("studies/ode-published.toml",), "ode", "published-parity.md"),
     "pde-released": StudyRun(
         ("studies/pde-released.toml",), "pde", "results-pde.md", "released", paper=True
     ),
@@ -127,9 +128,9 @@ def page_of(name: str, docs: Path) -> Path:
     return docs / f"results-{name.partition('-')[0]}.md"
 
 
-def run_of(bundle: str) -> str | None:
-    """Return the run that a bundle belongs to; None where no page has it."""
-    return next((name for name, run in STUDIES.items() if bundle in run.bundles), None)
+def runs_of(bundle: str) -> list[str]:
+    """Return the runs that a bundle belongs to; none where no page has it."""
+    return [name for name, run in STUDIES.items() if bundle in run.bundles]
 
 
 def command_of(name: str, run: str) -> str:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from bundles import parts_of, read_bundle
 from findings import finding_of_work, recovered_table
+from parity import UPSTREAM, parity_table
 from prose import with_numbers, wrong_numbers
 from recovery import recovery_table
 from reference_runs import (
@@ -226,6 +227,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "finding": lambda reference: finding_of_work(reference.results),
     "recovered": lambda reference: recovered_table(reference.results),
     "merit": lambda reference: finding_of_merit(reference.results),
+    "parity": lambda reference: parity_table(reference.results),
     "conditions": lambda reference: conditions_table(reference.results),
     "effects": lambda reference: effects_table(reference.results),
 }
@@ -379,6 +381,13 @@ def table_of(records: Iterable[Record]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True, default=str))
 
 
+def tables_of(name: str, docs: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the rows of the table of each bundle of a run that is there."""
+    for bundle in STUDIES[name].bundles if name in STUDIES else ():
+        if records := read_bundle(docs / "results", bundle):
+            yield bundle, table_of(records)
+
+
 def write_page(name: str, workspace: Workspace) -> None:
     """Write the tables and figures of a run again, from the records in ``docs/results``."""
     docs = workspace.root / "docs"
@@ -386,8 +395,8 @@ def write_page(name: str, workspace: Workspace) -> None:
     made = reference_of(name, records, workspace, docs / "results")
     text = fill(page.read_text(encoding="utf-8"), made)
     write(page, with_numbers(text, partial(records_of, docs=docs)))
-    if name in STUDIES:
-        write_table(table_of(records), docs / "results" / f"{name}.csv")
+    for bundle, rows in tables_of(name, docs):
+        write_table(rows, docs / "results" / f"{bundle}.csv")
 
 
 def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
@@ -407,12 +416,12 @@ def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
         again = fill(text, reference_of(name, records, workspace, figures_in))
         found = list(_unlike(page.name, text, again))
         made = _drawings(figures_in.iterdir())
-        if name in STUDIES:
+        for bundle, rows in tables_of(name, docs):
             table = Path(folder) / "table.csv"
-            write_table(table_of(records), table)
-            kept = docs / "results" / f"{name}.csv"
+            write_table(rows, table)
+            kept = docs / "results" / f"{bundle}.csv"
             if not kept.is_file() or kept.read_bytes() != table.read_bytes():
-                found.append(f"{page.name}: results/{name}.csv is not what the records give")
+                found.append(f"{page.name}: results/{bundle}.csv is not what the records give")
     kept_ones = _drawings((docs / "results").glob(f"{name}-*.svg") if made else ())
     unlike = (file for file in sorted(made | kept_ones) if made.get(file) != kept_ones.get(file))
     return found + [
@@ -449,13 +458,9 @@ def without_records(docs: Path) -> list[str]:
                 heading = line.lstrip("# ")
             if line.startswith("|") and not lines[number - 1].startswith("|"):
                 found.append(f"{page.name}, {heading}: a table that no run makes")
-    used = {f"{name}.csv" for name in RUNS}
-    used |= {
-        part.name
-        for run in STUDIES.values()
-        for bundle in run.bundles
-        for part in parts_of(docs / "results", bundle)
-    }
+    used = {UPSTREAM.name, *(f"{name}.csv" for name in RUNS)}
+    for bundle in {bundle for run in STUDIES.values() for bundle in run.bundles}:
+        used |= {f"{bundle}.csv", *(part.name for part in parts_of(docs / "results", bundle))}
     kept = sorted((docs / "results").glob("*.csv")) + sorted((docs / "results").glob("*.xz"))
     return found + [
         f"results/{one.name}: records that no run makes a block of"
@@ -466,7 +471,7 @@ def without_records(docs: Path) -> list[str]:
 
 def result_pages(docs: Path) -> list[Path]:
     """Return the pages that have results."""
-    named = {docs / "gallery.md", docs / "whose-merit.md"}
+    named = {docs / "gallery.md", *(page_of(name, docs) for name in RUNS)}
     return sorted(file for file in {*named, *docs.glob("results-*.md")} if file.is_file())
 
 
