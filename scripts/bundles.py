@@ -46,10 +46,11 @@ def read_bundle(folder: Path, name: str) -> list[Record]:
 def write_bundle(folder: Path, name: str, records: Iterable[Record]) -> list[Record]:
     """Write the records that count as a bundle, and return them.
 
-    Of several records of one question in one class the newest counts.  The same records give the
-    same bytes, in whatever order they come.
+    Of several records of one question in one class the newest counts, and of one job that was
+    scored twice the last one given.  Else the same records give the same bytes, in whatever order
+    they come.
     """
-    ordered = sorted(records, key=lambda one: (one.measured.started, one.key))
+    ordered = sorted(records, key=lambda one: one.measured.started)
     kept = sorted(latest(ordered), key=lambda one: (one.measured.started, one.key))
     old = list(parts_of(folder, name))
     for number, start in enumerate(range(0, len(kept), PART), start=1):
@@ -63,7 +64,9 @@ def write_bundle(folder: Path, name: str, records: Iterable[Record]) -> list[Rec
 
 
 def restore(folder: Path, name: str, result_dir: Path) -> int:
-    """Add the records of a bundle that a results folder lacks; return how many these are.
+    """Add the records of a bundle whose jobs a results folder lacks; return how many these are.
+
+    A job that was scored again there has another key, and is not lacking.
 
     Raises
     ------
@@ -75,8 +78,10 @@ def restore(folder: Path, name: str, result_dir: Path) -> int:
         by_file.setdefault(f"{record.algorithm}-{record.data_type}.jsonl", []).append(record)
     added = 0
     for file, records in by_file.items():
-        with RecordStore(result_dir / file).open_for_writing() as writer:
-            lacking = [one for one in records if one.key not in writer.newest]
+        store = RecordStore(result_dir / file)
+        there = {(one.case, one.measured.started) for one in store.read()}
+        with store.open_for_writing() as writer:
+            lacking = [one for one in records if (one.case, one.measured.started) not in there]
             writer.append_lines([(one.key, one.to_line().encode() + b"\n") for one in lacking])
         added += len(lacking)
     return added

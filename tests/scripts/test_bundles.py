@@ -12,6 +12,7 @@ from reporting import result
 from mdbench.records import RecordStore, read_latest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from mdbench.records import Record
@@ -67,3 +68,24 @@ def test_a_run_goes_on_from_a_bundle(tmp_path: Path) -> None:
     assert restore(tmp_path / "kept", "a", folder) == 0
     assert sorted(file.name for file in folder.iterdir()) == ["sindy-ode.jsonl", "zero-ode.jsonl"]
     assert {one.key for one in read_latest(folder)} == {one.key for one in ONES}
+
+
+def test_what_was_scored_again_replaces_what_was_packed(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "kept", "a", ONES)
+    folder = tmp_path / "results"
+    restore(tmp_path / "kept", "a", folder)
+
+    def score(records: Sequence[Record]) -> Iterator[Record]:
+        for place, one in enumerate(records):
+            # As another version of the scorer does: other values under another key.
+            key = f"{'0' if place % 2 else 'f'}{one.key[1:]}"
+            yield one.model_copy(update={"key": key, "metrics": {**one.metrics, "nmse": 0.75}})
+
+    for file in folder.iterdir():
+        RecordStore(file).rewrite(score)
+    assert restore(tmp_path / "kept", "a", folder) == 0
+    again = read_latest(folder)
+    write_bundle(tmp_path / "kept", "a", [*read_bundle(tmp_path / "kept", "a"), *again])
+    kept = read_bundle(tmp_path / "kept", "a")
+    assert [one.dataset for one in kept] == [one.dataset for one in ONES]
+    assert {one.metrics["nmse"] for one in kept} == {0.75}
