@@ -99,6 +99,9 @@ STUDIES = {
         ("studies/ode-published.toml",), "ode", "results-ode.md", "alike", paper=True
     ),
     "parity": StudyRun(("studies/ode-published.toml",), "ode", "published-parity.md"),
+    "derivation-small": StudyRun(
+        ("studies/derivation-small.toml",), "derivation", "results-derivation.md", "kept"
+    ),
     "pde-released": StudyRun(
         ("studies/pde-released.toml",), "pde", "results-pde.md", "released", paper=True
     ),

@@ -18,6 +18,7 @@ from html import escape
 from importlib import resources
 from itertools import zip_longest
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from bundles import parts_of, read_bundle
@@ -163,16 +164,16 @@ class Reference:
             for name, spec in self._specs_of_sets.items()
             if any(isinstance(one.metrics.get(name), float) for one in self.results)
         }
-        head = ["dataset", "method", *(spec.title for spec in specs.values()), "CPU"]
+        groups: dict[tuple[str, str], list[Record]] = {}
+        for one in sorted(self.results, key=lambda one: (one.dataset, one.method)):
+            groups.setdefault((one.dataset, one.method), []).append(one)
+        several = any(len(ones) > 1 for ones in groups.values())
+        head = ["dataset", "method", *["seeds"] * several, *(spec.title for spec in specs.values())]
         lines = [
-            [
-                f"`{one.dataset}`",
-                one.method,
-                *_shares(one, specs),
-                duration(one.measured.cpu_s),
-            ]
-            for one in sorted(self.results, key=lambda one: one.dataset)
+            [f"`{dataset}`", method, *[str(len(ones))] * several, *_shares(ones, specs), _cpu(ones)]
+            for (dataset, method), ones in groups.items()
         ]
+        head.append("CPU")
         rule = [":--", ":--", *["--:"] * (len(head) - 2)]
         return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
 
@@ -255,17 +256,23 @@ _OF_SETS = {
 """The metrics of a paper's tables of sets, in the order of these columns."""
 
 
-def _shares(one: Record, names: Iterable[str]) -> Iterator[str]:
-    """Write each share with the interval of what it is lower by than the first, if known."""
+def _shares(ones: Sequence[Record], names: Iterable[str]) -> Iterator[str]:
+    """Write each share, of several seeds their mean.
+
+    Of one seed the interval of what it is lower by than the first is beside it, if known.
+    """
     for name in names:
-        value = one.metrics.get(name)
+        values = [value for one in ones if isinstance(value := one.metrics.get(name), float)]
         stem = name.removesuffix("_accuracy")
-        ends = [one.metrics.get(f"{stem}_drop_{end}") for end in ("low", "high")]
-        interval = [fixed(end, 3) for end in ends if isinstance(end, float)]
-        if isinstance(value, float):
-            yield fixed(value, 3) + f" ({' to '.join(interval)})" * bool(interval)
-        else:
-            yield ""
+        ends = [ones[0].metrics.get(f"{stem}_drop_{end}") for end in ("low", "high")]
+        interval = [fixed(end, 3) for end in ends if isinstance(end, float) and len(ones) == 1]
+        text = fixed(fmean(values), 3) if values else ""
+        yield text + f" ({' to '.join(interval)})" * bool(values and interval)
+
+
+def _cpu(ones: Sequence[Record]) -> str:
+    known = [one.measured.cpu_s for one in ones if one.measured.cpu_s is not None]
+    return duration(fmean(known) if known else None)
 
 
 def standalone(svg: str, legend: Mapping[str, int] | None = None) -> str:
