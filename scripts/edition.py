@@ -37,7 +37,7 @@ from mdbench.workspace import Workspace
 from results import check, write_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mdbench.records import Record
     from mdbench.runs.plan import Plan
@@ -155,26 +155,42 @@ class Edition:
         for data_type in dict.fromkeys(job.data_type for job in plan.jobs):
             ours = [job for job in left if job.data_type == data_type]
             number = sum(job.data_type == data_type for job in plan.jobs)
-            hours, known = work_hours(ours, records)
-            console.print(
-                f"{data_type}: {len(ours)} of {counted(number, 'job')} left, some {hours:.2f} h of "
-                f"work ({known} estimated from records, the others counted with all their budget)",
-                soft_wrap=True,
+            print_left(
+                f"{data_type}: {len(ours)} of {counted(number, 'job')}", ours, records, console
             )
-        hours, _ = work_hours(left, records)
         every = counted(len(plan.jobs), "job")
-        console.print(f"In all {len(left)} of {every} left, some {hours:.2f} h of work.")
+        print_left(f"In all {len(left)} of {every}", left, records, console)
 
 
-def work_hours(jobs: Iterable[JobSpec], records: Iterable[Record]) -> tuple[float, int]:
-    """Return the work of jobs in hours of the reference core, and how many records tell.
+def print_left(
+    what: str, jobs: Sequence[JobSpec], records: Sequence[Record], console: Console
+) -> None:
+    """Print how many hours are left: of the methods' work, and by the clock as it went so far."""
+    work, known = hours_of(jobs, records, "work_s")
+    clock, _ = hours_of(jobs, records, "wall_s")
+    console.print(
+        f"{what} left: {work:.2f} h of work, {clock:.2f} h by the clock ({known} jobs estimated "
+        "from records, the others counted with all their budget)",
+        soft_wrap=True,
+    )
+
+
+def hours_of(
+    jobs: Iterable[JobSpec], records: Iterable[Record], measured: str
+) -> tuple[float, int]:
+    """Return the hours that jobs take, and of how many jobs records tell.
 
     A job takes the mean of its method's records on its data type; where there are none, its budget.
+
+    Parameters
+    ----------
+    measured
+        ``work_s``, in reference seconds, or ``wall_s``.
     """
     known: dict[tuple[str, str], list[float]] = defaultdict(list)
     for one in records:
-        if one.measured.work_s is not None:
-            known[one.algorithm, one.data_type].append(one.measured.work_s)
+        if (seconds := getattr(one.measured, measured)) is not None:
+            known[one.algorithm, one.data_type].append(seconds)
     total, told = 0.0, 0
     for job in jobs:
         ones = known.get((job.algorithm, job.data_type))

@@ -77,17 +77,18 @@ def recovered_table(records: Sequence[Record]) -> str:
         for wanted in [[level] for level in levels] + [levels]:
             ones = {job: value for job, value in verdicts.items() if job.case.snr_db in wanted}
             cells.append(_share(ones))
-        by_case: dict[Case, set[float]] = defaultdict(set)
+        by_case: dict[Case, list[float]] = defaultdict(list)
         for job, value in verdicts.items():
-            by_case[job.case].add(value)
-        split = sum(len(values) > 1 for values in by_case.values())
+            by_case[job.case].append(value)
+        several = [values for values in by_case.values() if len(values) > 1]
+        split = sum(len(set(values)) > 1 for values in several)
         work = sorted(
             one.measured.work_s
             for one in records
             if one.method == method and one.measured.work_s is not None
         )
         middle = f"{work[len(work) // 2]:.2f} s" if work else "–"
-        lines.append([method, *cells, f"{split} of {len(by_case)}", middle])
+        lines.append([method, *cells, f"{split} of {len(several)}", middle])
     return to_table(head, lines)
 
 

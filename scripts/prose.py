@@ -170,6 +170,9 @@ def wrong_numbers(page: Path, find: Find) -> Iterator[str]:
     """Name each number in the prose of a page that is not what records give, or that none gives."""
     text = page.read_text(encoding="utf-8")
     for match in _MARKER.finditer(text):
+        if text[: match.start()].endswith("\n"):
+            # There a comment begins a block of HTML, which would end the paragraph before it.
+            yield f"{page.name}: <!-- = {match[2]} --> begins a line; join it to the one before"
         try:
             value = value_of(match[2], find)
         except _NO_NUMBER as error:

@@ -50,7 +50,7 @@ def test_any_number_of_pieces_is_balanced_and_the_next_goes_on(
         # A piece is expected to take so little that it is one job.
         assert edition.main(["pieces.toml", "--pieces", "1", "--minutes", "1e-9"]) == 0
         text = " ".join(capsys.readouterr().out.split())
-        assert f"ode: {left} of 8 jobs left" in text
+        assert f"ode: {left} of 8 jobs left:" in text
         assert f"{8 - left} record" in text
         records = read_bundle(bundles, "pieces")
         cases = [
@@ -131,5 +131,7 @@ def test_work_left_is_that_of_records_else_the_budget() -> None:
     one = result("zero", "a", budget={"timeout_s": 60.0, "work_s": 36.0, "threads": 1})
     one = one.model_copy(update={"measured": one.measured.model_copy(update={"work_s": 18.0})})
     job = JobSpec.of(one)
-    assert edition.work_hours([job, job], [one]) == (0.01, 2)
-    assert edition.work_hours([job], []) == (0.01, 0)
+    assert edition.hours_of([job, job], [one], "work_s") == (0.01, 2)
+    assert edition.hours_of([job], [], "work_s") == (0.01, 0)
+    slow = one.model_copy(update={"measured": one.measured.model_copy(update={"wall_s": 360.0})})
+    assert edition.hours_of([job], [slow], "wall_s") == (0.1, 1)

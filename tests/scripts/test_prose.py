@@ -86,8 +86,8 @@ def test_what_is_no_question_is_said(query: str, says: str, tmp_path: Path) -> N
 
 PAGE = """# Title
 
-`sindy` identifies <!-- = ode method=sindy identified -->2<!-- / --> of
-<!-- = ode method=sindy jobs -->3<!-- / --> at 40 dB, in 2D, `snr=20` ([there](page.md#at-20)).
+`sindy` identifies <!-- = ode method=sindy identified -->2<!-- / -->
+of <!-- = ode method=sindy jobs -->3<!-- / --> at 40 dB, in 2D, `snr=20` ([there](page.md#at-20)).
 
 <!-- found -->
 | sindy | 17 |
@@ -136,6 +136,12 @@ def test_a_number_without_records_is_found(more: str, page: Path) -> None:
     page.write_text(f"{PAGE}\n{more}\n", encoding="utf-8")
     (line,) = wrong_numbers(page, find)
     assert line.endswith(f"a number that no record gives: {more}")
+
+
+def test_a_marker_that_would_end_its_paragraph_is_found(page: Path) -> None:
+    page.write_text(PAGE.replace("identifies <!-- =", "identifies\n<!-- ="), encoding="utf-8")
+    (line,) = wrong_numbers(page, find)
+    assert "identified --> begins a line" in line
 
 
 def test_what_the_list_has_and_the_page_has_not_is_found(page: Path) -> None:
