@@ -116,6 +116,19 @@ class CodePrinter(Printer):
         return part.text if part.strength >= least else f"({part.text})"
 
 
+class PlainPrinter(CodePrinter):
+    """Writes mdbench's own notation, every number as it was."""
+
+    constants: ClassVar = {"pi": "pi", "E": "E"}
+    reserved = ""
+
+    def _literal(self, text: str) -> str:
+        return text
+
+    def _power(self, base: Node, exponent: Node) -> Part:
+        return Part(f"{self._inside(base, ATOM)}**{self._inside(exponent, ATOM)}", POWER)
+
+
 class PythonPrinter(CodePrinter):
     """Writes Python for NumPy's arrays, imported as ``np``.
 
