@@ -83,6 +83,7 @@ READ: dict[str, Any] = {
     "|x - 1|": abs(x - 1),
     "|x - |y - 2||": abs(x - abs(y - 2)),
     "2|x - 1| + |y|^3": 2 * abs(x - 1) + y**3,
+    "ln|x - 9|": np.log(abs(x - 9)),
     "||x - 2| - 1|": abs(abs(x - 2) - 1),
     "e^x": np.exp(x),
     "e**(-x)*y": np.exp(-x) * y,

@@ -103,8 +103,7 @@ def test_julia_has_values_by_its_grammar() -> None:
         head = re.fullmatch(r"function equations\((\w+), (\w+)\)", lines[0])
         assert head, lines[0]
         assert not reserved & set(head.groups())
-        columns = dict(zip(head.groups(), ([AT[0]], [AT[1]]), strict=True))
-        columns = {name: np.array(values) for name, values in columns.items()}
+        columns = {head[1]: np.array([AT[0]]), head[2]: np.array([AT[1]])}
         found = [float(of_julia(line.partition(" = ")[2], columns)[0]) for line in lines[1:3]]
         assert found == pytest.approx(EXPECTED), pair
         assert lines[-1] == "end"

@@ -333,6 +333,8 @@ class NotationReader(Reader):
         name = self.take()
         if self.symbol == "(" or (self.symbol == "[" and self.is_function(name)):
             return self.call(name, start)
+        if self.symbol == "|" and not self.bars and name in FUNCTIONS:  # ln|x|
+            return Call(None, ALIASES.get(name, name), (self.size(),))
         if self.symbol in {"**", "^"} and self.is_function(name) and name not in self.variables:
             return self.raised_call(name, start)
         return self.named(name, start)
