@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mdbench.errors import AmbiguousError, EquationError
+from mdbench.errors import EquationError
 from mdbench.expressions.grammar import MAX_LENGTH, check, quoted, read
 from mdbench.expressions.notations.latex import from_latex
 from mdbench.expressions.notations.left_side import without_left_side
@@ -71,27 +71,22 @@ def in_core_notation(text: str, variables: Collection[str] | None = None) -> str
         check(text)
         names = names_in(text) if variables is None else variables
         read(text, {*names} - {"e"} if variables is None and _EULER.search(text) else names)
-    except EquationError as error:
+    except EquationError:
         given: object = text  # of a caller without types
         if not isinstance(given, str) or len(given) > MAX_LENGTH:
             raise
-        first = error
     else:
         return text
+    plain = without_left_side(in_ascii(text))
+    check(plain)
+    latex = "\\" in text or "{" in text
     try:
-        plain = without_left_side(in_ascii(text))
-        check(plain)
-        latex = "\\" in text or "{" in text
         found = NotationReader(from_latex(plain, variables) if latex else plain, variables).read()
-    except AmbiguousError:
-        raise
     except RecursionError:
-        raise EquationError(f"the equation is nested too deep: {quoted(text)}") from None
-    except EquationError as other:
-        # The error of the notation that the text is in helps more.
-        raise (other if _FOREIGN.search(text) else first) from None
+        raise EquationError(
+            f"the equation is nested too deep: {quoted(text)}", "Write fewer brackets."
+        ) from None
     return PlainPrinter().print(found)
 
 
 _EULER = re.compile(r"(?<![\w.])e\s*(?:\*\*|\^)")
-_FOREIGN = re.compile(r"[^\x00-\x7f]|[\\{}=<>|&?\[\]]|Piecewise|where")

@@ -325,19 +325,18 @@ class NotationReader(Reader):
         """Read a number, a name, a call, a size or what is in brackets."""
         if self.symbol == "|":
             return self.size()
-        if self.symbol in {"(", "["}:
-            return self.bracket()
         if self.next.lastgroup != "name":
-            return super().atom()
+            return self.bracket() if self.symbol in {"(", "["} else super().atom()
         start = self.next.start("name")
         name = self.take()
-        if self.symbol == "(" or (self.symbol == "[" and self.is_function(name)):
+        function = self.is_function(name) and name not in self.variables
+        if self.symbol == "(" or (self.symbol == "[" and function):
             return self.call(name, start)
-        if self.symbol == "|" and not self.bars and name in FUNCTIONS:  # ln|x|
-            return Call(None, ALIASES.get(name, name), (self.size(),))
-        if self.symbol in {"**", "^"} and self.is_function(name) and name not in self.variables:
-            return self.raised_call(name, start)
-        return self.named(name, start)
+        if not function or self.symbol not in {"**", "^", "|"}:
+            return self.named(name, start)
+        if self.symbol == "|":  # ln|x|
+            return self.applied(CAPITALS.get(name, name), [self.size()], start)
+        return self.raised_call(name, start)
 
     def raised_call(self, name: str, start: int) -> Node:
         """Read ``sin^2(x)``."""
