@@ -69,6 +69,8 @@ class NotationReader(Reader):
         """Open bars of sizes: the next bar closes one."""
         self.truths: dict[int, Node] = {}
         """Nodes that are 0 or 1, as comparisons are."""
+        self.equalities: set[int] = set()
+        """Those that are 1 at single points only, or everywhere else."""
         self.end = 0
         """Where the last token that was taken ends."""
 
@@ -93,6 +95,11 @@ class NotationReader(Reader):
         tree = self.value()
         if self.next.lastgroup != "end":
             raise self.error("expected an operator or the end, and found")
+        if id(tree) in self.equalities:
+            raise AmbiguousError(
+                f"{quoted(self.text)} can be an equation and a comparison",
+                "Write the right-hand side alone, or a name = before it.",
+            )
         return tree
 
     # Comparisons, from the loosest to the tightest.
@@ -169,8 +176,10 @@ class NotationReader(Reader):
                 return self.truth(self.call_of("max", sign, _ZERO))
             case ">=":
                 return self.truth(self.call_of("min", Chain(None, sign, (("+", _ONE),)), _ONE))
-        size = Call(None, "abs", (sign,))
-        return self.truth(size) if relation == "!=" else self.opposite(size)
+        size = self.truth(Call(None, "abs", (sign,)))
+        found = size if relation == "!=" else self.opposite(size)
+        self.equalities.add(id(found))
+        return found
 
     def truth(self, node: Node) -> Node:
         """Note that a node is 0 or 1."""
