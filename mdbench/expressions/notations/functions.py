@@ -89,7 +89,7 @@ CAPITALS = (
 """Functions of Mathematica and Fortran."""
 NUMBERS = {"Pi": "pi", "PI": "pi", "M_PI": "pi", "M_E": "E", "exp1": "E"}
 WORDS = {"and", "or", "not", "if", "else", "True", "False", "true", "false"}
-SUFFIX = re.compile(r"[fFdDeEiIjJlL]\d*|im|[xXbBoO]\w*")
+SUFFIX = re.compile(r"[fFdDeEiIjJlL]\d*|im")
 
 
 @cache
