@@ -140,11 +140,14 @@ def finding_of_work(records: Sequence[Record]) -> str:
         parts.append(text)
     intro = f"**Of {len(found)} methods with the same budget ({' and '.join(budgets)} a job), "
     tried = {job for each in verdicts_of(records).values() for job in each}
+    merit = (
+        "How much of this is the benchmark's smoothing and choice: [whose merit](whose-merit.md)."
+    )
     done = (
         f" Counted are the {sum(jobs.values())} of {counted(len(tried), 'case')}, each with one "
         "seed, of which every method has a record."
     )
-    return intro + "; ".join(parts) + ".**" + done
+    return f"{intro}{'; '.join(parts)}.**{done} {merit}"
 
 
 def _names(names: Sequence[str]) -> str:
