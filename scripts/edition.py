@@ -178,7 +178,7 @@ def print_left(
 def hours_of(
     jobs: Iterable[JobSpec], records: Iterable[Record], measured: str
 ) -> tuple[float, int]:
-    """Return the hours that jobs take, and of how many jobs records tell.
+    """Return the hours that jobs take, and how many of them are estimated from records.
 
     A job takes the mean of its method's records on its data type; where there are none, its budget.
 
@@ -191,12 +191,12 @@ def hours_of(
     for one in records:
         if (seconds := getattr(one.measured, measured)) is not None:
             known[one.algorithm, one.data_type].append(seconds)
-    total, told = 0.0, 0
+    total, estimated = 0.0, 0
     for job in jobs:
         ones = known.get((job.algorithm, job.data_type))
-        told += ones is not None
+        estimated += ones is not None
         total += sum(ones) / len(ones) if ones else (job.work_s or job.timeout_s)
-    return total / 3600, told
+    return total / 3600, estimated
 
 
 def main(arguments: list[str] | None = None) -> int:
