@@ -43,6 +43,9 @@ def list_all(workspace: Workspace, console: Console, data_type: str | None, *, n
         or data_type in method.spec.data_types
     }
     console.print(_methods_table(workspace, chosen, console.width, kinds=data_type is None))
+    for name, error in chosen.items():
+        if isinstance(error, MethodError):
+            console.print(f"[red]{escape(name)} is broken:[/] {escape(str(error))}")
     installed = "" if data_type is None else f" for {data_type}"
     console.print(
         f"{counted(len(chosen), 'method')}{installed}.  installed: the size of the environment, "
@@ -105,9 +108,6 @@ def _methods_table(
             cells += [spec.licence] * (width >= _WIDE)
             cells += [origins.get(method.folder.parent) or workspace.algorithms.name] * elsewhere
             table.add_row(f"  {escape(method.name)}", *map(escape, cells))
-    for name, error in found.items():
-        if isinstance(error, MethodError):
-            table.add_row(escape(name), *["[red]broken[/]"] * kinds, "", escape(str(error)))
     return table
 
 
