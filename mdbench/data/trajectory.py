@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MIN_SAMPLES = 15
 """The shortest series whose every fifth part has the 3 samples of a second-order stencil."""
+FEWEST_EACH, FEWEST_PIECES = 3, 2
+"""The shortest trajectory, and the fewest of them, where whole ones are held out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +66,13 @@ class Trajectory:
         du, inputs = (None if one is None else one[rows] for one in (self.du, self.inputs))
         return type(self)(self.t[rows], self.u[rows], du, inputs=inputs)
 
-    def check(self, path: Path) -> None:
+    def check(self, path: Path, fewest: int = MIN_SAMPLES) -> None:
         """Refuse arrays that no dataset can be made of; `path` is where they come from.
+
+        Parameters
+        ----------
+        fewest
+            Samples that each trajectory has to have.
 
         Raises
         ------
@@ -98,11 +105,14 @@ class Trajectory:
                 f"{path}: u has shape {self.u.shape}, du {self.du.shape}", "They have to be equal."
             )
         for first, piece in zip(self.starts, self.pieces, strict=True):
-            if len(piece.t) < MIN_SAMPLES:
+            if len(piece.t) < fewest:
                 of = f" from row {first} on" if len(self.starts) > 1 else ""
+                why = ", to have 3 in every split" if fewest == MIN_SAMPLES else ""
                 raise DataError(
                     f"{path}: t has {len(piece.t)} time points{of}",
-                    f"At least {MIN_SAMPLES} are needed, to have 3 in every split.",
+                    f"At least {fewest} are needed{why}."
+                    + f" Of {FEWEST_PIECES} trajectories and more, whole ones can be held out, "
+                    f"and {FEWEST_EACH} are enough: --holdout trajectories" * bool(why),
                 )
             if not (np.diff(piece.t) > 0).all():
                 i = first + int(np.argmin(np.diff(piece.t) > 0)) + 1
