@@ -12,7 +12,7 @@ Where it fails, finite differences of the samples take its place, and `remarks` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -134,6 +134,32 @@ def smooth(t: Array, u: Array) -> Smoothed:
                 ]
             )
         return curves
+
+
+def centred_curves(t: Array, u: Array) -> Smoothed:
+    """Smooth each state about its mean, so that an offset of any size changes nothing.
+
+    A series too short to be smoothed is interpolated by cubic splines, of three samples by a
+    parabola.
+
+    Parameters
+    ----------
+    t
+        Increasing times, (n,) with n at least 3.
+    u
+        Values, (n, d).
+    """
+    offset = np.mean(u, axis=0)
+    if len(t) >= FEWEST_SAMPLES:
+        found = smooth(t, u - offset)
+    else:
+        from scipy.interpolate import CubicSpline  # noqa: PLC0415 - few need it
+
+        curve = CubicSpline(t, u - offset)
+        none = np.zeros(u.shape[1])
+        found = Smoothed(t, curve(t), curve(t, 1), none, curve, ("",) * u.shape[1])
+    at = found.at
+    return replace(found, u=found.u + offset, at=lambda times: at(times) + offset)
 
 
 def _wrong(curves: Smoothed, u: Array) -> NDArray[np.bool_]:

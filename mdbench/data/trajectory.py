@@ -15,7 +15,7 @@ from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -45,6 +45,8 @@ class Trajectory:
         What acts on the system and is known, (n, k), or None where there is nothing.
     starts
         The rows at which trajectories begin; the first is 0.
+    held
+        Whether inputs keep their values until the next sample; else they change evenly.
     """
 
     t: Array
@@ -52,6 +54,7 @@ class Trajectory:
     du: Array | None = None
     inputs: Array | None = field(default=None, kw_only=True)
     starts: tuple[int, ...] = field(default=(0,), kw_only=True)
+    held: bool = field(default=False, kw_only=True)
 
     @property
     def pieces(self) -> list[Self]:
@@ -64,7 +67,33 @@ class Trajectory:
     def rows(self, rows: slice) -> Self:
         """Return some samples of one trajectory."""
         du, inputs = (None if one is None else one[rows] for one in (self.du, self.inputs))
-        return type(self)(self.t[rows], self.u[rows], du, inputs=inputs)
+        return type(self)(self.t[rows], self.u[rows], du, inputs=inputs, held=self.held)
+
+    def inputs_at(self, times: Array) -> Array:
+        """Return the inputs of one trajectory at some times (m,), (m, k)."""
+        assert self.inputs is not None  # noqa: S101 - only those with inputs are asked
+        if self.held:
+            before = np.searchsorted(self.t, times, side="right") - 1
+            return np.asarray(self.inputs[np.clip(before, 0, len(self.t) - 1)])
+        return np.stack([np.interp(times, self.t, one) for one in self.inputs.T], axis=1)
+
+    @classmethod
+    def joined(cls, several: Sequence[Trajectory]) -> Self:
+        """Put trajectories of the same columns one after the other."""
+        starts, rows = [], 0
+        for one in several:
+            starts += [rows + start for start in one.starts]
+            rows += len(one.t)
+
+        def every(name: str) -> Array | None:
+            arrays = [getattr(one, name) for one in several]
+            return None if any(each is None for each in arrays) else np.concatenate(arrays)
+
+        t, u = every("t"), every("u")
+        assert t is not None  # noqa: S101 - all trajectories have these
+        assert u is not None  # noqa: S101
+        held = several[0].held
+        return cls(t, u, every("du"), inputs=every("inputs"), starts=tuple(starts), held=held)
 
     def check(self, path: Path, fewest: int = MIN_SAMPLES) -> None:
         """Refuse arrays that no dataset can be made of; `path` is where they come from.

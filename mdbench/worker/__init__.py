@@ -13,17 +13,21 @@ from .api import (
     paths,
 )
 from .budget import Budget
+from .coordinates import Coordinates, columns_of, sum_of
 
 __all__ = [
     "Budget",
     "BudgetSpent",
     "Candidate",
+    "Coordinates",
     "LanguageModel",
     "LanguageModelError",
     "Problem",
     "Reply",
     "Unavailable",
     "Unsupported",
+    "columns_of",
     "language_model",
     "paths",
+    "sum_of",
 ]

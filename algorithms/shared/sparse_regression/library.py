@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from grids import axes_of, derivatives_of, differentiate, time_blocks
+from models import write_sum
 from states import Library, feature_matrix, list_terms
 
 from mdbench.worker import Unsupported
@@ -116,6 +117,11 @@ class FieldTerms:
     def columns(self, library: FieldLibrary) -> NDArray[np.bool_]:
         """Return which terms a library has, (p,)."""
         return self._columns[library]
+
+    def write(self, coefficients: Array, target: int) -> str:
+        """Write a model (p,) of a target."""
+        del target  # all are in the same units
+        return write_sum(coefficients, self.texts())
 
     def texts(self) -> list[str]:
         """Write the terms in Python syntax."""

@@ -244,9 +244,13 @@ class EquationType(DataType[D, EquationTask[D]]):
         """Return the errors of an answer by name, and that of each state."""
         if task.held_out is None:
             values, targets = (_scored(task, each) for each in (answer.values, task.test.targets))
-            found: dict[str, Value] = dict(self.errors(values, targets))
-            states = range(targets.shape[-1])
-            return found, [nmse(values[..., state], targets[..., state]) for state in states]
+            found: dict[str, Value] = (
+                {NMSE.name: nmse(values, targets, scaled=True)}
+                if task.scaled
+                else dict(self.errors(values, targets))
+            )
+            pairs = zip(np.moveaxis(values, -1, 0), np.moveaxis(targets, -1, 0), strict=True)
+            return found, [nmse(*pair, scaled=task.scaled) for pair in pairs]
         held_out = task.held_out
         by_state = list(self._losses(task, answer.parsed, held_out, range(len(answer.parsed))))
         return {NMSE.name: float(np.mean(by_state))}, by_state

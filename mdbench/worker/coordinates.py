@@ -1,0 +1,188 @@
+"""Affine coordinates for data in units of a user's, undone exactly in the equations.
+
+Thresholds and tolerances mean something for numbers near 1 only: a pressure near 101325, values of
+1e-9 and a rate per second of what takes years are none.  A method works in ``(u - centre) / size``
+and in rates of size 1, and writes its equations in the user's values.  Sums of products of states
+stay such sums under a change of coordinates, and so nothing is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from .api import Problem
+
+    Array = NDArray[np.float64]
+    Monomial = tuple[int, ...]
+
+FAR = 3.0
+"""A column whose mean is so many deviations from zero is centred, too."""
+VERY_FAR = 1e3
+"""One whose mean is so far is worked with only when it is centred."""
+_ACCURATE = 1e6
+"""Products are multiplied out while their sum is so many times smaller than its parts at most."""
+_ROUNDING = 1e-12
+_ANGLES = 1e-2, 1e3
+"""The least deviation and the largest size of a column of which a sine means something."""
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Coordinates of the variables of a problem, and units of its targets.
+
+    Attributes
+    ----------
+    name
+        ``scaled``, or ``centred`` where columns far from zero are.
+    centre, size
+        Of each column, (m,).
+    rate
+        The size of each target, (k,).
+    angles
+        Of which columns a function of the value itself, such as a sine, means something.
+    """
+
+    name: str
+    centre: Array = field(repr=False)
+    size: Array = field(repr=False)
+    rate: Array = field(repr=False)
+    angles: tuple[bool, ...]
+
+    @classmethod
+    def choices(cls, columns: Array, targets: Array, far: float = FAR) -> list[Coordinates]:
+        """Return the coordinates worth trying, as few as can be.
+
+        Parameters
+        ----------
+        columns, targets
+            (n, m) and (n, k).
+        far
+            Means so many deviations from zero are worth to be removed.
+        """
+        distance = _distances(columns)
+        names = ["scaled"] if distance.max(initial=0.0) < VERY_FAR else []
+        names += ["centred"] if distance.max(initial=0.0) >= far else []
+        return [cls.of(name, columns, targets, far) for name in names]
+
+    @classmethod
+    def of(cls, name: str, columns: Array, targets: Array, far: float = FAR) -> Coordinates:
+        """Return coordinates by their name, ``scaled`` or ``centred``."""
+        mean, deviation = np.mean(columns, axis=0), np.std(columns, axis=0)
+        centred = (_distances(columns) >= far) & (name == "centred")
+        rounded = [_rounded(*pair) for pair in zip(mean.tolist(), deviation.tolist(), strict=True)]
+        centre = np.where(centred, rounded, 0.0)
+        size = _sizes(columns - centre)
+        least, largest = _ANGLES
+        angles = (deviation >= least) & (np.abs(columns).max(axis=0) <= largest)
+        return cls(name, centre, size, _sizes(targets), tuple(map(bool, angles)))
+
+    def states(self, columns: Array) -> Array:
+        """Return columns (..., m) in these coordinates."""
+        return np.asarray((columns - self.centre) / self.size)
+
+    def write(
+        self, parts: Mapping[Monomial, float], names: Sequence[str], target: int
+    ) -> list[tuple[float, str]]:
+        """Write a sum of products of these coordinates in the problem's values.
+
+        Parameters
+        ----------
+        parts
+            The coefficient of each product, by the numbers of its factors, ascending.
+        names
+            Of the columns.
+        target
+            The number of the target.
+
+        Returns
+        -------
+        list of (float, str)
+            Coefficients and terms; the text of the constant is empty.
+        """
+        rate = Fraction(float(self.rate[target]))
+        shifted = {
+            factors: Fraction(value) * rate / math.prod(Fraction(float(self.size[i])) for i in factors)
+            for factors, value in parts.items()
+            if value
+        }
+        if not any(self.centre[i] for factors in shifted for i in factors):
+            return [(float(w), _product(names, factors)) for factors, w in shifted.items()]
+        expanded: dict[Monomial, Fraction] = defaultdict(Fraction)
+        for factors, weight in shifted.items():
+            for count in range(len(factors) + 1):
+                for kept in combinations(range(len(factors)), count):
+                    rest = (k for k in range(len(factors)) if k not in kept)
+                    shift = math.prod(-Fraction(float(self.centre[factors[k]])) for k in rest)
+                    expanded[tuple(factors[k] for k in kept)] += weight * shift
+        reach = np.abs(self.centre) + 2 * self.size
+        sizes = {one: abs(float(w)) * math.prod(reach[i] for i in one) for one, w in expanded.items()}
+        least = _ROUNDING * max(sizes.values())
+        kept_ones = {one: w for one, w in expanded.items() if sizes[one] > least}
+        accurate = sum(sizes.values()) <= _ACCURATE * float(rate)
+        if accurate and len(kept_ones) <= len(shifted):
+            ordered = sorted(kept_ones, key=lambda one: (len(one), one))
+            return [(float(kept_ones[one]), _product(names, one)) for one in ordered]
+        moved = [_moved(name, float(c)) for name, c in zip(names, self.centre, strict=True)]
+        return [(float(w), _product(moved, factors)) for factors, w in shifted.items()]
+
+
+def columns_of(problem: Problem) -> Array:
+    """Return the states of a trajectory and, beside them, its inputs, (n, variables)."""
+    inputs = problem.arrays.get("inputs")
+    u = problem.u
+    return u if inputs is None else np.concatenate([u, inputs], axis=1)
+
+
+def sum_of(parts: Sequence[tuple[float, str]]) -> str:
+    """Write a sum with coefficients that read back exactly; the text of a constant is empty.
+
+    Examples
+    --------
+    >>> sum_of([(0.5, ""), (-2.0, "u0*u0_x")])
+    '0.5 - 2.0*u0*u0_x'
+    """
+    summands = [f"{value!r}*{text}" if text else repr(value) for value, text in parts if value]
+    return " + ".join(summands).replace("+ -", "- ") or "0"
+
+
+def _distances(columns: Array) -> Array:
+    """Return how many deviations from zero the mean of each column is, (m,)."""
+    mean, deviation = np.abs(np.mean(columns, axis=0)), np.std(columns, axis=0)
+    steady = deviation <= 1e-14 * mean  # a column that does not change is no offset
+    return np.where(steady, 0.0, mean / np.where(steady, 1.0, np.where(deviation > 0, deviation, 1.0)))
+
+
+def _sizes(columns: Array) -> Array:
+    """Return the root mean square of each column, 1 where all is zero."""
+    largest = np.max(np.abs(columns), axis=0)
+    largest = np.where(largest > 0, largest, 1.0)
+    size = largest * np.sqrt(np.mean((columns / largest) ** 2, axis=0))
+    return np.where(size > 0, size, 1.0)
+
+
+def _rounded(mean: float, deviation: float) -> float:
+    """Return a mean with digits down to a tenth of the deviation."""
+    return round(mean, 1 - math.floor(math.log10(deviation))) if deviation > 0 else mean
+
+
+def _moved(name: str, centre: float) -> str:
+    if not centre:
+        return name
+    return f"({name} - {centre!r})" if centre > 0 else f"({name} + {-centre!r})"
+
+
+def _product(names: Sequence[str], factors: Monomial) -> str:
+    powers = [(names[i], factors.count(i)) for i in dict.fromkeys(factors)]
+    return "*".join(name if power == 1 else f"{name}**{power}" for name, power in powers)
