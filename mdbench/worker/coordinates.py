@@ -31,7 +31,7 @@ FAR = 3.0
 """A column whose mean is so many deviations from zero is centred, too."""
 VERY_FAR = 1e3
 """One whose mean is so far is worked with only when it is centred."""
-_ACCURATE = 1e6
+_ACCURATE = 1e7
 """Products are multiplied out while their sum is so many times smaller than its parts at most."""
 _ROUNDING = 1e-12
 _ANGLES = 1e-2, 1e3
@@ -93,7 +93,7 @@ class Coordinates:
         return np.asarray((columns - self.centre) / self.size)
 
     def write(
-        self, parts: Mapping[Monomial, float], names: Sequence[str], target: int
+        self, parts: Mapping[Monomial, float], names: Sequence[str], target: int | None
     ) -> list[tuple[float, str]]:
         """Write a sum of products of these coordinates in the problem's values.
 
@@ -104,14 +104,14 @@ class Coordinates:
         names
             Of the columns.
         target
-            The number of the target.
+            The number of the target; None for a sum without a unit.
 
         Returns
         -------
         list of (float, str)
             Coefficients and terms; the text of the constant is empty.
         """
-        rate = Fraction(float(self.rate[target]))
+        rate = Fraction(1 if target is None else float(self.rate[target]))
         shifted = {
             factors: Fraction(value) * rate / math.prod(Fraction(float(self.size[i])) for i in factors)
             for factors, value in parts.items()
@@ -134,8 +134,13 @@ class Coordinates:
         if accurate and len(kept_ones) <= len(shifted):
             ordered = sorted(kept_ones, key=lambda one: (len(one), one))
             return [(float(kept_ones[one]), _product(names, one)) for one in ordered]
-        moved = [_moved(name, float(c)) for name, c in zip(names, self.centre, strict=True)]
+        moved = self.moved(names)
         return [(float(w), _product(moved, factors)) for factors, w in shifted.items()]
+
+
+    def moved(self, names: Sequence[str]) -> list[str]:
+        """Write each column less its centre."""
+        return [_moved(name, float(c)) for name, c in zip(names, self.centre, strict=True)]
 
 
 def columns_of(problem: Problem) -> Array:
