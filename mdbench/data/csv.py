@@ -298,38 +298,46 @@ class _Table:
         return np.array([math.nan if one is None else one for one in found], dtype=np.float64)
 
     def _time(self) -> TimeChoice:
-        possible = [
-            place
-            for place in range(len(self._labels))
-            if place != self._trajectory and place not in self._inputs
-        ]
-        if self._how.time:
-            place = self._place(self._how.time)
-            if place not in possible:
-                raise DataError(
-                    f"{self._path}: {self._labels[place]!r} is the time.",
-                    "Name another column for what it is to be.",
-                )
+        used = {place for place in (self._trajectory, *self._inputs) if place is not None}
+        possible = [place for place in range(len(self._labels)) if place not in used]
         columns = [self._known(place) for place in range(len(self._labels))]
         if self._how.time:
+            place = self._place(self._how.time)
             out = counting_columns(columns, [each for each in possible if each != place])
-            return TimeChoice(place, "by --time", out)
-        try:
-            return choose_time(columns, possible, list(_stretches(self._of)))
-        except SeveralTimesError as error:
+            choice = TimeChoice(place, "by --time", out)
+        elif named := [place for place in used if is_time_name(columns[place])]:
+            choice = TimeChoice(named[0], "by its name")
+        elif not possible:
+            raise DataError(f"{self._path}: no column is left for the time.", _EXPECTED)
+        else:
+            try:
+                choice = choose_time(columns, possible, list(_stretches(self._of)))
+            except SeveralTimesError as error:
+                raise DataError(
+                    f"{self._path}: {error}.", f"Say which is: --time {_quoted(error.labels[0])}"
+                ) from None
+        if choice.place in used:
             raise DataError(
-                f"{self._path}: {error}.", f"Say which is: --time {_quoted(error.labels[0])}"
-            ) from None
+                f"{self._path}: {self._labels[choice.place]!r} is the time.",
+                "Name another column for what it is to be, or for the time: --time COLUMN",
+            )
+        return choice
 
     def _known(self, place: int) -> TableColumn:
         one, values = self._columns[place], self._numbers[place]
         texts = [row.cells[place].strip() for row in self._rows]
         dates = bool(texts) and all(map(looks_like_time, texts))
-        if dates:
+        if dates or self._how.time_format:
             try:
                 reader = time_reader(texts, self._number, self._how.time_format)
                 seconds = np.array([reader.read(text) for text in texts])
             except ValueError:
+                seconds = np.full(len(texts), math.nan)
+                dates = dates and not self._how.time_format
+            else:
+                dates = True
+        if dates:
+            if not np.isfinite(seconds).all():
                 return TableColumn(one.label, one.unit, None, dates)
             values = past_midnight(seconds) if reader.kind == "clock" else seconds
         label = "" if not self._labels[place] else one.label

@@ -13,13 +13,14 @@ from .api import (
     paths,
 )
 from .budget import Budget
-from .coordinates import Coordinates, columns_of, sum_of
+from .coordinates import Coordinates, FieldCoordinates, columns_of, sum_of
 
 __all__ = [
     "Budget",
     "BudgetSpent",
     "Candidate",
     "Coordinates",
+    "FieldCoordinates",
     "LanguageModel",
     "LanguageModelError",
     "Problem",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -140,7 +140,7 @@ class Coordinates:
 
     def moved(self, names: Sequence[str]) -> list[str]:
         """Write each column less its centre."""
-        return [_moved(name, float(c)) for name, c in zip(names, self.centre, strict=True)]
+        return [_moved(name, float(c)) for name, c in zip(names, self.centre, strict=False)]
 
 
 def columns_of(problem: Problem) -> Array:
@@ -191,3 +191,105 @@ def _moved(name: str, centre: float) -> str:
 def _product(names: Sequence[str], factors: Monomial) -> str:
     powers = [(names[i], factors.count(i)) for i in dict.fromkeys(factors)]
     return "*".join(name if power == 1 else f"{name}**{power}" for name, power in powers)
+
+
+BENIGN = 1e-2, 1e2
+"""Fields whose states, lengths and times are of these sizes stay as they are."""
+FAR_FIELD = 30.0
+"""So do those whose means are fewer deviations from zero."""
+
+
+@dataclass(frozen=True)
+class FieldCoordinates:
+    """Coordinates of a field: of its states, along its axes, and of time.
+
+    Attributes
+    ----------
+    states
+        Those of the states, with the size of each state's rate.
+    lengths, time
+        The units along each axis and in time.
+    """
+
+    states: Coordinates
+    lengths: tuple[float, ...]
+    time: float
+
+    @classmethod
+    def of(cls, problem: Problem, targets: Sequence[int]) -> FieldCoordinates | None:
+        """Return the coordinates of a field of a user's; None where it can stay as it is.
+
+        Parameters
+        ----------
+        targets
+            The state that each target is the rate of.
+        """
+        axes = _axes(problem)
+        if not problem.scaled or "du" not in problem.arrays:
+            return None
+        flat = problem.u.reshape(-1, problem.u.shape[-1])
+        centred = Coordinates.of("centred", flat, flat, FAR_FIELD)
+        size = _sizes(flat - np.mean(flat, axis=0))
+        lengths = tuple(_length(problem, place, name, size) for place, name in enumerate(axes))
+        rates = _sizes(problem.du.reshape(-1, problem.du.shape[-1]))
+        time = float(np.median(size[list(targets)] / rates))
+        low, high = BENIGN
+        if not centred.centre.any() and all(
+            low <= one <= high for one in (*size.tolist(), *lengths, time)
+        ):
+            return None
+        angles = (False,) * len(size)  # a sine of a value in another unit is another function
+        rate = size[list(targets)] / time
+        return cls(Coordinates("scaled", centred.centre, size, rate, angles), lengths, time)
+
+    def problem(self, given: Problem) -> Problem:
+        """Return a field in these coordinates."""
+        arrays = dict(given.arrays)
+        for name in ("u", "measured"):
+            if name in arrays:
+                arrays[name] = np.ascontiguousarray(self.states.states(arrays[name]))
+        if "du" in arrays:
+            arrays["du"] = np.ascontiguousarray(arrays["du"] / self.states.rate)
+        for name, length in zip(_axes(given), self.lengths, strict=True):
+            arrays[name] = arrays[name] / length
+        if "periods" in arrays:
+            arrays["periods"] = arrays["periods"] / np.array(self.lengths)
+        arrays["t"] = arrays["t"] / self.time
+        return replace(given, arrays=arrays)
+
+    def slope(self, state: int, axis: int, order: int) -> float:
+        """Return by what a derivative of a state is larger in these coordinates."""
+        return float(self.lengths[axis] ** order / self.states.size[state])
+
+    def write(
+        self,
+        parts: Mapping[tuple[str, float], Mapping[Monomial, float]],
+        names: Sequence[str],
+        target: int,
+    ) -> str:
+        """Write a sum of products of states and derivatives in the problem's values.
+
+        Parameters
+        ----------
+        parts
+            For the text of each product of derivatives, and what it is larger in these
+            coordinates, the coefficients of products of states.
+        """
+        written = []
+        for (text, larger), products in parts.items():
+            for weight, product in self.states.write(products, names, target):
+                written.append((weight * larger, "*".join(filter(None, (product, text)))))
+        return sum_of(written)
+
+
+def _axes(problem: Problem) -> list[str]:
+    return [name for name in ("x", "y", "z") if name in problem.arrays]
+
+
+def _length(problem: Problem, place: int, name: str, size: Array) -> float:
+    """Return the length over which states change by their size along an axis."""
+    nodes = problem.arrays[name]
+    steps = np.diff(problem.u, axis=place) / float(np.mean(np.diff(nodes)))
+    slopes = np.sqrt(np.mean((steps / size) ** 2))
+    extent = float(nodes[-1] - nodes[0]) or 1.0
+    return float(min(1.0 / slopes, extent)) if slopes > 0 else extent

@@ -40,8 +40,9 @@ def predator_and_prey(t: Array, noise: float = 0.0) -> Problem:
     return Problem("trajectory", NAMES, ("u0_t", "u1_t"), arrays)
 
 
-def steps_of(terms: Any, t: Array, u: Array) -> Any:
-    return sys.modules["steps"].Steps(terms, Problem("trajectory", NAMES, (), {"t": t, "u": u}))
+def steps_of(terms: Any, t: Array, u: Array, **more: Array) -> Any:
+    problem = Problem("trajectory", NAMES, (), {"t": t, "u": u, **more})
+    return sys.modules["steps"].Steps(terms, problem)
 
 
 def library(*, order: int = 2, basis: str = "polynomial+sin+cos") -> tuple[Any, Any]:
@@ -182,10 +183,10 @@ def test_no_step_leads_from_one_trajectory_to_the_next() -> None:
     t = np.concatenate([np.linspace(0, 1, 7), np.linspace(0, 2, 5)])
     u = generator.uniform(0.5, 1.5, (12, 2))
     coefficients = generator.normal(size=(2, len(terms)))
-    steps = sys.modules["steps"].Steps
-    joined = steps(terms, t, u, np.repeat([0.0, 1.0], [7, 5])).misses(coefficients)
+    which = np.repeat([0.0, 1.0], [7, 5])
+    joined = steps_of(terms, t, u, trajectory=which).misses(coefficients)
     first, second = (
-        steps(terms, t[rows], u[rows]).misses(coefficients) for rows in (slice(7), slice(7, None))
+        steps_of(terms, t[rows], u[rows]).misses(coefficients) for rows in (slice(7), slice(7, None))
     )
     expected = np.concatenate([first[:6], second[:4], first[6:], second[4:]])
     np.testing.assert_array_equal(joined, expected)

@@ -8,11 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+from grids import target_states
 from library import FieldTerms, usable
 from models import Models
 from states import StateTerms
 
-from mdbench.worker import Budget, Candidate, Coordinates, Problem, columns_of
+from mdbench.worker import (
+    Budget,
+    Candidate,
+    Coordinates,
+    FieldCoordinates,
+    Problem,
+    columns_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -251,10 +259,52 @@ class FieldAdapter(SparseAdapter):
     most_systems: ClassVar[int] = 1000
     """Largest number of systems: the bench reads as many in a minute or two."""
 
+    _coordinates: FieldCoordinates | None = None
+
     @classmethod
-    def terms(cls, settings: Sequence[Any], problem: Problem) -> FieldTerms:
+    def terms(
+        cls, settings: Sequence[Any], problem: Problem, coordinates: FieldCoordinates | None = None
+    ) -> FieldTerms:
         """List the terms of all settings."""
-        return FieldTerms([setting.library for setting in settings], problem)
+        return FieldTerms([setting.library for setting in settings], problem, coordinates)
+
+    def listed(self, problem: Problem) -> FieldTerms:
+        """List the terms of the own setting."""
+        return self.terms([self._setting], problem, self._coordinates)
+
+    def fit(self, problem: Problem) -> None:
+        """Find the sparse model of each target, in coordinates of size 1 where it takes these."""
+        self._coordinates = made = FieldCoordinates.of(problem, target_states(problem))
+        super().fit(problem if made is None else made.problem(problem))
+
+    def predict(self, problem: Problem) -> Array:
+        """Evaluate the model at each point; return an array like the targets."""
+        made = self._coordinates
+        return super().predict(problem if made is None else made.problem(problem))
+
+    @classmethod
+    def sweep(
+        cls,
+        train: Problem,
+        validation: Problem,
+        grid: Sequence[dict[str, Any]],
+        *,
+        seed: int,
+        threads: int,
+        **hyperparameters: Any,
+    ) -> Iterator[Candidate]:
+        """Fit every setting, in coordinates of size 1 where the field takes these.
+
+        Functions, such as a sine, are then left out: of another unit they are others.
+        """
+        settings: dict[str, Any] = {"seed": seed, "threads": threads, **hyperparameters}
+        made = FieldCoordinates.of(train, target_states(train))
+        if made is None:
+            yield from super().sweep(train, validation, grid, **settings)
+            return
+        kept = [each for each in grid if "+" not in each.get("basis", "")] or grid
+        shown = made.problem(train), made.problem(validation)
+        yield from cls.swept(partial(cls.terms, coordinates=made), *shown, kept, **settings)
 
     @classmethod
     def fitting(cls, settings: Sequence[Any], problem: Problem) -> list[bool]:

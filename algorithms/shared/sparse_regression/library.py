@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.worker import Problem
+    from mdbench.worker import FieldCoordinates, Problem
 
     Array = NDArray[np.float64]
 
@@ -89,10 +89,18 @@ class FieldTerms:
         Derivatives, after an empty first one.
     pairs
         The function and the derivative that each term multiplies, (p, 2).
+    coordinates
+        Those that the problem is in; None for a user's own values.
     """
 
-    def __init__(self, libraries: Sequence[FieldLibrary], problem: Problem) -> None:
+    def __init__(
+        self,
+        libraries: Sequence[FieldLibrary],
+        problem: Problem,
+        coordinates: FieldCoordinates | None = None,
+    ) -> None:
         states = problem.u.shape[-1]
+        self.coordinates = coordinates
         self.variables = problem.variables
         kinds = list(dict.fromkeys(library.functions for library in libraries))
         self.functions = list_terms(kinds, states)
@@ -120,8 +128,16 @@ class FieldTerms:
 
     def write(self, coefficients: Array, target: int) -> str:
         """Write a model (p,) of a target."""
-        del target  # all are in the same units
-        return write_sum(coefficients, self.texts())
+        if self.coordinates is None:
+            return write_sum(coefficients, self.texts())
+        parts: dict[tuple[str, float], dict[tuple[int, ...], float]] = {}
+        for (i, j), weight in zip(self.pairs.tolist(), coefficients.tolist(), strict=True):
+            derivative, key = self.derivatives[j], ("", 1.0)
+            if derivative is not None:
+                place = derivative.state, derivative.axis, derivative.order
+                key = derivative.name, self.coordinates.slope(*place)
+            parts.setdefault(key, {})[self.functions[i].factors] = weight
+        return self.coordinates.write(parts, self.variables, target)
 
     def texts(self) -> list[str]:
         """Write the terms in Python syntax."""
@@ -171,7 +187,8 @@ class FieldTerms:
                 (times, np.ascontiguousarray(functions), np.ascontiguousarray(derivatives))
                 for times, functions, derivatives in self._factored(problem)
             ]
-        return lambda coefficients: self._evaluate(
+        rate = np.ones(1) if self.coordinates is None else self.coordinates.states.rate
+        return lambda coefficients: rate * self._evaluate(
             coefficients, problem, kept or self._factored(problem)
         )
 

@@ -42,6 +42,8 @@ from mdbench.datatypes.equations.files import (
 )
 from mdbench.datatypes.equations.options import (
     EXACT,
+    OWN_FIELDS,
+    SCALING,
     TRUTH,
     derivatives_asked,
     read_field_description,
@@ -159,6 +161,7 @@ class Pde(EquationType[PdeDataset]):
             held_out=held_out,
             scored=scored,
             remarks=remarks,
+            scaled=dataset.scaled,
         )
 
     def course(self, task: EquationTask[PdeDataset]) -> Course | None:
@@ -283,10 +286,9 @@ class _PdeSystems(Source[PdeDataset]):
         protocol: Protocol,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> PdeDataset:
-        if TRUTH.key in options:
+        if own := [option.name for option in OWN_FIELDS if option.key in options]:
             raise UsageError(
-                f"{TRUTH.name} gives the true equations of a file of your own.",
-                "Name one by --dataset-path.",
+                f"{own[0]} is an option for a file of your own.", "Name one by --dataset-path."
             )
         system = self._system(name, protocol, options)
         clean = self._clean(system, released=_released(options))
@@ -417,6 +419,7 @@ class _PdeFiles(Source[PdeDataset]):
             states={f"u{state}": f"u{state}" for state in range(clean.dim)},
             variables=feature_names(given, ()),
         )
+        scaled = protocol is Protocol.STRICT and options.get(SCALING.key, "on") == "on"
         dataset = PdeDataset(
             name=name,
             dim=clean.dim,
@@ -424,13 +427,17 @@ class _PdeFiles(Source[PdeDataset]):
             truth=truth,
             target_source="finite differences" if clean.du is None else "file",
             fingerprint=_fingerprint(
-                u, clean, snr_db, noise, seed, derivatives=derivatives, truth=truth
+                *(u, clean, snr_db, noise, seed),
+                derivatives=derivatives,
+                truth=truth,
+                scaled=scaled,
             ),
             given=given,
             clean=clean,
             explicit=(),
             rows=Rows(options.get("max_rows"), seed),
             derivatives=derivatives,
+            scaled=scaled,
         )
         if truth is None:
             return dataset
@@ -487,6 +494,7 @@ def _fingerprint(
     *,
     derivatives: str,
     truth: tuple[str, ...] | None = None,
+    scaled: bool = False,
 ) -> str:
     arrays: dict[str, NDArray[Any]] = {"t": clean.t, **clean.grid, "u": u, "clean u": clean.u}
     arrays |= {f"{axis} period": np.array([each]) for axis, each in clean.periods.items()}
@@ -496,6 +504,8 @@ def _fingerprint(
         arrays["exact"] = np.ones(1)
     if clean.du is not None:
         arrays["du"] = clean.du
+    if scaled:
+        arrays["scaled"] = np.ones(1)
     if truth is not None:
         arrays["truth"] = np.frombuffer(json.dumps(truth).encode(), np.uint8)
     return fingerprint(arrays, snr_db, noise, seed)
