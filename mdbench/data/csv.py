@@ -376,9 +376,12 @@ class _Table:
             starts=tuple(starts) if len(starts) > 1 else (0,),
         )
         trajectory.check(self._path, fewest)
-        return CsvRecording(
-            time, columns[:d], columns[d:], trajectory, filled, self._notes(time, label)
-        )
+        notes = self._notes(time, label)
+        if filled:
+            how = "lines were left out" if self._how.missing == "drop" else "cells were filled"
+            share = filled / max(1, len(self._rows) * (1 if "lines" in how else len(order)))
+            notes += (f"{filled} {how} for want of values, {share:.0%} of all",)
+        return CsvRecording(time, columns[:d], columns[d:], trajectory, filled, notes)
 
     def _notes(self, time: LabelledColumn, label: str) -> tuple[str, ...]:
         """Return which column is the time and why, and which columns were left out."""

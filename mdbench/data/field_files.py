@@ -9,7 +9,13 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 import numpy as np
 
 from mdbench.data.field import AXES, Field
-from mdbench.data.trajectory import UNREADABLE, npz_array, reason_of, refuse_unreal
+from mdbench.data.trajectory import (
+    UNREADABLE,
+    npz_array,
+    reason_of,
+    refuse_unreal,
+    without_imaginary,
+)
 from mdbench.errors import DataError, UnavailableError
 from mdbench.limited_process import PARSER_LOCK
 
@@ -218,7 +224,7 @@ def _row(array: Array) -> Array:
 
 
 def _numbers(path: Path, name: str, variable: _Variable) -> Array:
-    values = variable.values
+    values = without_imaginary(variable.values)
     refuse_unreal(path, name, values.dtype)
     numbers = values.astype(np.float64)
     for missing in ("_FillValue", "missing_value"):

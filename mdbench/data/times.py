@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DAY, MINUTE, SECOND = "day", "min", "s"
 """Units of times that are dates or clock times: days, or smaller ones where steps are short."""
 
+UNIT_SECONDS = {DAY: 86400.0, MINUTE: 60.0, SECOND: 1.0}
 _DAY_SECONDS, _HOUR_SECONDS, _MINUTE_SECONDS = 86400.0, 3600.0, 60.0
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CLOCK_TEXT = r"(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*([AaPp])?\.?[Mm]?\.?"

@@ -301,8 +301,18 @@ def npz_array(
         array = np.asarray(archive[key])
     except UNREADABLE as error:
         raise DataError(f"{path}: {key} cannot be read: {reason_of(error)}", expected) from error
+    array = without_imaginary(array)
     refuse_unreal(path, key, array.dtype)
     return array.astype(np.float64, copy=False)
+
+
+def without_imaginary(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the real parts of complex numbers whose imaginary parts are all zero."""
+    if array.dtype.names == ("real", "imag") and not array["imag"].any():
+        return np.asarray(array["real"])
+    if array.dtype.kind == "c" and not np.imag(array).any():
+        return np.real(array)
+    return array
 
 
 def reason_of(error: BaseException) -> str:

@@ -308,7 +308,8 @@ def floor_of(dataset: PdeDataset, protocol: Protocol) -> float:
         scored = np.arange(targets[..., 0].size)
     texts = dataset.truth or ()
     values = [parse(text, tuple(columns)).evaluate(columns).reshape(-1)[scored] for text in texts]
-    return nmse(np.stack(values, axis=-1), targets.reshape(-1, targets.shape[-1])[scored])
+    stacked = targets.reshape(-1, targets.shape[-1])[scored]
+    return nmse(np.stack(values, axis=-1), stacked, scaled=dataset.scaled)
 
 
 def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
