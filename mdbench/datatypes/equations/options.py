@@ -32,6 +32,13 @@ def _time_format(text: str) -> str:
     return text
 
 
+def _axes(text: str) -> list[str]:
+    found = [part.strip() for part in text.split(",")]
+    if "t" not in found or "x" not in found or not set(found) <= {"t", "x", "y", "z"}:
+        raise UsageError(f"--axes is {text!r}.", "Give x, y, z where there are any, and t: t,x")
+    return found
+
+
 INPUTS = Option(
     "--inputs",
     "Columns of the user's files that act on the system and are known: they are given to methods, "
@@ -110,7 +117,14 @@ OWN_OPTIONS = (
     *(TIME, TIME_FORMAT, INPUTS, HOLD, TRAJECTORY, HOLDOUT, POOL),
     *(MISSING_VALUES, SCALING, TRUTH),
 )
-OWN_FIELDS = (SCALING, TRUTH)
+AXES_ORDER = Option(
+    "--axes",
+    "The order of the dimensions of u in the user's files, where it is not x,t (x,y,t, ...).",
+    "t,x",
+    _axes,
+    changes_system=False,
+)
+OWN_FIELDS = (AXES_ORDER, SCALING, TRUTH)
 
 
 EXACT: Final = "exact"

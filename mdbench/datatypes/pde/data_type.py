@@ -41,6 +41,7 @@ from mdbench.datatypes.equations.files import (
     without,
 )
 from mdbench.datatypes.equations.options import (
+    AXES_ORDER,
     EXACT,
     OWN_FIELDS,
     SCALING,
@@ -51,6 +52,7 @@ from mdbench.datatypes.equations.options import (
     user_truth,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.equations.turned_fields import refuse_turned
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
@@ -401,8 +403,11 @@ class _PdeFiles(Source[PdeDataset]):
     ) -> PdeDataset:
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
-        clean = read_field_file(path)
-        measured = clean if noisy is None else read_field_file(noisy)
+        order = options.get(AXES_ORDER.key, ())
+        clean = read_field_file(path, order)
+        if not order:
+            refuse_turned(path, clean)
+        measured = clean if noisy is None else read_field_file(noisy, order)
         if measured.u.shape != clean.u.shape or not np.array_equal(measured.t, clean.t):
             clean = measured  # these states are not known without noise
         self._short_axes.report(name, clean)
