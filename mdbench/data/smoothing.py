@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 FEWEST_SAMPLES = 7
 """The shortest series that can be smoothed."""
+_SHORTEST = 3
+"""Steps of the shortest stretch that has a curve of its own."""
 DIFFERENCES = "smoothing failed its check against the samples; finite differences were used"
 WAVE = (
     "what smoothing took away as noise is mostly one oscillation, of about {:.2g} samples each; "
@@ -160,6 +162,46 @@ def centred_curves(t: Array, u: Array) -> Smoothed:
         found = Smoothed(t, curve(t), curve(t, 1), none, curve, ("",) * u.shape[1])
     at = found.at
     return replace(found, u=found.u + offset, at=lambda times: at(times) + offset)
+
+
+def curves_between(t: Array, u: Array, breaks: Sequence[int]) -> Smoothed:
+    """Smooth each stretch between some samples by itself, where rates jump there.
+
+    Parameters
+    ----------
+    t, u
+        As of `centred_curves`.
+    breaks
+        Rows at which rates jump, rising; the rate there is that after the jump.
+    """
+    ends = [0]
+    for row in breaks:
+        if row - ends[-1] >= _SHORTEST and len(t) - row > _SHORTEST:
+            ends.append(row)
+    stretches = [
+        slice(first, last + 1) for first, last in zip(ends, [*ends[1:], len(t) - 1], strict=True)
+    ]
+    found = [centred_curves(t[rows], u[rows]) for rows in stretches]
+    if len(found) == 1:
+        return found[0]
+    shares = np.array([len(one.t) for one in found], dtype=float)
+    joined = [
+        np.concatenate([*(part(one)[:-1] for one in found[:-1]), part(found[-1])])
+        for part in (lambda one: one.u, lambda one: one.du)
+    ]
+
+    def at(times: Array) -> Array:
+        of = np.clip(np.searchsorted(t[ends], times, side="right") - 1, 0, None)
+        values = np.empty((len(times), u.shape[1]))
+        for place in np.unique(of):
+            values[of == place] = found[place].at(times[of == place])
+        return values
+
+    variances = np.average([one.variances for one in found], axis=0, weights=shares)
+    remarks = tuple(
+        next((one.remarks[i] for one in found if one.remarks[i]), "") for i in range(u.shape[1])
+    )
+    return Smoothed(t, joined[0], joined[1], variances, at, remarks)
 
 
 def _wrong(curves: Smoothed, u: Array) -> NDArray[np.bool_]:

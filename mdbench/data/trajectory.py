@@ -69,6 +69,14 @@ class Trajectory:
         du, inputs = (None if one is None else one[rows] for one in (self.du, self.inputs))
         return type(self)(self.t[rows], self.u[rows], du, inputs=inputs, held=self.held)
 
+    @property
+    def jumps(self) -> list[int]:
+        """The rows of one trajectory at which inputs that are held change."""
+        if self.inputs is None or not self.held:
+            return []
+        changed = (np.diff(self.inputs, axis=0) != 0).any(axis=1)
+        return [int(row) + 1 for row in np.flatnonzero(changed)]
+
     def inputs_at(self, times: Array) -> Array:
         """Return the inputs of one trajectory at some times (m,), (m, k)."""
         assert self.inputs is not None  # noqa: S101 - only those with inputs are asked

@@ -45,11 +45,11 @@ _UNEXPLAINED, _EXPLAINED = 0.1, 0.1
 where the missing quantity is added."""
 _MAP_SAMPLES, _MAP_LEFT, _MAP_MOVES = 4.0, 0.02, 0.5
 _NEAR, _FAR_RATES, _PAIRS = 0.1, 0.5, 10
-"""States so near each other, in deviations, that have rates so different, in their size, at most
-times: these are no function of those; of so many pairs at least."""
+"""States so near each other, in deviations, that have rates so different, in their size, on the
+mean: these are no function of those; of so many pairs at least."""
 _HOUR = 1.0 / 24.0
-_ALIKE = 1e-6
-"""Columns whose angle has a smaller squared sine cannot be told apart."""
+_ALIKE = 1e-4
+"""A derivative of whose squares a multiple of the state leaves less cannot be told from it."""
 _VARIES = 0.2
 """What halves of a field leave, of what one set of coefficients for both does."""
 _LONGEST = 1_000
@@ -229,10 +229,6 @@ def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> l
     if left < _UNEXPLAINED or not _differ_at_equal(columns, rates[:, worst]):
         return []
     said = f"{names[worst]}: its rate is no smooth function of the columns ({left:.0%} unexplained)"
-    s = (2 * (t - t[0]) / (t[-1] - t[0]) - 1)[:, None]
-    with_time = _products(np.concatenate([columns, s], axis=1), 3)
-    if with_time.shape[1] <= len(t) // 3 and _left(with_time, rates[:, [worst]]) < _EXPLAINED * left:
-        return [f"{said}, but of them and the time: add a column for the time, as an input (--inputs)"]
     if u.shape[1] == 1:
         second = np.gradient(du[:, 0], t)[:, None]
         both = np.concatenate([z, rates], axis=1)[2:-2]
@@ -241,6 +237,10 @@ def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> l
                 f"{said}, but its second derivative is one of both: a law of second order; add the "
                 "rate as a second column, or the value some samples ago (delay coordinates)"
             ]
+    s = (2 * (t - t[0]) / (t[-1] - t[0]) - 1)[:, None]
+    with_time = _products(np.concatenate([columns, s], axis=1), 3)
+    if with_time.shape[1] <= len(t) // 3 and _left(with_time, rates[:, [worst]]) < _EXPLAINED * left:
+        return [f"{said}, but of them and the time: add a column for the time, as an input (--inputs)"]
     return [
         f"{said}: a state is missing, or something acts from outside; add the column (--inputs for "
         "what acts), its rate, or values some samples ago (delay coordinates)"
@@ -254,7 +254,7 @@ def _differ_at_equal(columns: Array, rates: Array) -> bool:
     i, j = np.nonzero(apart < _NEAR * np.sqrt(columns.shape[1]))
     later = j - i > max(3, n // 20)
     differences = np.abs(rates[i[later]] - rates[j[later]])
-    return len(differences) >= _PAIRS and float(np.median(differences)) > _FAR_RATES
+    return len(differences) >= _PAIRS and float(np.mean(differences)) > _FAR_RATES
 
 
 def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> list[str]:
@@ -288,8 +288,8 @@ def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> l
         third = np.gradient(second, step, axis=-1)[inner]
         value, first, second = one[inner], first[inner], second[inner]
         rate = np.moveaxis(smoothed[place], 0, -1)[inner]
-        centred = value - value.mean()
-        if _alike(centred, second):
+        flat = np.stack([np.ones(value.size), value.ravel()], axis=1)
+        if np.ptp(value) > 0 and _left(flat, second.reshape(-1, 1)) < _ALIKE:
             lines.append(
                 f"{name}: its second derivative along {axis} is a multiple of it, a wave of one "
                 "length: which of the two is in the law cannot be told; start from several waves"
@@ -350,9 +350,3 @@ def _left(columns: Array, target: Array) -> float:
     unit = columns / np.where(size > 0, size, 1.0)
     rest = target - unit @ np.linalg.lstsq(unit, target)[0]
     return float(np.sum(rest**2)) / power
-
-
-def _alike(first: Array, second: Array) -> bool:
-    a, b = first.ravel(), second.ravel()
-    sizes = float(a @ a) * float(b @ b)
-    return bool(sizes > 0 and 1 - float(a @ b) ** 2 / sizes < _ALIKE)

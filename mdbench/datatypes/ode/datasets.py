@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
-from mdbench.data.smoothing import FEWEST_SAMPLES, Smoothed, centred_curves, smooth
+from mdbench.data.smoothing import FEWEST_SAMPLES, Smoothed, curves_between, smooth
 from mdbench.data.trajectory import (
     FEWEST_EACH,
     FEWEST_PIECES,
@@ -123,8 +123,9 @@ class OdeDataset(Dataset):
 
     def curves(self, pieces: Sequence[Trajectory]) -> list[Smoothed]:
         """Smooth trajectories; those in units of the user's about their means."""
-        made = centred_curves if self.scaled else smooth
-        return [made(one.t, one.u) for one in pieces]
+        if not self.scaled:
+            return [smooth(one.t, one.u) for one in pieces]
+        return [curves_between(one.t, one.u, one.jumps) for one in pieces]
 
     def increments(self, tests: Sequence[Trajectory]) -> Increments | None:
         """Return what equations are compared with where derivatives are not known.
