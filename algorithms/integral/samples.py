@@ -127,13 +127,13 @@ class Sampled:
         left, right = (np.concatenate([one[rows] for _, one in parts]) for rows in _ENDS)
         pieces = tuple(len(one) - 1 for one in times)
         given = np.empty((len(t), 0)) if inputs is None else inputs
-        ends = [
-            np.concatenate([one[rows] for one in np.split(given, cuts)]) for rows in _ENDS
-        ]
+        ends = [np.concatenate([one[rows] for one in np.split(given, cuts)]) for rows in _ENDS]
         pair = (ends[0], ends[0] if held else ends[1])
         made = cls(u, left, right, pair, steps, lower, doubt, deviation, noise, pieces)
-        return made if inputs is None else replace(
-            made, u=np.concatenate([u, given], axis=1), between=made.at_nodes(lower)
+        return (
+            made
+            if inputs is None
+            else replace(made, u=np.concatenate([u, given], axis=1), between=made.at_nodes(lower))
         )
 
     def at_nodes(self, states: Array) -> Array:
@@ -172,8 +172,8 @@ def _noise(residuals: Array) -> float:
 def stepped(samples: Sampled, right_hand_side: Callable[[Array], Array]) -> tuple[Array, Array]:
     """Follow equations through each interval from its left sample.
 
-    Gives the states and inputs at the nodes (m, nodes, columns), the defect at the end of each interval spread
-    along it linearly, and the defects (m, d).  By Runge and Kutta's fourth order.
+    Gives the states and inputs at the nodes (m, nodes, columns), the defect at the end of each
+    interval spread along it linearly, and the defects (m, d).  By Runge and Kutta's fourth order.
     """
     u, h = samples.left, samples.steps[:, None]
     places, before = [], 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import pysindy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
     from terms import PackageTerms

@@ -135,7 +135,8 @@ class PackageTerms:
         used = [
             place
             for place, name in enumerate(names)
-            if coordinates is None or not (wave := _WAVE.fullmatch(name))
+            if coordinates is None
+            or not (wave := _WAVE.fullmatch(name))
             or coordinates.angles[int(wave[2][1:])]
         ]
         found = cls(

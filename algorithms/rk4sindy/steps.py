@@ -94,7 +94,9 @@ class Steps:
             place = self._at(part, slope)
             features = self._terms.features(place)
             gradient = self._terms.gradients(place)[:, :, :d]  # (m, p, d)
-            jacobian = np.einsum("dp,mpe->mde", coefficients * rate[:, None], gradient, optimize=True)
+            jacobian = np.einsum(
+                "dp,mpe->mde", coefficients * rate[:, None], gradient, optimize=True
+            )
             slope = features @ coefficients.T * rate
             bent = part * self._h[..., None] * (jacobian @ bent)
             bent += own * features[:, None, of_term]

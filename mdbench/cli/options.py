@@ -270,9 +270,12 @@ _REPEATABLE = {option.name for option, _ in typed_fields(RunOptions).values() if
 
 
 _OUT = {"--output": "--out", "-o": "--out"}
-_NAMED, _PLACED = {"show", "predict", "check"}, {
-    *("combine", "report", "watch", "export", "bundle", "rescore", "reproduce"),
-}
+_NAMED, _PLACED = (
+    {"show", "predict", "check"},
+    {
+        *("combine", "report", "watch", "export", "bundle", "rescore", "reproduce"),
+    },
+)
 """Verbs whose results have an option ``--results``, and those where they are an argument."""
 
 

@@ -145,13 +145,15 @@ def read_csv(
 def _table_of(path: Path, fewest: int = 2) -> tuple[tuple[str, ...], list[_Row], bool]:
     """Return the labels, the lines of values, and whether decimals may stand behind commas."""
     with _open(path) as (lines, separator):
-        cells = next((cells for cells in lines if cells), [])
+        cells: list[str] = next((cells for cells in lines if cells), [])
         labels = _labels(path, _Row(max(lines.line_num, 1), cells), separator, fewest)
         rows = [_Row(lines.line_num, cells) for cells in lines if any(map(str.strip, cells))]
     if rows and _are_units(rows[0].cells, len(labels)):
         units = [cell.strip().strip("[]()") for cell in rows[0].cells]
         labels = tuple(
-            f"{label} [{unit}]" if unit not in {"", "-"} and not label.endswith(("]", ")")) else label
+            f"{label} [{unit}]"
+            if unit not in {"", "-"} and not label.endswith(("]", ")"))
+            else label
             for label, unit in zip(labels, units, strict=True)
         )
         rows = rows[1:]
@@ -186,7 +188,11 @@ def _open(path: Path) -> Iterator[tuple[Any, str]]:
         separator = max(_SEPARATORS, key=header.count)
         kept = ["\n" if is_comment[k] else line for k, line in enumerate(lines)]
         words = len(header.split())
-        if words > 1 and separator not in header and len("".join(kept[first + 1 :][:1]).split()) == words:
+        if (
+            words > 1
+            and separator not in header
+            and len("".join(kept[first + 1 :][:1]).split()) == words
+        ):
             yield csv.reader([",".join(line.split()) + "\n" for line in kept], strict=True), " "
         else:
             yield csv.reader(kept, delimiter=separator, strict=True), separator
@@ -294,7 +300,9 @@ class _Table:
 
     def _column(self, place: int) -> Array:
         """Return the numbers of a column, NaN where there is none."""
-        found = [_as_number(row.cells[place].strip(), decimal_comma=self._comma) for row in self._rows]
+        found = [
+            _as_number(row.cells[place].strip(), decimal_comma=self._comma) for row in self._rows
+        ]
         return np.array([math.nan if one is None else one for one in found], dtype=np.float64)
 
     def _time(self) -> TimeChoice:
@@ -422,7 +430,9 @@ class _Table:
                     "%H:%M:%S the time of day.",
                 ) from None
             if reader.kind == "date" and looks_like_time(cell):
-                raise DataError(f"{self._where(row)}: {cell.strip()!r} is no date: {error}") from None
+                raise DataError(
+                    f"{self._where(row)}: {cell.strip()!r} is no date: {error}"
+                ) from None
             kind = {
                 "date": "a date, as those before are",
                 "clock": "a clock time, as those before are",
@@ -456,7 +466,7 @@ class _Table:
         """Return the values of a column, NaN where one is missing and may be."""
         found = self._numbers[place]
         for k in np.flatnonzero(~np.isfinite(found)):
-            self._check_missing(self._rows[k], place)
+            self._check_missing(self._rows[int(k)], place)
         return found
 
     def _check_missing(self, row: _Row, place: int) -> None:

@@ -75,8 +75,9 @@ def read_field(path: Path, order: Sequence[str] = ()) -> Field:
             }
     except UNREADABLE as error:
         raise DataError(f"{path} cannot be read: {reason_of(error)}", _EXPECTED_FIELD) from error
-    u, du = (None if one is None else _in_order(path, one, tuple(grid), order) for one in (u, du))
-    assert u is not None  # noqa: S101 - a field has states
+    axes = tuple(grid)
+    u = _in_order(path, u, axes, order)
+    du = None if du is None else _in_order(path, du, axes, order)
     field = Field(t, grid, u, du, periods)
     field.check(path)
     return field
@@ -92,7 +93,9 @@ def _in_order(path: Path, array: Array, axes: Sequence[str], order: Sequence[str
             f"{path} has the axes {', '.join(wanted)}, and --axes names {', '.join(order)}.",
             f"Name each once, in the order of the dimensions of u: --axes {','.join(wanted)}",
         )
-    return np.ascontiguousarray(np.moveaxis(array, [order.index(axis) for axis in wanted], range(len(wanted))))
+    return np.ascontiguousarray(
+        np.moveaxis(array, [order.index(axis) for axis in wanted], range(len(wanted)))
+    )
 
 
 def _period(array: Array, path: Path, key: str) -> float:

@@ -20,20 +20,26 @@ EVEN = 0.01
 """Steps that differ by less than this share of their median are even."""
 _MOSTLY = 0.9
 """A column of which so many steps rise may be the time with a slip in it."""
-_SURE = frozenset(
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SURE = _words(
     # English, German, French, Spanish and Portuguese, Italian, Dutch
     "t time times date dates datetime timestamp elapsed elapsedtime "
-    "zeit datum zeitpunkt temps duree tiempo fecha tempo tijd".split()
+    "zeit datum zeitpunkt temps duree tiempo fecha tempo tijd"
 )
-_LIKELY = frozenset(
+_LIKELY = _words(
     "day days hour hours hr hrs h minute minutes min mins second seconds sec secs s ms "
     "week weeks month months year years yr yrs epoch clock "
     "tag tage stunde stunden sekunde sekunden minuten jahr jahre monat woche "
     "jour jours heure heures seconde secondes annee mois semaine "
     "dia dias hora horas segundo segundos minuto minutos ano anos mes "
-    "data giorno giorni ora ore secondi anno anni dag uur jaar".split()
+    "data giorno giorni ora ore secondi anno anni dag uur jaar"
 )
-_TIME_UNITS = frozenset("s sec ms us ns min h hr d day days yr year years".split())
+_TIME_UNITS = _words("s sec ms us ns min h hr d day days yr year years")
 _INDEX = re.compile(
     r"(|id|idx|index|no|nr|num|number|row|rows|rownum|line|record|obs|sample|samples|#|unnamed \d+)"
 )
@@ -115,40 +121,53 @@ def choose_time(
     rising = [place for place in possible if _rises(columns[place].values, stretches)]
     counting = counting_columns(columns, possible)
 
-    def taken(place: int, why: str) -> TimeChoice:
-        return TimeChoice(place, why, tuple(each for each in counting if each != place))
+    found = _by_name(columns, possible, rising) or _by_rise(columns, possible, rising, stretches)
+    place, why = found or ((counting or tuple(possible))[0], "it counts the samples")
+    return TimeChoice(place, why, tuple(each for each in counting if each != place))
 
-    for names, must_rise in ((_SURE, False), (_LIKELY, True)):
+
+def _by_name(
+    columns: Sequence[TableColumn], possible: Sequence[int], rising: Sequence[int]
+) -> tuple[int, str] | None:
+    """Return the column that is called a time, or the one with dates, and why."""
+    for names in (_SURE, _LIKELY):
         named = [place for place in possible if _is_named(columns[place], names)]
         those = [place for place in named if place in rising]
         if len(those) > 1:
             raise SeveralTimesError([columns[place].label for place in those])
-        if those or (len(named) == 1 and not must_rise):
-            return taken((those or named)[0], "by its name")
-    if dates := [place for place in possible if columns[place].dates]:
-        if len(dates) > 1:
-            raise SeveralTimesError([columns[place].label for place in dates])
-        return taken(dates[0], "the one with dates")
+        if those or (len(named) == 1 and names is _SURE):
+            return (those or named)[0], "by its name"
+    dates = [place for place in possible if columns[place].dates]
+    if len(dates) > 1:
+        raise SeveralTimesError([columns[place].label for place in dates])
+    return (dates[0], "the one with dates") if dates else None
+
+
+def _by_rise(
+    columns: Sequence[TableColumn],
+    possible: Sequence[int],
+    rising: Sequence[int],
+    stretches: Sequence[tuple[int, int]],
+) -> tuple[int, str] | None:
+    """Return the only column that rises, or the only one of them with even steps, and why."""
+    counting = counting_columns(columns, possible)
     others = [place for place in rising if place not in counting]
     nearly = [
         place
         for place in possible
         if place not in {*rising, *counting} and _rises(columns[place].values, stretches, _MOSTLY)
     ]
+    if not others:
+        first = (nearly or list(possible))[0]
+        return None if counting and not nearly else (first, "the first column, as no other rises")
     if len(others) == 1 and not nearly:
-        return taken(others[0], "the only column that rises throughout")
-    if len(others) > 1:
-        even = [place for place in others if _is_even(columns[place].values, stretches)]
-        labels = [columns[place].label for place in others]
-        if len(even) == 1:
-            listed = ", ".join(labels)
-            return taken(even[0], f"of the columns that rise ({listed}) the one with even steps")
-        raise SeveralTimesError(labels)
-    if nearly and others:
-        raise SeveralTimesError([columns[place].label for place in (*nearly, *others)])
-    if counting and not nearly:
-        return taken(counting[0], "it counts the samples, and no other column rises")
-    return taken((nearly or list(possible))[0], "the first column, as no other rises")
+        return others[0], "the only column that rises throughout"
+    labels = [columns[place].label for place in (*nearly, *others)]
+    even = [place for place in others if _is_even(columns[place].values, stretches)]
+    if len(even) == 1 and len(others) > 1:
+        listed = ", ".join(columns[place].label for place in others)
+        return even[0], f"of the columns that rise ({listed}) the one with even steps"
+    raise SeveralTimesError(labels)
 
 
 def counting_columns(columns: Sequence[TableColumn], possible: Sequence[int]) -> tuple[int, ...]:
@@ -190,9 +209,7 @@ def _counts(values: Array | None) -> bool:
     return values is not None and len(values) > 1 and bool((np.diff(values) == 1).all())
 
 
-def _rises(
-    values: Array | None, stretches: Sequence[tuple[int, int]], share: float = 1.0
-) -> bool:
+def _rises(values: Array | None, stretches: Sequence[tuple[int, int]], share: float = 1.0) -> bool:
     if values is None or len(values) < 2:  # noqa: PLR2004 - nothing rises in one row
         return False
     steps = [np.diff(values[first:last]) > 0 for first, last in stretches]

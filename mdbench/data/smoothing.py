@@ -185,10 +185,10 @@ def curves_between(t: Array, u: Array, breaks: Sequence[int]) -> Smoothed:
     if len(found) == 1:
         return found[0]
     shares = np.array([len(one.t) for one in found], dtype=float)
-    joined = [
-        np.concatenate([*(part(one)[:-1] for one in found[:-1]), part(found[-1])])
-        for part in (lambda one: one.u, lambda one: one.du)
-    ]
+    u_joined, du_joined = (
+        np.concatenate([*(each[:-1] for each in several[:-1]), several[-1]])
+        for several in ([one.u for one in found], [one.du for one in found])
+    )
 
     def at(times: Array) -> Array:
         of = np.clip(np.searchsorted(t[ends], times, side="right") - 1, 0, None)
@@ -201,7 +201,7 @@ def curves_between(t: Array, u: Array, breaks: Sequence[int]) -> Smoothed:
     remarks = tuple(
         next((one.remarks[i] for one in found if one.remarks[i]), "") for i in range(u.shape[1])
     )
-    return Smoothed(t, joined[0], joined[1], variances, at, remarks)
+    return Smoothed(t, u_joined, du_joined, variances, at, remarks)
 
 
 def _wrong(curves: Smoothed, u: Array) -> NDArray[np.bool_]:

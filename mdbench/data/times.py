@@ -25,7 +25,9 @@ _DAY_SECONDS, _HOUR_SECONDS, _MINUTE_SECONDS = 86400.0, 3600.0, 60.0
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CLOCK_TEXT = r"(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*([AaPp])?\.?[Mm]?\.?"
 _CLOCK = re.compile(_CLOCK_TEXT)
-_YEAR_LAST = re.compile(rf"(\d{{1,2}})([./-])(\d{{1,2}})\2(\d{{4}}|\d{{2}})(?:[ T,]+{_CLOCK_TEXT})?")
+_YEAR_LAST = re.compile(
+    rf"(\d{{1,2}})([./-])(\d{{1,2}})\2(\d{{4}}|\d{{2}})(?:[ T,]+{_CLOCK_TEXT})?"
+)
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([./])(\d{{1,2}})\2(\d{{1,2}})(?:[ T,]+{_CLOCK_TEXT})?")
 _MONTHS, _CENTURY = 12, 100
 

@@ -431,8 +431,8 @@ def resolve_jobs(
     plan.catalog.save()
     if errors and not (found and of_folders):
         raise _all_of(list(errors.values()))
-    for error in errors.values():
-        say(f"Left out: {error.message}  {error.hint}")
+    for one in errors.values():
+        say(f"Left out: {one.message}  {one.hint}")
     return found
 
 

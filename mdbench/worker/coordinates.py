@@ -113,7 +113,9 @@ class Coordinates:
         """
         rate = Fraction(1 if target is None else float(self.rate[target]))
         shifted = {
-            factors: Fraction(value) * rate / math.prod(Fraction(float(self.size[i])) for i in factors)
+            factors: Fraction(value)
+            * rate
+            / math.prod(Fraction(float(self.size[i])) for i in factors)
             for factors, value in parts.items()
             if value
         }
@@ -127,7 +129,9 @@ class Coordinates:
                     shift = math.prod(-Fraction(float(self.centre[factors[k]])) for k in rest)
                     expanded[tuple(factors[k] for k in kept)] += weight * shift
         reach = np.abs(self.centre) + 2 * self.size
-        sizes = {one: abs(float(w)) * math.prod(reach[i] for i in one) for one, w in expanded.items()}
+        sizes = {
+            one: abs(float(w)) * math.prod(reach[i] for i in one) for one, w in expanded.items()
+        }
         least = _ROUNDING * max(sizes.values())
         kept_ones = {one: w for one, w in expanded.items() if sizes[one] > least}
         accurate = sum(sizes.values()) <= _ACCURATE * float(rate)
@@ -136,7 +140,6 @@ class Coordinates:
             return [(float(kept_ones[one]), _product(names, one)) for one in ordered]
         moved = self.moved(names)
         return [(float(w), _product(moved, factors)) for factors, w in shifted.items()]
-
 
     def moved(self, names: Sequence[str]) -> list[str]:
         """Write each column less its centre."""
@@ -166,7 +169,9 @@ def _distances(columns: Array) -> Array:
     """Return how many deviations from zero the mean of each column is, (m,)."""
     mean, deviation = np.abs(np.mean(columns, axis=0)), np.std(columns, axis=0)
     steady = deviation <= 1e-14 * mean  # a column that does not change is no offset
-    return np.where(steady, 0.0, mean / np.where(steady, 1.0, np.where(deviation > 0, deviation, 1.0)))
+    return np.where(
+        steady, 0.0, mean / np.where(steady, 1.0, np.where(deviation > 0, deviation, 1.0))
+    )
 
 
 def _sizes(columns: Array) -> Array:

@@ -186,7 +186,8 @@ def test_no_step_leads_from_one_trajectory_to_the_next() -> None:
     which = np.repeat([0.0, 1.0], [7, 5])
     joined = steps_of(terms, t, u, trajectory=which).misses(coefficients)
     first, second = (
-        steps_of(terms, t[rows], u[rows]).misses(coefficients) for rows in (slice(7), slice(7, None))
+        steps_of(terms, t[rows], u[rows]).misses(coefficients)
+        for rows in (slice(7), slice(7, None))
     )
     expected = np.concatenate([first[:6], second[:4], first[6:], second[4:]])
     np.testing.assert_array_equal(joined, expected)

@@ -150,7 +150,21 @@ def test_a_state_that_grows_without_end_is_reported(workspace: Workspace, capsys
     add_method(workspace, "square", SQUARE)
     line = ["--data-type", "ode", "--dataset-path", "grow.csv", "--algorithm", "square"]
     assert main(["run", *line]) == 0
-    assert main(["predict", "--start", "x=1", "--until", "3", "--points", "31", "--output=prediction.csv"]) == 0
+    assert (
+        main(
+            [
+                "predict",
+                "--start",
+                "x=1",
+                "--until",
+                "3",
+                "--points",
+                "31",
+                "--output=prediction.csv",
+            ]
+        )
+        == 0
+    )
     assert "It broke off at t = " in capsys.readouterr().out
     assert len(Path("prediction.csv").read_text().splitlines()) < 20
 

@@ -6,7 +6,7 @@ the methods' tests has all that work in coordinates of their own.
 
 from __future__ import annotations
 
-from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +19,16 @@ from mdbench.data.csv import Reading, read_csv
 from mdbench.data.field import Field
 from mdbench.data.field_files import read_field, write_field
 from mdbench.data.trajectory import Trajectory, read_npz
+from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.data_checks import of_field, of_trajectory
+from mdbench.datatypes.equations.options import AXES_ORDER
+from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import DataError, UsageError
+from mdbench.runs import plan as planning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -41,6 +46,7 @@ def sindy() -> Iterator[Any]:
 
 def advice(t: Array, u: Array, **more: Any) -> str:
     """Return what is said of trajectories of states x0, x1, ..."""
+
     class _Own:
         given = Trajectory(t, u, **more)
         names = {f"u{i}": f"x{i}" for i in range(u.shape[1])}  # noqa: RUF012
@@ -71,10 +77,7 @@ def is_spring(found: Found, size: float, mean: float) -> bool:
     """Return whether equations give the spring's rates beside its rest at a mean."""
     x = mean + size * SPRING[:, 0]
     q = size * SPRING[:, 1]
-    values = [
-        eval(text, {}, {"u0": x, "u1": q}) + 0 * x  # noqa: S307 - of our own methods
-        for text in found.equations
-    ]
+    values = [eval(text, {}, {"u0": x, "u1": q}) + 0 * x for text in found.equations]
     wanted = [q, -9 * (x - mean)]
     return all(
         np.abs(a - b).max() < 1e-3 * np.abs(b).max() for a, b in zip(values, wanted, strict=True)
@@ -87,7 +90,7 @@ def test_complex_numbers(tmp_path: Path) -> None:
     for u in (SPRING + 0j, SPRING.astype(np.complex64)):
         found = read_npz(npz(tmp_path / "a.npz", t=T, u=u, du=du))
         np.testing.assert_allclose(found.u, SPRING, rtol=1e-6, atol=1e-6)
-    with pytest.raises(DataError, match="(?s)u is of type complex128.*both parts"):
+    with pytest.raises(DataError, match=r"(?s)u is of type complex128.*both parts"):
         read_npz(npz(tmp_path / "b.npz", t=T, u=SPRING * (1 + 1j), du=du))
 
 
@@ -108,8 +111,6 @@ def test_arrays_of_objects_texts_or_without_end(tmp_path: Path, u: Any, message:
 
 @kind("a folder of runs")
 def test_a_folder_of_runs(tmp_path: Path) -> None:
-    from mdbench.datatypes.ode.data_type import Ode
-
     for number in range(3):
         table(tmp_path / f"run-{number}.csv", {"t": T, "x": SPRING[:, 0], "v": SPRING[:, 1]})
     source = Ode(tmp_path / "none", tmp_path / "cache").source(tmp_path)
@@ -136,10 +137,6 @@ def test_runs_of_one_experiment_in_several_files(tmp_path: Path) -> None:
 
 @kind("one bad file in a folder")
 def test_one_bad_file_in_a_folder(tmp_path: Path) -> None:
-    from types import SimpleNamespace
-
-    from mdbench.runs import plan as planning
-
     (tmp_path / "bad.csv").write_text("t,x\n0,one\n")
     jobs = [
         SimpleNamespace(algorithm="m", dataset_path=tmp_path, dataset=name)
@@ -189,7 +186,7 @@ def test_many_short_series(tmp_path: Path, sindy: Any, count: int, visits: int) 
     assert all(len(one.t) == visits for one in tests)
     assert found.nmse < 0.01
     for n in (2.0, 8.0):
-        value = eval(found.equations[0], {}, {"u0": n})  # noqa: S307 - of our own method
+        value = eval(found.equations[0], {}, {"u0": n})
         assert value == pytest.approx(0.8 * n * (1 - n / 10), rel=0.1)
 
 
@@ -197,11 +194,11 @@ def test_many_short_series(tmp_path: Path, sindy: Any, count: int, visits: int) 
 def test_series_that_are_too_short(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="2 time points"):
         task_of(patients(tmp_path / "a.csv", 40, 2), trajectory="patient")
-    with pytest.raises(DataError, match="(?s)6 time points.*--holdout trajectories"):
+    with pytest.raises(DataError, match=r"(?s)6 time points.*--holdout trajectories"):
         task_of(patients(tmp_path / "b.csv", 3, 6), trajectory="patient")
     _, task = task_of(tmp_path / "b.csv", trajectory="patient", holdout="trajectories")
     assert len(task.dataset.parted(task.dataset.clean)[1]) == 1
-    with pytest.raises(DataError, match="(?s)one trajectory.*--trajectory COLUMN"):
+    with pytest.raises(DataError, match=r"(?s)one trajectory.*--trajectory COLUMN"):
         task_of(table(tmp_path / "c.csv", {"t": T, "x": SPRING[:, 0]}), holdout="trajectories")
     with pytest.raises(DataError, match="14 time points"):
         task_of(table(tmp_path / "d.csv", {"t": T[:14], "x": SPRING[:14, 0]}))
@@ -228,8 +225,8 @@ def test_tiny_and_huge_values(tmp_path: Path, sindy: Any, size: float) -> None:
 def test_columns_of_unlike_sizes(tmp_path: Path, sindy: Any, a: float, b: float) -> None:
     path = table(tmp_path / "a.csv", {"t": T, "p": a * SPRING[:, 0], "q": b * SPRING[:, 1]})
     first, second = solved(sindy, "sindy", path).equations
-    assert eval(first, {}, {"u1": 1.0}) == pytest.approx(a / b, rel=1e-4)  # noqa: S307
-    assert eval(second, {}, {"u0": 1.0}) == pytest.approx(-9 * b / a, rel=1e-4)  # noqa: S307
+    assert eval(first, {}, {"u1": 1.0}) == pytest.approx(a / b, rel=1e-4)
+    assert eval(second, {}, {"u0": 1.0}) == pytest.approx(-9 * b / a, rel=1e-4)
 
 
 @kind("a slow drift of a large value")
@@ -240,7 +237,7 @@ def test_a_slow_drift_of_a_large_value(
     u = mean + drift * np.exp(-T)
     found = solved(sindy, "sindy", table(tmp_path / "a.csv", {"t": T, "x": u}))
     for value in (u[3], u[-3]):
-        rate = eval(found.equations[0], {}, {"u0": value})  # noqa: S307 - of our own method
+        rate = eval(found.equations[0], {}, {"u0": value})
         assert rate == pytest.approx(-(value - mean), rel=0.01)
 
 
@@ -250,8 +247,8 @@ def test_times_of_any_unit(tmp_path: Path, sindy: Any, unit: float) -> None:
     path = table(tmp_path / "a.csv", {"t": T * unit, "p": SPRING[:, 0], "q": SPRING[:, 1]})
     found = solved(sindy, "sindy", path)
     first, second = found.equations
-    assert eval(first, {}, {"u1": unit}) == pytest.approx(1.0, rel=1e-4)  # noqa: S307
-    assert eval(second, {}, {"u0": unit}) == pytest.approx(-9.0, rel=1e-4)  # noqa: S307
+    assert eval(first, {}, {"u1": unit}) == pytest.approx(1.0, rel=1e-4)
+    assert eval(second, {}, {"u0": unit}) == pytest.approx(-9.0, rel=1e-4)
     assert found.scores["r2_test"] > 0.999
 
 
@@ -264,6 +261,7 @@ def driven(path: Path, runs: int, *, held: bool, seed: int = 0) -> Path:
         v = np.repeat(v[::15], 15) if held else v
         x = [rng.uniform(-2, 2)]
         for k in range(len(T) - 1):
+
             def slope(t: float, u: Any, k: int = k, v: Array = v) -> list[float]:
                 share = 0.0 if held else (t - T[k]) / (T[1] - T[0])
                 return [-0.7 * u[0] + 2.0 * (v[k] + share * (v[k + 1] - v[k]))]
@@ -277,7 +275,7 @@ def driven(path: Path, runs: int, *, held: bool, seed: int = 0) -> Path:
 
 
 def is_driven(found: Found, share: float) -> bool:
-    rates = [eval(found.equations[0], {}, {"u0": u, "v0": v}) for u, v in ((1.0, 0.0), (0.0, 1.0))]  # noqa: S307
+    rates = [eval(found.equations[0], {}, {"u0": u, "v0": v}) for u, v in ((1.0, 0.0), (0.0, 1.0))]
     return bool(np.allclose(rates, [-0.7, 2.0], rtol=share))
 
 
@@ -307,8 +305,6 @@ def test_inputs_in_several_trajectories(tmp_path: Path, sindy: Any) -> None:
 
 @kind("an answer no better than a constant")
 def test_an_answer_no_better_than_a_constant(tmp_path: Path) -> None:
-    from mdbench.datatypes.base import Answer
-
     path = table(tmp_path / "a.csv", {"t": T, "p": SPRING[:, 0], "q": SPRING[:, 1]})
     kind_, task = task_of(path)
     for equations, marked in (
@@ -431,7 +427,7 @@ def test_a_square_field_with_the_time_first(tmp_path: Path, *, periodic: bool) -
     t, u = burgers(64)
     arrays = {"t": t, "x": X} | ({"x_period": 2 * np.pi} if periodic else {})
     turned = npz(tmp_path / "turned.npz", u=u.T[..., None], **arrays)
-    with pytest.raises(DataError, match="(?s)the time came first.*--axes t,x"):
+    with pytest.raises(DataError, match=r"(?s)the time came first.*--axes t,x"):
         task_of(turned, "pde", "field")
     _, task = task_of(turned, "pde", "field", axes=["t", "x"])
     np.testing.assert_array_equal(task.dataset.clean.u[..., 0], u)
@@ -450,8 +446,6 @@ def test_a_field_with_axes_in_another_order(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has the axes x, t, and --axes names t, y"):
         read_field(path, ("t", "y"))
     with pytest.raises(UsageError, match="--axes is 'x'"):
-        from mdbench.datatypes.equations.options import AXES_ORDER
-
         AXES_ORDER.parse("x")
 
 
@@ -474,7 +468,7 @@ def test_a_field_of_other_units(tmp_path: Path, length: float, size: float, offs
     values = {"u0": (offset + 0.7) * size, "u0_x": 0.3 * size / length}
     second = 0.4 * size / length**2
     wanted = -0.7 * 0.3 * size + 0.1 * 0.4 * size
-    rate = eval(text, {}, {**values, "u0_xx": second})  # noqa: S307 - of our own method
+    rate = eval(text, {}, {**values, "u0_xx": second})
     assert rate == pytest.approx(wanted, rel=1e-3)
 
 
@@ -503,7 +497,7 @@ def _wide(pair: tuple[Array, Array]) -> tuple[Array, Array, Array]:
 
 @kind("coefficients that vary in space")
 def test_coefficients_that_vary_in_space() -> None:
-    nu = np.where(X < np.pi, 0.02, 0.6)
+    nu = np.where(np.pi > X, 0.02, 0.6)
     t = np.linspace(0, 1, 40)
 
     def slope(_: float, u: Any) -> Array:
@@ -530,7 +524,7 @@ def test_uneven_steps_in_a_field(tmp_path: Path, axis: str) -> None:
 def test_a_table_where_a_grid_is_needed(tmp_path: Path) -> None:
     for name in ("a.csv", "b.tsv", "c.txt"):
         path = table(tmp_path / name, {"t": T, "x": SPRING[:, 0], "u": SPRING[:, 1]})
-        with pytest.raises(DataError, match="(?s)is a table, and a field needs a grid"):
+        with pytest.raises(DataError, match=r"(?s)is a table, and a field needs a grid"):
             task_of(path, "pde", "field")
 
 
@@ -542,3 +536,15 @@ def test_uneven_steps_in_a_series(tmp_path: Path, sindy: Any, power: float) -> N
     path = table(tmp_path / "a.csv", {"t": t, "p": u[:, 0], "q": u[:, 1]})
     assert read_csv(path, Reading()).time.label == "t"
     assert is_spring(solved(sindy, "sindy", path), 1.0, 0.0)
+
+
+def test_without_scaling_methods_are_given_the_values_as_they_are(
+    tmp_path: Path, sindy: Any
+) -> None:
+    t = np.linspace(0, 6, 150)
+    u = integrated(lambda _, u: [u[1], -9 * u[0]], [0.8, 0.0], t)
+    path = table(tmp_path / "a.csv", {"t": t, "p": u[:, 0] + 101325.0, "q": u[:, 1]})
+    assert solved(sindy, "sindy", path).nmse < 1e-9
+    plain = solved(sindy, "sindy", path, scaling="off")
+    assert not plain.task.scaled
+    assert plain.nmse > 0.1

@@ -60,7 +60,7 @@ def test_time_by_its_name_anywhere(tmp_path: Path, name: str) -> None:
     for order in itertools.permutations([name, "x", "N"]):
         values = {name: STEP, "x": SWING, "N": GROWTH}
         found = read(tmp_path, {label: values[label] for label in order})
-        assert found.time.label == name.split(" [")[0].split(" (")[0]
+        assert found.time.label == name.split(" [", maxsplit=1)[0].split(" (", maxsplit=1)[0]
         place = [one.label for one in found.states].index("x")
         np.testing.assert_allclose(found.trajectory.u[:, place], SWING)
         assert "by its name" in found.notes[0]
@@ -108,7 +108,7 @@ def test_time_without_a_name_of_time(tmp_path: Path, order: tuple[str, ...]) -> 
     ],
 )
 def test_two_columns_that_may_be_the_time(tmp_path: Path, columns: dict[str, Array]) -> None:
-    with pytest.raises(DataError, match="(?s)may be the time.*--time") as caught:
+    with pytest.raises(DataError, match=r"(?s)may be the time.*--time") as caught:
         read(tmp_path, columns)
     first, second, _ = columns
     assert first in str(caught.value)
@@ -145,7 +145,7 @@ def test_dates_with_the_day_first(tmp_path: Path, form: str) -> None:
 @kind("dates that may be read in two ways")
 def test_dates_that_may_be_read_in_two_ways(tmp_path: Path) -> None:
     columns = {"date": [f"{k // 10 + 1:02d}/{k % 10 + 1:02d}/2024" for k in range(N)], "x": SWING}
-    with pytest.raises(DataError, match="(?s)day or the month.*--time-format"):
+    with pytest.raises(DataError, match=r"(?s)day or the month.*--time-format"):
         read(tmp_path, columns)
     found = read(tmp_path, columns, time_format="%m/%d/%Y")
     assert found.trajectory.t[10] == 31.0  # the first of February
@@ -186,9 +186,11 @@ def test_dates_some_seconds_apart(tmp_path: Path, seconds: int, unit: str) -> No
 
 
 @kind("times that fall or stay")
-@pytest.mark.parametrize("change", [lambda t: np.tile(t[: N // 2], 2), lambda t: np.repeat(t[::2], 2)])
+@pytest.mark.parametrize(
+    "change", [lambda t: np.tile(t[: N // 2], 2), lambda t: np.repeat(t[::2], 2)]
+)
 def test_times_that_fall_or_stay(tmp_path: Path, change: Any) -> None:
-    with pytest.raises(DataError, match="(?s)Times have to increase.*--trajectory.*--time"):
+    with pytest.raises(DataError, match=r"(?s)Times have to increase.*--trajectory.*--time"):
         read(tmp_path, {"t": change(STEP), "x": SWING})
 
 
@@ -251,7 +253,7 @@ def test_what_spreadsheets_add(tmp_path: Path) -> None:
 @kind("no header")
 def test_no_header(tmp_path: Path) -> None:
     for content in ("0.0,1.0\n1.0,2.0\n", "", "t\n1\n2\n"):
-        with pytest.raises(DataError, match="(?s)line 1.*names the columns"):
+        with pytest.raises(DataError, match=r"(?s)line 1.*names the columns"):
             read(tmp_path, content)
 
 
@@ -268,7 +270,7 @@ def test_missing_values(tmp_path: Path, nothing: str) -> None:
     cells = [repr(v) for v in (2 * STEP).tolist()]
     cells[4] = cells[9] = nothing
     columns = {"t": STEP, "x": cells, "y": SWING}
-    with pytest.raises(DataError, match="(?s)line 6: x.*--missing drop"):
+    with pytest.raises(DataError, match=r"(?s)line 6: x.*--missing drop"):
         read(tmp_path, columns)
     dropped = read(tmp_path, columns, missing="drop")
     assert len(dropped.trajectory.t) == N - 2

@@ -24,7 +24,9 @@ def kind(name: str) -> Callable[[_T], _T]:
 def with_a_test() -> list[str]:
     """Return the names of all kinds that have a test."""
     texts = [(ROOT / file).read_text(encoding="utf-8") for file in FILES]
-    return [name for text in texts for name in re.findall(r'^@kind\("([^"]+)"\)', text, re.MULTILINE)]
+    return [
+        name for text in texts for name in re.findall(r'^@kind\("([^"]+)"\)', text, re.MULTILINE)
+    ]
 
 
 def documented() -> list[str]:

@@ -62,9 +62,7 @@ def table(path: Path, columns: Mapping[str, Sequence[Any] | Array]) -> Path:
     return path
 
 
-def integrated(
-    slope: Callable[[float, Any], Any], start: Sequence[float], t: Array
-) -> Array:
+def integrated(slope: Callable[[float, Any], Any], start: Sequence[float], t: Array) -> Array:
     """Integrate a system, (n, d)."""
     done = solve_ivp(slope, t[[0, -1]], start, t_eval=t, rtol=1e-11, atol=1e-13, method="DOP853")
     return np.asarray(done.y.T)
@@ -117,7 +115,9 @@ def solved(module: Any, method: str, path: Path, kind_name: str = "ode", **optio
         candidates = list(fitted.candidates())
     scored = []
     for index, one in enumerate(candidates):
-        given = HostCandidate(index, one.equations, one.hyperparameters, one.target, one.predictions)
+        given = HostCandidate(
+            index, one.equations, one.hyperparameters, one.target, one.predictions
+        )
         try:
             scored.append(kind.evaluate_candidate(task, task.refit, given))
         except AnswerError:

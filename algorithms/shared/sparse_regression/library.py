@@ -188,8 +188,8 @@ class FieldTerms:
                 for times, functions, derivatives in self._factored(problem)
             ]
         rate = np.ones(1) if self.coordinates is None else self.coordinates.states.rate
-        return lambda coefficients: rate * self._evaluate(
-            coefficients, problem, kept or self._factored(problem)
+        return lambda coefficients: (
+            rate * self._evaluate(coefficients, problem, kept or self._factored(problem))
         )
 
     def _factored(self, problem: Problem) -> Iterator[tuple[slice, Array, Array]]:

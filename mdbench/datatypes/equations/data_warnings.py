@@ -87,8 +87,10 @@ def unit_of_rates(step: float, unit: str) -> list[str]:
     if unit.lower() not in {"d", "day", "days"} or step >= _HOUR:
         return []
     return [
-        f"rates are per day, and samples are {step * 86400.0:.3g} s apart: write the time in "
-        "seconds, minutes or hours for constants of a handy size"
+        (
+            f"rates are per day, and samples are {step * 86400.0:.3g} s apart: write the time in "
+            "seconds, minutes or hours for constants of a handy size"
+        )
     ]
 
 
@@ -107,7 +109,9 @@ def _outliers(names: Sequence[str], one: Trajectory) -> list[str]:
         nearby = sliding_window_view(np.pad(np.abs(missed), half, mode="reflect"), 2 * half + 1)
         usual = 1.4826 * np.maximum(np.median(nearby, axis=1)[2:-2], np.median(np.abs(missed)))
         spread = float(np.subtract(*np.percentile(u, [84, 16]))) / 2
-        far = 4 + np.flatnonzero(alike & (apart > np.maximum(_SPIKE * usual, _SPIKE_SHARE * spread + 1e-300)))
+        far = 4 + np.flatnonzero(
+            alike & (apart > np.maximum(_SPIKE * usual, _SPIKE_SHARE * spread + 1e-300))
+        )
         if 0 < len(far) <= max(3, _FEW * len(u)):
             places = ", ".join(f"{float(one.t[k]):.6g}" for k in far[:5])
             lines.append(
@@ -125,8 +129,10 @@ def _empty_rows(one: Trajectory) -> list[str]:
         return []
     first = float(one.t[int(np.argmax(zero))])
     return [
-        f"{count} row{'s' * (count > 1)} with zeros alone, the first at {first:.6g}: where nothing "
-        "was measured leave the cells empty, and give --missing drop"
+        (
+            f"{count} row{'s' * (count > 1)} with zeros alone, the first at {first:.6g}: where "
+            "nothing was measured leave the cells empty, and give --missing drop"
+        )
     ]
 
 
@@ -141,9 +147,11 @@ def _gaps(pieces: Sequence[Trajectory]) -> list[str]:
         return []
     one = pieces[most]
     return [
-        f"no samples from {float(one.t[k]):.6g} to {float(one.t[k + 1]):.6g}, "
-        f"{steps[most][k] / usual:.0f} usual steps: what is between is a guess; cut the file there, "
-        "and name the parts by a column: --trajectory COLUMN"
+        (
+            f"no samples from {float(one.t[k]):.6g} to {float(one.t[k + 1]):.6g}, "
+            f"{steps[most][k] / usual:.0f} usual steps: what is between is a guess; cut the file there, "
+            "and name the parts by a column: --trajectory COLUMN"
+        )
     ]
 
 
@@ -154,8 +162,10 @@ def _few_rows(given: Trajectory) -> list[str]:
     if terms <= rows:
         return []
     return [
-        f"{columns} columns have {terms} products of at most two factors, and there are {rows} "
-        "rows: anything can be fitted; give fewer columns, or more rows"
+        (
+            f"{columns} columns have {terms} products of at most two factors, and there are {rows} "
+            "rows: anything can be fitted; give fewer columns, or more rows"
+        )
     ]
 
 
@@ -234,16 +244,25 @@ def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> l
         both = np.concatenate([z, rates], axis=1)[2:-2]
         if _left(_products(both, 3), (second / _sizes(second))[2:-2]) < _UNEXPLAINED:
             return [
-                f"{said}, but its second derivative is one of both: a law of second order; add the "
-                "rate as a second column, or the value some samples ago (delay coordinates)"
+                (
+                    f"{said}, but its second derivative is one of both: a law of second order; add "
+                    "the rate as a second column, or the value some samples ago (delay coordinates)"
+                )
             ]
     s = (2 * (t - t[0]) / (t[-1] - t[0]) - 1)[:, None]
     with_time = _products(np.concatenate([columns, s], axis=1), 3)
-    if with_time.shape[1] <= len(t) // 3 and _left(with_time, rates[:, [worst]]) < _EXPLAINED * left:
-        return [f"{said}, but of them and the time: add a column for the time, as an input (--inputs)"]
+    if (
+        with_time.shape[1] <= len(t) // 3
+        and _left(with_time, rates[:, [worst]]) < _EXPLAINED * left
+    ):
+        return [
+            f"{said}, but of them and the time: add a column for the time, as an input (--inputs)"
+        ]
     return [
-        f"{said}: a state is missing, or something acts from outside; add the column (--inputs for "
-        "what acts), its rate, or values some samples ago (delay coordinates)"
+        (
+            f"{said}: a state is missing, or something acts from outside; add the column (--inputs "
+            "for what acts), its rate, or values some samples ago (delay coordinates)"
+        )
     ]
 
 
@@ -310,15 +329,16 @@ def _varying(name: str, axis: str, terms: Sequence[Array], rate: Array) -> list[
     if power <= 0:
         return []
     together = _left(both, whole) * power
-    apart = sum(
-        _left(c, r) * float(np.sum(r**2)) for c, r in zip(columns, rates, strict=True)
-    )
+    apart = sum(_left(c, r) * float(np.sum(r**2)) for c, r in zip(columns, rates, strict=True))
     if together < _UNEXPLAINED * power or apart > _VARIES * together:
         return []
     return [
-        f"{name}: the two halves of {axis} have coefficients of their own ({together / power:.1%} of "
-        f"the rates unexplained together, {apart / power:.1%} apart): a coefficient varies along "
-        f"{axis}; fit parts of the axis by themselves, or give what varies as a state"
+        (
+            f"{name}: the two halves of {axis} have coefficients of their own "
+            f"({together / power:.1%} of the rates unexplained together, {apart / power:.1%} "
+            f"apart): a coefficient varies along "
+            f"{axis}; fit parts of the axis by themselves, or give what varies as a state"
+        )
     ]
 
 
@@ -336,8 +356,8 @@ def _products(z: Array, degree: int) -> Array:
     """Return all products of columns up to a degree, (n, p)."""
     found = [np.ones(len(z))]
     for count in range(1, degree + 1):
-        for chosen in combinations_with_replacement(range(z.shape[1]), count):
-            found.append(np.prod(z[:, chosen], axis=1))
+        several = combinations_with_replacement(range(z.shape[1]), count)
+        found += [np.prod(z[:, chosen], axis=1) for chosen in several]
     return np.stack(found, axis=1)
 
 

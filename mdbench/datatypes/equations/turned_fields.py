@@ -53,7 +53,7 @@ def _wraps(u: Array) -> bool:
     return bool(np.abs(u[0] - u[-1]).max() <= _JUMP * steps)
 
 
-def _unexplained(u: Array, periodic: bool) -> float:  # noqa: FBT001 - of one caller
+def _unexplained(u: Array, periodic: bool) -> float:
     """Return the share of squared rates that products of a few derivatives do not explain."""
     found = 0.0
     for place in range(u.shape[-1]):
@@ -75,7 +75,7 @@ def _unexplained(u: Array, periodic: bool) -> float:  # noqa: FBT001 - of one ca
     return found
 
 
-def _slope(u: Array, periodic: bool) -> Array:  # noqa: FBT001 - of one caller
+def _slope(u: Array, periodic: bool) -> Array:
     if periodic:
         return np.asarray((np.roll(u, -1, axis=0) - np.roll(u, 1, axis=0)) / 2)
     return np.asarray(np.gradient(u, axis=0))

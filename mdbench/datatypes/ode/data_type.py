@@ -321,7 +321,11 @@ class Ode(EquationType[OdeDataset]):
 
 
 def along(
-    series: Trajectory, equations: Sequence[str], evaluations: int = MAX_EVALUATIONS, *, scaled: bool
+    series: Trajectory,
+    equations: Sequence[str],
+    evaluations: int = MAX_EVALUATIONS,
+    *,
+    scaled: bool,
 ) -> Simulated:
     """Integrate equations along one trajectory, from its first state."""
     return simulate(

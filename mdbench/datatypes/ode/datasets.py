@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from os.path import commonprefix
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -119,7 +119,9 @@ class OdeDataset(Dataset):
         else:
             cuts = [split_as_published(len(one.t)) for one in series.pieces]
         pairs = list(zip(series.pieces, cuts, strict=True))
-        return [one.rows(cut.refit) for one, cut in pairs], [one.rows(cut.test) for one, cut in pairs]
+        return [one.rows(cut.refit) for one, cut in pairs], [
+            one.rows(cut.test) for one, cut in pairs
+        ]
 
     def curves(self, pieces: Sequence[Trajectory]) -> list[Smoothed]:
         """Smooth trajectories; those in units of the user's about their means."""
@@ -368,7 +370,8 @@ def pool_name(names: Sequence[str]) -> str:
     >>> pool_name(["run-01", "run-02"]), pool_name(["a", "b"])
     ('run', 'pooled')
     """
-    begin = commonprefix(list(names)) if len(names) > 1 else names[0]
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    begin = "".join(letters[0] for letters in alike)
     return begin.rstrip("-_. 0123456789") or "pooled"
 
 

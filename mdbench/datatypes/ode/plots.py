@@ -98,9 +98,7 @@ def follow(
             continue
         rest = series.rows(slice(first, None))
         frame = Frame.of(rest.t, rest.u) if scaled else None
-        done = simulate(
-            equations, rest.t, rest.u, inputs=rest.inputs, held=rest.held, frame=frame
-        )
+        done = simulate(equations, rest.t, rest.u, inputs=rest.inputs, held=rest.held, frame=frame)
         used += done.evaluations
         ways.append(done.states if done.states.size else None)
     return ways, used

@@ -222,19 +222,15 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     inputs = question.get("inputs") or []
     derivatives = compiled(question["equations"], len(inputs))
     d = len(question["start"])
-    offset, size = np.array(question.get("offset", [0.0] * d)), np.array(question.get("size", [1.0] * d))
+    offset = np.array(question.get("offset", [0.0] * d))
+    size = np.array(question.get("size", [1.0] * d))
     unit = question.get("time", 1.0)
     times = (np.array(question["t"]) - question["t"][0] * ("time" in question)) / unit
     limits = np.broadcast_to(question["limit"], d).tolist()
-    most, held = question["evaluations"], question.get("held", False)
+    most = question["evaluations"]
+    given = _inputs_at(times, inputs, held=question.get("held", False))
     rate = (unit / size).tolist()
     used = 0
-
-    def given(now: float) -> list[float]:
-        if held:
-            place = max(int(np.searchsorted(times, now, side="right")) - 1, 0)
-            return [one[place] for one in inputs]
-        return [float(np.interp(now, times, one)) for one in inputs]
 
     def right_hand_side(now: float, u: Any) -> list[float]:
         nonlocal used
@@ -267,6 +263,20 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         reached = [state for state in reached if all(map(math.isfinite, state))]
     states = [(offset + size * np.array(state)).tolist() for state in reached]
     return {"ended": ended, "u": states, "evaluations": min(used, most)}
+
+
+def _inputs_at(
+    times: Array, inputs: Sequence[Sequence[float]], *, held: bool
+) -> Callable[[float], list[float]]:
+    """Return a function that gives the inputs at a time."""
+    if not held:
+        return lambda now: [float(np.interp(now, times, one)) for one in inputs]
+
+    def before(now: float) -> list[float]:
+        place = max(int(np.searchsorted(times, now, side="right")) - 1, 0)
+        return [one[place] for one in inputs]
+
+    return before
 
 
 def _march(right_hand_side: Callable[..., list[float]], t: Any, reached: list[Any]) -> None:
