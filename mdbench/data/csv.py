@@ -479,6 +479,8 @@ class _Table:
         if missing:
             hint += ". To do without: --missing drop (leaves the line out) or "
             hint += "--missing interpolate (fills it from those before and after)."
+        elif not np.isfinite(self._numbers[place]).any():
+            hint += f". Where it names trajectories: --trajectory {_quoted(self._labels[place])}"
         elif self._comma:
             hint += ", with a point or a comma for its decimals."
         else:

@@ -47,7 +47,7 @@ def found_on(
     """Return the answer, the states, and their true rates."""
     slope, start, end, n = SYSTEMS[system]
     t = np.linspace(0, end, n)
-    plain = integrated(slope, start, t)  # type: ignore[arg-type]
+    plain = integrated(slope, start, t)
     size = 10.0**power
     u = size * (plain + shift * np.std(plain, axis=0))
     rates = size * np.array([slope(0.0, row) for row in plain])  # type: ignore[no-untyped-call]
@@ -77,7 +77,7 @@ def test_noisy_data_of_any_unit_have_the_same_errors(
 ) -> None:
     slope, start, end, n = SYSTEMS["prey"]
     t = np.linspace(0, end, n)
-    u = integrated(slope, start, t)  # type: ignore[arg-type]
+    u = integrated(slope, start, t)
     u = u * (1 + 0.01 * np.random.default_rng(0).standard_normal(u.shape))
     name, module = method
     errors = []

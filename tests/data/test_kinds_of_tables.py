@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 N = 20
-STEP = np.arange(N) * 0.5
+STEP: Array = np.arange(N) * np.float64(0.5)
 GROWTH = 3.0 * np.exp(STEP / 4)
 SWING = np.sin(STEP)
 

@@ -62,7 +62,9 @@ def table(path: Path, columns: Mapping[str, Sequence[Any] | Array]) -> Path:
     return path
 
 
-def integrated(slope: Callable[[float, Any], Any], start: Sequence[float], t: Array) -> Array:
+def integrated(
+    slope: Callable[[float, Any], Any], start: Sequence[float] | Array, t: Array
+) -> Array:
     """Integrate a system, (n, d)."""
     done = solve_ivp(slope, t[[0, -1]], start, t_eval=t, rtol=1e-11, atol=1e-13, method="DOP853")
     return np.asarray(done.y.T)

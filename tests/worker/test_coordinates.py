@@ -91,7 +91,9 @@ def test_inputs_stand_beside_the_states() -> None:
     assert columns_of(Problem("trajectory", NAMES[:2], (), arrays)).shape == (5, 2)
 
 
-def field(length: float, size: float, time: float, offset: float, *, scaled: bool = True) -> Problem:
+def field(
+    length: float, size: float, time: float, offset: float, *, scaled: bool = True
+) -> Problem:
     x, t = np.linspace(0, 6, 40), np.linspace(0, 2, 30)
     u = np.sin(x[:, None] - t) + 0.3 * np.cos(2 * x[:, None] + t) + offset
     arrays = {"x": x * length, "t": t * time, "u": (u * size)[..., None]}

@@ -149,8 +149,8 @@ def _gaps(pieces: Sequence[Trajectory]) -> list[str]:
     return [
         (
             f"no samples from {float(one.t[k]):.6g} to {float(one.t[k + 1]):.6g}, "
-            f"{steps[most][k] / usual:.0f} usual steps: what is between is a guess; cut the file there, "
-            "and name the parts by a column: --trajectory COLUMN"
+            f"{steps[most][k] / usual:.0f} usual steps: what is between is a guess; cut the file "
+            "there, and name the parts by a column: --trajectory COLUMN"
         )
     ]
 
