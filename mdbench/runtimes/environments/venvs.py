@@ -99,9 +99,9 @@ def prepare(
 ) -> Environment:
     """Make a method's environment, or find it made.
 
-    It lies at ``<home>/envs/<method>-<hash>``, where the hash covers the lock and the Python:
-    a lock that was edited gets a new environment, and the old one stays as it is.  It is read-only,
-    and made again if it is no longer what was made.
+    It lies at ``<home>/envs/env-<hash>``, where the hash covers the lock and the Python: methods
+    with one lock share it, a lock that was edited gets a new environment, and the old one stays as
+    it is.  It is read-only, and made again if it is no longer what was made.
 
     Parameters
     ----------
@@ -134,15 +134,19 @@ def prepare(
     build_lock = lock.absolute().with_name(BUILD_LOCK)
     wanted = python_range(method_name, requires_python)
     here_fits = wanted.contains(platform.python_version())
-    minor = sysconfig.get_python_version() if here_fits else "another"
-    key = f"{lock_sha256} {requires_python} {minor} {sysconfig.get_platform()}"
     if fetch is not None and not fetch.is_file():
         raise MethodError(f"{fetch} is missing.", "method.toml names it: fetch.")
-    for file in (config, build_lock, fetch):
-        if file is not None and file.is_file():
-            key += f" {hashlib.sha256(file.read_bytes()).hexdigest()}"
+    minor = sysconfig.get_python_version() if here_fits else "another"
+    files = [file for file in (config, build_lock, fetch) if file is not None and file.is_file()]
+    key = " ".join(
+        [
+            *(lock_sha256, requires_python, minor, sysconfig.get_platform()),
+            *(["built"] if build else []),  # methods that take wheels alone do not share it
+            *(hashlib.sha256(file.read_bytes()).hexdigest() for file in files),
+        ]
+    )
     short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
-    prefix = method_environments(home) / f"{method_name}-{short_hash}"
+    prefix = method_environments(home) / f"env-{short_hash}"
 
     def make(report: Callable[[str], None]) -> None:
         report(f"making the environment of {method_name} in {prefix}")
@@ -176,7 +180,8 @@ def prepare(
         sync = ["pip", "sync", *options, str(lock.absolute())]
         failure = f"The environment of {method_name} cannot be made"
         if build:
-            with _build_sandbox(prefix, lock.absolute(), Path(find_uv_bin()), report) as wrap:
+            uv_bin = Path(find_uv_bin())
+            with _build_sandbox(method_name, prefix, lock.absolute(), uv_bin, report) as wrap:
                 uv(sync, failure, wrap)
         else:
             try:
@@ -185,7 +190,8 @@ def prepare(
                 raise _with_build_hint(error) from None
         if fetch is not None:
             report(f"{method_name} fetches what no index has: {fetch.name}")
-            with _build_sandbox(prefix, lock.absolute(), fetch.absolute(), report) as wrap:
+            program = fetch.absolute()
+            with _build_sandbox(method_name, prefix, lock.absolute(), program, report) as wrap:
                 run_uv(
                     _python(prefix),
                     [fetch.absolute()],
@@ -215,7 +221,7 @@ def prepare(
 
 @contextmanager
 def _build_sandbox(
-    prefix: Path, lock: Path, shown: Path, report: Callable[[str], None]
+    method_name: str, prefix: Path, lock: Path, shown: Path, report: Callable[[str], None]
 ) -> Iterator[Wrap]:
     """Yield a wrapper for a sandbox with the network and the environment, and no user files.
 
@@ -231,7 +237,7 @@ def _build_sandbox(
     """
     if trouble := bubblewrap.why_unavailable():
         raise UnavailableError(
-            f"{prefix.name} is to be built, which needs bubblewrap: {trouble}.",
+            f"{method_name} is to be built, which needs bubblewrap: {trouble}.",
             "Install it (on Debian and Ubuntu: apt install bubblewrap), or pin versions that have "
             "wheels and leave build = true out of method.toml.",
         )
@@ -249,7 +255,7 @@ def _build_sandbox(
         }
         if secrets := [name for name, value in kept.items() if _is_secret(name, value)]:
             raise UnavailableError(
-                f"{prefix.name} is to be built, and code of its packages would see the password in "
+                f"{method_name} is to be built, and code of its packages would see the password in "
                 f"{', '.join(sorted(secrets))} (for uv, or from pip's settings).",
                 "Use an index and a proxy without a password; or make wheels of the packages once, "
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
