@@ -66,7 +66,7 @@ def test_equations_are_found_in_any_unit_and_place(
     assert found.nmse < 1e-6
     names = {f"u{i}": u[:, i] for i in range(u.shape[1])}
     for text, rate in zip(found.equations, rates.T, strict=True):
-        value = eval(text, {"exp": np.exp, "sin": np.sin, "cos": np.cos}, names)  # noqa: S307
+        value = eval(text, {"exp": np.exp, "sin": np.sin, "cos": np.cos}, names)
         assert np.sqrt(np.mean((value - rate) ** 2) / np.mean(rate**2)) < 1e-3
     assert found.scores["r2_test"] > 0.99
     assert "constant" not in found.notes

@@ -35,7 +35,7 @@ def test_what_is_written_has_the_value_in_coordinates(
     }
     text = sum_of(coordinates.write(parts, NAMES, 1))
     at = columns[::20]
-    written = eval(text, {}, dict(zip(NAMES, at.T, strict=True)))  # noqa: S307 - our own text
+    written = eval(text, {}, dict(zip(NAMES, at.T, strict=True)))
     for row, value in zip(at.tolist(), written.tolist(), strict=True):
         z = [
             (Fraction(u) - Fraction(float(c))) / Fraction(float(s))
@@ -124,7 +124,7 @@ def test_fields_are_brought_to_size_one(
     raw = np.gradient(problem.u[..., 0], problem.x[1] - problem.x[0], axis=0)
     np.testing.assert_allclose(raw * made.slope(0, 0, 1), slope, rtol=1e-6, atol=1e-9)
     text = made.write({("u0_x", made.slope(0, 0, 1)): {(0,): 2.0, (): 1.0}}, ("u0", "u0_x"), 0)
-    value = eval(text, {}, {"u0": problem.u[..., 0], "u0_x": raw})  # noqa: S307 - our own text
+    value = eval(text, {}, {"u0": problem.u[..., 0], "u0_x": raw})
     rate = float(made.states.rate[0])
     np.testing.assert_allclose(
         value, rate * (2 * shown.u[..., 0] + 1) * slope, rtol=1e-6, atol=1e-6 * rate
