@@ -177,7 +177,7 @@ def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
         return JobResult(
             Status.UNSUPPORTED,
             f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}"
-            + f"; methods that do: {', '.join(able)}" * bool(able),
+            + f"; methods that do: {', '.join(able)}, and those for tables" * bool(able),
         )
     if (name := _not_finite(task)) is not None:
         return JobResult(

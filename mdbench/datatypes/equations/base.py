@@ -251,13 +251,11 @@ class EquationType(DataType[D, EquationTask[D]]):
         """Return the errors of an answer by name, and that of each state."""
         if task.held_out is None:
             values, targets = (_scored(task, each) for each in (answer.values, task.test.targets))
-            found: dict[str, Value] = (
-                {NMSE.name: nmse(values, targets, scaled=True)}
-                if task.scaled
-                else dict(self.errors(values, targets))
-            )
             pairs = zip(np.moveaxis(values, -1, 0), np.moveaxis(targets, -1, 0), strict=True)
-            return found, [nmse(*pair, scaled=task.scaled) for pair in pairs]
+            if task.scaled:
+                by_state = [nmse(*pair, scaled=True) for pair in pairs]
+                return {NMSE.name: nmse(values, targets, scaled=True)}, by_state
+            return dict(self.errors(values, targets)), [nmse(*pair) for pair in pairs]
         held_out = task.held_out
         by_state = list(self._losses(task, answer.parsed, held_out, range(len(answer.parsed))))
         return {NMSE.name: float(np.mean(by_state))}, by_state
