@@ -291,7 +291,10 @@ def describe_own_data(plan: Plan) -> Iterator[str]:
         kind = plan.catalog.data_type(job.data_type)
         if not hasattr(kind, "advice"):
             continue
-        dataset = plan.catalog.load(job)
+        try:
+            dataset = plan.catalog.load(job)
+        except DataError:  # which is said where the jobs are resolved
+            continue
         view = plan.catalog.method(job.algorithm).spec.view
         yield from describe_dataset(kind, dataset, view, job.protocol)
     if len(jobs) > MOST_DESCRIBED:
@@ -416,8 +419,16 @@ def scorer_key(data_type: DataType[Any, Any], dataset: Dataset | DatasetInfo) ->
     }
 
 
-def resolve_jobs(plan: Plan, runtime: Runtime) -> list[ResolvedJob]:
+def resolve_jobs(
+    plan: Plan, runtime: Runtime, say: Callable[[str], None] = lambda _: None
+) -> list[ResolvedJob]:
     """Resolve the jobs of a plan; every dataset whose fingerprint is not cached is made.
+
+    Parameters
+    ----------
+    say
+        Called with the reason for each file of a folder that is left out, as it cannot be used,
+        while others can.
 
     Raises
     ------
@@ -428,14 +439,18 @@ def resolve_jobs(plan: Plan, runtime: Runtime) -> list[ResolvedJob]:
     shared = {name: environment_key(plan.catalog.method(name), runtime) for name in methods}
     found = []
     errors: dict[str, DataError] = {}
+    of_folders = True
     for job in plan.jobs:
         try:
             found.append(resolve_job(job, plan.catalog, shared[job.algorithm]))
         except DataError as error:
             errors.setdefault(error.message, error)
+            of_folders &= job.dataset_path is not None and job.dataset_path.is_dir()
     plan.catalog.save()
-    if errors:
+    if errors and not (found and of_folders):
         raise _all_of(list(errors.values()))
+    for one in errors.values():
+        say(f"Left out: {one.message}  {one.hint}")
     return found
 
 
