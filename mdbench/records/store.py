@@ -10,6 +10,7 @@ import errno
 import fcntl
 import io
 import json
+import lzma
 import os
 import shutil
 import threading
@@ -35,6 +36,10 @@ HINTS = {
     errno.EFBIG: "The records before this are whole; go on in another folder with --result-dir.",
 }
 OTHER_FOLDER = "Choose another folder with --result-dir."
+PACKED = ".jsonl.xz"
+"""How the names of packed results files end; these are read, and never written by a run."""
+_MOST_UNPACKED = 2**32
+"""Bytes that a packed file may hold: what is read may come from anybody."""
 
 
 class RecordStore:
@@ -321,6 +326,11 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def _open_locked(path: Path) -> int:
+    if path.name.endswith(PACKED):
+        raise RecordsError(
+            f"{path} is packed, and is only read",
+            f"Unpack it first: xz --decompress --keep {path}",
+        )
     _refuse_other_than_file(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -397,7 +407,7 @@ def _refuse_other_than_file(path: Path) -> None:
 def _read_bytes(path: Path) -> bytes:
     _refuse_other_than_file(path)
     try:
-        return path.read_bytes()
+        return read_content(path) if path.name.endswith(PACKED) else path.read_bytes()
     except FileNotFoundError:
         return b""
     except OSError as error:
@@ -481,7 +491,7 @@ def _explain(path: Path, what: str, error: OSError) -> RecordsError:
 
 
 def results_files(folder: Path) -> list[Path]:
-    """Return the results files of a folder, and of the folders in it.
+    """Return the results files of a folder, and of the folders in it, packed ones too.
 
     Parameters
     ----------
@@ -499,18 +509,20 @@ def results_files(folder: Path) -> list[Path]:
         raise UsageError(
             f"There is no folder {folder}.", "Name the folder given to run as --result-dir."
         )
-    files = [path for path in folder.rglob("*.jsonl") if path.is_file()]
+    files = [
+        path for end in ("*.jsonl", f"*{PACKED}") for path in folder.rglob(end) if path.is_file()
+    ]
     found = sorted(path for path in files if "logs" not in path.relative_to(folder).parts)
     if not found:
         raise UsageError(
-            f"{folder} has no results file (*.jsonl).",
+            f"{folder} has no results file (*.jsonl, or packed *{PACKED}).",
             "Results come from: mdbench run --result-dir DIR",
         )
     return found
 
 
 def read_content(path: Path) -> bytes:
-    """Return the bytes of a results file.
+    """Return the lines of a results file, which may be packed.
 
     Raises
     ------
@@ -518,9 +530,58 @@ def read_content(path: Path) -> bytes:
         If it cannot be read.
     """
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
+        return _unpacked(content) if path.name.endswith(PACKED) else content
     except OSError as error:
         raise RecordsError(f"{path} cannot be read: {error.strerror}") from None
+    except (lzma.LZMAError, EOFError) as error:
+        raise RecordsError(f"{path} is damaged: {error}", "Get the file again.") from None
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Unpack one xz stream.
+
+    Raises
+    ------
+    lzma.LZMAError, EOFError
+        If it is none, is not whole, or holds more than a results file may have.
+    """
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    found = unpacker.decompress(content, max_length=_MOST_UNPACKED)
+    if not unpacker.eof:
+        raise EOFError("it ends early, or holds too much")
+    if unpacker.unused_data:
+        raise lzma.LZMAError("something stands behind its end")
+    return found
+
+
+def pack(path: Path, records: Iterable[Record]) -> None:
+    """Write records as a packed results file; the same records give the same bytes.
+
+    The file is there whole, or stays as it was.
+
+    Parameters
+    ----------
+    path
+        Ends in ``.jsonl.xz``.
+
+    Raises
+    ------
+    RecordsError
+        If it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.part")
+    content = b"".join(record.to_line().encode() + b"\n" for record in records)
+    try:
+        if path.is_file() and read_content(path) == content:
+            return  # packing takes long
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(lzma.compress(content, check=lzma.CHECK_CRC64, preset=9))
+        part.replace(path)
+    except OSError as error:
+        raise _explain(path, "cannot be written", error) from error
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def read_folder(folder: Path) -> list[tuple[Path, Record]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -22,7 +24,7 @@ from mdbench.runs.study import RETRIES, RunOptions, Study
 from mdbench.workspace import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.datatypes.base import Dataset, DataType, Source
@@ -253,6 +255,22 @@ def _noise_levels(options: RunOptions, data_type: DataType[Any, Any]) -> tuple[f
         )
     levels = options.snr or (NOISE_LEVELS if options.with_noise else (None,))
     return tuple(dict.fromkeys(levels))
+
+
+def balanced(jobs: Iterable[JobSpec]) -> list[JobSpec]:
+    """Sort jobs so that all methods have done the same cases, wherever a run ends.
+
+    Seeds come one after the other, as they are what is left out first.  Of a seed the cases are in
+    the order of a hash, so that those done are a sample of all; the methods and conditions of a
+    case follow each other as they were.
+    """
+
+    def place(job: JobSpec) -> tuple[int, bytes]:
+        path = None if job.dataset_path is None else str(job.dataset_path)
+        case = json.dumps([job.data_type, path, job.dataset, job.snr_db, job.seed])
+        return job.seed, hashlib.sha256(case.encode()).digest()
+
+    return sorted(jobs, key=place)
 
 
 def jobs_at_a_time(n_jobs: int | None, threads: int) -> int:

@@ -33,6 +33,7 @@ from mdbench.runtimes.environments.uv import (
     compile_bytecode,
     method_environments,
     run_uv,
+    sealed_mb,
     split_requirements,
 )
 from mdbench.runtimes.job_folder import Scratch, remove_tree
@@ -129,24 +130,8 @@ def prepare(
     UnavailableError
         If the environment cannot be made on this machine; holds uv's output.
     """
-    lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
-    config = uv_file(lock)
-    build_lock = lock.absolute().with_name(BUILD_LOCK)
-    wanted = python_range(method_name, requires_python)
-    here_fits = wanted.contains(platform.python_version())
-    if fetch is not None and not fetch.is_file():
-        raise MethodError(f"{fetch} is missing.", "method.toml names it: fetch.")
-    minor = sysconfig.get_python_version() if here_fits else "another"
-    files = [file for file in (config, build_lock, fetch) if file is not None and file.is_file()]
-    key = " ".join(
-        [
-            *(lock_sha256, requires_python, minor, sysconfig.get_platform()),
-            *(["built"] if build else []),  # methods that take wheels alone do not share it
-            *(hashlib.sha256(file.read_bytes()).hexdigest() for file in files),
-        ]
-    )
-    short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
-    prefix = method_environments(home) / f"env-{short_hash}"
+    plan = _plan(method_name, lock, requires_python, home, build=build, fetch=fetch)
+    prefix, config, build_lock = plan.prefix, plan.config, plan.build_lock
 
     def make(report: Callable[[str], None]) -> None:
         report(f"making the environment of {method_name} in {prefix}")
@@ -166,7 +151,7 @@ def prepare(
                 wrap=wrap,
             )
 
-        found = _running_python() if here_fits else _find_python(wanted)
+        found = _running_python() if plan.here_fits else _find_python(plan.wanted)
         # Only the path of a real interpreter is safe: uv gives up at a pyenv shim on PATH.
         choice = ["--python", str(found)] if found else ["--managed-python", "-p", requires_python]
         uv(
@@ -209,14 +194,80 @@ def prepare(
     telling = with_package_count(
         make, f"making the environment of {method_name}", prefix, lock, report
     )
-    build_once(prefix, key, telling, report, sealed=True)
+    build_once(prefix, plan.key, telling, report, sealed=True)
     return Environment(
         prefix=prefix,
         python=_python(prefix),
-        lock_sha256=lock_sha256,
+        lock_sha256=plan.lock_sha256,
         python_version=_python_version(prefix),
         packages=_packages(prefix),
     )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What an environment is made from, and where."""
+
+    prefix: Path
+    key: str
+    lock_sha256: str
+    config: Path | None
+    build_lock: Path
+    wanted: SpecifierSet
+    here_fits: bool
+
+
+def _plan(
+    method_name: str,
+    lock: Path,
+    requires_python: str,
+    home: Path,
+    *,
+    build: bool,
+    fetch: Path | None,
+) -> _Plan:
+    lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
+    config = uv_file(lock)
+    build_lock = lock.absolute().with_name(BUILD_LOCK)
+    wanted = python_range(method_name, requires_python)
+    here_fits = wanted.contains(platform.python_version())
+    if fetch is not None and not fetch.is_file():
+        raise MethodError(f"{fetch} is missing.", "method.toml names it: fetch.")
+    minor = sysconfig.get_python_version() if here_fits else "another"
+    files = [file for file in (config, build_lock, fetch) if file is not None and file.is_file()]
+    key = " ".join(
+        [
+            *(lock_sha256, requires_python, minor, sysconfig.get_platform()),
+            *(["built"] if build else []),  # methods that take wheels alone do not share it
+            *(hashlib.sha256(file.read_bytes()).hexdigest() for file in files),
+        ]
+    )
+    short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
+    prefix = method_environments(home) / f"env-{short_hash}"
+    return _Plan(prefix, key, lock_sha256, config, build_lock, wanted, here_fits)
+
+
+def installed_mb(
+    method_name: str,
+    lock: Path,
+    requires_python: str,
+    home: Path,
+    *,
+    build: bool = False,
+    fetch: Path | None = None,
+) -> float | None:
+    """Return the size of a method's environment in MB, or None if it is not made.
+
+    Parameters
+    ----------
+    method_name, lock, requires_python, home, build, fetch
+        As of `prepare`.
+    """
+    try:
+        plan = _plan(method_name, lock, requires_python, home, build=build, fetch=fetch)
+    except MethodError:
+        return None
+    return sealed_mb(plan.prefix)
 
 
 @contextmanager
