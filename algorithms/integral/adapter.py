@@ -32,7 +32,7 @@ misses are less than this share of those before."""
 _UNLIKE_NOISE, _INTERVALS_EACH = 0.2, 5
 """Equations that lead from sample to sample with less than this share of the noise refute it, if
 there are so many intervals for each term."""
-_FAR = 30.0
+_FAR = 2.0
 """States whose means are so many deviations from zero are centred, too, in units of a user's."""
 _FOLLOWED = 0.3
 """Equations that miss the end of an interval by more of a deviation do not describe the data."""
@@ -65,8 +65,7 @@ class Adapter:
         """Search for the equation of each state."""
         ways: list[Coordinates | None] = [None]
         if problem.scaled:
-            found = Coordinates.choices(columns_of(problem), problem.du, _FAR)
-            ways = [one if one.name == "centred" else None for one in found]
+            ways = [*Coordinates.choices(columns_of(problem), problem.du, _FAR)]
         self._fronts = [[] for _ in problem.targets]
         self.stopped_early = False
         for number, way in enumerate(ways):
@@ -82,6 +81,12 @@ class Adapter:
     def _fit(self, problem: Problem, way: Coordinates | None, late: Callable[[], bool]) -> None:
         """Search in the values themselves, or in centred ones."""
         d = problem.u.shape[1]
+        plain = None
+        if way is not None:
+            few = ["all" if angle else "powers" for angle in way.angles]
+            plain = tuple(
+                "none" if c else one for c, one in zip(way.centre.tolist(), few, strict=True)
+            )
         centre = 0.0 if way is None else way.centre[:d]
         given = problem.arrays.get("inputs")
         if given is not None and way is not None:
@@ -90,7 +95,10 @@ class Adapter:
         several = problem.arrays.get("trajectory")
         try:
             samples, raw = (
-                Sampled.of(problem.t, measured, each, several, given, held=problem.held)
+                replace(
+                    Sampled.of(problem.t, measured, each, several, given, held=problem.held),
+                    plain=plain,
+                )
                 for each in (u, measured)
             )
         except ValueError as error:
@@ -100,9 +108,12 @@ class Adapter:
                 samples = raw
             pools = _searched(samples, self._settings, late)
         margin = np.inf if samples.noise else self._margin
+        moved = way if way is not None and way.name == "centred" else None
         for target, (name, pool) in enumerate(zip(problem.targets, pools, strict=True)):
             answers = front(pool, self._settings.weight, margin)
-            self._fronts[target] += [Offer(one, problem.variables, target, way) for one in answers]
+            self._fronts[target] += [
+                Offer(one, problem.variables, target, moved) for one in answers
+            ]
             _report(name, answers[0], pool, self._settings.weight)
 
     def candidates(self) -> Iterator[Candidate]:

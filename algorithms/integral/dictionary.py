@@ -85,7 +85,7 @@ class Summand:
             return self.make(u)
 
 
-def terms(u: Array, most: int) -> list[Summand]:
+def terms(u: Array, most: int, plain: Sequence[str] | None = None) -> list[Summand]:
     """List the cheapest terms, all up to some cost, such that there are no more than `most`.
 
     Parameters
@@ -95,10 +95,14 @@ def terms(u: Array, most: int) -> list[Summand]:
         is one that would be a multiple of a cheaper one: ``abs`` of what keeps its sign.
     most
         Largest number of terms.
+    plain
+        For each column which functions of it mean something: ``all``, ``powers`` alone, whatever
+        its unit, or ``none``; None for all of all.
     """
     dim = u.shape[1]
     states = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in range(dim)]
-    functions = list(_functions(u))
+    plain = plain or ("all",) * dim
+    functions = [*_functions(u, plain), *_differences(plain)]
     found: list[Summand] = []
     for cost in np.arange(CONSTANT, 4.01, FACTOR):
         level = [term for term in _of_cost(float(cost), states, functions) if _usable(term, u)]
@@ -144,13 +148,16 @@ def _of_cost(
         yield _product([])
 
 
-def _functions(u: Array) -> Iterator[Multiplicand]:
+def _functions(u: Array, plain: Sequence[str]) -> Iterator[Multiplicand]:
     for i, x in enumerate(u.T):
+        if plain[i] == "none":
+            continue
+        whole = plain[i] == "all"
         state, positive = _state(i), bool((x > 0).all())
         one_sign = positive or bool((x < 0).all())
-        for name in ("sin", "cos"):
+        for name in ("sin", "cos") if whole else ():
             yield Multiplicand(f"{name}(u{i})", FUNCTION, _of(name, state))
-        for sign in ("", "-"):
+        for sign in ("", "-") if whole else ():
             yield Multiplicand(f"exp({sign}u{i})", FUNCTION, _exponential(i, -1.0 if sign else 1.0))
         if one_sign:
             yield Multiplicand(f"1/u{i}", FUNCTION, _reciprocal(i))
@@ -160,9 +167,14 @@ def _functions(u: Array) -> Iterator[Multiplicand]:
             yield Multiplicand(f"log(u{i})", FUNCTION, _of("log", state))
             yield Multiplicand(f"sqrt(u{i})", FUNCTION, _of("sqrt", state))
         for name, zero in (("tan", np.cos), ("cot", np.sin)):
-            if np.ptp(x) < np.pi and (np.sign(zero(x)) == np.sign(zero(x[0]))).all():
+            if whole and np.ptp(x) < np.pi and (np.sign(zero(x)) == np.sign(zero(x[0]))).all():
                 yield Multiplicand(f"{name}(u{i})", FUNCTION, _of(name, state))
-    for i, j in itertools.combinations(range(u.shape[1]), 2):
+
+
+def _differences(plain: Sequence[str]) -> Iterator[Multiplicand]:
+    """Return waves of the difference of two columns."""
+    whole = [i for i, kind in enumerate(plain) if kind == "all"]
+    for i, j in itertools.combinations(whole, 2):
         for name in ("sin", "cos"):
             yield Multiplicand(
                 f"{name}(u{i} - u{j})", FUNCTION + FACTOR, _of(name, _difference(i, j))

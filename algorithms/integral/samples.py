@@ -60,6 +60,8 @@ class Sampled:
         Noise of each state, as a share of its deviation; zero where there is too little to smooth.
     pieces
         Number of intervals of each trajectory.
+    plain
+        For each column which functions of it mean something; see `dictionary.terms`.
     """
 
     u: Array = field(repr=False)
@@ -72,6 +74,7 @@ class Sampled:
     deviation: Array = field(repr=False)
     noise: float
     pieces: tuple[int, ...]
+    plain: tuple[str, ...] | None = None
 
     @property
     def changes(self) -> Array:

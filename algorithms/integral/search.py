@@ -192,7 +192,7 @@ def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
     dim = u.shape[1]
     chosen, columns = [], []
     most = settings.noisy_terms if design.samples.noise else settings.terms
-    for term in terms(u, most):
+    for term in terms(u, most, design.samples.plain):
         column = design.column(term, state)
         if np.isfinite(column).all() and np.abs(column).max() > 0:
             chosen.append(term)

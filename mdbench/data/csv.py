@@ -397,6 +397,14 @@ class _Table:
         notes = [f"time: {label}, {self._choice.why}{in_unit}"]
         if out := [self._labels[place] or "the first column" for place in self._choice.left_out]:
             notes.append(f"left out, as it only counts the rows: {', '.join(out)}")
+        known = [self._known(place) for place in range(len(self._labels))]
+        for place in self._states:
+            values = known[place].values
+            if values is not None and len(values) > 1 and bool((np.diff(values) == 1).all()):
+                notes.append(
+                    f"{self._labels[place]}: one more in each row; where it only counts the rows, "
+                    "delete the column"
+                )
         return tuple(notes)
 
     def _times(self) -> tuple[Array, str]:
@@ -479,7 +487,10 @@ class _Table:
         if missing:
             hint += ". To do without: --missing drop (leaves the line out) or "
             hint += "--missing interpolate (fills it from those before and after)."
-        elif not np.isfinite(self._numbers[place]).any():
+        elif (
+            not any(letter.isdigit() for letter in cell[:1])
+            and not np.isfinite(self._numbers[place]).any()
+        ):
             hint += f". Where it names trajectories: --trajectory {_quoted(self._labels[place])}"
         elif self._comma:
             hint += ", with a point or a comma for its decimals."

@@ -34,7 +34,7 @@ VERY_FAR = 1e3
 _ACCURATE = 1e7
 """Products are multiplied out while their sum is so many times smaller than its parts at most."""
 _ROUNDING = 1e-12
-_ANGLES = 1e-2, 1e3
+_ANGLES = 0.05, 1e3
 """The least deviation and the largest size of a column of which a sine means something."""
 
 

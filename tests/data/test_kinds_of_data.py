@@ -431,6 +431,7 @@ def test_a_square_field_with_the_time_first(tmp_path: Path, *, periodic: bool) -
         task_of(turned, "pde", "field")
     _, task = task_of(turned, "pde", "field", axes=["t", "x"])
     np.testing.assert_array_equal(task.dataset.clean.u[..., 0], u)
+    assert "--axes t,x" in advice_on_field(t, X, u)
     straight = npz(tmp_path / "straight.npz", u=u[..., None], **arrays)
     _, task = task_of(straight, "pde", "field")
     np.testing.assert_array_equal(task.dataset.clean.u[..., 0], u)

@@ -74,6 +74,8 @@ def test_an_index_before_the_time(tmp_path: Path, name: str) -> None:
         assert is_swing(found, label="time")
         assert len(found.states) == 1
         assert "only counts the rows" in found.notes[1]
+    other = read(tmp_path, {"specimen": np.arange(N), "time": STEP, "x": SWING})
+    assert "specimen: one more in each row" in other.notes[1]
 
 
 @kind("a first column without a name")

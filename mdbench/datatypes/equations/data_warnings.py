@@ -297,6 +297,11 @@ def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> l
             f"{at:.6g}: leave out times at which nothing was measured"
         )
     axis, nodes = next(iter(given.grid.items()))
+    if len(given.grid) == 1 and len(nodes) == len(given.t):
+        lines.append(
+            f"as many places as times: u is read as ({axis}, t); where the time comes first: "
+            f"--axes t,{axis}"
+        )
     x = np.moveaxis(u, 0, -1)  # (..., n_t, d, n_x)
     step = float(np.mean(np.diff(nodes)))
     for place, name in enumerate(names):
