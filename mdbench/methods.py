@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from mdbench import datatypes
 from mdbench.errors import MethodError, UsageError, did_you_mean
-from mdbench.workspace import read_paths
+from mdbench.workspace import is_trusted, read_paths
 
 FOLDERS_VARIABLE = "MDBENCH_METHODS"
 """The variable that names more folders of methods."""
@@ -246,6 +246,17 @@ class Method:
             If the user's settings file is not right.
         """
         return read_paths(self.name, self.spec.paths)
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the user trusts it to pass nothing from job to job; see `mdbench.workspace`.
+
+        Raises
+        ------
+        MethodError
+            If the user's settings file is not right.
+        """
+        return is_trusted(self.name)
 
     def lock_sha256(self) -> str:
         """Return the SHA-256 of the lock.

@@ -80,7 +80,10 @@ class Predict(_Message):
 
 
 class Hello(_Message):
-    """Worker: the adapter is imported, jobs may come; `left` is why it does not fork for them."""
+    """Worker: the adapter is imported, jobs may come; `left` is why it does not fork for them.
+
+    `namespaces` is whether each job will have its own.
+    """
 
     type: Literal["hello"]
     protocol: int
@@ -88,6 +91,7 @@ class Hello(_Message):
     pid: int
     forks: bool
     left: str = Field(default="", max_length=500)
+    namespaces: bool = False
     blas_kernel: str | None = Field(default=None, max_length=50)
     blas_threads: int | None = None
 

@@ -43,7 +43,7 @@ class Channel:
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self.read_fd = read_fd
-        self._write_fd = write_fd
+        self.write_fd = write_fd
         self._buffer = b""
 
     def send(self, **message: Any) -> None:
@@ -51,7 +51,7 @@ class Channel:
         line = json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         view = memoryview(line)
         while view:
-            view = view[os.write(self._write_fd, view) :]
+            view = view[os.write(self.write_fd, view) :]
 
     def receive(self) -> dict[str, Any] | None:
         """Read one message; None when the host has gone."""
@@ -67,7 +67,7 @@ class Channel:
     def hand_over(self) -> None:
         """Make the two ends the standard streams, for a program that takes this one's place."""
         os.dup2(self.read_fd, 0)
-        os.dup2(self._write_fd, 1)
+        os.dup2(self.write_fd, 1)
 
 
 _MOST_COUNTED = 2**62
