@@ -408,7 +408,8 @@ def deny_signals_to(worker: int) -> bool:
     if not _is_known():
         return False
     machine = platform.machine()
-    found = {worker, -_group(worker), _EVERYBODY}
+    # A group of another process namespace has the number 0, which means the caller here.
+    found = {worker, -_group(worker), _EVERYBODY} - {0}
     with suppress(OSError):
         threads = os.listdir(f"/proc/{worker}/task")  # noqa: PTH208 - not after a fork
         found.update(sorted(map(int, threads))[:_MOST_THREADS])
