@@ -247,7 +247,15 @@ def _run_session(
                 background = one.source.background(one.job.dataset)
                 view = prompt_view(one.job.prompt or PROMPTS[0], task, background, one.job.seed)
                 context = LlmContext(NAME, view)
-            session = JobSession(one, task, worker=worker, folder=folder, llm=context, gauge=gauge)
+            session = JobSession(
+                one,
+                task,
+                worker=worker,
+                folder=folder,
+                llm=context,
+                gauge=gauge,
+                interrupted=lambda: slot.interrupted,
+            )
             outcome = session.run()
         if fresh:
             outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}

@@ -328,7 +328,7 @@ _SET_MODE_FILTER = 1
 _ALL_THREADS, _NO_SLOWER_LOADS = 1, 4
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_CALL, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
+_CALL, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 24, 32
 _OTHER_ABI = 0x40000000
 _NEW_NAMESPACE = 0x7E020080
 """The bits of clone() that ask for a namespace: time, mounts, cgroup, UTS, IPC, user, PID, net."""
@@ -371,6 +371,9 @@ of one that can only be read: F_GETLK, F_OFD_GETLK, F_SETLEASE, F_GETLEASE, F_NO
 F_SET_FILE_RW_HINT."""
 _PRIORITY = {"x86_64": "141 251", "aarch64": "140 30"}
 """setpriority and ioprio_set, which can be of all processes of a user."""
+_OPTION = {"x86_64": "55", "aarch64": "209"}
+_COOKIES = (57, 71)
+"""getsockopt of SO_COOKIE and SO_NETNS_COOKIE, which number the sockets of the whole machine."""
 _EVERYBODY = -1
 _MOST_THREADS = 100
 """A jump in a filter reaches no further than 255 steps."""
@@ -418,6 +421,11 @@ def deny_signals_to(worker: int) -> bool:
         *((_EQUAL, int(each), "process") for each in _OVER_OTHERS[machine].split()),
         *((_EQUAL, int(each), "asked") for each in _ASKING[machine].split()),
         *((_EQUAL, int(each), "priority") for each in _PRIORITY[machine].split()),
+        (_EQUAL, int(_OPTION[machine]), "option"),
+        (_RETURN, _ALLOW, ""),
+        "option",
+        (_LOAD, _THIRD_ARGUMENT, ""),
+        *((_EQUAL, each, "refuse") for each in _COOKIES),
         (_RETURN, _ALLOW, ""),
         "priority",
         (_LOAD, _FIRST_ARGUMENT, ""),

@@ -140,7 +140,7 @@ def main(arguments: list[str]) -> int:
         channel.read_fd,
         own_pids=options.own_pids,
         folder=options.jobs,
-        streams=(0, 1, 2, channel.read_fd, channel.write_fd),
+        streams=(0, 1, 2, *channel.descriptors),
     )
     fork = not options.no_fork
     adapter = None

@@ -75,7 +75,9 @@ def _times(name: str, per: str, place: Callable[[], str | int]) -> Place:
     """Return a place that is the times of a file."""
 
     def get() -> int | None:
-        return {int(each): bit for bit, each in enumerate(_TIMES)}.get(int(os.stat(place()).st_atime))
+        return {int(each): bit for bit, each in enumerate(_TIMES)}.get(
+            int(os.stat(place()).st_atime)
+        )
 
     return Place(name, per, lambda bit: os.utime(place(), (_TIMES[bit],) * 2), get)
 
@@ -137,7 +139,9 @@ def _ports() -> int | None:
 
 def _datagrams() -> int:
     lines = Path("/proc/net/snmp").read_text(encoding="ascii").splitlines()
-    return int(next(line for line in lines if line.startswith("Udp: ") and "In" not in line).split()[2])
+    return int(
+        next(line for line in lines if line.startswith("Udp: ") and "In" not in line).split()[2]
+    )
 
 
 def _send() -> None:
@@ -290,7 +294,10 @@ def _group_file(*names: str) -> Path:
         _, kinds, path = line.split(":", 2)
         for kind in kinds.split(",") or [""]:
             for name in names:
-                for place in (Path("/sys/fs/cgroup", kind, path.lstrip("/")), Path("/sys/fs/cgroup", kind)):
+                for place in (
+                    Path("/sys/fs/cgroup", kind, path.lstrip("/")),
+                    Path("/sys/fs/cgroup", kind),
+                ):
                     if (place / name).is_file():
                         return place / name
     raise FileNotFoundError
@@ -380,7 +387,9 @@ PLACES = (
         lambda: int(os.getpriority(os.PRIO_PROCESS, 0) > _NICE_AT_IMPORT),
     ),
     _counter("most memory of the group", "cgroup", _peak_of_group, lambda: None, 2**22),
-    _counter("forks, /proc/stat", "machine", lambda: _from_line("/proc/stat", "processes"), _fork, 512),
+    _counter(
+        "forks, /proc/stat", "machine", lambda: _from_line("/proc/stat", "processes"), _fork, 512
+    ),
     _counter(
         "page faults, /proc/vmstat",
         "machine",
@@ -389,7 +398,13 @@ PLACES = (
         2**18,
     ),
     _counter("inode numbers of pipes", "machine", lambda: _inode_of(os.pipe), lambda: None, 2**13),
-    _counter("inode numbers of memory files", "machine", lambda: _inode_of(lambda: [os.memfd_create("x")]), lambda: None, 2**13),
+    _counter(
+        "inode numbers of memory files",
+        "machine",
+        lambda: _inode_of(lambda: [os.memfd_create("x")]),
+        lambda: None,
+        2**13,
+    ),
     _counter("cookies of sockets", "machine", _cookie, lambda: None, 2**13),
 )
 """All that is tried."""
