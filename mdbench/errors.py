@@ -100,7 +100,7 @@ class UnavailableError(MdbenchError):
 
 
 def printable(text: str, longest: int | None = None) -> str:
-    """Return a text without what changes how a terminal or a page shows it.
+    r"""Return a text without what changes how a terminal or a page shows it.
 
     Control characters but for line ends and tabs, marks that turn the direction of writing and
     other invisible ones are written as in Python's literals, halves of surrogate pairs as "?".

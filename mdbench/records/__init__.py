@@ -31,6 +31,7 @@ from mdbench.records.store import (
     read_content,
     read_folder,
     read_latest,
+    read_records,
     results_files,
 )
 
@@ -61,5 +62,6 @@ __all__ = [
     "read_content",
     "read_folder",
     "read_latest",
+    "read_records",
     "results_files",
 ]

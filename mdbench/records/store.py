@@ -26,6 +26,13 @@ from mdbench.records.schema import Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+LONGEST_LINE = 2**25
+"""Bytes of a record's line."""
+_LONG_LINE, _MOST_PARTS = 2**20, 1_000_000
+"""Bytes of a line from which its values are counted, and how many there may be: each takes some
+hundred bytes here."""
+_MOST_EMPTY = 10_000
+"""Lines of a results file that may be empty."""
 LINE_START = b'{"schema":'
 """Start of every line: what is no piece of this at the file's end was not torn by us."""
 
@@ -60,7 +67,14 @@ class RecordStore:
             If the file cannot be read, or if a line is no record or one of a newer schema; it
             names the line.
         """
-        return list(parse_records(self.path, _read_bytes(self.path)))
+        _refuse_other_than_file(self.path)
+        try:
+            self.path.stat()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _explain(self.path, "cannot be read", error) from error
+        return list(read_records(self.path))
 
     def latest(self) -> dict[str, Record]:
         """Read the newest record of each key.
@@ -394,12 +408,21 @@ def _refuse_other_than_file(path: Path) -> None:
         raise RecordsError(f"{path} {what}, and records are kept in a file", OTHER_FOLDER)
 
 
-def _read_bytes(path: Path) -> bytes:
-    _refuse_other_than_file(path)
+def read_records(path: Path) -> Iterator[Record]:
+    """Yield the records of a results file, oldest first, without a torn last line.
+
+    The file is read as they are asked for.
+
+    Raises
+    ------
+    RecordsError
+        If it cannot be read, or as `parse_records`.
+    """
     try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
+        with path.open("rb") as file:
+            for _, _, record in _each_line(path, file):
+                if record is not None:
+                    yield record
     except OSError as error:
         raise _explain(path, "cannot be read", error) from error
 
@@ -424,8 +447,18 @@ def parse_records(path: Path, content: bytes) -> Iterator[Record]:
 
 def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record | None]]:
     """Yield where each line begins, the line, and its record; a torn last line is left out."""
-    place = 0
-    for number, line in enumerate(file, start=1):
+    place = empty = 0
+    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
+        if too_much := _too_much(line):
+            raise RecordsError(
+                f"{path}, line {number} is no record: it has more than {too_much}.",
+                "Nothing was changed. Delete the line (after a copy of the file).",
+            )
+        empty += line.isspace()
+        if empty > _MOST_EMPTY:
+            raise RecordsError(
+                f"{path} has more than {_MOST_EMPTY} empty lines.", "Delete them, or the file."
+            )
         if not line.endswith(b"\n") and _is_torn(line):
             return
         record = None
@@ -442,6 +475,15 @@ def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record
                 ) from error
         yield place, line, record
         place += len(line)
+
+
+def _too_much(line: bytes) -> str:
+    """Return of what a line has more than a record could have; empty for nothing."""
+    if len(line) > LONGEST_LINE:
+        return f"{LONGEST_LINE // 2**20} MiB"
+    if len(line) > _LONG_LINE and sum(map(line.count, (b",", b"[", b"{"))) > _MOST_PARTS:
+        return f"{_MOST_PARTS} values"
+    return ""
 
 
 def _is_torn(tail: bytes) -> bool:
@@ -538,7 +580,7 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
     """
     newest: dict[tuple[Path, str], tuple[Path, Record]] = {}
     for path in results_files(folder):
-        for record in parse_records(path, read_content(path)):
+        for record in read_records(path):
             newest[path, record.key] = path, record.model_copy(update={"front": None})
     return list(newest.values())
 

@@ -306,21 +306,31 @@ class JobExchange:
                 continue
             if isinstance(message, wanted):
                 return message
-            if isinstance(message, Candidates):
-                self._take(message)
-            elif isinstance(message, Started):
-                if self.started:
-                    raise ProtocolError("a second 'started'")
-                self.started = True
-            elif isinstance(message, Failed):
-                raise JobStoppedError(Status(message.kind), message.error)
-            elif isinstance(message, Ended):
-                self._ended = True
-                raise JobStoppedError(
-                    Status.CRASHED, _death(message.exit), killed=message.exit in _FROM_OUTSIDE
-                )
-            else:
+            if not self._went_on(message):
                 raise ProtocolError(f"{message.type!r} where {wanted.__name__} was due")
+
+    def _went_on(self, message: Message) -> bool:
+        """Whether a message is one after which something is still waited for.
+
+        Raises
+        ------
+        JobStoppedError
+            If the job has failed or ended.
+        """
+        if isinstance(message, Candidates):
+            self._take(message)
+        elif isinstance(message, Started) and not self.started:
+            self.started = True
+        elif isinstance(message, Failed):
+            raise JobStoppedError(Status(message.kind), message.error)
+        elif isinstance(message, Ended):
+            self._ended = True
+            raise JobStoppedError(
+                Status.CRASHED, _death(message.exit), killed=message.exit in _FROM_OUTSIDE
+            )
+        else:
+            return False
+        return True
 
     def _is_late_for_long(self) -> bool:
         """Whether a limit has been reached, and what came before has been read."""

@@ -196,17 +196,17 @@ class Sandbox:
     def _cover_counters(self) -> None:
         """Cover what /proc has of the whole machine, and so of the jobs before."""
         made = f"{_SHARED_MEMORY}/.covers"
-        os.mkdir(made)
+        os.mkdir(made)  # noqa: PTH102 - not after a fork
         for name, content in self._frozen.items():
             if content:
                 _write(f"{made}/{name}", content)
                 _cover(f"/proc/{name}", os.fsencode(f"{made}/{name}"))
-                os.unlink(f"{made}/{name}")
+                os.unlink(f"{made}/{name}")  # noqa: PTH108 - the same
         for name in _EMPTIED:
             _cover(f"/proc/{name}", b"/dev/null")
         for name in _EMPTIED_FOLDERS:
             _cover(f"/proc/{name}", os.fsencode(made))
-        os.rmdir(made)
+        os.rmdir(made)  # noqa: PTH106 - the same
 
 
 def _cover(place: str, by: bytes) -> None:
@@ -218,9 +218,9 @@ def _cover(place: str, by: bytes) -> None:
 def _make_like(opened: int, place: str) -> None:
     """Make a folder, or an empty file, on which what is open can be mounted."""
     if stat.S_ISDIR(os.fstat(opened).st_mode):
-        os.makedirs(place, exist_ok=True)
+        os.makedirs(place, exist_ok=True)  # noqa: PTH103 - not after a fork
         return
-    os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH120
+    os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120 - the same
     os.close(os.open(place, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
@@ -328,7 +328,8 @@ _SET_MODE_FILTER = 1
 _ALL_THREADS, _NO_SLOWER_LOADS = 1, 4
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_CALL, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 24, 32
+_CALL, _ARCHITECTURE = 0, 4
+_FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT = 16, 24, 32
 _OTHER_ABI = 0x40000000
 _NEW_NAMESPACE = 0x7E020080
 """The bits of clone() that ask for a namespace: time, mounts, cgroup, UTS, IPC, user, PID, net."""
@@ -366,8 +367,8 @@ _SIGNALS = {"x86_64": "200 424", "aarch64": "130 424"}
 # fcntl and ioctl, by which the kernel can be made to send a signal to somebody.
 _ASKING = {"x86_64": "72 16", "aarch64": "25 29"}
 _ASKED = (8, 10, 15, 0x8901, 0x8902, 5, 36, 1024, 1025, 1026, 1036, 1038)
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX; FIOSETOWN, SIOCSPGRP.  And what is kept with a file's inode, also
-of one that can only be read: F_GETLK, F_OFD_GETLK, F_SETLEASE, F_GETLEASE, F_NOTIFY, F_SET_RW_HINT,
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX; FIOSETOWN, SIOCSPGRP.  What is kept with a file's inode, also
+where it can only be read: F_GETLK, F_OFD_GETLK, F_SETLEASE, F_GETLEASE, F_NOTIFY, F_SET_RW_HINT and
 F_SET_FILE_RW_HINT."""
 _PRIORITY = {"x86_64": "141 251", "aarch64": "140 30"}
 """setpriority and ioprio_set, which can be of all processes of a user."""

@@ -157,7 +157,7 @@ def main(arguments: list[str]) -> int:
         gc.freeze()  # a child's garbage collector would else touch, and so copy, every page
     set_pdeathsig(signal.SIGTERM)  # which the supervisor takes, and first ends all others
     in_vain = 0
-    child = partial(_run_child, options, adapter, channel, supervisor.sandbox)
+    child = partial(_run_child, options, adapter, channel, sandbox=supervisor.sandbox)
     while in_vain < _MOST_IN_VAIN:
         ended = supervisor.run(child, has_next=fork)
         if ended is None:
@@ -204,9 +204,10 @@ def _run_child(
     options: argparse.Namespace,
     adapter: type | None,
     channel: Channel,
-    sandbox: Sandbox,
     start_fd: int,
     name_fd: int,
+    *,
+    sandbox: Sandbox,
 ) -> NoReturn:
     """Wait for a job, send its name to the parent, do it, and end; nothing runs on from here.
 

@@ -25,6 +25,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+MACHINE = "machine"
+"""What no namespace has a copy of."""
 BITS = (0, 1, 1, 0, 1, 0, 0, 1)
 """The bits that are left: the first by seed 0 for seed 1, the next by seed 2 for seed 3."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -76,7 +78,7 @@ def _times(name: str, per: str, place: Callable[[], str | int]) -> Place:
 
     def get() -> int | None:
         return {int(each): bit for bit, each in enumerate(_TIMES)}.get(
-            int(os.stat(place()).st_atime)
+            int(os.stat(place()).st_atime)  # noqa: PTH116 - may be an open file
         )
 
     return Place(name, per, lambda bit: os.utime(place(), (_TIMES[bit],) * 2), get)
@@ -86,10 +88,10 @@ def _mode(name: str, per: str, place: Callable[[], str | int]) -> Place:
     modes = (0o700, 0o710)
 
     def get() -> int | None:
-        mode = os.stat(place()).st_mode & 0o777
+        mode = os.stat(place()).st_mode & 0o777  # noqa: PTH116 - may be an open file
         return modes.index(mode) if mode in modes else None
 
-    return Place(name, per, lambda bit: os.chmod(place(), modes[bit]), get)
+    return Place(name, per, lambda bit: os.chmod(place(), modes[bit]), get)  # noqa: PTH101
 
 
 def _ioctl(name: str, read: int, write: int, values: tuple[int, int]) -> Place:
@@ -161,7 +163,7 @@ def _inode_of_new_file(folder: str) -> int:
         return os.fstat(descriptor).st_ino
     finally:
         os.close(descriptor)
-        os.unlink(path)
+        Path(path).unlink()
 
 
 def _inode_of(make: Callable[[], Iterable[int]]) -> int:
@@ -233,7 +235,7 @@ def _pipe_size(bit: int) -> None:
 
 
 def _answers() -> int:
-    """Return the pipe to the host: the first that can be written, after the streams for printing."""
+    """Return the pipe to the host: the first that can be written after the log."""
     for descriptor in range(3, 64):
         with contextlib.suppress(OSError):
             if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY:
@@ -327,8 +329,8 @@ PLACES = (
     _times("times of the job's folder", "inode", lambda: "."),
     _times("times of the folder above", "inode", lambda: ".."),
     _times("times of /dev", "inode", lambda: "/dev"),
-    _times("times of /tmp", "inode", lambda: "/tmp"),  # noqa: S108
-    _times("times of /dev/shm", "inode", lambda: "/dev/shm"),  # noqa: S108
+    _times("times of /tmp", "inode", lambda: "/tmp"),
+    _times("times of /dev/shm", "inode", lambda: "/dev/shm"),
     _times("times of the log's pipe", "inode", lambda: 2),
     _times("times of the pipe of answers", "inode", _answers),
     _mode("rights of the job's folder", "inode", lambda: "."),
@@ -346,7 +348,7 @@ PLACES = (
         "size of the job's folder",
         "inode",
         _many_entries,
-        lambda: int(os.stat(".").st_size > 10**5),
+        lambda: int(Path().stat().st_size > 10**5),
     ),
     Place(
         "size of the log's pipe",
@@ -364,19 +366,19 @@ PLACES = (
         lambda bit: _flag(_answers(), bit),
         lambda: int(bool(fcntl.fcntl(_answers(), fcntl.F_GETFL) & os.O_APPEND)),
     ),
-    *map(_file, ("/tmp", "/dev/shm", "/dev", "/dev/pts", "/var/tmp", "..")),  # noqa: S108
+    *map(_file, ("/tmp", "/dev/shm", "/dev", "/dev/pts", "/var/tmp", "..")),
     _counter(
         "inode numbers of /tmp",
         "file system",
-        lambda: _inode_of_new_file("/tmp"),  # noqa: S108
-        lambda: _inode_of_new_file("/tmp"),  # noqa: S108
+        lambda: _inode_of_new_file("/tmp"),
+        lambda: _inode_of_new_file("/tmp"),
         64,
     ),
     _counter(
         "inode numbers of /dev/shm",
         "file system",
-        lambda: _inode_of_new_file("/dev/shm"),  # noqa: S108
-        lambda: _inode_of_new_file("/dev/shm"),  # noqa: S108
+        lambda: _inode_of_new_file("/dev/shm"),
+        lambda: _inode_of_new_file("/dev/shm"),
         64,
     ),
     Place("inodes that the files of a job leave taken", "file system", _holes, _is_sparse),
@@ -388,24 +390,24 @@ PLACES = (
     ),
     _counter("most memory of the group", "cgroup", _peak_of_group, lambda: None, 2**22),
     _counter(
-        "forks, /proc/stat", "machine", lambda: _from_line("/proc/stat", "processes"), _fork, 512
+        "forks, /proc/stat", MACHINE, lambda: _from_line("/proc/stat", "processes"), _fork, 512
     ),
     _counter(
         "page faults, /proc/vmstat",
-        "machine",
+        MACHINE,
         lambda: _from_line("/proc/vmstat", "pgfault"),
         lambda: np.ones(2**16),
         2**18,
     ),
-    _counter("inode numbers of pipes", "machine", lambda: _inode_of(os.pipe), lambda: None, 2**13),
+    _counter("inode numbers of pipes", MACHINE, lambda: _inode_of(os.pipe), lambda: None, 2**13),
     _counter(
         "inode numbers of memory files",
-        "machine",
+        MACHINE,
         lambda: _inode_of(lambda: [os.memfd_create("x")]),
         lambda: None,
         2**13,
     ),
-    _counter("cookies of sockets", "machine", _cookie, lambda: None, 2**13),
+    _counter("cookies of sockets", MACHINE, _cookie, lambda: None, 2**13),
 )
 """All that is tried."""
 
