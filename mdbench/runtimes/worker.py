@@ -274,7 +274,7 @@ class Worker(ABC):
                 processes.namespaced_children(root)[:1] or processes.children(root)
             )
             # The same for all jobs of a worker; one may be gone before it is looked at.
-            self._isolation = processes.isolation(root) or self._isolation
+            self._isolation = self._isolation or processes.isolation(root)
         self.meter.sample()
         if isinstance(message, Failed | Broken):
             return message.model_copy(update={"error": self._redactor.redact(message.error)})

@@ -77,7 +77,7 @@ class Channel:
 
 _MOST_COUNTED = 2**62
 _MOST_ITEMS, _MOST_TEXT, _MOST_NUMBERS = 1000, 2**20, 2**24
-"""Candidates of one message, characters of their equations, and bytes of their predictions."""
+"""Candidates of one message, characters of their texts, and bytes of their predictions."""
 _FLUSH_SECONDS = 0.25
 """Candidates are sent at least this often, so that a job that is stopped has most of them."""
 
@@ -389,7 +389,7 @@ class _CandidateSender:
             self._predictions.append(predictions)
             self._numbers += predictions.nbytes
         equations = _texts(candidate.equations)
-        self._text += sum(map(len, equations))
+        self._text += sum(map(len, equations)) + len(repr(candidate.hyperparameters))
         self._items.append(
             {
                 "equations": equations,

@@ -38,15 +38,15 @@ _SETFCAP = 1 << 31
 _TEMPORARY = b"mode=1777,size=256m"
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the job's own
 _COVERED = (b"/proc/sys", b"/proc/sysrq-trigger", b"/proc/irq", b"/proc/bus")
-_FROZEN = ("stat", "loadavg", "vmstat", "diskstats")
+_FROZEN = ("stat", "loadavg")
 """Files of /proc that count what the whole machine has done: a job is shown what they held when its
 worker began."""
 _EMPTIED = (
-    *("interrupts", "softirqs", "schedstat", "buddyinfo", "zoneinfo", "pagetypeinfo", "slabinfo"),
-    *("timer_list", "locks", "key-users", "keys", "modules", "vmallocinfo", "latency_stats"),
+    *("vmstat", "diskstats", "interrupts", "softirqs", "schedstat", "buddyinfo", "zoneinfo"),
+    *("pagetypeinfo", "slabinfo", "vmallocinfo", "timer_list", "locks", "key-users"),
 )
 """Files of /proc of the same kind that no library of numbers reads: they are empty for a job."""
-_EMPTIED_FOLDERS = ("pressure", "fs", "driver", "irq", "bus", "tty", "sys/fs", "sys/kernel/pty")
+_EMPTIED_FOLDERS = ("pressure", "sys/fs")
 STATUS = struct.Struct("i")
 """Format of a job's end: its exit status, or minus the signal that killed it."""
 
