@@ -98,13 +98,12 @@ class Worker(ABC):
         self._scratch.remove()
 
     @property
-    @abstractmethod
     def keeps_jobs_apart(self) -> bool:
         """Whether a job finds nothing of those that the same worker has served before.
 
-        Where it does not, and the runtime is one that keeps methods apart, each job of a method
-        that the user does not trust gets a worker of its own.
+        Where it may, each job of a method that the user does not trust gets a worker of its own.
         """
+        return False
 
     @property
     @abstractmethod

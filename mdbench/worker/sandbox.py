@@ -80,6 +80,8 @@ class Sandbox:
         self._folder = folder
         self._mounts = mounts
         self._frozen = {name: _content(f"/proc/{name}") for name in _FROZEN}
+        names = [f"/proc/{name}" for name in _EMPTIED]
+        self._emptied = [os.fsencode(each) for each in names if os.access(each, os.R_OK)]
         self.possible = bool(folder)
         self.possible = self.possible and self._try()
 
@@ -202,8 +204,8 @@ class Sandbox:
                 _write(f"{made}/{name}", content)
                 _cover(f"/proc/{name}", os.fsencode(f"{made}/{name}"))
                 os.unlink(f"{made}/{name}")  # noqa: PTH108 - the same
-        for name in _EMPTIED:
-            _cover(f"/proc/{name}", b"/dev/null")
+        for place in self._emptied:
+            _mount(b"/dev/null", place, b"", _BIND)
         for name in _EMPTIED_FOLDERS:
             _cover(f"/proc/{name}", os.fsencode(made))
         os.rmdir(made)  # noqa: PTH106 - the same
