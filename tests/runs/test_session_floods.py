@@ -61,7 +61,11 @@ FLOODS = {
         {Status.PARTIAL},
         "ran longer|more than 64 MiB|100000",
     ),
-    "started": ("while True: send(type='started', pid=1)", {Status.INVALID_OUTPUT}, "'started' where"),
+    "started": (
+        "while True: send(type='started', pid=1)",
+        {Status.INVALID_OUTPUT},
+        "'started' where",
+    ),
     "a line without an end": (
         "while True: send(type='x' * 2**20)",
         {Status.INVALID_OUTPUT},
