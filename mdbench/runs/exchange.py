@@ -195,7 +195,7 @@ class JobExchange:
         self._folder = folder
         self._job = job
         self._collect = collect
-        self._quota = DiskQuota(folder.descriptor, job.output_mb)
+        self._quota = DiskQuota(folder.counted, job.output_mb)
         self._next_check = time.monotonic() + _CHECK_OUTPUT_SECONDS
         self._ended = False
         self._sent = time.monotonic()

@@ -237,6 +237,7 @@ class CandidatePool:
     overflow: str = ""
     _text: int = 0
     _predicted: int = 0
+    _sampled: bool = False
     _waiting: list[Candidate] = field(default_factory=list)
     _evaluated: dict[tuple[tuple[str, ...], int | None], ScoredCandidate | str] = field(
         default_factory=dict
@@ -294,23 +295,12 @@ class CandidatePool:
             self.count += 1
             self._predicted += 0 if predictions is None else predictions.nbytes
 
-    def evaluate(
-        self, seconds: float, stopped: Callable[[], bool], *, at_limit: bool = False
-    ) -> None:
-        """Evaluate all that has come; what is not evaluated in time cannot win.
-
-        Parameters
-        ----------
-        at_limit
-            Whether the job has reached a limit: of more than some thousand different candidates a
-            few are evaluated then, evenly spaced in their order, and the last is one of them.
-        """
-        end = time.monotonic() + seconds
+    def evaluate(self, seconds: float, stopped: Callable[[], bool]) -> None:
+        """Evaluate all that has come; what is not evaluated in time cannot win."""
         waiting, self._waiting, self._predicted = self._waiting, [], 0
-        least = 0
-        if at_limit and len(sample := self._sample(waiting)) < len(waiting):
-            waiting, seconds, least = sample, _SAMPLE_SECONDS, 1
-            end = time.monotonic() + seconds
+        least = 1 if self._sampled else 0
+        seconds = _SAMPLE_SECONDS if self._sampled else seconds
+        end = time.monotonic() + seconds
         for number, candidate in enumerate(waiting):
             if (number >= least and time.monotonic() > end) or stopped():
                 self._reject(len(waiting) - number, f"not read within {seconds:g} s")
@@ -326,16 +316,23 @@ class CandidatePool:
             else:
                 self.scored.append(scored)
 
-    def _sample(self, waiting: list[Candidate]) -> list[Candidate]:
+    def sample(self) -> None:
+        """Keep a few of too many candidates that wait: the job has reached a limit, and is to end.
+
+        They are evenly spaced in their order, and the last is one of them.
+        """
+        waiting = self._waiting
         different = list({(one.equations, one.target): one for one in waiting}.values())
         text = sum(len(each) for one in different for each in one.equations)
         if len(different) <= _FLOOD and text <= _FLOOD_TEXT:
-            return waiting
+            return
         most = max(1, min(_SAMPLE, len(different), _SAMPLE_TEXT * len(different) // max(text, 1)))
-        kept = [different[len(different) * number // most - 1] for number in range(1, most + 1)]
+        self._sampled = True
+        self._waiting = [
+            different[len(different) * number // most - 1] for number in range(1, most + 1)
+        ]
         reason = f"one of {len(different)} different candidates, of which {most} were evaluated"
         self._reject(len(waiting) - most, reason)
-        return kept
 
     def select(self) -> Selection | None:
         """Return the selection among all that may win."""

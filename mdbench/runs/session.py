@@ -314,15 +314,15 @@ class JobSession:
             equations = tuple(map(self._view.equation, item.equations))
             yield item.model_copy(update={"equations": equations})
 
-    def _choose(self, *, at_limit: bool = False) -> Selection | None:
+    def _choose(self) -> Selection | None:
         """Evaluate the candidates and select the best."""
-        self._evaluate(at_limit=at_limit)
+        self._evaluate()
         return self._pool.select()
 
-    def _evaluate(self, *, at_limit: bool = False) -> None:
+    def _evaluate(self) -> None:
         """Evaluate the candidates, while the job and its clock are paused."""
         with PausedJob(self._worker) as paused:
-            self._pool.evaluate(_EVALUATION_SECONDS, self._is_stopped, at_limit=at_limit)
+            self._pool.evaluate(_EVALUATION_SECONDS, self._is_stopped)
         self._exchange.deadline += paused.seconds
 
     def _is_stopped(self) -> bool:
@@ -359,7 +359,8 @@ class JobSession:
 
     def _best_candidate(self, late: str) -> JobResult:
         """Return the best candidate as the answer of a job that has reached a limit."""
-        choice = self._choose(at_limit=True)
+        self._pool.sample()
+        choice = self._choose()
         if choice is None or not self._task.has_equations:
             flooded = bool(self._exchange.overflow)
             return JobResult(Status.INVALID_OUTPUT if flooded else Status.TIMEOUT, late)

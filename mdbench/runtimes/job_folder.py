@@ -81,6 +81,11 @@ class JobDirectory:
     grant
         Makes the user of jobs the owner of an open folder.
 
+    Attributes
+    ----------
+    descriptor
+        The folder that holds them, open.
+
     Raises
     ------
     OSError
@@ -91,7 +96,7 @@ class JobDirectory:
         self._grant = grant
         path.mkdir(mode=0o711)
         bin_.mkdir(mode=0o700)
-        self._all = os.open(path, FOLDER)
+        self.descriptor = os.open(path, FOLDER)
         self._bin = os.open(bin_, FOLDER)
         self._open: tuple[str, int] | None = None
 
@@ -110,7 +115,7 @@ class JobDirectory:
         """
         self._close_folder()
         name = uuid.uuid4().hex[:12]
-        self._open = name, _make_folder(self._all, name, self._grant)
+        self._open = name, _make_folder(self.descriptor, name, self._grant)
         scratch = _make_folder(self._open[1], "scratch", self._grant)
         os.close(scratch)
         return self._open
@@ -125,13 +130,15 @@ class JobDirectory:
             return True
         name, folder = self._open
         try:
-            there = os.stat(name, dir_fd=self._all, follow_symlinks=False)
+            there = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
             ours = os.path.samestat(os.fstat(folder), there)
         except OSError:
             ours = False
         self._close_folder()
-        gone = move(self._all, name, self._bin, name)
-        return gone and remove(self._bin, name, within(_REMOVAL_SECONDS)) and ours
+        gone = move(self.descriptor, name, self._bin, name)
+        gone = gone and remove(self._bin, name, within(_REMOVAL_SECONDS))
+        with os.scandir(self.descriptor) as entries:  # where a job may write beside its folder
+            return gone and ours and next(entries, None) is None
 
     def _close_folder(self) -> None:
         if self._open is not None:
@@ -141,7 +148,7 @@ class JobDirectory:
     def close(self) -> None:
         """Close all folders; what is there stays."""
         self._close_folder()
-        for descriptor in (self._all, self._bin):
+        for descriptor in (self.descriptor, self._bin):
             os.close(descriptor)
 
 

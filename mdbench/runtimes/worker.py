@@ -171,7 +171,7 @@ class Worker(ABC):
         self._job_pids = set()
         self.meter.begin()
         name, folder = self._jobs.begin()
-        return JobFolder(folder, f"{self._inside}/{name}")
+        return JobFolder(folder, f"{self._inside}/{name}", self._jobs.descriptor)
 
     def remove_folder(self, folder: JobFolder) -> None:  # noqa: ARG002 - there is one
         """Remove a job's files, whatever the job did to them, or serve no other job."""

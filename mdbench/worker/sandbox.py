@@ -358,12 +358,11 @@ _SHARED_FILES = {
     "x86_64": "73 253 294 300 451",
     "aarch64": "32 26 262 451",
 }
-# Signals, limits and ways of scheduling, whose first argument is a process: kill, tgkill,
-# rt_sigqueueinfo, rt_tgsigqueueinfo, prlimit64, sched_setaffinity and its kind.
-_OVER_OTHERS = {
-    "x86_64": "62 234 129 297 302 203 144 142 314",
-    "aarch64": "129 131 138 240 261 122 119 118 274",
-}
+# Signals, whose first argument is a process: kill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo.
+_SIGNALS_TO = {"x86_64": "62 234 129 297", "aarch64": "129 131 138 240"}
+# Limits and ways of scheduling, likewise, where 0 is the caller: prlimit64, sched_setaffinity and
+# its kind.
+_OVER_OTHERS = {"x86_64": "302 203 144 142 314", "aarch64": "261 122 119 118 274"}
 # Signals to what is no plain number: tkill, pidfd_send_signal.
 _SIGNALS = {"x86_64": "200 424", "aarch64": "130 424"}
 # fcntl and ioctl, by which the kernel can be made to send a signal to somebody.
@@ -414,13 +413,13 @@ def deny_signals_to(worker: int) -> bool:
     if not _is_known():
         return False
     machine = platform.machine()
-    # A group of another process namespace has the number 0, which means the caller here.
-    found = {worker, -_group(worker), _EVERYBODY} - {0}
+    found = {worker, -_group(worker), _EVERYBODY}  # a group of another namespace has the number 0
     with suppress(OSError):
         threads = os.listdir(f"/proc/{worker}/task")  # noqa: PTH208 - not after a fork
         found.update(sorted(map(int, threads))[:_MOST_THREADS])
     program: _Steps = [
         *((_EQUAL, int(each), "refuse") for each in _SIGNALS[machine].split()),
+        *((_EQUAL, int(each), "signal") for each in _SIGNALS_TO[machine].split()),
         *((_EQUAL, int(each), "process") for each in _OVER_OTHERS[machine].split()),
         *((_EQUAL, int(each), "asked") for each in _ASKING[machine].split()),
         *((_EQUAL, int(each), "priority") for each in _PRIORITY[machine].split()),
@@ -438,7 +437,11 @@ def deny_signals_to(worker: int) -> bool:
         (_RETURN, _ALLOW, ""),
         "process",
         (_LOAD, _FIRST_ARGUMENT, ""),
+        (_EQUAL, 0, "caller"),
+        "signal",
+        (_LOAD, _FIRST_ARGUMENT, ""),
         *((_EQUAL, each & 0xFFFFFFFF, "refuse") for each in sorted(found)),
+        "caller",
         (_RETURN, _ALLOW, ""),
         "asked",
         (_LOAD, _SECOND_ARGUMENT, ""),

@@ -204,8 +204,9 @@ def test_at_a_limit_a_flood_is_sampled_evenly_and_its_last_counts(
     for number in range(50):
         for each in (flood, front)[: 1 + (number < 40)]:
             each.add(item(f"{number}*u0", f"{number}*u1"), None)
-    flood.evaluate(60.0, never, at_limit=True)
-    front.evaluate(60.0, never, at_limit=True)
+    for each in (flood, front):
+        each.sample()
+        each.evaluate(60.0, never)
     assert [one.candidate.index for one in flood.scored] == [9, 19, 29, 39, 49]
     assert flood.n_invalid == 45
     assert len(front.scored) == 40
