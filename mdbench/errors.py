@@ -7,6 +7,7 @@
     ├── DataError           a data file that cannot be used
     ├── MethodError         a method's folder that breaks its contract
     ├── EquationError       an equation that may not be read
+    │   └── AmbiguousError  ... because it could mean two things
     ├── AnswerError         an answer of a method that may not be scored
     ├── RecordsError        a results file that cannot be read or written
     ├── ScorerError         a machine that answers cannot be scored on
@@ -68,6 +69,10 @@ class MethodError(MdbenchError):
 
 class EquationError(MdbenchError):
     """A text that is no equation, or one that is not allowed."""
+
+
+class AmbiguousError(EquationError):
+    """An equation that could mean two things, or something that cannot be kept."""
 
 
 class AnswerError(MdbenchError):

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections import defaultdict
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -101,7 +102,9 @@ class MethodSpec(_Table):
     uses: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
     """Folders in `SHARED` whose modules its adapter imports."""
     tuning: Literal["grid", "front", "none"]
-    seedable: bool
+    seedable: bool | Literal["no argument"]
+    """Whether the seed changes the answer; ``"no argument"`` where the package draws numbers and
+    takes no seed."""
     repeatable: bool = True
     """Whether the same seed gives the same answer on the same machine, where time is left."""
     paths: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
@@ -117,6 +120,8 @@ class MethodSpec(_Table):
     fetch: str = Field(default="", pattern=r"^([a-z0-9_]+\.py)?$")
     """A program in its folder that fetches what no index of Python's has; see `Method.fetch`."""
     fork_safe: bool = True
+    gpu: bool = False
+    """Whether it needs a GPU: without one its jobs are `unavailable`."""
     threads: int = Field(default=1, ge=1)
     timeout: float = Field(default=43200.0, gt=0, allow_inf_nan=False)
     work: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -167,6 +172,8 @@ class MethodSpec(_Table):
         for name, values in self.grid.items():
             if not values:
                 raise ValueError(f"grid.{name} is empty; give at least one value")
+        if self.seedable == "no argument":  # then nothing can be the same twice
+            object.__setattr__(self, "repeatable", False)
         if self.access.llm and (self.view != TABLE or self.given):
             raise ValueError(
                 "access.llm = true goes with view = 'table' and without 'given': what its prompts "
@@ -401,6 +408,20 @@ def folders(algorithms: Path) -> dict[Path, str]:
     return found
 
 
+def own_folder(algorithms: Path) -> Path:
+    """Return the folder that a user's new methods are made in.
+
+    That is the first of ``$MDBENCH_METHODS`` where it is set, else the project's own.
+
+    Raises
+    ------
+    UsageError
+        If the first is no folder.
+    """
+    named = [folder for folder, text in folders(algorithms).items() if text]
+    return named[0] if os.environ.get(FOLDERS_VARIABLE) and named else algorithms
+
+
 def _folder_of(module: str, package: str) -> Path:
     """Find the folder of a package without importing it."""
     first, *rest = module.split(".")
@@ -551,6 +572,11 @@ def _short(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
+def _meant(key: str, names: list[str]) -> str:
+    near = get_close_matches(key, names, 1)
+    return f"Did you mean {near[0]}?  " if near else ""
+
+
 def _explain(file: Path, error: ValidationError) -> MethodError:
     slips_first = sorted(
         error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
@@ -561,7 +587,7 @@ def _explain(file: Path, error: ValidationError) -> MethodError:
     if first["type"] == "extra_forbidden":
         names = [field.alias or name for name, field in MethodSpec.model_fields.items()]
         message = f"{where} is not known"
-        hint = _KEYS if "." in key else did_you_mean(key, names)
+        hint = _KEYS if "." in key else f"{_meant(key, names)}The keys are: {', '.join(names)}."
     elif first["type"] == "missing":
         message = f"{where} is missing"
         hint = _KEYS

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mdbench.errors import MdbenchError
 from mdbench.methods import discover, find
+from mdbench.runtimes.environments.requirements import cuda_note, refuse_direct
 from mdbench.runtimes.environments.venvs import BUILD_LOCK, lock_requirements
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,7 +46,10 @@ def lock_method(name: str, options: list[str]) -> None:
     """Lock one method's requirements."""
     method = find(name, ALGORITHMS)
     source = method.lock.with_suffix(".in")
+    refuse_direct(source)
     lock_requirements(source, method.lock, method.spec.python, options=options)
+    if note := cuda_note(method.lock):
+        print(f"{name}: {note}", file=sys.stderr)
     builds = method.lock.with_name("build.in")
     if builds.is_file():
         lock_requirements(builds, builds.with_name(BUILD_LOCK), method.spec.python, options=options)

@@ -7,11 +7,12 @@ import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from mdbench import datatypes, methods
+from mdbench.authoring.missing_modules import missing_modules
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
@@ -22,30 +23,49 @@ from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.base import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from mdbench.datatypes.base import DataType, Split, Task
+    from mdbench.datatypes.base import DataType, Source, Split, Task
     from mdbench.methods import Method
     from mdbench.runtimes.base import Prepared, Runtime
     from mdbench.runtimes.worker import Worker
     from mdbench.workspace import Workspace
 
-_SECONDS = 120.0
-"""Time for each try; a method that needs more gives [check.hyperparameters]."""
+SECONDS = 20.0
+"""Time for each try, unless another is asked for."""
+_NOISE_DB = 20.0
+"""The noise under which two seeds are compared: without noise they may find the same law."""
+_NO_BETTER = 0.9
+"""The share of a constant's error from which on an answer is no better than no equation."""
+_AT_ONCE = 2
+"""Tries of a data type beside those of its datasets: data with NaN, an unknown hyperparameter."""
 _REFUSALS = (Status.FAILED, Status.UNSUPPORTED, Status.INVALID_OUTPUT)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One point of the contract, and whether the method keeps it."""
+    """One point of the contract, and whether the method keeps it.
+
+    Attributes
+    ----------
+    note
+        ``warning`` for what breaks no contract and is worth a look; ``skipped`` for a point that
+        does not apply, with the reason in `explanation`; else empty.
+    """
 
     point: str
     passed: bool
     explanation: str = ""
+    note: Literal["", "warning", "skipped"] = ""
 
 
 def check_method(
-    name: str, workspace: Workspace, runtime: Runtime, report: Callable[[str], None] = print
+    name: str,
+    workspace: Workspace,
+    runtime: Runtime,
+    report: Callable[[str], None] = print,
+    *,
+    seconds: float = SECONDS,
 ) -> Iterator[Finding]:
     """Try the method on small problems of every data type that it claims.
 
@@ -53,6 +73,8 @@ def check_method(
     ----------
     report
         Called with the problem that is tried, before that takes its time.
+    seconds
+        Time for each try.
 
     Yields
     ------
@@ -81,16 +103,19 @@ def check_method(
         )
         yield Finding(point, passed=False, explanation=str(error))
         return
-    with _Trials(method, runtime, prepared) as trials:
+    with _Trials(method, runtime, prepared, seconds) as trials:
         try:
             trials.worker()
         except MethodError as error:
-            yield Finding("adapter.py can be imported", passed=False, explanation=str(error))
+            missing = missing_modules(method, prepared) if "No module named" in str(error) else []
+            also = f"\n{_missing(name, missing)}" if missing else ""
+            yield Finding("adapter.py can be imported", passed=False, explanation=f"{error}{also}")
             return
         except UnavailableError as error:
             yield Finding("declared as unavailable here", passed=True, explanation=str(error))
             return
         yield Finding("adapter.py can be imported", passed=True)
+        report(_duration(method, workspace, seconds))
         for kind in method.spec.data_types:
             try:
                 data_type = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind)
@@ -98,6 +123,25 @@ def check_method(
                 yield Finding(f"data type {kind} exists", passed=False, explanation=str(error))
                 continue
             yield from _check_data_type(trials, data_type, report)
+
+
+def _duration(method: Method, workspace: Workspace, seconds: float) -> str:
+    """Return how long the check may take: most methods need a small part of it."""
+    each = 1 + method.spec.repeatable
+    tries = 0
+    for kind in {*method.spec.data_types} & {*datatypes.names()}:
+        data_type = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind)
+        seeds = 2 * (method.spec.seedable is True)
+        tries += each * len(data_type.check_datasets) + seeds + _AT_ONCE
+    time = tries * min(method.spec.timeout, seconds)
+    return f"at most {tries} tries of {seconds:g} s: {time / 60:.0f} min if all of it is used"
+
+
+def _missing(name: str, modules: Sequence[str]) -> str:
+    return (
+        f"All modules that are missing: {', '.join(modules)}.  Add the packages that bring them to "
+        f"requirements.in, then: scripts/lock {name}"
+    )
 
 
 def _check_data_type(
@@ -115,7 +159,7 @@ def _check_data_type(
     works: Task[Any] | None = None
     for dataset in data_type.check_datasets:
         where = f"{data_type.name} {dataset}"
-        report(f"trying {where} (at most {_SECONDS:g} s)")
+        report(f"trying {where} (at most {trials.seconds:g} s)")
         loaded = source.load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options={})
         task = data_type.task(loaded, view, Protocol.STRICT)
         answer = trials.run(data_type, task, dataset)
@@ -133,16 +177,27 @@ def _check_data_type(
         yield Finding(
             f"{where}: fit, predict and equations work",
             passed=first.status is Status.OK,
-            explanation=f"{first.status}: {first.reason}",
+            explanation=f"{first.status}: {first.reason}{trials.more_time(first.status)}",
         )
         if first.status is not Status.OK:
             continue
         works = task
         yield from _alarms(where, data_type, answer)
+        yield from _no_better(where, data_type, answer)
         if trials.method.spec.repeatable:
             yield _repeatable(where, answer, trials.run(data_type, task, dataset))
+        else:
+            yield Finding(
+                f"{where}: the same seed gives the same answer",
+                passed=True,
+                note="skipped",
+                explanation=_WHY_NOT_REPEATED[trials.method.spec.seedable == "no argument"],
+            )
     # Where no fit works, a refusal proves nothing.
     if works is not None:
+        if trials.method.spec.seedable is True:
+            report(f"trying two seeds on {data_type.name} data")
+            yield from _ignores_its_seed(trials, data_type, source)
         if works.refit.targets.dtype.kind == "f":
             report(f"trying {data_type.name} data with NaN")
             yield _refuses_nan(trials, data_type, works)
@@ -160,6 +215,58 @@ def _alarms(where: str, data_type: DataType[Any, Any], answer: ScoredResult) -> 
                 explanation=f"it is {value:.1e} ({spec.explanation}): write coefficients with all "
                 "their digits (repr), and mind scaling",
             )
+
+
+def _no_better(
+    where: str, data_type: DataType[Any, Any], answer: ScoredResult
+) -> Iterator[Finding]:
+    """Warn of an answer that scores as a constant does, on problems that are simple laws."""
+    primary = data_type.metrics[0]
+    value = answer.scores.metrics.get(primary.name)
+    if primary.nothing is None or not isinstance(value, float):
+        return
+    if primary.better == "lower" and value >= _NO_BETTER * primary.nothing:
+        yield Finding(
+            f"{where}: the answer is better than no equation",
+            passed=True,
+            note="warning",
+            explanation=f"{primary.title} is {value:.2g}, and {primary.nothing:g} without any "
+            "equation, on a law that is simple: look at the scales of inputs and targets, and at "
+            "the sign of what is minimised",
+        )
+
+
+_WHY_NOT_REPEATED = {
+    False: "repeatable = false in method.toml",
+    True: 'the package has no argument for a seed (seedable = "no argument" in method.toml)',
+}
+
+
+def _ignores_its_seed(
+    trials: _Trials, data_type: DataType[Any, Any], source: Source[Any]
+) -> Iterator[Finding]:
+    """Warn of a method whose seed changes nothing, on noisy data: there no law is found exactly."""
+    dataset = data_type.check_datasets[-1]
+    try:
+        loaded = source.load(
+            dataset, snr_db=_NOISE_DB, seed=0, protocol=Protocol.STRICT, options={}
+        )
+    except MdbenchError:  # this kind of problem has no such noise
+        return
+    task = data_type.task(loaded, trials.method.spec.view, Protocol.STRICT)
+    runs = [trials.run(data_type, task, dataset, seed=seed).outcome for seed in (0, 1)]
+    if any(one.status is not Status.OK for one in runs):
+        return
+    draws = [(one.answer.equations if one.answer else (), one.n_candidates) for one in runs]
+    if draws[0] == draws[1] and draws[0][0]:
+        yield Finding(
+            f"{data_type.name}: the seed changes the answer",
+            passed=True,
+            note="warning",
+            explanation=f"seeds 0 and 1 give the same answer on {dataset} at {_NOISE_DB:g} dB, to "
+            "the last digit: pass the seed on to all that draws numbers, or set seedable = false "
+            'in method.toml ("no argument" where the package takes none)',
+        )
 
 
 def _repeatable(where: str, first: ScoredResult, second: ScoredResult) -> Finding:
@@ -211,8 +318,11 @@ def _with_nan(part: Split) -> Split:
 class _Trials:
     """Runs small jobs of one method in a warm worker, leaving no records."""
 
-    def __init__(self, method: Method, runtime: Runtime, prepared: Prepared) -> None:
+    def __init__(
+        self, method: Method, runtime: Runtime, prepared: Prepared, seconds: float
+    ) -> None:
         self.method = method
+        self.seconds = min(method.spec.timeout, seconds)
         self._runtime = runtime
         self._prepared = prepared
         self._held: Worker | None = None
@@ -226,6 +336,16 @@ class _Trials:
         if self._held is not None:
             self._held.close()
         shutil.rmtree(self._logs, ignore_errors=True)
+
+    def more_time(self, status: Status) -> str:
+        """Return what to do about a try that was ended by its time."""
+        if status not in {Status.TIMEOUT, Status.PARTIAL}:
+            return ""
+        name = self.method.name
+        return (
+            f".  For more time: mdbench check {name} --timeout {self.seconds * 6:g}; or give a "
+            "small budget in [check.hyperparameters]"
+        )
 
     def worker(self) -> Worker:
         """Return a worker that can serve a job."""
@@ -243,6 +363,7 @@ class _Trials:
         task: Task[Any],
         dataset: str,
         more: dict[str, object] | None = None,
+        seed: int = 0,
     ) -> ScoredResult:
         """Do one job under the check's own budget."""
         spec = self.method.spec
@@ -251,9 +372,9 @@ class _Trials:
             data_type=data_type.name,
             dataset=dataset,
             snr_db=None,
-            seed=0,
+            seed=seed,
             protocol=Protocol.STRICT,
-            timeout_s=min(spec.timeout, _SECONDS),
+            timeout_s=self.seconds,
             threads=spec.threads,
             save_pareto=False,
             memory_mb=spec.memory_mb,
@@ -282,8 +403,17 @@ _TEMPLATE = Path(__file__).parent / "template"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
-def make_method(name: str, algorithms: Path) -> Path:
+def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
     """Make a folder with a method that can be run as it is, and return its path.
+
+    Parameters
+    ----------
+    name
+        The method's name.
+    algorithms
+        The folder that it is made in.
+    torch
+        Whether it is one with PyTorch, in a build without CUDA.
 
     Raises
     ------
@@ -302,7 +432,7 @@ def make_method(name: str, algorithms: Path) -> Path:
     shutil.rmtree(unfinished, ignore_errors=True)
     try:
         unfinished.mkdir(parents=True)
-        for file, text in _files(name):
+        for file, text in _files(name, torch=torch):
             (unfinished / file).write_text(text, encoding="utf-8")
         unfinished.rename(folder)
     except OSError as error:
@@ -311,7 +441,9 @@ def make_method(name: str, algorithms: Path) -> Path:
     return folder
 
 
-def _files(name: str) -> Iterator[tuple[str, str]]:
+def _files(name: str, *, torch: bool) -> Iterator[tuple[str, str]]:
     for file in sorted(_TEMPLATE.iterdir()):
+        other = _TEMPLATE / "torch" / file.name
         if file.is_file():
-            yield file.name, file.read_text(encoding="utf-8").replace("@NAME@", name)
+            text = (other if torch and other.is_file() else file).read_text(encoding="utf-8")
+            yield file.name, text.replace("@NAME@", name)

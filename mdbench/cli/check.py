@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from mdbench import datatypes
-from mdbench.authoring.check import check_method
+from mdbench.authoring.check import SECONDS, check_method
 from mdbench.authoring.residuals import FEWEST
 from mdbench.authoring.truths import check_truths, has_truths, read_wrong_answers
 from mdbench.cli.options import Exit
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from mdbench.authoring.check import Finding
     from mdbench.authoring.residuals import Gain
     from mdbench.authoring.truths import TruthCheck
     from mdbench.datatypes.base import DataType, Source
@@ -47,9 +48,11 @@ def check_one_method(
     console: Console,
     runtime_name: str = "auto",
     *,
+    seconds: float | None = None,
     json_: bool = False,
 ) -> int:
     """Print every finding; 0 if the method keeps its contract, else 1."""
+    seconds = seconds or SECONDS
 
     def report(line: str) -> None:
         if not json_:
@@ -58,16 +61,16 @@ def check_one_method(
     failed = 0
     if json_:
         with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
-            found = [asdict(one) for one in check_method(name, workspace, runtime, report)]
+            findings = check_method(name, workspace, runtime, report, seconds=seconds)
+            found = [asdict(one) for one in findings]
         broken = [one for one in found if not one["passed"]]
         print(json.dumps({"schema": 1, "method": name, "keeps": not broken, "findings": found}))
         return Exit.NOT_AS_WISHED if broken else Exit.DONE
     with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
-        for finding in check_method(name, workspace, runtime, report):
-            mark = "[green]ok[/]    " if finding.passed else "[red]broken[/]"
-            console.print(f"{mark} {escape(finding.point)}", soft_wrap=True)
-            if not finding.passed:
-                failed += 1
+        for finding in check_method(name, workspace, runtime, report, seconds=seconds):
+            console.print(f"{_mark(finding)} {escape(finding.point)}", soft_wrap=True)
+            failed += not finding.passed
+            if not finding.passed or finding.note:
                 console.print(f"       {escape(finding.explanation)}", soft_wrap=True)
     if failed:
         points = "a point" if failed == 1 else f"{failed} points"
@@ -75,6 +78,13 @@ def check_one_method(
         return Exit.NOT_AS_WISHED
     console.print(f"{name} keeps its contract.")
     return Exit.DONE
+
+
+def _mark(finding: Finding) -> str:
+    if not finding.passed:
+        return "[red]broken[/]"
+    colour = {"": "green", "warning": "yellow", "skipped": "dim"}[finding.note]
+    return f"[{colour}]{finding.note or 'ok':7}[/]"
 
 
 def check_all_truths(

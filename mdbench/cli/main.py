@@ -287,13 +287,21 @@ def llm_stub(
 
 
 @app.command()
-def new(name: Annotated[str, typer.Argument(help="The method's name.")]) -> None:
-    """Make a method's folder that can be run as it is."""
+def new(
+    name: Annotated[str, typer.Argument(help="The method's name.")],
+    torch: Annotated[
+        bool, typer.Option("--torch", help="With PyTorch's build without CUDA (200 MB to fetch).")
+    ] = False,
+) -> None:
+    """Make a method's folder that can be run as it is.
+
+    It is made in the first folder of MDBENCH_METHODS where that is set, else in algorithms/.
+    """
     from mdbench.authoring.check import make_method
+    from mdbench.methods import own_folder
     from mdbench.workspace import Workspace
 
-    workspace = Workspace.find()
-    folder = make_method(name, workspace.algorithms)
+    folder = make_method(name, own_folder(Workspace.find().algorithms), torch=torch)
     shown = _short(folder)
     print(f"Made {shown}: a method that can be run as it is (a linear fit).")
     print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
@@ -353,6 +361,12 @@ def check(
     json: Annotated[
         bool, typer.Option("--json", help="The findings about a method as JSON.")
     ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="Time for each try of a method.  Default: 20.", min=1.0
+        ),
+    ] = None,
 ) -> int:
     """Check that a method keeps its contract, or that truths win; explains each failure."""
     from mdbench.cli.check import check_all_truths, check_one_method
@@ -372,7 +386,13 @@ def check(
                 f"Leave them out: mdbench check {name}",
             )
         console = Console(highlight=False)
-        return check_one_method(str(name), Workspace.find(), console, runtime, json_=json)
+        return check_one_method(
+            str(name), Workspace.find(), console, runtime, seconds=timeout, json_=json
+        )
+    if timeout is not None:
+        raise UsageError(
+            "--timeout goes with a method.", "Leave it out, or: mdbench check METHOD --timeout 60"
+        )
     return check_all_truths(
         Workspace.find(),
         Console(highlight=False),

@@ -14,6 +14,7 @@ from rich.table import Table
 from mdbench.errors import EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.grammar import NO_NUMBERS
+from mdbench.expressions.notations import in_core_notation
 from mdbench.expressions.printers import names_in
 from mdbench.expressions.scores import UNREADABLE, compare, unreadable
 from mdbench.expressions.srbench import MAX_SECONDS
@@ -68,13 +69,16 @@ def score_equation(
 
 def _refused(truth: str, prediction: str, names: list[str] | None) -> EquationError:
     """Return why a prediction cannot be read, and what to type."""
-    known = list(names_in(truth)) if names is None else names
+    known = list(names_in(in_core_notation(truth))) if names is None else names
     try:
         parse(prediction, known)
     except EquationError as error:
         message, hint = f"PREDICTION cannot be read: {error.message}.", error.hint
-    names_only = (name for name in names_in(prediction) if name.lower() not in NO_NUMBERS)
-    others = [name for name in names_only if name not in known]
+    try:
+        names_only = names_in(in_core_notation(prediction))
+    except EquationError:
+        return EquationError(message, hint)
+    others = [name for name in names_only if name not in known and name.lower() not in NO_NUMBERS]
     try:
         parse(prediction, [*known, *others])
     except EquationError:

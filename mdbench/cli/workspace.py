@@ -19,6 +19,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.runs.options import parse_words
+from mdbench.runtimes.environments.venvs import installed_mb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,33 +33,82 @@ if TYPE_CHECKING:
 
 
 def list_all(workspace: Workspace, console: Console, data_type: str | None, *, names: bool) -> None:
-    """Print all methods, then the datasets of each data type (by name if `names`)."""
-    table = Table(box=box.SIMPLE_HEAD, title="Methods", title_justify="left")
-    origins = methods.folders(workspace.algorithms)
-    elsewhere = len(origins) > 1
-    for column in ("name", "what it is", "data types", "view", "tuning", *["from"] * elsewhere):
-        table.add_column(column)
-    for name, method in methods.discover(workspace.algorithms).items():
-        if isinstance(method, MethodError):
-            table.add_row(escape(name), f"[red]broken:[/] {escape(str(method))}")
-        elif data_type is None or data_type in method.spec.data_types:
-            spec = method.spec
-            origin = origins.get(method.folder.parent) or workspace.algorithms.name
-            cells = (name, spec.title, ", ".join(spec.data_types), spec.view, spec.tuning, origin)
-            table.add_row(*map(escape, cells[: len(table.columns)]))
-    console.print(table)
+    """Print all methods by family, then the datasets of each data type (by name if `names`)."""
+    found = methods.discover(workspace.algorithms)
+    chosen = {
+        name: method
+        for name, method in found.items()
+        if isinstance(method, MethodError)
+        or data_type is None
+        or data_type in method.spec.data_types
+    }
+    console.print(_methods_table(workspace, chosen, console.width, kinds=data_type is None))
+    for name, error in chosen.items():
+        if isinstance(error, MethodError):
+            console.print(f"[red]{escape(name)} is broken:[/] {escape(str(error))}")
+    installed = "" if data_type is None else f" for {data_type}"
+    console.print(
+        f"{counted(len(chosen), 'method')}{installed}.  installed: the size of the environment, "
+        "which methods with the same packages share; the others are made when they are first "
+        "run.",
+        style="dim",
+    )
     for kind in datatypes.names() if data_type is None else [data_type]:
         place = kind, workspace.datasets / kind, workspace.arrays / kind
-        found = datatypes.own_names(*place)
-        console.print(f"[bold]Datasets of data type {kind}:[/] {len(found)}")
+        own = datatypes.own_names(*place)
+        console.print(f"[bold]Datasets of data type {kind}:[/] {len(own)}")
         if names:
             source = datatypes.find(*place).source()
             grid = Table(box=None, show_header=False, padding=(0, 2))
-            for name in found:
+            for name in own:
                 grid.add_row(escape(name), escape(source.title(name)))
             console.print(grid)
         else:
-            console.print(escape(", ".join(found)))
+            console.print(escape(", ".join(own)))
+
+
+_WIDE = 100
+"""Columns of a terminal that shows licences, too."""
+
+
+def _methods_table(
+    workspace: Workspace,
+    found: dict[str, methods.Method | MethodError],
+    width: int,
+    *,
+    kinds: bool,
+) -> Table:
+    """Return a table of methods, those of a family together; `kinds`: with their data types."""
+    table = Table(box=box.SIMPLE_HEAD, title="Methods", title_justify="left")
+    origins = methods.folders(workspace.algorithms)
+    elsewhere = len(origins) > 1
+    table.add_column("name", no_wrap=True)
+    if kinds:
+        table.add_column("data types")
+    table.add_column("installed", justify="right", no_wrap=True)
+    table.add_column("what it is")
+    for column in [*["licence"] * (width >= _WIDE), *["from"] * elsewhere]:
+        table.add_column(column)
+    right = [method for method in found.values() if isinstance(method, methods.Method)]
+    families = dict.fromkeys(methods.FAMILIES) | {method.spec.family: None for method in right}
+    for family in families:
+        members = [method for method in right if method.spec.family == family]
+        if members:
+            table.add_row(f"[bold]{escape(family)}[/]")
+        for method in members:
+            spec = method.spec
+            size = installed_mb(
+                *(method.name, method.lock, spec.python, workspace.home),
+                build=spec.build,
+                fetch=method.fetch,
+            )
+            title = spec.title.partition(": ")[2] or spec.title
+            cells = [" ".join(spec.data_types)] * kinds
+            cells += ["" if size is None else f"{size:.0f} MB", title]
+            cells += [spec.licence] * (width >= _WIDE)
+            cells += [origins.get(method.folder.parent) or workspace.algorithms.name] * elsewhere
+            table.add_row(f"  {escape(method.name)}", *map(escape, cells))
+    return table
 
 
 def list_as_json(workspace: Workspace, data_type: str | None) -> None:

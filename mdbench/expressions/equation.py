@@ -28,6 +28,7 @@ import numpy as np
 
 from mdbench.errors import EquationError
 from mdbench.expressions.grammar import MAX_NODES, check, read
+from mdbench.expressions.notations import in_core_notation
 from mdbench.expressions.tree import (
     CONSTANTS,
     FUNCTIONS,
@@ -182,12 +183,14 @@ def parse(text: str, variables: Iterable[str]) -> Equation:
     The text is Python's notation for ``+ - * / **``, brackets, decimal numbers, ``pi``, ``E``,
     the variables, and calls of ``sin cos tan cot asin acos atan sinh cosh tanh asinh acosh
     atanh exp log sqrt abs sign square cube min max`` (and of aliases such as ``ln``, ``Abs``,
-    ``arcsin``).  ``^`` is a power, as in ``**``.  Nothing else is read, and nothing is executed.
+    ``arcsin``).  ``^`` is a power, as in ``**``.  What packages print and people write
+    is read where its meaning is certain (`mdbench.expressions.notations`), and is text of the one
+    notation from then on.  Nothing else is read, and nothing is executed.
 
     Parameters
     ----------
     text
-        The right-hand side, in ASCII.
+        The right-hand side.
     variables
         The names it may use.
 
@@ -206,7 +209,12 @@ def parse(text: str, variables: Iterable[str]) -> Equation:
     >>> equation.evaluate({"u0": np.array([0.0, 1.0]), "u1": np.array([2.0, 2.0])}).round(3)
     array([0.   , 2.292])
     """
-    return Equation(text, tuple(variables))
+    names = tuple(variables)
+    try:
+        return Equation(text, names)
+    except EquationError:
+        plain = in_core_notation(text, names)
+    return Equation(plain, names)
 
 
 @dataclass(frozen=True)
@@ -216,7 +224,7 @@ class Equation:
     Attributes
     ----------
     text
-        As it was given.
+        In the notation of `grammar`.
     variables
         The names that it may use, whether it does or not.
     """

@@ -52,7 +52,7 @@ MAX_DIGITS = 100
 MAX_EXPONENT = 1_000
 """Size of a constant exponent."""
 
-_POWERS = {"square": "2", "cube": "3"}
+POWERS = {"square": "2", "cube": "3"}
 """Functions that are a short way to write a power."""
 
 _TOKEN = re.compile(
@@ -84,14 +84,14 @@ def check(text: object) -> None:
         raise EquationError(f"an equation is a text, and this is of type {type(text).__name__}")
     if len(text) > MAX_LENGTH:
         raise EquationError(
-            f"an equation of {len(text):,} characters is too long: {_shown(text)}",
+            f"an equation of {len(text):,} characters is too long: {quoted(text)}",
             f"At most {MAX_LENGTH:,} characters are allowed.",
         )
     if not text.isascii():
         position = next(i for i, character in enumerate(text) if not character.isascii())
         raise EquationError(
             f"character {text[position]!a} at position {position + 1} is not ASCII: "
-            f"{_shown(text, position)}",
+            f"{quoted(text, position)}",
             _ALLOWED,
         )
 
@@ -113,10 +113,10 @@ def read(text: str, variables: Collection[str]) -> Node:
         part without a finite real value.
     """
     with np.errstate(all="ignore"):
-        return _Reader(text, variables).read()
+        return Reader(text, variables).read()
 
 
-def _shown(text: str, position: int = 0) -> str:
+def quoted(text: str, position: int = 0) -> str:
     """Quote the surroundings of a position, with everything unprintable escaped."""
     start = max(0, position - _SHOWN // 2)
     part = ascii(text[start : start + _SHOWN])
@@ -128,7 +128,7 @@ def _other_function(name: str) -> str:
 
     Names that only look alike are no help: ``inv`` is not ``sin``.
     """
-    known = [*FUNCTIONS, *_POWERS]
+    known = [*FUNCTIONS, *POWERS]
     same = [each for each in known if each.lower() == name.lower() and name.lower() != "log"]
     if same:
         return f"Did you mean {same[0]}?"
@@ -151,30 +151,36 @@ def _other_name(name: str, variables: Collection[str]) -> str:
     return f"The names are: {', '.join(names[:MOST_SHOWN])}{more}."
 
 
-class _Reader:
+class Reader:
     """Recursive descent over the tokens of one text, with a method for each rule."""
+
+    pattern = _TOKEN
 
     def __init__(self, text: str, variables: Collection[str]) -> None:
         self.text = text
         self.variables = variables
         self.nodes = 0
         self.depth = 0
-        self.tokens = _TOKEN.finditer(text)
+        self.tokens = self.pattern.finditer(text)
         self.next = next(self.tokens)
 
     def read(self) -> Node:
+        """Read the whole text."""
         tree = self.sum()
         if self.next.lastgroup != "end":
             raise self.error("expected an operator or the end, and found")
         return tree
 
     def sum(self) -> Node:
+        """Read products with + and - between them."""
         return self.chain(self.product, ("+", "-"))
 
     def product(self) -> Node:
+        """Read factors with * and / between them."""
         return self.chain(self.factor, ("*", "/"))
 
     def chain(self, operand: Callable[[], Node], operators: tuple[str, str]) -> Node:
+        """Read operands with operators of one rank between them."""
         first = operand()
         rest = []
         while self.symbol in operators:
@@ -185,6 +191,7 @@ class _Reader:
         return self.settled(Chain(None, first, tuple(rest)), first, *(node for _, node in rest))
 
     def factor(self) -> Node:
+        """Read a power with signs before it."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error(
@@ -203,6 +210,7 @@ class _Reader:
         return node
 
     def power(self) -> Node:
+        """Read an atom with an exponent, or without."""
         base = self.atom()
         if self.symbol not in {"**", "^"}:
             return base
@@ -210,15 +218,17 @@ class _Reader:
         return self.raised(base, self.factor())
 
     def raised(self, base: Node, exponent: Node) -> Node:
+        """Return a power whose exponent is within the limit."""
         if exponent.constant is not None and abs(exponent.constant) > MAX_EXPONENT:
             raise EquationError(
-                f"the exponent {exponent.constant:g} is too large in {_shown(self.text)}",
+                f"the exponent {exponent.constant:g} is too large in {quoted(self.text)}",
                 f"Constant exponents are from -{MAX_EXPONENT:,} to {MAX_EXPONENT:,}.",
             )
         self.count()
         return self.settled(Power(None, base, exponent), base, exponent)
 
     def atom(self) -> Node:
+        """Read a number, a name, a call or what is in brackets."""
         match self.next.lastgroup:
             case "number":
                 return self.number()
@@ -234,6 +244,7 @@ class _Reader:
         return node
 
     def number(self) -> Number:
+        """Read a number."""
         text = self.next["number"]
         if len(text) > MAX_DIGITS:
             raise self.error(
@@ -248,22 +259,24 @@ class _Reader:
         return Number(constant, text)
 
     def named(self, name: str, start: int) -> Node:
+        """Return the variable or the constant of a name."""
         self.count()
         if name in self.variables:
             return Variable(None, name)
         if name in CONSTANTS:
             return Number(CONSTANTS[name], name)
-        if name in FUNCTIONS or name in _POWERS:
+        if name in FUNCTIONS or name in POWERS:
             raise EquationError(f"the function {name} is not called", f"Write {name}(...).")
         raise EquationError(
-            f"unknown name {_shown(name)} at {self.place(start)}",
+            f"unknown name {quoted(name)} at {self.place(start)}",
             _other_name(name, self.variables),
         )
 
     def call(self, name: str, start: int) -> Node:
-        if name not in FUNCTIONS and name not in _POWERS:
+        """Read the arguments of a function."""
+        if name not in FUNCTIONS and name not in POWERS:
             raise EquationError(
-                f"unknown function {_shown(name)} at {self.place(start)}",
+                f"unknown function {quoted(name)} at {self.place(start)}",
                 _other_function(name),
             )
         self.take()
@@ -275,11 +288,11 @@ class _Reader:
         arity = FUNCTIONS[name].arity if name in FUNCTIONS else 1
         if len(arguments) != arity:
             raise EquationError(
-                f"{name} is given {len(arguments)} arguments in {_shown(self.text)}",
+                f"{name} is given {len(arguments)} arguments in {quoted(self.text)}",
                 f"It takes {arity}.",
             )
-        if name in _POWERS:
-            return self.raised(arguments[0], Number(np.float64(_POWERS[name]), _POWERS[name]))
+        if name in POWERS:
+            return self.raised(arguments[0], Number(np.float64(POWERS[name]), POWERS[name]))
         self.count()
         return self.settled(Call(None, name, tuple(arguments)), *arguments)
 
@@ -295,18 +308,21 @@ class _Reader:
         return taken[str(taken.lastgroup)]
 
     def expect(self, symbol: str) -> None:
+        """Go on behind a symbol that has to come next."""
         if self.symbol != symbol:
             raise self.error(f"expected {symbol!r}, and found")
         self.take()
 
     def place(self, start: int) -> str:
-        return f"position {start + 1} of {_shown(self.text, start)}"
+        """Return a position for a message."""
+        return f"position {start + 1} of {quoted(self.text, start)}"
 
     def count(self, nodes: int = 1) -> None:
+        """Count nodes, up to the limit."""
         self.nodes += nodes
         if self.nodes > MAX_NODES:
             raise EquationError(
-                f"an equation of more than {MAX_NODES:,} nodes is too large: {_shown(self.text)}",
+                f"an equation of more than {MAX_NODES:,} nodes is too large: {quoted(self.text)}",
                 f"At most {MAX_NODES:,} numbers, names, operators and calls are allowed.",
             )
 
@@ -326,5 +342,5 @@ class _Reader:
         """Point at the token that comes next."""
         start = self.next.start(str(self.next.lastgroup))
         if self.next.lastgroup == "end":
-            return EquationError(f"{message} the end of {_shown(self.text, start)}", hint)
-        return EquationError(f"{message} {_shown(self.text[start:])} at position {start + 1}", hint)
+            return EquationError(f"{message} the end of {quoted(self.text, start)}", hint)
+        return EquationError(f"{message} {quoted(self.text[start:])} at position {start + 1}", hint)

@@ -5,7 +5,6 @@ Nothing here imports SymPy, which takes long: a child process loads it while tex
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,8 +13,9 @@ from mdbench.errors import EquationError, UsageError, did_you_mean
 from mdbench.expressions import srbench
 from mdbench.expressions.equation import parse
 from mdbench.expressions.fidelity import compare as fidelity
-from mdbench.expressions.grammar import NO_NUMBERS, check
-from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
+from mdbench.expressions.grammar import NO_NUMBERS
+from mdbench.expressions.notations import in_core_notation
+from mdbench.expressions.printers import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -29,7 +29,6 @@ _POSITIVE, _ANY_SIGN = (0.1, 10.0), (-10.0, 10.0)
 
 _Sizes: TypeAlias = "tuple[int | None, int | None]"
 """Nodes of an equation as it is written, and simplified."""
-_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w*\s*\()")
 
 
 @dataclass(frozen=True)
@@ -120,11 +119,10 @@ def compare(
     >>> found.verdict, found.identified, found.solution
     ('unreadable', None, None)
     """
-    check(truth)
+    truth = in_core_notation(truth, columns)
     names = list(columns or ())
     if columns is None:
-        found = set(_NAME.findall(truth)) - {*FUNCTIONS, *CONSTANTS}
-        names = sorted(name for name in found if name.lower() not in NO_NUMBERS)
+        names = sorted(name for name in names_in(truth) if name.lower() not in NO_NUMBERS)
     domain = {name: dict(srbench.POSITIVE) for name in names}
     for name in any_sign:
         if name not in domain:
@@ -134,7 +132,7 @@ def compare(
         domain[name]["sign"] = "mixed"
     parse(truth, names)
     try:
-        parse(answer, names)
+        answer = parse(answer, names).text
     except EquationError as error:
         return unreadable(f"the answer cannot be read: {error.message}.  {error.hint}".strip())
     srbench.start()  # SymPy loads while texts are read

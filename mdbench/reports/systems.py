@@ -118,15 +118,20 @@ def code(result: Record, language: str, digits: int | None = None) -> str:
     rights = [written_as(text, language, known, derivatives_of=derived) for text in texts]
     targets = [name_as(target, language) for target in result.targets]
     pairs = list(zip(targets, rights, strict=True))
+    renamed = {
+        new: old
+        for new, old in zip([*names, *targets], [*used, *result.targets], strict=True)
+        if new != old
+    }
+    notes = [f"# {new} is {old} in the data" for new, old in renamed.items()]
     match language:
         case "python":
-            return _function(
-                ["import numpy as np", "", "", f"def equations({', '.join(names)}):"], pairs
-            )
+            head = ["import numpy as np", *notes, "", "", f"def equations({', '.join(names)}):"]
+            return _function(head, pairs)
         case "julia":
-            return _function([f"function equations({', '.join(names)})"], pairs) + "\nend"
+            return _function([*notes, f"function equations({', '.join(names)})"], pairs) + "\nend"
         case "sympy":
-            lines = ["from sympy import *", "", *sympy_symbols(names)]
+            lines = ["from sympy import *", *notes, "", *sympy_symbols(names)]
             return "\n".join([*lines, *(f"{left} = {right}" for left, right in pairs)])
         case "c":
             given = ", ".join([*(f"double {name}" for name in names), "double *result"])
@@ -134,7 +139,8 @@ def code(result: Record, language: str, digits: int | None = None) -> str:
                 f"    result[{place}] = {right};  /* {left} */"
                 for place, (left, right) in enumerate(pairs)
             ]
-            return "\n".join(["#include <math.h>", "", f"void equations({given}) {{", *body, "}"])
+            head = ["#include <math.h>", *(f"/* {note[2:]} */" for note in notes), ""]
+            return "\n".join([*head, f"void equations({given}) {{", *body, "}"])
         case "latex":
             rows = [
                 f"  {_left_in_latex(left, rates=system.rates)} &= {right}" for left, right in pairs

@@ -93,6 +93,8 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     log = folder / f"{job.file_name}_{one.key[:8]}.log"
     try:
         outcome = _unsupported(one, task)
+        if outcome is None and method.spec.gpu and not gpus():
+            outcome = JobResult(Status.UNAVAILABLE, NO_GPU)
         if outcome is None:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = slot.environments.get(method)
@@ -179,6 +181,17 @@ def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
             "them; give times and values in other units, so that none is extremely large or small",
         )
     return None
+
+
+NO_GPU = (
+    "the method needs a GPU (gpu = true in its method.toml), and this machine shows none at "
+    "/dev/nvidia0; run it on one that does, and bring its results as a bundle"
+)
+
+
+def gpus() -> list[Path]:
+    """Return the devices of the GPUs that this machine shows."""
+    return sorted(Path("/dev").glob("nvidia[0-9]*"))
 
 
 def _not_finite(task: Task[Any]) -> str | None:

@@ -193,10 +193,11 @@ class EquationType(DataType[D, EquationTask[D]]):
                 f"{math.sqrt(agrees):.2g} of their root mean square; "
                 f"{math.sqrt(CONTRADICTION):g} is allowed"
             )
+        texts = tuple(equation.text for equation in read)
         return EquationAnswer(
-            answer.equations,
+            texts,
             parsed=read,
-            compared=answer.equations,
+            compared=texts,
             values=scored,
             agreement=agrees,
         )

@@ -199,11 +199,10 @@ def _checked(
         if name in found:
             raise error(f"{where}: {name} has two equations.", "Give one for each state.")
         try:
-            parse(text, variables)
+            found[name] = parse(text, variables).text
         except EquationError as refused:
             what = f"{where}: the equation of {name}: {refused.message}"
             raise error(what, refused.hint) from None
-        found[name] = text
     names = dict.fromkeys(states.values())
     if missing := [name for name in names if name not in found]:
         raise error(f"{where}: {missing[0]} has no equation.", "Give one for each state.")

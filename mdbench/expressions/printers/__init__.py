@@ -116,6 +116,19 @@ class CodePrinter(Printer):
         return part.text if part.strength >= least else f"({part.text})"
 
 
+class PlainPrinter(CodePrinter):
+    """Writes mdbench's own notation, every number as it was."""
+
+    constants: ClassVar = {"pi": "pi", "E": "E"}
+    reserved = ""
+
+    def _literal(self, text: str) -> str:
+        return text
+
+    def _power(self, base: Node, exponent: Node) -> Part:
+        return Part(f"{self._inside(base, ATOM)}**{self._inside(exponent, ATOM)}", POWER)
+
+
 class PythonPrinter(CodePrinter):
     """Writes Python for NumPy's arrays, imported as ``np``.
 
@@ -123,7 +136,7 @@ class PythonPrinter(CodePrinter):
     """
 
     constants: ClassVar = {"pi": "np.pi", "E": "np.e"}
-    reserved = " ".join([*keyword.kwlist, "np", "equations"])
+    reserved = " ".join([*keyword.kwlist, "np", "equations", "__debug"])
     prefix = "np."
     functions: ClassVar = {
         "acos": "np.arccos({0})",
@@ -142,7 +155,7 @@ class SympyPrinter(CodePrinter):
     """Writes Python for SymPy's symbols."""
 
     constants: ClassVar = {"pi": "pi", "E": "E"}
-    reserved = " ".join([*keyword.kwlist, "symbols", "Abs", "Max", "Min"])
+    reserved = " ".join([*keyword.kwlist, "symbols", "Abs", "Max", "Min", "__debug"])
     functions: ClassVar = {"abs": "Abs({0})", "max": "Max({0}, {1})", "min": "Min({0}, {1})"}
 
     def _literal(self, text: str) -> str:
@@ -175,7 +188,15 @@ class CPrinter(CodePrinter):
     reserved = (
         "auto break case char const continue default do double else enum extern float for goto if "
         "inline int long register restrict return short signed sizeof static struct switch typedef "
-        "union unsigned void volatile while fabs fmax fmin pow result equations"
+        "union unsigned void volatile while fabs fmax fmin pow result equations "
+        # words of later C and of compilers, and macros of math.h and of systems
+        "alignas alignof asm bool constexpr false nullptr static_assert thread_local true typeof "
+        "typeof_unqual linux unix i386 NAN INFINITY HUGE HUGE_VAL HUGE_VALF HUGE_VALL MAXFLOAT "
+        "X_TLOSS DOMAIN SING OVERFLOW UNDERFLOW TLOSS PLOSS M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI "
+        "M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 M_SQRT1_2 FP_NAN FP_INFINITE FP_ZERO "
+        "FP_SUBNORMAL FP_NORMAL FP_ILOGB0 FP_ILOGBNAN MATH_ERRNO MATH_ERREXCEPT math_errhandling "
+        "SNAN SNANF SNANL FP_FAST_FMA FP_INT_UPWARD FP_INT_DOWNWARD FP_INT_TOWARDZERO "
+        "FP_INT_TONEAREST FP_INT_TONEARESTFROMZERO"
     )
 
     def _power(self, base: Node, exponent: Node) -> Part:

@@ -33,6 +33,7 @@ from mdbench.runtimes.environments.uv import (
     compile_bytecode,
     method_environments,
     run_uv,
+    sealed_mb,
     split_requirements,
 )
 from mdbench.runtimes.job_folder import Scratch, remove_tree
@@ -99,9 +100,9 @@ def prepare(
 ) -> Environment:
     """Make a method's environment, or find it made.
 
-    It lies at ``<home>/envs/<method>-<hash>``, where the hash covers the lock and the Python:
-    a lock that was edited gets a new environment, and the old one stays as it is.  It is read-only,
-    and made again if it is no longer what was made.
+    It lies at ``<home>/envs/env-<hash>``, where the hash covers the lock and the Python: methods
+    with one lock share it, a lock that was edited gets a new environment, and the old one stays as
+    it is.  It is read-only, and made again if it is no longer what was made.
 
     Parameters
     ----------
@@ -129,20 +130,8 @@ def prepare(
     UnavailableError
         If the environment cannot be made on this machine; holds uv's output.
     """
-    lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
-    config = uv_file(lock)
-    build_lock = lock.absolute().with_name(BUILD_LOCK)
-    wanted = python_range(method_name, requires_python)
-    here_fits = wanted.contains(platform.python_version())
-    minor = sysconfig.get_python_version() if here_fits else "another"
-    key = f"{lock_sha256} {requires_python} {minor} {sysconfig.get_platform()}"
-    if fetch is not None and not fetch.is_file():
-        raise MethodError(f"{fetch} is missing.", "method.toml names it: fetch.")
-    for file in (config, build_lock, fetch):
-        if file is not None and file.is_file():
-            key += f" {hashlib.sha256(file.read_bytes()).hexdigest()}"
-    short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
-    prefix = method_environments(home) / f"{method_name}-{short_hash}"
+    plan = _plan(method_name, lock, requires_python, home, build=build, fetch=fetch)
+    prefix, config, build_lock = plan.prefix, plan.config, plan.build_lock
 
     def make(report: Callable[[str], None]) -> None:
         report(f"making the environment of {method_name} in {prefix}")
@@ -162,7 +151,7 @@ def prepare(
                 wrap=wrap,
             )
 
-        found = _running_python() if here_fits else _find_python(wanted)
+        found = _running_python() if plan.here_fits else _find_python(plan.wanted)
         # Only the path of a real interpreter is safe: uv gives up at a pyenv shim on PATH.
         choice = ["--python", str(found)] if found else ["--managed-python", "-p", requires_python]
         uv(
@@ -176,7 +165,8 @@ def prepare(
         sync = ["pip", "sync", *options, str(lock.absolute())]
         failure = f"The environment of {method_name} cannot be made"
         if build:
-            with _build_sandbox(prefix, lock.absolute(), Path(find_uv_bin()), report) as wrap:
+            uv_bin = Path(find_uv_bin())
+            with _build_sandbox(method_name, prefix, lock.absolute(), uv_bin, report) as wrap:
                 uv(sync, failure, wrap)
         else:
             try:
@@ -185,7 +175,8 @@ def prepare(
                 raise _with_build_hint(error) from None
         if fetch is not None:
             report(f"{method_name} fetches what no index has: {fetch.name}")
-            with _build_sandbox(prefix, lock.absolute(), fetch.absolute(), report) as wrap:
+            program = fetch.absolute()
+            with _build_sandbox(method_name, prefix, lock.absolute(), program, report) as wrap:
                 run_uv(
                     _python(prefix),
                     [fetch.absolute()],
@@ -203,19 +194,85 @@ def prepare(
     telling = with_package_count(
         make, f"making the environment of {method_name}", prefix, lock, report
     )
-    build_once(prefix, key, telling, report, sealed=True)
+    build_once(prefix, plan.key, telling, report, sealed=True)
     return Environment(
         prefix=prefix,
         python=_python(prefix),
-        lock_sha256=lock_sha256,
+        lock_sha256=plan.lock_sha256,
         python_version=_python_version(prefix),
         packages=_packages(prefix),
     )
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """What an environment is made from, and where."""
+
+    prefix: Path
+    key: str
+    lock_sha256: str
+    config: Path | None
+    build_lock: Path
+    wanted: SpecifierSet
+    here_fits: bool
+
+
+def _plan(
+    method_name: str,
+    lock: Path,
+    requires_python: str,
+    home: Path,
+    *,
+    build: bool,
+    fetch: Path | None,
+) -> _Plan:
+    lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
+    config = uv_file(lock)
+    build_lock = lock.absolute().with_name(BUILD_LOCK)
+    wanted = python_range(method_name, requires_python)
+    here_fits = wanted.contains(platform.python_version())
+    if fetch is not None and not fetch.is_file():
+        raise MethodError(f"{fetch} is missing.", "method.toml names it: fetch.")
+    minor = sysconfig.get_python_version() if here_fits else "another"
+    files = [file for file in (config, build_lock, fetch) if file is not None and file.is_file()]
+    key = " ".join(
+        [
+            *(lock_sha256, requires_python, minor, sysconfig.get_platform()),
+            *(["built"] if build else []),  # methods that take wheels alone do not share it
+            *(hashlib.sha256(file.read_bytes()).hexdigest() for file in files),
+        ]
+    )
+    short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
+    prefix = method_environments(home) / f"env-{short_hash}"
+    return _Plan(prefix, key, lock_sha256, config, build_lock, wanted, here_fits)
+
+
+def installed_mb(
+    method_name: str,
+    lock: Path,
+    requires_python: str,
+    home: Path,
+    *,
+    build: bool = False,
+    fetch: Path | None = None,
+) -> float | None:
+    """Return the size of a method's environment in MB, or None if it is not made.
+
+    Parameters
+    ----------
+    method_name, lock, requires_python, home, build, fetch
+        As of `prepare`.
+    """
+    try:
+        plan = _plan(method_name, lock, requires_python, home, build=build, fetch=fetch)
+    except MethodError:
+        return None
+    return sealed_mb(plan.prefix)
+
+
 @contextmanager
 def _build_sandbox(
-    prefix: Path, lock: Path, shown: Path, report: Callable[[str], None]
+    method_name: str, prefix: Path, lock: Path, shown: Path, report: Callable[[str], None]
 ) -> Iterator[Wrap]:
     """Yield a wrapper for a sandbox with the network and the environment, and no user files.
 
@@ -231,7 +288,7 @@ def _build_sandbox(
     """
     if trouble := bubblewrap.why_unavailable():
         raise UnavailableError(
-            f"{prefix.name} is to be built, which needs bubblewrap: {trouble}.",
+            f"{method_name} is to be built, which needs bubblewrap: {trouble}.",
             "Install it (on Debian and Ubuntu: apt install bubblewrap), or pin versions that have "
             "wheels and leave build = true out of method.toml.",
         )
@@ -249,7 +306,7 @@ def _build_sandbox(
         }
         if secrets := [name for name, value in kept.items() if _is_secret(name, value)]:
             raise UnavailableError(
-                f"{prefix.name} is to be built, and code of its packages would see the password in "
+                f"{method_name} is to be built, and code of its packages would see the password in "
                 f"{', '.join(sorted(secrets))} (for uv, or from pip's settings).",
                 "Use an index and a proxy without a password; or make wheels of the packages once, "
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",

@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import platform
+import shutil
 import subprocess
 import sysconfig
 import tarfile
@@ -98,7 +99,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
 def test_an_environment_is_made_from_the_lock(shop: Shop) -> None:
     made, lines = shop.prepare()
     assert made.prefix.parent == shop.home / "envs"
-    assert made.prefix.name.startswith("m-")
+    assert made.prefix.name.startswith("env-")
     assert made.lock_sha256 == hashlib.sha256(shop.lock.read_bytes()).hexdigest()
     assert made.python_version == platform.python_version()
     assert made.packages == {"numpy": "9.9"}
@@ -123,6 +124,33 @@ def test_another_lock_or_python_makes_another_environment(shop: Shop) -> None:
     edited, _ = shop.prepare()
     assert len({made.prefix, again.prefix, edited.prefix}) == 3
     assert made.python.exists()
+
+
+def test_methods_with_one_lock_share_an_environment(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = shop.prepare()
+    other = shop.lock.parent.with_name("other")
+    shutil.copytree(shop.lock.parent, other)
+    monkeypatch.setattr(venvs, "run_uv", None)  # nothing is made
+    assert prepare("other", other / "requirements.lock", HERE, shop.home) == made
+
+
+def test_what_is_built_is_not_shared_with_what_is_not(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = shop.prepare()
+    places: list[Path] = []
+
+    def noted(prefix: Path, *_: object, **__: object) -> None:
+        places.append(prefix)
+        raise UnavailableError("not made")
+
+    monkeypatch.setattr(venvs, "build_once", noted)
+    for build in (True, False):
+        with pytest.raises(UnavailableError, match="not made"):
+            prepare("m", shop.lock, HERE, shop.home, build=build)
+    assert places[0] != places[1] == made.prefix
 
 
 def test_a_wheel_whose_hash_differs_is_refused(shop: Shop) -> None:

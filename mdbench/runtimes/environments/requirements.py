@@ -1,0 +1,61 @@
+"""What ``scripts/lock`` refuses or remarks on in the requirements of a method."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement
+
+from mdbench.errors import MethodError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_DIRECT = re.compile(
+    r"""^\s*(?:-e\b|--editable\b)        # editable
+    |^\s*(?:git|hg|svn|bzr)\+            # a repository
+    |^\s*[\w.-]+\s*(?:\[[^\]]*\])?\s*@   # name @ place
+    |^\s*(?:https?|file|ftp):            # an address
+    |^\s*(?:\.{1,2})?/                   # a path
+    |^\s*~/
+    |\.(?:whl|tar\.gz|zip)\s*(?:;|\#|$)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def refuse_direct(requirements_in: Path) -> None:
+    """Refuse requirements that are no packages of an index: a lock has hashes and names no host.
+
+    Raises
+    ------
+    MethodError
+        If a line names a repository, an address or a path; with the ways that work.
+    """
+    if not requirements_in.is_file():
+        return
+    for number, line in enumerate(requirements_in.read_text(encoding="utf-8").splitlines(), 1):
+        if _DIRECT.search(line):
+            raise MethodError(
+                f"{requirements_in}, line {number}: {line.strip()!r} is a repository, an address "
+                "or a path, and no index has a hash of it.",
+                "Ways that work: (1) a release of the package on an index, NAME==VERSION; (2) a "
+                'program in the method\'s folder, fetch = "fetch.py" in method.toml, that gets one '
+                "commit and checks its hash; (3) a folder or a wheel of the user's, "
+                'paths = ["checkout"] in method.toml (docs/adding-a-method.md).',
+            )
+
+
+def cuda_note(lock: Path) -> str:
+    """Return a remark on packages of CUDA that this machine would install; empty if none."""
+    found = 0
+    for line in lock.read_text(encoding="utf-8").splitlines():
+        if line.startswith("nvidia-"):
+            requirement = Requirement(line.rstrip(" \\"))
+            found += requirement.marker is None or requirement.marker.evaluate()
+    if not found:
+        return ""
+    return (
+        f"{found} packages of CUDA came in (nvidia-...), some 3 GB for each environment.  Without "
+        "a GPU take PyTorch's build without CUDA: mdbench new --torch has the lines for it"
+    )
