@@ -185,7 +185,7 @@ def test_a_job_can_send_so_many_candidates(
 
 @pytest.mark.parametrize("more", [{}, {"note": "x" * 100}])
 def test_a_job_can_send_so_much_text(
-    ode: DataType[Any, Any], monkeypatch: pytest.MonkeyPatch, more: dict[str, str]
+    ode: DataType[Any, Any], monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(scoring, "MOST_TEXT", 3_000)
     large = pool(ode)
