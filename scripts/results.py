@@ -8,20 +8,34 @@ name before their own: ``<!-- paper-runs -->``.
 from __future__ import annotations
 
 import argparse
+import json
 import re
-import shlex
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field, replace
+from functools import partial
 from html import escape
 from importlib import resources
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
+from bundles import parts_of, read_bundle
+from findings import finding_of_work, recovered_table
+from parity import UPSTREAM, parity_table
+from prose import with_numbers, wrong_numbers
 from recovery import recovery_table
-from whose_merit import conditions_table, effects_table
+from reference_runs import (
+    PREFIXES,
+    RUNS,
+    STUDIES,
+    command_of,
+    data_type_of,
+    page_of,
+    prefix_of,
+)
+from whose_merit import conditions_table, effects_table, finding_of_merit
 
 from mdbench.cli.report import leaderboards_of, write
 from mdbench.datatypes.real.data_type import MARGIN
@@ -29,10 +43,9 @@ from mdbench.datatypes.real.problem import read_measurements
 from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
 from mdbench.errors import MdbenchError
-from mdbench.records import Record, read_folder
 from mdbench.reports import export
 from mdbench.reports.classes import latest
-from mdbench.reports.combine import flatten, read_rows, write_table
+from mdbench.reports.combine import read_rows, write_table
 from mdbench.reports.comparison import Published, read_published, read_published_sets
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
@@ -43,92 +56,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
     from mdbench.reports.leaderboard import Leaderboard
 
 _NAMES_A_LINE, _LEGEND_LINE = 5, 18
 _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 _BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-_SURFACE = "--algorithm zero mean linear truth operon gplearn afp afp_fe screening"
-_NOISY_SURFACES = "--algorithm zero mean linear truth operon gplearn afp_fe screening"
-_PDE = "--algorithm zero mean linear truth weakform wsindy pdefind bayesian"
-_RELEASED = "--algorithm weakform truth --variant released --timeout 600"
-_SPARSE = "--algorithm pdefind wsindy --variant released --timeout 600"
-_SMALL_FIELDS = "burgers advection1d heat_soil_uniform_1d_p1 kdv kuramoto_sivishinky"
-_RELEASED_FIELDS = (
-    "burgers kdv kuramoto_sivishinky advection1d nls advection_diffusion_2d reaction_diffusion_2d "
-    "'heat_soil*' navier_stokes_channel"
-)
-_FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1 LRDS1 PTM1"
-_QUICK = "--algorithm majority candidate_only tfidf_lr tagged_lr boosting"
-RUNS: dict[str, tuple[str, ...]] = {
-    "ode": (
-        "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
-        "--algorithm operon --with-noise",
-        "--algorithm pysindy --with-noise --timeout 30",
-        "--algorithm eql udsr --with-noise --timeout 30",
-        "--algorithm afp afp_fe bingo dsr gplearn rils_rols screening --with-noise --timeout 10",
-        "--algorithm physo --timeout 60",
-    ),
-    "pde": (
-        f"{_PDE} --with-noise --timeout 600",
-        "--algorithm ewsindy deepmod operon udsr --with-noise --timeout 60",
-    ),
-    "pde-tables": (
-        "--algorithm truth",
-        "--algorithm afp afp_fe bingo dsr eql gplearn physo rils_rols --timeout 60",
-    ),
-    "pde-released": (
-        f"{_RELEASED} --dataset {_RELEASED_FIELDS}",
-        f"{_RELEASED} --protocol published --dataset {_RELEASED_FIELDS}",
-        f"{_SPARSE} --dataset {_SMALL_FIELDS}",
-        f"{_SPARSE} --protocol published --dataset {_SMALL_FIELDS}",
-    ),
-    "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
-    "real": (
-        "--algorithm zero mean linear truth",
-        "--algorithm operon gplearn afp afp_fe eql dsr --timeout 2",
-        "--algorithm physo --dataset bode hubble 'kepler*' time-dilation --timeout 15",
-    ),
-    "srsd-paper": (
-        "--algorithm truth afp afp_fe --timeout 1",
-        "--algorithm gplearn --timeout 3",
-    ),
-    "srsd-dsr": ("--algorithm dsr --dataset easy --timeout 60",),
-    "surface": (
-        f"{_SURFACE} --dataset explicit implicit --timeout 10",
-        f"{_SURFACE} --dataset parametric --timeout 30",
-    ),
-    "surface-paper": (
-        f"{_NOISY_SURFACES} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES} --timeout 10",
-    ),
-    "derivation": (f"{_QUICK} replay --dataset structured-3-small structured-4-small",),
-    "derivation-leak": (f"{_QUICK} --dataset leak",),
-    "derivation-authors": (f"{_QUICK} replay --dataset authors",),
-    "derivation-steps": (f"{_QUICK} replay --dataset structured-2 structured-4",),
-    "derivation-calculus": (f"{_QUICK} --dataset differentiate integrate",),
-    "derivation-paper": (f"{_QUICK} replay transformer --dataset structured-3",),
-}
-"""Options of the runs for each data type, without place and number of jobs at a time.
-
-What follows a hyphen are further runs of a data type, for blocks of their own on the same page.
-"""
-STUDIES = {"merit": "studies/whose-merit-small.toml"}
-"""Runs of several data types, by a study file."""
-RUNS |= {name: (f"--study {file}",) for name, file in STUDIES.items()}
-PAGES = {"merit": "whose-merit.md"}
-"""Pages that have no name of a data type."""
-_REMADE = {"pde", "pde-tables"}
-"""Runs on data that were made anew: what a paper has of the published ones is not beside them."""
-_AS_PUBLISHED = {"pde-released"}
-"""Runs on the variant of the data that was published."""
-_FURTHER = {name.partition("-")[2] for name in RUNS} - {""}
-
-
-def words_of(name: str, run: str) -> str:
-    """Return the options of a run on the command line."""
-    kind = "" if name in STUDIES else f"--data-type {name.partition('-')[0]} "
-    return f"{kind}{run} --runtime venv"
 
 
 @dataclass(frozen=True)
@@ -148,7 +81,7 @@ class Reference:
     def runs(self) -> str:
         """The commands that give them."""
         name = self.name or self.data_type
-        return "\n".join(f"    ./run.sh {words_of(name, run)}" for run in RUNS[name])
+        return "\n".join(f"    {command_of(name, run)}" for run in RUNS[name])
 
     def leaderboard(self) -> str:
         """Who is how good."""
@@ -156,22 +89,23 @@ class Reference:
 
     def published(self) -> str:
         """Numbers of systems that are identified, here and in the paper."""
-        paper = self._paper
-        if paper is None:
-            return ""
-        return self._each(lambda board: export.published_table(board, self.data_type, paper))
+        paper, protocol = self._paper, "published"
+        if paper is None:  # not like for like: a section of its own says so
+            paper, protocol = read_published(), "strict"
+        return self._each(
+            lambda board: export.published_table(board, self.data_type, paper), protocol
+        )
 
     def found(self) -> str:
         """Numbers of systems that are identified, by noise."""
         return self._each(export.found_table)
 
     def systems(self) -> str:
-        """Each method on each clean system, next to the paper's entry on the same data."""
-        paper = self._paper
-        return self._each(lambda board: export.systems_table(board, self.data_type, None, paper))
+        """Each method on each clean system; the paper's entries are of another protocol."""
+        return self._each(lambda board: export.systems_table(board, self.data_type, None))
 
     def published_protocol(self) -> str:
-        """The same under the published protocol."""
+        """The same under the published protocol, next to the paper's entry on the same data."""
         paper = self._paper
         return self._each(
             lambda board: export.systems_table(board, self.data_type, None, paper), "published"
@@ -179,11 +113,11 @@ class Reference:
 
     @property
     def _paper(self) -> Published | None:
-        """MDBench's tables; None beside data that were made anew."""
-        if self.name in _REMADE:
+        """MDBench's tables; None beside what is not like for like."""
+        if self.name not in STUDIES or not STUDIES[self.name].paper:
             return None
-        paper = read_published()
-        return paper.of_variant("released") if self.name in _AS_PUBLISHED else paper
+        paper = read_published().without(_OTHERS)
+        return paper.of_variant("released") if self.data_type == "pde" else paper
 
     def _each(self, write_: Callable[[Leaderboard], str], protocol: str = "strict") -> str:
         """Write something of each class of a protocol, with its name where there are several."""
@@ -230,16 +164,16 @@ class Reference:
             for name, spec in self._specs_of_sets.items()
             if any(isinstance(one.metrics.get(name), float) for one in self.results)
         }
-        head = ["dataset", "method", *(spec.title for spec in specs.values()), "CPU"]
+        groups: dict[tuple[str, str], list[Record]] = {}
+        for one in sorted(self.results, key=lambda one: (one.dataset, one.method)):
+            groups.setdefault((one.dataset, one.method), []).append(one)
+        several = any(len(ones) > 1 for ones in groups.values())
+        head = ["dataset", "method", *["seeds"] * several, *(spec.title for spec in specs.values())]
         lines = [
-            [
-                f"`{one.dataset}`",
-                one.method,
-                *_shares(one, specs),
-                duration(one.measured.cpu_s),
-            ]
-            for one in sorted(self.results, key=lambda one: one.dataset)
+            [f"`{dataset}`", method, *[str(len(ones))] * several, *_shares(ones, specs), _cpu(ones)]
+            for (dataset, method), ones in groups.items()
         ]
+        head.append("CPU")
         rule = [":--", ":--", *["--:"] * (len(head) - 2)]
         return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
 
@@ -249,7 +183,7 @@ class Reference:
 
     def figures(self) -> str:
         """All figures of the report, written to files, of each class that compares methods."""
-        for old in self.folder.glob(f"{self.data_type}-*.svg"):
+        for old in self.folder.glob(f"{self.name or self.data_type}-*.svg"):
             old.unlink()
         return self._each(lambda board: self._figures(board) if len(board.ranked) > 1 else "")
 
@@ -271,7 +205,7 @@ class Reference:
         parts = []
         for title, caption, svg in drawn:
             stem = re.sub(r"[^a-z0-9]+", "-", f"{title}{of}".lower())
-            name = f"{self.data_type}-{stem}.svg"
+            name = f"{self.name or self.data_type}-{stem}.svg"
             write(self.folder / name, svg)
             parts.append(f"![{title}]({self.folder.name}/{name})\n\n*{title}.* {caption}")
         return "\n\n".join(parts)
@@ -291,9 +225,15 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "variants": Reference.variants,
     "sets": Reference.sets,
     "labels": Reference.labels,
+    "finding": lambda reference: finding_of_work(reference.results),
+    "recovered": lambda reference: recovered_table(reference.results),
+    "merit": lambda reference: finding_of_merit(reference.results),
+    "parity": lambda reference: parity_table(reference.results),
     "conditions": lambda reference: conditions_table(reference.results),
     "effects": lambda reference: effects_table(reference.results),
 }
+_OTHERS = {"bayesian"}
+"""Methods that are not the paper's of the same name (docs/methods.md)."""
 _OF_SETS = {
     "srsd": ("r2_accuracy", "solution", "srbench_solution", "normalized_edit_distance"),
     "surface": ("skeleton", "nmse", "chamfer", "hausdorff"),
@@ -316,17 +256,23 @@ _OF_SETS = {
 """The metrics of a paper's tables of sets, in the order of these columns."""
 
 
-def _shares(one: Record, names: Iterable[str]) -> Iterator[str]:
-    """Write each share with the interval of what it is lower by than the first, if known."""
+def _shares(ones: Sequence[Record], names: Iterable[str]) -> Iterator[str]:
+    """Write each share, of several seeds their mean.
+
+    Of one seed the interval of what it is lower by than the first is beside it, if known.
+    """
     for name in names:
-        value = one.metrics.get(name)
+        values = [value for one in ones if isinstance(value := one.metrics.get(name), float)]
         stem = name.removesuffix("_accuracy")
-        ends = [one.metrics.get(f"{stem}_drop_{end}") for end in ("low", "high")]
-        interval = [fixed(end, 3) for end in ends if isinstance(end, float)]
-        if isinstance(value, float):
-            yield fixed(value, 3) + f" ({' to '.join(interval)})" * bool(interval)
-        else:
-            yield ""
+        ends = [ones[0].metrics.get(f"{stem}_drop_{end}") for end in ("low", "high")]
+        interval = [fixed(end, 3) for end in ends if isinstance(end, float) and len(ones) == 1]
+        text = fixed(fmean(values), 3) if values else ""
+        yield text + f" ({' to '.join(interval)})" * bool(values and interval)
+
+
+def _cpu(ones: Sequence[Record]) -> str:
+    known = [one.measured.cpu_s for one in ones if one.measured.cpu_s is not None]
+    return duration(fmean(known) if known else None)
 
 
 def standalone(svg: str, legend: Mapping[str, int] | None = None) -> str:
@@ -370,11 +316,11 @@ def fill(page: str, reference: Reference) -> str:
 
     def block(match: re.Match[str]) -> str:
         run, _, name = match[2].partition("-")
-        if run not in _FURTHER:
+        if run not in PREFIXES:
             run, name = "", match[2]
         if name not in BLOCKS:
             sys.exit(f"<!-- {match[2]} --> is no block; there are: {', '.join(BLOCKS)}")
-        if run != reference.name.partition("-")[2]:
+        if run != prefix_of(reference.name):
             return match[0]  # of other runs
         return f"{match[1]}\n{BLOCKS[name](reference)}\n\n{match[3]}"
 
@@ -394,51 +340,70 @@ def _compare(
     return Reference(data_type, ours, numbers, figures_in)
 
 
-_QUESTION = ("algorithm", "dataset", "snr_db", "seed", "protocol", "part")
-"""Keys of a record's question, with its options; a newer record replaces an older one."""
-
-
-def with_kept(records: Sequence[tuple[Path, Record]], table: Path) -> list[tuple[Path, Record]]:
-    """Add what a page's table has of questions that were not asked again.
-
-    Of a question that was asked several times the last record stays.
-    """
-
-    def question(record: Record) -> str:
-        options = {name: str(value) for name, value in record.options.items()}
-        return repr([getattr(record, name) or None for name in _QUESTION] + sorted(options.items()))
-
-    kept = [(table.parent / name, record) for name, record in read_rows(table)]
-    last: dict[str, tuple[Path, Record]] = {}
-    for one in [*kept, *records]:
-        last.pop(question(one[1]), None)
-        last[question(one[1])] = one
-    return list(last.values())
-
-
 def _truths(workspace: Workspace) -> dict[str, str]:
     files = sorted((workspace.datasets / "real").glob("*.toml"))
     return {table.name: table.truth for table in map(read_measurements, files)}
 
 
 def reference_of(
-    name: str, records: Sequence[tuple[Path, Record]], workspace: Workspace, figures_in: Path
+    name: str, records: Sequence[Record], workspace: Workspace, figures_in: Path
 ) -> Reference:
     """Compare the records of a run."""
-    data_type = name.partition("-")[0]
-    ones = [record for _, record in records]
+    data_type = data_type_of(name)
     return replace(
-        _compare(data_type, ones, workspace, figures_in),
-        results=latest(ones),
+        _compare(data_type, records, workspace, figures_in),
+        results=latest(records),
         groups={} if name in STUDIES else Catalog(workspace).source(data_type, None).groups(),
         truths=_truths(workspace) if data_type == "real" else {},
         name=name,
     )
 
 
-def page_of(name: str, docs: Path) -> Path:
-    """Return the page of a run."""
-    return docs / PAGES.get(name, f"results-{name.partition('-')[0]}.md")
+def records_of(name: str, docs: Path) -> list[Record]:
+    """Return the records of a run that the repository has: of its bundles, else of its table.
+
+    Raises
+    ------
+    RecordsError
+        If they cannot be read.
+    """
+    kept = docs / "results"
+    if name in STUDIES:
+        return [one for bundle in STUDIES[name].bundles for one in read_bundle(kept, bundle)]
+    return [record for _, record in read_rows(kept / f"{name}.csv")]
+
+
+_COLUMNS = ("algorithm", "data_type", "dataset", "snr_db", "seed", "protocol", "options", "status")
+_SCORES = ("identified", "one_term_off", "nmse", "complexity")
+
+
+def table_of(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """Return the rows of the table for people: what was asked, how it ended, and what it scores."""
+    rows = []
+    for one in latest(records):
+        row = {name: getattr(one, name) for name in _COLUMNS}
+        row |= {name: one.metrics.get(name) for name in _SCORES if name in one.metrics}
+        row |= {"work_s": one.measured.work_s, "equations": json.dumps(one.equations)}
+        rows.append({key: value for key, value in row.items() if value not in (None, "null")})
+    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True, default=str))
+
+
+def tables_of(name: str, docs: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the rows of the table of each bundle of a run that is there."""
+    for bundle in STUDIES[name].bundles if name in STUDIES else ():
+        if records := read_bundle(docs / "results", bundle):
+            yield bundle, table_of(records)
+
+
+def write_page(name: str, workspace: Workspace) -> None:
+    """Write the tables and figures of a run again, from the records in ``docs/results``."""
+    docs = workspace.root / "docs"
+    page, records = page_of(name, docs), records_of(name, docs)
+    made = reference_of(name, records, workspace, docs / "results")
+    text = fill(page.read_text(encoding="utf-8"), made)
+    write(page, with_numbers(text, partial(records_of, docs=docs)))
+    for bundle, rows in tables_of(name, docs):
+        write_table(rows, docs / "results" / f"{bundle}.csv")
 
 
 def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
@@ -447,19 +412,25 @@ def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
     Returns
     -------
     list of str
-        A line for each block, and for each figure, that the records do not give.
+        A line for each block, for each figure, and for the table, that the records do not give.
     """
     page = page_of(name, docs)
     text = page.read_text(encoding="utf-8")
-    records = [(Path(file), record) for file, record in read_rows(docs / "results" / f"{name}.csv")]
+    records = records_of(name, docs)
     with tempfile.TemporaryDirectory() as folder:
         figures_in = Path(folder) / "results"
         figures_in.mkdir()
         again = fill(text, reference_of(name, records, workspace, figures_in))
         found = list(_unlike(page.name, text, again))
         made = _drawings(figures_in.iterdir())
-    kept = _drawings((docs / "results").glob(f"{name}-*.svg") if made else ())
-    unlike = (file for file in sorted(made | kept) if made.get(file) != kept.get(file))
+        for bundle, rows in tables_of(name, docs):
+            table = Path(folder) / "table.csv"
+            write_table(rows, table)
+            kept = docs / "results" / f"{bundle}.csv"
+            if not kept.is_file() or kept.read_bytes() != table.read_bytes():
+                found.append(f"{page.name}: results/{bundle}.csv is not what the records give")
+    kept_ones = _drawings((docs / "results").glob(f"{name}-*.svg") if made else ())
+    unlike = (file for file in sorted(made | kept_ones) if made.get(file) != kept_ones.get(file))
     return found + [
         f"{page.name}: the figure results/{file} is not what the records give" for file in unlike
     ]
@@ -485,7 +456,7 @@ def _unlike(page: str, text: str, again: str) -> Iterator[str]:
 def without_records(docs: Path) -> list[str]:
     """Name the tables of the pages of results that no run makes, and records that no run has."""
     found = []
-    for page in sorted({page_of(name, docs) for name in RUNS}):
+    for page in result_pages(docs):
         prose = _BLOCK.sub("", page.read_text(encoding="utf-8"))
         heading = ""
         lines = prose.splitlines()
@@ -494,13 +465,27 @@ def without_records(docs: Path) -> list[str]:
                 heading = line.lstrip("# ")
             if line.startswith("|") and not lines[number - 1].startswith("|"):
                 found.append(f"{page.name}, {heading}: a table that no run makes")
-    others = (table for table in sorted((docs / "results").glob("*.csv")) if table.stem not in RUNS)
-    return found + [f"results/{one.name}: records that no run makes a block of" for one in others]
+    used = {UPSTREAM.name, *(f"{name}.csv" for name in RUNS)}
+    for bundle in {bundle for run in STUDIES.values() for bundle in run.bundles}:
+        used |= {f"{bundle}.csv", *(part.name for part in parts_of(docs / "results", bundle))}
+    kept = sorted((docs / "results").glob("*.csv")) + sorted((docs / "results").glob("*.xz"))
+    return found + [
+        f"results/{one.name}: records that no run makes a block of"
+        for one in kept
+        if one.name not in used
+    ]
+
+
+def result_pages(docs: Path) -> list[Path]:
+    """Return the pages that have results."""
+    named = {docs / "gallery.md", *(page_of(name, docs) for name in RUNS)}
+    return sorted(file for file in {*named, *docs.glob("results-*.md")} if file.is_file())
 
 
 def check(names: Iterable[str], workspace: Workspace) -> int:
-    """Print what differs, and what has no records; return 1 where anything differs."""
+    """Print what is not as the records give it, or has none; return 1 if there is anything."""
     docs = workspace.root / "docs"
+    names = list(names)
     failed = 0
     for name in names:
         try:
@@ -509,53 +494,39 @@ def check(names: Iterable[str], workspace: Workspace) -> int:
             lines = [f"{name}: {error.message}"]
         failed += bool(lines)
         print(*(lines or [f"{name}: as the records give it"]), sep="\n", flush=True)
-    print("\nNot checked, as no run makes it:", *without_records(docs), sep="\n    ")
-    return int(failed > 0)
+    of_names = {page_of(name, docs) for name in names}
+    pages = [page for page in result_pages(docs) if page in of_names or len(names) > 1]
+    numbers = [
+        line for page in pages for line in wrong_numbers(page, partial(records_of, docs=docs))
+    ]
+    others = without_records(docs) if len(names) > 1 else []
+    for line in [*numbers, *others]:
+        print(line)
+    print(
+        f"{len(pages)} pages: {len(numbers)} numbers in prose, and {len(others)} tables or files, "
+        "are not what records give"
+    )
+    return int(failed > 0 or bool(numbers) or bool(others))
 
 
 def main() -> int:
-    """Run, and write; or check what is written."""
-    parser = argparse.ArgumentParser(description="Run the reference results and write them down.")
-    parser.add_argument("name", choices=RUNS, nargs="?")
-    parser.add_argument("--no-run", action="store_true", help="only write")
-    parser.add_argument(
-        "--keep",
-        action="store_true",
-        help="only write: what is in the page's table already, and what was run since",
-    )
+    """Write pages again, or check what is written."""
+    parser = argparse.ArgumentParser(description="Write the tables of results from their records.")
+    parser.add_argument("name", choices=RUNS, nargs="?", help="a run; default: all")
     parser.add_argument(
         "--check",
         action="store_true",
         help="write nothing: make all again from the records in docs/results, and fail where a "
         "page has something else",
     )
-    parser.add_argument("--n-jobs", default="2", metavar="N", help="jobs at a time (default: 2)")
     asked = parser.parse_args()
     workspace = Workspace.find()
+    names = [asked.name] if asked.name else list(RUNS)
     if asked.check:
-        return check([asked.name] if asked.name else RUNS, workspace)
-    if asked.name is None:
-        parser.error(f"name a run, or give --check; there are: {', '.join(RUNS)}")
-    root = workspace.root
-    folder = root / "results" / "reference" / asked.name
-    if not (asked.no_run or asked.keep):
-        for run in RUNS[asked.name]:
-            command = [str(root / "run.sh"), *shlex.split(words_of(asked.name, run))]
-            command += ["--n-jobs", asked.n_jobs, "--result-dir", str(folder)]
-            if done := subprocess.run(command, check=False).returncode:
-                return done
-    docs = root / "docs"
-    page = page_of(asked.name, docs)
-    kept = docs / "results"
-    kept.mkdir(exist_ok=True)
-    records = read_folder(folder) if folder.exists() or not asked.keep else []
-    if asked.keep:
-        records = with_kept(records, kept / f"{asked.name}.csv")
-    reference = reference_of(asked.name, records, workspace, kept)
-    write(page, fill(page.read_text(encoding="utf-8"), reference))
-    rows = [flatten(path.name, record) for path, record in records]
-    write_table(rows, kept / f"{asked.name}.csv")
-    print(f"{len(rows)} records in {page.relative_to(root)} and {kept.relative_to(root)}")
+        return check(names, workspace)
+    for name in names:
+        write_page(name, workspace)
+        print(f"{name}: {page_of(name, workspace.root / 'docs').name}")
     return 0
 
 

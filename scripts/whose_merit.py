@@ -95,6 +95,8 @@ def effects_table(results: Iterable[Record]) -> str:
     lines = []
     for (kind, method), ones in pooled.items():
         shared = sorted(set.intersection(*(set(one.systems) for one in ones)))
+        if not shared:
+            continue
         rows = [[one.systems.index(name) for name in shared] for one in ones]
         # Levels of noise, derivatives, choices, systems.
         found = np.stack([one.identified[..., at] for one, at in zip(ones, rows, strict=True)])
@@ -113,6 +115,26 @@ def effects_table(results: Iterable[Record]) -> str:
             ]
         )
     return _markdown(head, lines, texts=2)
+
+
+def finding_of_merit(results: Iterable[Record]) -> str:
+    """Say of each method what it identifies as leaderboards run it, and what by itself."""
+    pooled: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for (kind, method, _), one in _ordered(cells(results)):
+        pooled[kind, method].append(one)
+    parts = []
+    for (_, method), ones in pooled.items():
+        best = sum(int(one.identified[1, 1].sum()) for one in ones)
+        alone = sum(int(one.identified[0, 0].sum()) for one in ones)
+        jobs = sum(len(one.systems) for one in ones)
+        parts.append((alone - best, method, f"`{method}` {best} and {alone} of {jobs}"))
+    if not parts:
+        return "No method has all conditions yet."
+    texts = ", ".join(text for *_, text in sorted(parts))
+    return (
+        "**What methods identify with the benchmark's smoothing and choice, and what by "
+        f"themselves, with plain differences and their own choice: {texts}.**"
+    )
 
 
 def _effect(differences: NDArray[np.float64]) -> str:

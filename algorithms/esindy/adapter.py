@@ -11,6 +11,8 @@ from models import Models
 from states import Library
 from stlsq import Regression, Stlsq
 
+from mdbench.worker import columns_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -49,8 +51,8 @@ class Adapter(StateAdapter):
         cls, problem: Problem, terms: StateTerms, settings: Sequence[Voted], *, seed: int
     ) -> Models:
         """Follow all settings in one factor of features and targets for each sample."""
-        features = terms.features(problem.u)
-        rows = np.concatenate([features, problem.du], axis=1)
+        features = terms.features(columns_of(problem))
+        rows = np.concatenate([features, problem.du / terms.rate], axis=1)
 
         def fit(n_models: int, subset: float, models: Sequence[Stlsq]) -> Array:
             drawn = draw_rows(n_models, subset, len(rows), seed)

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from answers import RightSide, front
+from answers import Offer, RightSide, front
 from constants import exact
 from samples import Integrals, Sampled, stepped
 from search import Settings, find
 
-from mdbench.worker import Candidate, Problem, Unsupported
+from mdbench.worker import Candidate, Coordinates, Problem, Unsupported, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +32,8 @@ misses are less than this share of those before."""
 _UNLIKE_NOISE, _INTERVALS_EACH = 0.2, 5
 """Equations that lead from sample to sample with less than this share of the noise refute it, if
 there are so many intervals for each term."""
+_FAR = 30.0
+"""States whose means are so many deviations from zero are centred, too, in units of a user's."""
 _FOLLOWED = 0.3
 """Equations that miss the end of an interval by more of a deviation do not describe the data."""
 
@@ -56,37 +58,63 @@ class Adapter:
         del seed, threads
         self._margin = float(margin)
         self._settings = Settings(**settings)
-        self._chosen: list[RightSide] = []
-        self._fronts: list[list[RightSide]] = []
+        self._chosen: list[Offer] = []
+        self._fronts: list[list[Offer]] = []
 
     def fit(self, problem: Problem) -> None:
         """Search for the equation of each state."""
-        late = problem.budget.after(_TIME_PART * problem.budget.remaining())
-        measured = problem.arrays.get("measured", problem.u)
+        ways: list[Coordinates | None] = [None]
+        if problem.scaled:
+            found = Coordinates.choices(columns_of(problem), problem.du, _FAR)
+            ways = [one if one.name == "centred" else None for one in found]
+        self._fronts = [[] for _ in problem.targets]
+        self.stopped_early = False
+        for number, way in enumerate(ways):
+            share = _TIME_PART / (len(ways) - number)
+            late = problem.budget.after(share * problem.budget.remaining())
+            self._fit(problem, way, late)
+            self.stopped_early |= late()
+        weight = self._settings.weight
+        self._chosen = [
+            min(several, key=lambda one: one.side.score(weight)) for several in self._fronts
+        ]
+
+    def _fit(self, problem: Problem, way: Coordinates | None, late: Callable[[], bool]) -> None:
+        """Search in the values themselves, or in centred ones."""
+        d = problem.u.shape[1]
+        centre = 0.0 if way is None else way.centre[:d]
+        given = problem.arrays.get("inputs")
+        if given is not None and way is not None:
+            given = given - way.centre[d:]
+        measured, u = problem.arrays.get("measured", problem.u) - centre, problem.u - centre
         several = problem.arrays.get("trajectory")
         try:
-            samples = Sampled.of(problem.t, measured, problem.u, several)
-            raw = Sampled.of(problem.t, measured, measured, several)
+            samples, raw = (
+                Sampled.of(problem.t, measured, each, several, given, held=problem.held)
+                for each in (u, measured)
+            )
         except ValueError as error:
             raise Unsupported(str(error)) from error
         with np.errstate(all="ignore"):  # what overflows is left out
             if samples.noise and _is_followed(raw, samples.noise, self._settings, late):
                 samples = raw
             pools = _searched(samples, self._settings, late)
-        self.stopped_early = late()
         margin = np.inf if samples.noise else self._margin
-        self._fronts = [front(pool, self._settings.weight, margin) for pool in pools]
-        self._chosen = [answers[0] for answers in self._fronts]
-        for name, answers, pool in zip(problem.targets, self._fronts, pools, strict=True):
+        for target, (name, pool) in enumerate(zip(problem.targets, pools, strict=True)):
+            answers = front(pool, self._settings.weight, margin)
+            self._fronts[target] += [Offer(one, problem.variables, target, way) for one in answers]
             _report(name, answers[0], pool, self._settings.weight)
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield the answers for each state, best first."""
         for target, answers in enumerate(self._fronts):
-            for one in answers:
+            for offer in answers:
+                one = offer.side
                 sure = dict(zip((t.text for t in one.terms), one.errors, strict=True))
                 values = {"cost": one.cost, "scale": one.scale, "standard_errors": sure}
-                yield Candidate((one.text,), hyperparameters=values, target=target)
+                if offer.way is not None:
+                    values["coordinates"] = offer.way.name
+                yield Candidate((offer.text,), hyperparameters=values, target=target)
 
     def choose(self, indices: Sequence[int]) -> None:
         """Use these candidates, one for each state."""
@@ -95,7 +123,8 @@ class Adapter:
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the equations at each point."""
-        return np.stack([one.values(problem.u) for one in self._chosen], axis=-1)
+        columns = columns_of(problem)
+        return np.stack([one.values(columns) for one in self._chosen], axis=-1)
 
     def equations(self) -> list[str]:
         """Return one right-hand side for each target."""
@@ -206,10 +235,12 @@ def _together(equations: list[RightSide], u: Array) -> Array:
 
 def _is_near(samples: Sampled, between: Array, misses: Array) -> bool:
     """Return whether equations describe the states between samples better than interpolation."""
-    middle = samples.u.mean(axis=0)
-    reach = np.abs(samples.u - middle).max(axis=0)
+    d = len(samples.deviation)
+    u = samples.u[:, :d]
+    middle = u.mean(axis=0)
+    reach = np.abs(u - middle).max(axis=0)
     with np.errstate(invalid="ignore"):
-        inside = (np.abs(between - middle) < 1.3 * reach).all()
+        inside = (np.abs(between[..., :d] - middle) < 1.3 * reach).all()
     doubt = float(np.sqrt(np.mean(samples.doubt**2)))
     return bool(misses.max() < min(_FOLLOWED, doubt) and np.isfinite(between).all() and inside)
 

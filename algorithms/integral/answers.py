@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -10,6 +12,8 @@ import numpy as np
 from scipy.special import ndtri
 from supports import least_squares
 
+from mdbench.worker import sum_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -17,10 +21,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from samples import Integrals
 
+    from mdbench.worker import Coordinates
+
     Array = NDArray[np.float64]
 
-__all__ = ["RightSide", "answer", "front", "student_scale"]
+__all__ = ["Offer", "RightSide", "answer", "front", "student_scale"]
 
+_STATE = re.compile(r"\bu(\d+)\b")
 _FREEDOM = 3.0
 """Degrees of freedom of Student's distribution, so that a few coarse intervals do not decide."""
 _CANCEL = 300.0
@@ -64,6 +71,52 @@ class RightSide:
         for c, term in zip(self.coefficients, self.terms, strict=True):
             values = values + c * term.values(u)
         return values
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A right-hand side as it is offered: in the problem's names and values.
+
+    Attributes
+    ----------
+    side
+        In the names u0, u1, ... for states and then inputs, and in centred values where `way` is.
+    variables
+        The problem's names of these.
+    target
+        The number of the target.
+    way
+        The coordinates; None for the values themselves.
+    """
+
+    side: RightSide
+    variables: tuple[str, ...]
+    target: int
+    way: Coordinates | None
+
+    def values(self, columns: Array) -> Array:
+        """Evaluate it on states and inputs (..., columns)."""
+        return self.side.values(columns if self.way is None else columns - self.way.centre)
+
+    @property
+    def text(self) -> str:
+        """Write it with all digits."""
+        way, one = self.way, self.side
+        if way is None:
+            return _STATE.sub(lambda found: self.variables[int(found[1])], one.text)
+        products: dict[tuple[int, ...], float] = {}
+        others: list[tuple[float, str]] = []
+        moved = way.moved(self.variables)
+        for term, weight in zip(one.terms, one.coefficients, strict=True):
+            factors = [] if term.text == "1" else term.text.split("*")
+            if all(map(_STATE.fullmatch, factors)):
+                key = tuple(sorted(int(factor[1:]) for factor in factors))
+                size = math.prod(float(way.size[i]) for i in key)
+                products[key] = weight * size / float(way.rate[self.target])
+            else:
+                others.append((weight, _STATE.sub(lambda found: moved[int(found[1])], term.text)))
+        written = way.write(products, self.variables, self.target) if products else []
+        return sum_of([*written, *others])
 
 
 def answer(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,25 +28,29 @@ _NOISY = 3e-4
 _SUBSTEPS = 4
 _ENDS = slice(None, -1), slice(1, None)
 _FEWEST = 8
-"""Fewest intervals for a spline of degree 7."""
+"""Fewest intervals for a spline of degree 7, and fewest at all."""
+_SHORTEST = 3
+"""Fewest samples of one of several trajectories."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """States at the samples and between them.
+    """States at the samples and between them, and inputs beside them where there are some.
 
     There are m intervals: n - 1 of one trajectory, and of several those of one after the other.
 
     Attributes
     ----------
     u
-        The states at all samples, (n, d).
+        The states and inputs at all samples, (n, columns).
     left, right
         The states at both ends of the intervals, (m, d).
+    inputs
+        The inputs at both ends, (m, columns - d) each.
     steps
         The lengths of the intervals, (m,).
     between
-        The states at the nodes, (m, nodes, d).
+        The states and inputs at the nodes, (m, nodes, columns).
     doubt
         How far off the states between the samples may be over an interval, as a share of the
         states' deviation: the error of an integral, (m,).
@@ -61,6 +65,7 @@ class Sampled:
     u: Array = field(repr=False)
     left: Array = field(repr=False)
     right: Array = field(repr=False)
+    inputs: tuple[Array, Array] = field(repr=False)
     steps: Array = field(repr=False)
     between: Array = field(repr=False)
     doubt: Array = field(repr=False)
@@ -73,14 +78,29 @@ class Sampled:
         """Changes of the states over the intervals, (m, d)."""
         return self.right - self.left
 
+    def beside(self, states: Array, place: float) -> Array:
+        """Return states (m, d) at a place in all intervals, from 0 to 1, and the inputs there."""
+        before, after = self.inputs
+        if not before.shape[1]:
+            return states
+        return np.concatenate([states, (1 - place) * before + place * after], axis=1)
+
     @classmethod
     def of(
-        cls, t: Array, measured: Array, smoothed: Array, trajectory: Array | None = None
+        cls,
+        t: Array,
+        measured: Array,
+        smoothed: Array,
+        trajectory: Array | None = None,
+        inputs: Array | None = None,
+        *,
+        held: bool = False,
     ) -> Sampled:
         """Interpolate samples as they are, or smoothed if they are noisy.
 
         Of several trajectories `trajectory` has the one that each sample is of.  The error between
-        samples is estimated by the difference of splines of degrees 5 and 7.
+        samples is estimated by the difference of splines of degrees 5 and 7, or of lower ones
+        through fewer samples.  Inputs change evenly from sample to sample, or are held.
 
         Raises
         ------
@@ -90,7 +110,9 @@ class Sampled:
         parted = np.zeros(len(t)) if trajectory is None else trajectory
         cuts = np.flatnonzero(np.diff(parted)) + 1
         times = np.split(t, cuts)
-        if any(len(one) <= _FEWEST or not (np.diff(one) > 0).all() for one in times):
+        fewest = _SHORTEST if len(times) > 1 else _FEWEST + 1
+        few = len(t) - len(times) < _FEWEST or any(len(one) < fewest for one in times)
+        if few or any(not (np.diff(one) > 0).all() for one in times):
             raise ValueError(f"more than {_FEWEST} samples at increasing times are needed")
         deviation = np.std(measured, axis=0)
         deviation[deviation == 0] = 1.0
@@ -104,15 +126,37 @@ class Sampled:
         doubt = steps / np.mean(steps) * np.sqrt(np.sum(apart, axis=1))
         left, right = (np.concatenate([one[rows] for _, one in parts]) for rows in _ENDS)
         pieces = tuple(len(one) - 1 for one in times)
-        return cls(u, left, right, steps, lower, doubt, deviation, noise, pieces)
+        given = np.empty((len(t), 0)) if inputs is None else inputs
+        ends = [np.concatenate([one[rows] for one in np.split(given, cuts)]) for rows in _ENDS]
+        pair = (ends[0], ends[0] if held else ends[1])
+        made = cls(u, left, right, pair, steps, lower, doubt, deviation, noise, pieces)
+        return (
+            made
+            if inputs is None
+            else replace(made, u=np.concatenate([u, given], axis=1), between=made.at_nodes(lower))
+        )
+
+    def at_nodes(self, states: Array) -> Array:
+        """Return states at the nodes (m, nodes, d), and the inputs there."""
+        columns = [
+            self.beside(each, place)
+            for each, place in zip(np.moveaxis(states, 1, 0), _PLACES.tolist(), strict=True)
+        ]
+        return np.stack(columns, axis=1)
 
 
 def _between(t: Array, u: Array) -> tuple[Array, Array]:
-    """Interpolate one trajectory by splines of degrees 5 and 7, (n - 1, nodes, d) each."""
+    """Interpolate one trajectory by splines of degrees 5 and 7, (n - 1, nodes, d) each.
+
+    Through fewer samples than 9 all that they allow is of the first degree, and one less of the
+    second.
+    """
     steps = np.diff(t)
     places = (t[:-1, None] + steps[:, None] * _PLACES).ravel()
     shape = (len(steps), _NODES, u.shape[1])
-    lower, higher = (make_interp_spline(t, u, k=degree)(places) for degree in (5, 7))
+    n = len(t)
+    degrees = (5, 7) if n > _FEWEST else (min(7, n - 1), min(5, n - 2))
+    lower, higher = (make_interp_spline(t, u, k=degree)(places) for degree in degrees)
     return lower.reshape(shape), higher.reshape(shape)
 
 
@@ -128,25 +172,28 @@ def _noise(residuals: Array) -> float:
 def stepped(samples: Sampled, right_hand_side: Callable[[Array], Array]) -> tuple[Array, Array]:
     """Follow equations through each interval from its left sample.
 
-    Gives the states at the nodes (m, nodes, d), the defect at the end of each interval spread
-    along it linearly, and the defects (m, d).  By Runge and Kutta's fourth order.
+    Gives the states and inputs at the nodes (m, nodes, columns), the defect at the end of each
+    interval spread along it linearly, and the defects (m, d).  By Runge and Kutta's fourth order.
     """
     u, h = samples.left, samples.steps[:, None]
     places, before = [], 0.0
     with np.errstate(all="ignore"):
         for place in (*_PLACES, 1.0):
             part = h * (place - before) / _SUBSTEPS
-            for _ in range(_SUBSTEPS):
-                first = right_hand_side(u)
-                second = right_hand_side(u + part / 2 * first)
-                third = right_hand_side(u + part / 2 * second)
-                last = right_hand_side(u + part * third)
+            for step in range(_SUBSTEPS):
+                begin, middle, end = (
+                    before + (place - before) * (step + share) / _SUBSTEPS for share in (0, 0.5, 1)
+                )
+                first = right_hand_side(samples.beside(u, begin))
+                second = right_hand_side(samples.beside(u + part / 2 * first, middle))
+                third = right_hand_side(samples.beside(u + part / 2 * second, middle))
+                last = right_hand_side(samples.beside(u + part * third, end))
                 u = u + part / 6 * (first + 2 * second + 2 * third + last)
             places.append(u)
             before = place
         defect = samples.right - places[-1]
         nodes = [u + place * defect for u, place in zip(places[:-1], _PLACES, strict=True)]
-        return np.stack(nodes, axis=1), defect
+        return samples.at_nodes(np.stack(nodes, axis=1)), defect
 
 
 class Integrals:

@@ -154,7 +154,7 @@ def find(
     inner
         Whether terms with constants inside are tried where sums of others do not settle it.
     """
-    searches = [Search(design, state, settings) for state in range(design.samples.u.shape[1])]
+    searches = [Search(design, state, settings) for state in range(len(design.samples.deviation))]
     if inner and settings.inner and not design.samples.noise:
         for one in searches:
             one.one_constant(late)

@@ -12,7 +12,7 @@ import numpy as np
 from models import OPTIMIZERS, OptimizerSettings, PackageModel, explicit, implicit
 from terms import PackageTerms, libraries
 
-from mdbench.worker import Candidate, Problem, Unsupported
+from mdbench.worker import Candidate, Coordinates, Problem, Unsupported, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,16 +97,21 @@ class Adapter:
             raise ValueError("the data are not finite")
         self._is_late = problem.budget.after(_SHARE_OF_TIME * problem.budget.remaining())
         most = max(self._most.values(), default=0)
-        d = problem.u.shape[1]
+        columns = columns_of(problem)
+        d = columns.shape[1]
         fitting = [each for each in self._libraries if each.terms(d) <= most]
         if not fitting:
             least = min(each.terms(d) for each in self._libraries)
             raise Unsupported(f"{least} terms for {d} states; at most {most} are tried")
-        self._terms = [
-            terms
-            for terms in (PackageTerms.of(each, problem.u, problem.variables) for each in fitting)
-            if np.isfinite(terms.values).all()
+        ways: list[Coordinates | None] = [None]
+        if problem.scaled:
+            ways = [*Coordinates.choices(columns, problem.du)]
+        made = [
+            PackageTerms.of(each, columns, problem.variables, way)
+            for way in ways
+            for each in fitting
         ]
+        self._terms = [terms for terms in made if np.isfinite(terms.values).all()]
         if not self._terms:
             raise ValueError("the terms of every library overflow")
         self._du = problem.du
@@ -143,7 +148,8 @@ class Adapter:
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the chosen models with PySINDy's own libraries, (n, targets)."""
-        return np.stack([model.predict(problem.u) for model in self._models()], axis=1)
+        columns = columns_of(problem)
+        return np.stack([model.predict(columns) for model in self._models()], axis=1)
 
     def _search(self) -> Iterator[PackageModel]:
         for name in self._optimizers:
@@ -159,11 +165,12 @@ class Adapter:
 
     def _fits(self, name: str, terms: PackageTerms) -> Iterator[list[PackageModel]]:
         """Yield the models of each fit; data that one optimizer refuses may suit another."""
+        du = self._du / [terms.rate(target) for target in range(self._du.shape[1])]
         try:
             if OPTIMIZERS[name] == "implicit":
-                yield from implicit(terms, self._du, self._settings)
+                yield from implicit(terms, du, self._settings)
             else:
-                yield from explicit(name, terms, self._du, self._settings)
+                yield from explicit(name, terms, du, self._settings)
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             failure = f"{name} with {len(terms.texts)} terms: {type(error).__name__}: {error}"
             self._failures.append(failure)

@@ -10,7 +10,7 @@ import numpy as np
 import pysindy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
     from terms import PackageTerms
@@ -65,15 +65,16 @@ class PackageModel:
         cls, target: int, terms: PackageTerms, numerator: Array, denominator: Array | None = None
     ) -> PackageModel:
         """Make one, and write it."""
-        equation = _sum(numerator, terms.texts)
+        equation = terms.write(numerator, target)
         if denominator is not None:
-            equation = f"({equation})/({_sum(denominator, terms.texts)})"
-        fitted = _values(terms.values, numerator, denominator)
+            equation = f"({equation})/({terms.write(denominator, None)})"
+        fitted = _values(terms.values, numerator, denominator) * terms.rate(target)
         return cls(target, terms, numerator, denominator, fitted, equation)
 
     def predict(self, u: Array) -> Array:
         """Evaluate on states (n, d); return (n,)."""
-        return _values(self.terms.evaluate(u), self.numerator, self.denominator)
+        values = _values(self.terms.evaluate(u), self.numerator, self.denominator)
+        return values * self.terms.rate(self.target)
 
 
 def explicit(
@@ -207,13 +208,3 @@ def _values(columns: Array, numerator: Array, denominator: Array | None) -> Arra
         return above
     with np.errstate(all="ignore"):
         return np.asarray(above / (columns[:, denominator != 0] @ denominator[denominator != 0]))
-
-
-def _sum(coefficients: Array, texts: Sequence[str]) -> str:
-    """Write a sum of terms with all digits."""
-    parts = [
-        repr(coefficient) if text == "1" else f"{coefficient!r}*{text}"
-        for coefficient, text in zip(coefficients.tolist(), texts, strict=True)
-        if coefficient
-    ]
-    return " + ".join(parts) or "0"

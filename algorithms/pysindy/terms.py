@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pysindy
 
+from mdbench.worker import sum_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from mdbench.worker import Coordinates
 
     Array = NDArray[np.float64]
 
@@ -93,27 +97,100 @@ class PackageTerms:
         PySINDy's, fitted.
     texts
         Each term in Python syntax; the constant one is ``1``.
+    factors
+        The numbers of the states in each product, ascending; None for a function.
     values
         (n, p).
+    variables
+        The names of states and inputs.
+    coordinates
+        Those in which products are taken; None for the values themselves.
+    used
+        The terms that are used, of all of the library.
     """
 
     library: Any
     texts: tuple[str, ...]
+    factors: tuple[tuple[int, ...] | None, ...]
     values: Array
+    variables: tuple[str, ...]
+    coordinates: Coordinates | None
+    used: NDArray[np.intp]
 
     @classmethod
-    def of(cls, library: PackageLibrary, u: Array, variables: Sequence[str]) -> PackageTerms:
-        """Evaluate a library on states (n, d)."""
+    def of(
+        cls,
+        library: PackageLibrary,
+        u: Array,
+        variables: Sequence[str],
+        coordinates: Coordinates | None = None,
+    ) -> PackageTerms:
+        """Evaluate a library on states and inputs (n, m)."""
         made = library.made()
         with np.errstate(all="ignore"):
-            values = np.asarray(made.fit_transform(u), dtype=np.float64)
+            made.fit(u)
         names = made.get_feature_names([f"v{state}" for state in range(len(variables))])
         given = {f"v{state}": name for state, name in enumerate(variables)}
-        return cls(made, tuple(_text(name, given) for name in names), values)
+        texts, factors = [_text(name, given) for name in names], [_factors(name) for name in names]
+        used = [
+            place
+            for place, name in enumerate(names)
+            if coordinates is None
+            or not (wave := _WAVE.fullmatch(name))
+            or coordinates.angles[int(wave[2][1:])]
+        ]
+        found = cls(
+            made,
+            tuple(texts[place] for place in used),
+            tuple(factors[place] for place in used),
+            np.empty((0, 0)),
+            tuple(variables),
+            coordinates,
+            np.array(used),
+        )
+        return replace(found, values=found.evaluate(u))
+
+    def rate(self, target: int) -> float:
+        """Return the unit in which sums of terms give the rate of a state."""
+        return 1.0 if self.coordinates is None else float(self.coordinates.rate[target])
 
     def evaluate(self, u: Array) -> Array:
-        """Evaluate the terms on other states (n, d); return (n, p)."""
-        return np.asarray(self.library.transform(u), dtype=np.float64)
+        """Evaluate the terms on states and inputs (n, m); return (n, p)."""
+        with np.errstate(all="ignore"):
+            values = np.asarray(self.library.transform(u), dtype=np.float64)[:, self.used]
+            if self.coordinates is None:
+                return values
+            products = np.array([factors is not None for factors in self.factors])
+            moved = np.asarray(self.library.transform(self.coordinates.states(u)))[:, self.used]
+            return np.where(products, moved, values)
+
+    def write(self, coefficients: Array, target: int | None) -> str:
+        """Write a sum of terms (p,) in the problem's values; without a target, without a unit."""
+        if self.coordinates is None:
+            texts = ["" if text == "1" else text for text in self.texts]
+            parts = zip(coefficients.tolist(), texts, strict=True)
+            return " + ".join(f"{c!r}*{t}" if t else repr(c) for c, t in parts if c) or "0"
+        products, others = {}, []
+        rate = 1.0 if target is None else self.rate(target)
+        for weight, text, factors in zip(
+            coefficients.tolist(), self.texts, self.factors, strict=True
+        ):
+            if factors is not None:
+                products[factors] = weight
+            else:
+                others.append((weight * rate, text))
+        return sum_of([*self.coordinates.write(products, self.variables, target), *others])
+
+
+def _factors(name: str) -> tuple[int, ...] | None:
+    """Return the numbers of the states in one of PySINDy's products, such as ``v0^2 v1``."""
+    if _WAVE.fullmatch(name):
+        return None
+    found: list[int] = []
+    for factor in name.split(" ") if name != "1" else []:
+        state, _, power = factor.partition("^")
+        found += [int(state[1:])] * int(power or 1)
+    return tuple(sorted(found))
 
 
 def _text(name: str, given: dict[str, str]) -> str:

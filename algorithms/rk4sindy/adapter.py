@@ -12,6 +12,8 @@ from pruning import differentiated, prune
 from states import Library
 from steps import Steps
 
+from mdbench.worker import columns_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -54,8 +56,8 @@ class Adapter(StateAdapter):
         del seed  # nothing is drawn
         is_late = problem.budget.after(_TIME_PART * problem.budget.limit)
         found = np.zeros((len(settings), len(problem.targets), len(terms)))
-        features = terms.features(problem.u)
-        steps = Steps(terms, problem.t, problem.u, problem.arrays.get("trajectory"))
+        features = terms.features(columns_of(problem))
+        steps = Steps(terms, problem)
         size = np.maximum(np.std(problem.u, axis=0), np.finfo(float).tiny)
         alike: dict[Library, list[int]] = {}
         for place, setting in enumerate(settings):
@@ -69,7 +71,7 @@ class Adapter(StateAdapter):
             thresholds = [settings[place].threshold for place in places]
             columns = terms.columns(library)
             first = np.zeros(found.shape[1:])
-            first[:, columns] = differentiated(features[:, columns], problem.du)
+            first[:, columns] = differentiated(features[:, columns], problem.du / terms.rate)
             active = np.tile(columns, (len(first), 1))
             found[places] = prune(steps, first, active, size, thresholds)
             done += places

@@ -9,6 +9,8 @@ from models import Models
 from states import Library
 from stlsq import Regression, Stlsq
 
+from mdbench.worker import columns_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -41,5 +43,5 @@ class Adapter(StateAdapter):
     ) -> Models:
         """Follow all settings in one factor of features and targets."""
         del seed  # nothing is drawn
-        regression = Regression.of(terms.features(problem.u), problem.du)
+        regression = Regression.of(terms.features(columns_of(problem)), problem.du / terms.rate)
         return Models(regression.models(terms, settings)[0])

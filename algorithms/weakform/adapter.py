@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from grids import target_states
 from search import WeakAnswer, WeakRegression, find, fitted
 from summands import products
 
-from mdbench.worker import Candidate, Problem, Unsupported
+from mdbench.worker import Candidate, FieldCoordinates, Problem, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -72,9 +73,14 @@ class Adapter:
         self._fronts: list[list[WeakAnswer]] = []
         self._chosen: list[WeakAnswer] = []
         self._scored: Problem | None = None
+        self._coordinates: FieldCoordinates | None = None
+        self._names: tuple[str, ...] = ()
 
     def fit(self, problem: Problem) -> None:
-        """Search for the equation of each target."""
+        """Search for the equation of each target, in coordinates of size 1 where it takes these."""
+        self._coordinates = made = FieldCoordinates.of(problem, target_states(problem))
+        problem = problem if made is None else made.problem(problem)
+        self._names = problem.variables
         self._scored = None if "periods" in problem.arrays else problem
         late = problem.budget.after(_TIME_PART * problem.budget.remaining())
         if "rows" in problem.arrays:
@@ -117,7 +123,7 @@ class Adapter:
                 values = None
                 if self._scored is not None:
                     values = values_of(self._scored, one.terms, one.coefficients)
-                yield Candidate((one.text,), values, remarks, target)
+                yield Candidate((self._written(one, target),), values, remarks, target)
 
     def choose(self, indices: Sequence[int]) -> None:
         """Use these candidates, one for each target."""
@@ -126,13 +132,26 @@ class Adapter:
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the equations at each point."""
-        return np.stack(
-            [values_of(problem, one.terms, one.coefficients) for one in self._chosen], axis=-1
-        )
+        made = self._coordinates
+        shown = problem if made is None else made.problem(problem)
+        values = [values_of(shown, one.terms, one.coefficients) for one in self._chosen]
+        return np.stack(values, axis=-1) * (1.0 if made is None else made.states.rate)
 
     def equations(self) -> list[str]:
         """Return one right-hand side for each target."""
-        return [one.text for one in self._chosen]
+        return [self._written(one, target) for target, one in enumerate(self._chosen)]
+
+    def _written(self, one: WeakAnswer, target: int) -> str:
+        """Write an answer in the problem's values."""
+        made = self._coordinates
+        if made is None:
+            return one.text
+        parts: dict[tuple[str, float], dict[tuple[int, ...], float]] = {}
+        for term, weight in zip(one.terms, one.coefficients, strict=True):
+            larger = math.prod(made.slope(d.state, d.axis, d.order) for d in term.derivatives)
+            key = "*".join(each.name for each in term.derivatives), larger
+            parts.setdefault(key, {})[term.states] = weight
+        return made.write(parts, self._names, target)
 
     def _regressions(
         self, problem: Problem, late: Callable[[], bool]
@@ -144,6 +163,8 @@ class Adapter:
         field = smoothed if noisy else measured
         most, states = self._most[noisy], target_states(problem)
         terms = tuple(products(problem.variables, measured.shape[-1], most, self._dearest))
+        if self._coordinates is not None:  # a sine in another unit is another function
+            terms = tuple(one for one in terms if not one.function)
         found: list[list[WeakRegression]] = [[] for _ in states]
         known: dict[tuple[int, ...], tuple[WeakField, Array]] = {}
         for width in self._widths:

@@ -605,9 +605,9 @@ def predict(
             help="Times and inputs, instead of --until; for equations without rates, the columns.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="CSV", help="The file to write.")] = Path(
-        "prediction.csv"
-    ),
+    out: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="The file.  Default: print.")
+    ] = None,
 ) -> None:
     """Integrate the best equations found from a start of yours, or evaluate them."""
     from mdbench.cli.results import PredictionOptions, predict_answer

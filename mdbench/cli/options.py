@@ -269,10 +269,38 @@ _REPEATABLE = {option.name for option, _ in typed_fields(RunOptions).values() if
 """Options of a run that may be given several times."""
 
 
+_OUT = {"--output": "--out", "-o": "--out"}
+_NAMED, _PLACED = (
+    {"show", "predict", "check"},
+    {
+        *("combine", "report", "watch", "export", "bundle", "rescore", "reproduce"),
+    },
+)
+"""Verbs whose results have an option ``--results``, and those where they are an argument."""
+
+
+def _one_spelling(arguments: Sequence[str]) -> Iterator[str]:
+    """Write options that have several names by the name that a verb declares."""
+    verb = arguments[0] if arguments else ""
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        known = name.replace("_", "-") if name.startswith("--") else name
+        if known in _OUT and verb != "score":
+            yield _OUT[known] + equals + value
+        elif known not in {"--results", "--result-dir"}:
+            yield argument
+        elif verb in _PLACED:
+            if equals:
+                yield value
+        else:
+            yield ("--results" if verb in _NAMED else "--result-dir") + equals + value
+
+
 def spread(arguments: Sequence[str]) -> list[str]:
     """Write ``--dataset a b`` and ``--dataset a,b`` as ``--dataset a --dataset b``.
 
-    Names with underscores become those with hyphens, as in ``--data_type``.
+    Names with underscores become those with hyphens, as in ``--data_type``; ``--output`` and ``-o``
+    are ``--out``, and ``--results`` and ``--result-dir`` the same option.
 
     Raises
     ------
@@ -286,7 +314,7 @@ def spread(arguments: Sequence[str]) -> list[str]:
     >>> spread(["--seeds", "1,2"])
     ['--seeds', '1', '--seeds', '2']
     """
-    found = list(_spread(arguments))
+    found = list(_spread(list(_one_spelling(arguments))))
     for option, value in pairwise([*found, "-"]):
         if option.startswith("--") and (value == "" or option.endswith("=")):
             raise UsageError(f"{option.rstrip('=')} has an empty value.", "Give it one.")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.console import Console
 from rich.markup import escape
 
 from mdbench.backends.local import LocalBackend
@@ -20,7 +21,9 @@ from mdbench.cli.options import Exit
 from mdbench.cli.report import leaderboards_of, read_results, write
 from mdbench.cli.run import Display
 from mdbench.data.columns import OwnNames
-from mdbench.data.csv import read_columns
+from mdbench.data.csv import read_columns, read_csv
+from mdbench.data.times import UNIT_SECONDS
+from mdbench.datatypes.equations.options import HOLD
 from mdbench.datatypes.ode.simulation import Ending, simulate
 from mdbench.drawing.numbers import cleanest_first, counted, noise_name
 from mdbench.errors import UsageError, did_you_mean
@@ -47,7 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-    from rich.console import Console
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
@@ -91,8 +93,24 @@ def show_answers(
             comment = {"c": "// ", "latex": "% ", "plain": ""}.get(language, "# ")
             heading = f"{comment}{system}{noise}: {summary_line(one, specs)}"
             console.print(f"[bold]{escape(heading)}[/]", soft_wrap=True)
+            text = code(one, language, digits)
+            if language == "plain":
+                lines = zip(text.splitlines(), units_of(one), strict=True)
+                text = "\n".join(f"{line}   [{unit}]" if unit else line for line, unit in lines)
             # Not through the console, which would wrap: what is printed is to be pasted.
-            print(code(one, language, digits), end="\n\n")
+            print(text, end="\n\n")
+
+
+def units_of(one: Record) -> list[str]:
+    """Return the unit of each equation's left-hand side, as far as units are known."""
+    system, found = states_of(one), []
+    for name in system.states:
+        unit, per = one.measured_in.get(name, ""), one.measured_in.get("t", "")
+        if system.rates and per:
+            per = f"({per})" if set(per) & set("/* ") else per
+            unit = f"{f'({unit})' if set(unit) & set('/* ') else unit or 1}/{per}"
+        found.append(unit if not system.rates or per else "")
+    return found
 
 
 def place_and_name(what: str | None, folder: Path) -> tuple[Path, str | None]:
@@ -169,13 +187,13 @@ class PredictionOptions:
 def predict_answer(
     what: str | None,
     asked: PredictionOptions,
-    out: Path,
+    out: Path | None,
     console: Console,
     *,
     folder: Path,
     algorithm: Sequence[str],
 ) -> None:
-    """Write a CSV file of what the best answer predicts.
+    """Print what the best answer predicts, or write it into a CSV file.
 
     Raises
     ------
@@ -185,6 +203,8 @@ def predict_answer(
         If the file that is given cannot be used.
     """
     place, name = place_and_name(what, folder)
+    if out is None:  # what is printed is the table alone
+        console = Console(stderr=True, highlight=False)
     found = answers_of(place, name, algorithm)
     systems = sorted({system for system, _ in found})
     if len(systems) > 1:
@@ -204,6 +224,9 @@ def predict_answer(
     table = csv.writer(text, lineterminator="\n")
     table.writerow(names)
     table.writerows([repr(float(value)) for value in row] for row in rows)
+    if out is None:
+        print(text.getvalue(), end="")
+        return
     write(out, text.getvalue())
     console.print(
         f"{counted(len(rows), 'row')} by {escape(one.method)}'s equations in {escape(str(out))}",
@@ -220,7 +243,7 @@ def _integrated(
             f"The equations of {one.dataset} use {other[0]}, which is no state.",
             "predict integrates ordinary differential equations, and evaluates plain ones.",
         )
-    t, columns = _times(asked, inputs)
+    t, columns = _times(asked, inputs, one.measured_in.get("t", ""))
     start = _start(asked.start, system)
     names = OwnNames(one.names)
     # An input that no equation uses keeps its place.
@@ -235,6 +258,7 @@ def _integrated(
         np.tile(start, (len(t), 1)),
         _MOST_EVALUATIONS,
         inputs=np.stack(given, axis=1) if given else None,
+        held=one.options.get(HOLD.key) == "zero",
     )
     if done.ended is not Ending.WHOLE:
         reached = len(done.states)
@@ -253,18 +277,25 @@ def _integrated(
     return ["t", *system.states], rows
 
 
-def _times(asked: PredictionOptions, inputs: Sequence[str]) -> tuple[Array, Mapping[str, Array]]:
+def _times(
+    asked: PredictionOptions, inputs: Sequence[str], unit: str
+) -> tuple[Array, Mapping[str, Array]]:
     if asked.given is not None:
         if asked.until is not None:
             raise UsageError("--until and --given both set the times.", "Give one of them.")
-        names, table = read_columns(asked.given)
-        columns = dict(zip(names, table.T, strict=True))
+        if not inputs:
+            names, table = read_columns(asked.given)
+            if len(names) == 1:
+                return _rising(asked.given, names[0], table[:, 0]), {}
+        found = read_csv(asked.given, fewest=2)
+        columns = {one.name: u for one, u in zip(found.states, found.trajectory.u.T, strict=True)}
         for name in inputs:
             if name not in columns:
-                raise UsageError(f"{asked.given} has no column {name}.", did_you_mean(name, names))
-        t = table[:, 0]
-        if len(t) < 2 or not (np.diff(t) > 0).all():  # noqa: PLR2004
-            raise UsageError(f"{asked.given}: {names[0]} does not increase.", "It is the time.")
+                near = did_you_mean(name, columns)
+                raise UsageError(f"{asked.given} has no column {name}.", near)
+        t, own = found.trajectory.t, found.time.unit
+        if own in UNIT_SECONDS and unit in UNIT_SECONDS:  # dates, whose unit follows their steps
+            t = t * (UNIT_SECONDS[own] / UNIT_SECONDS[unit])
         return t, columns
     if inputs:
         raise UsageError(
@@ -277,6 +308,12 @@ def _times(asked: PredictionOptions, inputs: Sequence[str]) -> tuple[Array, Mapp
             "Give the last time, a positive number: --until 20",
         )
     return np.linspace(0.0, asked.until, asked.points), {}
+
+
+def _rising(path: Path, name: str, t: Array) -> Array:
+    if len(t) < 2 or not (np.diff(t) > 0).all():  # noqa: PLR2004
+        raise UsageError(f"{path}: {name} does not increase.", "It is the time.")
+    return t
 
 
 def _start(text: str | None, system: AnswerNames) -> Array:

@@ -7,14 +7,29 @@ import math
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from mdbench.data.columns import LabelledColumn, columns_of
-from mdbench.data.trajectory import Trajectory
+from mdbench.data.roles import (
+    SeveralTimesError,
+    TableColumn,
+    TimeChoice,
+    choose_time,
+    counting_columns,
+    is_time_name,
+)
+from mdbench.data.times import (
+    TimeReader,
+    TimesError,
+    in_fitting_unit,
+    looks_like_time,
+    past_midnight,
+    time_reader,
+)
+from mdbench.data.trajectory import MIN_SAMPLES, Trajectory
 from mdbench.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -25,18 +40,15 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-DAY = "day"
-"""The unit of times that are dates."""
-
 _EXPECTED = (
-    "The first line names the columns: the time, then the states, separated by commas, semicolons "
-    "or tabs."
+    "The first line names the columns: the time and the states, separated by commas, semicolons, "
+    "tabs or spaces."
 )
 _SEPARATORS = ",;\t"
+_COMMENTS = ("#", "%", "//")
 _NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "-"}
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_DAY_SECONDS = 86400.0
+_TIME_FORMATS = "2026-11-22, 2026-11-22T10:30, 22.11.2026 or 10:30:00"
 
 
 @dataclass(frozen=True)
@@ -52,11 +64,17 @@ class Reading:
         Labels of the columns that are given and not to be predicted.
     trajectory
         The label of the column that separates trajectories; empty where there is only one.
+    time
+        The label of the column of times; empty to find it.
+    time_format
+        The format of dates, as `datetime.strptime` has it; empty to find it.
     """
 
     missing: Literal["refuse", "drop", "interpolate"] = "refuse"
     inputs: tuple[str, ...] = ()
     trajectory: str = ""
+    time: str = ""
+    time_format: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +91,8 @@ class CsvRecording:
         All samples, one trajectory after the other; its `du` is None.
     filled
         Lines that were left out, or cells that were filled, for want of values.
+    notes
+        How columns were read, for people: which is the time and why, and which were left out.
     """
 
     time: LabelledColumn
@@ -80,56 +100,120 @@ class CsvRecording:
     inputs: tuple[LabelledColumn, ...]
     trajectory: Trajectory
     filled: int = 0
+    notes: tuple[str, ...] = ()
 
 
-def read_csv(path: Path, how: Reading | None = None, taken: Collection[str] = ()) -> CsvRecording:
+class _Row(NamedTuple):
+    """The cells of a line, and its number in the file."""
+
+    number: int
+    cells: Sequence[str]
+
+
+def read_csv(
+    path: Path,
+    how: Reading | None = None,
+    taken: Collection[str] = (),
+    fewest: int = MIN_SAMPLES,
+) -> CsvRecording:
     """Read and check samples without derivatives.
 
-    Cells are separated by commas, semicolons or tabs, whichever the header has; with one of the
-    latter two, decimals may stand behind a comma.  Times may be dates (``2026-11-22`` or
-    ``2026-11-22T10:30``), which become days since the first.
+    Cells are separated by commas, semicolons, tabs or spaces, whichever the header has; with other
+    than commas, decimals may stand behind one.  Times may be dates or clock times, which become
+    days since the first, or minutes or seconds where steps are shorter.  A line of units below the
+    header and lines of comments are understood.
 
     Parameters
     ----------
     taken
         Names that no column may have in equations.
+    fewest
+        Samples that each trajectory has to have.
 
     Raises
     ------
     DataError
-        If the file cannot be read, has no header, lacks a column that is asked for, or a cell is
-        missing or is no finite number; it names the line, the column and the text.
+        If the file cannot be read, has no header, lacks a column that is asked for, leaves open
+        which column is the time, or a cell is missing or is no finite number; it names the line,
+        the column and the text.
     """
     how = how or Reading()
+    labels, rows, comma = _table_of(path)
+    return _Table(path, labels, rows, how, decimal_comma=comma).recording(taken, fewest)
+
+
+def _table_of(path: Path, fewest: int = 2) -> tuple[tuple[str, ...], list[_Row], bool]:
+    """Return the labels, the lines of values, and whether decimals may stand behind commas."""
     with _open(path) as (lines, separator):
-        labels = _labels(path, next(lines, []), separator)
-        table = _Lines(path, labels, how, decimal_comma=separator != ",")
-        for cells in lines:
-            if cells:
-                table.add(lines.line_num, cells)
-    return table.recording(taken)
+        cells: list[str] = next((cells for cells in lines if cells), [])
+        labels = _labels(path, _Row(max(lines.line_num, 1), cells), separator, fewest)
+        rows = [_Row(lines.line_num, cells) for cells in lines if any(map(str.strip, cells))]
+    if rows and _are_units(rows[0].cells, len(labels)):
+        units = [cell.strip().strip("[]()") for cell in rows[0].cells]
+        labels = tuple(
+            f"{label} [{unit}]"
+            if unit not in {"", "-"} and not label.endswith(("]", ")"))
+            else label
+            for label, unit in zip(labels, units, strict=True)
+        )
+        rows = rows[1:]
+    return labels, rows, separator != ","
+
+
+def _are_units(cells: Sequence[str], count: int) -> bool:
+    """Return whether a line has units: no number, no date, and not only missing values."""
+    texts = [cell.strip() for cell in cells]
+    known = [text for text in texts if text.lower() not in _NO_VALUE]
+    plain = [text for text in known if _as_number(text, decimal_comma=True) is None]
+    dates = any(looks_like_time(text) or text[:4].isdigit() for text in known)
+    return len(texts) == count and len(known) > 0 and plain == known and not dates
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[tuple[Any, str]]:
-    """Open a file for reading by lines, separated by whatever its header has most of."""
+    """Open a file for reading by lines, separated by whatever its header has most of.
+
+    Comments are left out; the last one is the header where numbers follow it at once.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            separator = max(_SEPARATORS, key=first.count)
-            file.seek(0)
-            yield csv.reader(file, delimiter=separator, strict=True), separator
+            lines = file.readlines()
+        is_comment = [line.lstrip().startswith(_COMMENTS) for line in lines]
+        first = next((k for k, line in enumerate(lines) if line.strip() and not is_comment[k]), 0)
+        if first and is_comment[first - 1] and _are_numbers(lines[first]):
+            first -= 1
+            is_comment[first] = False
+            lines[first] = lines[first].lstrip().lstrip("".join(_COMMENTS)).lstrip()
+        header = lines[first] if lines else ""
+        separator = max(_SEPARATORS, key=header.count)
+        kept = ["\n" if is_comment[k] else line for k, line in enumerate(lines)]
+        words = len(header.split())
+        if (
+            words > 1
+            and separator not in header
+            and len("".join(kept[first + 1 :][:1]).split()) == words
+        ):
+            yield csv.reader([",".join(line.split()) + "\n" for line in kept], strict=True), " "
+        else:
+            yield csv.reader(kept, delimiter=separator, strict=True), separator
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read: {error}", _EXPECTED) from error
 
 
-def _labels(path: Path, cells: Sequence[str], separator: str, fewest: int = 2) -> tuple[str, ...]:
-    labels = tuple(cell.strip() for cell in cells)
+def _are_numbers(line: str) -> bool:
+    cells = re.split(r"[;\t]|,(?!\d)|,|\s+", line.strip())
+    return bool(cells) and all(_number(cell) is not None for cell in cells)
+
+
+def _labels(path: Path, row: _Row, separator: str, fewest: int = 2) -> tuple[str, ...]:
+    where = f"{path}, line {row.number}"
+    labels = tuple(cell.strip() for cell in row.cells)
     if len(labels) < fewest:  # usually a time and at least one state
-        raise DataError(f"{path}, line 1: {separator.join(cells)!r} has too few columns", _EXPECTED)
-    for label in labels:
-        if not label or _number(label) is not None:
-            raise DataError(f"{path}, line 1: {label!r} is not the name of a column", _EXPECTED)
+        raise DataError(f"{where}: {separator.join(row.cells)!r} has too few columns", _EXPECTED)
+    for place, label in enumerate(labels):
+        # What tables are written with often has the number of the row first, without a name.
+        if _number(label) is not None or (not label and place):
+            raise DataError(f"{where}: {label!r} is not the name of a column", _EXPECTED)
     return labels
 
 
@@ -141,62 +225,62 @@ def read_columns(path: Path, taken: Collection[str] = ()) -> tuple[tuple[str, ..
     DataError
         As `read_csv`; there may be any number of rows, in any order.
     """
-    with _open(path) as (lines, separator):
-        labels = _labels(path, next(lines, []), separator, fewest=1)
-        columns = columns_of(labels, taken)
-        rows = []
-        for cells in lines:
-            if not cells:
-                continue
-            where = f"{path}, line {lines.line_num}"
-            if len(cells) != len(labels):
-                raise DataError(
-                    f"{where}: {len(cells)} cells, but the header names {len(labels)} columns"
-                )
-            row = [_as_number(cell.strip(), decimal_comma=separator != ",") for cell in cells]
-            for label, cell, value in zip(labels, cells, row, strict=True):
-                if value is None or not math.isfinite(value):
-                    raise DataError(f"{where}: {label} is {cell!r}", "Give a finite number.")
-            rows.append(row)
-    return tuple(one.name for one in columns), np.array(rows, dtype=np.float64).reshape(
+    labels, rows, comma = _table_of(path, fewest=1)
+    columns = columns_of(labels, taken)
+    values = []
+    for row in rows:
+        where = f"{path}, line {row.number}"
+        _check_count(where, row.cells, labels)
+        numbers = [_as_number(cell.strip(), decimal_comma=comma) for cell in row.cells]
+        for label, cell, value in zip(labels, row.cells, numbers, strict=True):
+            if value is None or not math.isfinite(value):
+                raise DataError(f"{where}: {label} is {cell!r}", "Give a finite number.")
+        values.append(numbers)
+    return tuple(one.name for one in columns), np.array(values, dtype=np.float64).reshape(
         -1, len(columns)
     )
 
 
-class _Lines:
-    """Lines of a file, as they are read.
+def _check_count(where: str, cells: Sequence[str], labels: Sequence[str]) -> None:
+    if len(cells) != len(labels):
+        raise DataError(f"{where}: {len(cells)} cells, but the header names {len(labels)} columns")
 
-    Attributes
-    ----------
-    rows
-        Times and values of all lines that are kept, missing values as NaN.
-    """
+
+class _Table:
+    """The lines of a file, and what each column of them is."""
 
     def __init__(
-        self, path: Path, labels: tuple[str, ...], how: Reading, *, decimal_comma: bool
+        self,
+        path: Path,
+        labels: tuple[str, ...],
+        rows: Sequence[_Row],
+        how: Reading,
+        *,
+        decimal_comma: bool,
     ) -> None:
-        self._path, self._labels, self._how, self._comma = path, labels, how, decimal_comma
+        self._path, self._labels, self._rows, self._how = path, labels, rows, how
+        self._comma = decimal_comma
         self._columns = columns_of(labels)
+        for row in rows:
+            _check_count(self._where(row), row.cells, labels)
         self._trajectory = self._place(how.trajectory) if how.trajectory else None
-        self._time = 1 if self._trajectory == 0 else 0
         self._inputs = [self._place(label) for label in how.inputs]
+        self._of = [self._name_of(row) for row in rows]
+        self._numbers = [self._column(place) for place in range(len(labels))]
+        self._choice = self._time()
         self._states = [
             place
             for place in range(len(labels))
-            if place not in {self._trajectory, self._time, *self._inputs}
+            if place not in {self._trajectory, self._choice.place, *self._inputs}
+            and place not in self._choice.left_out
         ]
-        if {self._trajectory, *self._inputs} & {self._time}:
-            raise DataError(
-                f"{path}: {labels[self._time]!r} is the time.",
-                "The first column is the time; give another one for what it is to be.",
-            )
         if not self._states:
             raise DataError(f"{path}: no column is left for the states.", _EXPECTED)
-        self._of: list[str] = []
-        self._rows: list[list[float]] = []
-        self._where: list[str] = []
-        self._dates: bool | None = None
-        self._filled = 0
+        if "" in {labels[place] for place in self._states}:
+            raise DataError(f"{path}, line 1: '' is not the name of a column", _EXPECTED)
+
+    def _where(self, row: _Row) -> str:
+        return f"{self._path}, line {row.number}"
 
     def _place(self, label: str) -> int:
         known = [one.label for one in self._columns]
@@ -205,87 +289,93 @@ class _Lines:
                 return names.index(label)
         raise DataError(f"{self._path} has no column {label!r}.", did_you_mean(label, known))
 
-    def add(self, number: int, cells: Sequence[str]) -> None:
-        """Read a line."""
-        where, labels = f"{self._path}, line {number}", self._labels
-        if len(cells) != len(labels):
-            raise DataError(
-                f"{where}: {len(cells)} cells, but the header names {len(labels)} columns"
-            )
-        of = "" if self._trajectory is None else cells[self._trajectory].strip()
-        if self._trajectory is not None and not of:
-            raise DataError(f"{where}: {labels[self._trajectory]} is empty", "Name the trajectory.")
-        row = [self._when(where, cells[self._time])]
-        row += [self._value(where, place, cells[place]) for place in (*self._states, *self._inputs)]
-        if self._how.missing == "drop" and any(map(math.isnan, row)):
-            self._filled += 1
-            return
-        if self._of and self._of[-1] == of and not row[0] > self._rows[-1][0]:
-            label, now, before = labels[self._time], cells[self._time].strip(), self._rows[-1][0]
-            hint = "Times have to increase within a trajectory."
-            if self._trajectory is None:
-                hint = "Times have to increase. Where the file holds several trajectories, name "
-                hint += "the column that separates them: --trajectory COLUMN"
-            raise DataError(f"{where}: {label} is {now}, after {before:g}", hint)
-        self._of.append(of)
-        self._rows.append(row)
-        self._where.append(where)
+    def _name_of(self, row: _Row) -> str:
+        """Return the name of the trajectory that a line is of."""
+        if self._trajectory is None:
+            return ""
+        if not (name := row.cells[self._trajectory].strip()):
+            label = self._labels[self._trajectory]
+            raise DataError(f"{self._where(row)}: {label} is empty", "Name the trajectory.")
+        return name
 
-    def _when(self, where: str, cell: str) -> float:
-        text = cell.strip()
-        is_date = bool(_DATE.match(text))
-        if self._dates is None:
-            self._dates = is_date
-        if is_date and self._dates:
+    def _column(self, place: int) -> Array:
+        """Return the numbers of a column, NaN where there is none."""
+        found = [
+            _as_number(row.cells[place].strip(), decimal_comma=self._comma) for row in self._rows
+        ]
+        return np.array([math.nan if one is None else one for one in found], dtype=np.float64)
+
+    def _time(self) -> TimeChoice:
+        used = {place for place in (self._trajectory, *self._inputs) if place is not None}
+        possible = [place for place in range(len(self._labels)) if place not in used]
+        columns = [self._known(place) for place in range(len(self._labels))]
+        if self._how.time:
+            place = self._place(self._how.time)
+            out = counting_columns(columns, [each for each in possible if each != place])
+            choice = TimeChoice(place, "by --time", out)
+        elif named := [place for place in used if is_time_name(columns[place])]:
+            choice = TimeChoice(named[0], "by its name")
+        elif not possible:
+            raise DataError(f"{self._path}: no column is left for the time.", _EXPECTED)
+        else:
             try:
-                moment = datetime.fromisoformat(text)
-            except ValueError as error:
-                raise DataError(f"{where}: {text!r} is no date: {error}") from None
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return moment.timestamp() / _DAY_SECONDS
-        value = self._number(text)
-        if is_date or self._dates or value is None or not math.isfinite(value):
-            kind = "a date, as those before are" if self._dates else "a finite number, or a date"
+                choice = choose_time(columns, possible, list(_stretches(self._of)))
+            except SeveralTimesError as error:
+                raise DataError(
+                    f"{self._path}: {error}.", f"Say which is: --time {_quoted(error.labels[0])}"
+                ) from None
+        if choice.place in used:
             raise DataError(
-                f"{where}: {self._labels[self._time]} is {cell!r}",
-                f"Times have to be {kind} (2026-11-22 or 2026-11-22T10:30).",
+                f"{self._path}: {self._labels[choice.place]!r} is the time.",
+                "Name another column for what it is to be, or for the time: --time COLUMN",
             )
-        return value
+        return choice
 
-    def _value(self, where: str, place: int, cell: str) -> float:
-        text = cell.strip()
-        missing = text.lower() in _NO_VALUE
-        if missing and self._how.missing != "refuse":
-            return math.nan
-        value = None if missing else self._number(text)
-        if value is None or not math.isfinite(value):
-            hint = "Every cell has to be a finite number"
-            if missing:
-                hint += ". To do without: --missing drop (leaves the line out) or "
-                hint += "--missing interpolate (fills it from those before and after)."
-            elif self._comma:
-                hint += ", with a point or a comma for its decimals."
+    def _known(self, place: int) -> TableColumn:
+        one, values = self._columns[place], self._numbers[place]
+        texts = [row.cells[place].strip() for row in self._rows]
+        dates = bool(texts) and all(map(looks_like_time, texts))
+        if dates or self._how.time_format:
+            try:
+                reader = time_reader(texts, self._number, self._how.time_format)
+                seconds = np.array([reader.read(text) for text in texts])
+            except ValueError:
+                seconds = np.full(len(texts), math.nan)
+                dates = dates and not self._how.time_format
             else:
-                hint += ", with a point for its decimals (or a comma, in columns separated by ;)."
-            raise DataError(f"{where}: {self._labels[place]} is {cell!r}", hint)
-        return value
+                dates = True
+        if dates:
+            if not np.isfinite(seconds).all():
+                return TableColumn(one.label, one.unit, None, dates)
+            values = past_midnight(seconds) if reader.kind == "clock" else seconds
+        label = "" if not self._labels[place] else one.label
+        known = values if np.isfinite(values).all() else None
+        return TableColumn(label, one.unit, known, dates)
 
     def _number(self, text: str) -> float | None:
         return _as_number(text, decimal_comma=self._comma)
 
-    def recording(self, taken: Collection[str]) -> CsvRecording:
+    def recording(self, taken: Collection[str], fewest: int) -> CsvRecording:
         """Put together what was read."""
         order = (*self._states, *self._inputs)
         columns = columns_of([self._labels[place] for place in order], taken)
-        [time] = columns_of([self._labels[self._time]])
-        rows = np.array(self._rows, dtype=np.float64).reshape(-1, 1 + len(order))
-        starts = [first for first, _ in _stretches(self._of)]
-        self._refuse_twice(starts)
-        for first, last in _stretches(self._of):
-            self._fill(rows[first:last], first)
-        if self._dates:
+        label = self._labels[self._choice.place] or "time"
+        [time] = columns_of([label])
+        t, unit = self._times()
+        self._refuse_falling(t)
+        rows = np.column_stack([t, *(self._values(place) for place in order)])
+        kept, filled = np.arange(len(rows)), 0
+        if self._how.missing == "drop":
+            kept = np.flatnonzero(~np.isnan(rows).any(axis=1))
+            filled = len(rows) - len(kept)
+        rows, of = rows[kept], [self._of[k] for k in kept]
+        starts = [first for first, _ in _stretches(of)]
+        self._refuse_twice([of[first] for first in starts], [int(kept[first]) for first in starts])
+        for first, last in _stretches(of):
+            filled += self._fill(rows[first:last], [int(k) for k in kept[first:last]])
+        if unit:
             rows[:, 0] -= rows[0, 0] if len(rows) else 0.0
-            time = LabelledColumn(time.label, time.name, DAY)
+            time = LabelledColumn(time.label, time.name, unit)
         d = len(self._states)
         trajectory = Trajectory(
             t=rows[:, 0].copy(),
@@ -293,35 +383,141 @@ class _Lines:
             inputs=rows[:, 1 + d :].copy() if self._inputs else None,
             starts=tuple(starts) if len(starts) > 1 else (0,),
         )
-        trajectory.check(self._path)
-        return CsvRecording(time, columns[:d], columns[d:], trajectory, self._filled)
+        trajectory.check(self._path, fewest)
+        notes = self._notes(time, label)
+        if filled:
+            how = "lines were left out" if self._how.missing == "drop" else "cells were filled"
+            share = filled / max(1, len(self._rows) * (1 if "lines" in how else len(order)))
+            notes += (f"{filled} {how} for want of values, {share:.0%} of all",)
+        return CsvRecording(time, columns[:d], columns[d:], trajectory, filled, notes)
 
-    def _refuse_twice(self, starts: Sequence[int]) -> None:
-        names = [self._of[first] for first in starts]
+    def _notes(self, time: LabelledColumn, label: str) -> tuple[str, ...]:
+        """Return which column is the time and why, and which columns were left out."""
+        in_unit = f", in {time.unit}" if time.unit else ""
+        notes = [f"time: {label}, {self._choice.why}{in_unit}"]
+        if out := [self._labels[place] or "the first column" for place in self._choice.left_out]:
+            notes.append(f"left out, as it only counts the rows: {', '.join(out)}")
+        return tuple(notes)
+
+    def _times(self) -> tuple[Array, str]:
+        """Return the times, and their unit where they are dates or clock times."""
+        place = self._choice.place
+        label = self._columns[place].label
+        texts = [row.cells[place] for row in self._rows]
+        try:
+            reader = time_reader(texts, self._number, self._how.time_format)
+        except TimesError as error:
+            raise DataError(f"{self._path}: {label} has dates, and {error}.", error.hint) from None
+        if reader.kind == "number" and np.isfinite(self._numbers[place]).all():
+            return self._numbers[place].copy(), ""
+        t = np.array([self._read(reader, row, label) for row in self._rows], dtype=np.float64)
+        if reader.kind == "number":
+            return t, ""
+        if reader.kind == "clock":
+            for first, last in _stretches(self._of):
+                t[first:last] = past_midnight(t[first:last])
+        return in_fitting_unit(t)
+
+    def _read(self, reader: TimeReader, row: _Row, label: str) -> float:
+        cell = row.cells[self._choice.place]
+        try:
+            return reader.read(cell.strip())
+        except ValueError as error:
+            if self._how.time_format:
+                raise DataError(
+                    f"{self._where(row)}: {label} is {cell!r}: {error}",
+                    "--time-format has the signs of Python's strptime: %d day, %m month, %Y year, "
+                    "%H:%M:%S the time of day.",
+                ) from None
+            if reader.kind == "date" and looks_like_time(cell):
+                raise DataError(
+                    f"{self._where(row)}: {cell.strip()!r} is no date: {error}"
+                ) from None
+            kind = {
+                "date": "a date, as those before are",
+                "clock": "a clock time, as those before are",
+                "number": "a finite number, or a date",
+            }[reader.kind]
+            raise DataError(
+                f"{self._where(row)}: {label} is {cell!r}",
+                f"Times have to be {kind} ({_TIME_FORMATS}); for others: --time-format",
+            ) from None
+
+    def _refuse_falling(self, t: Array) -> None:
+        for first, last in _stretches(self._of):
+            steps = np.diff(t[first:last])
+            if (steps > 0).all():
+                continue
+            at = first + int(np.argmin(steps > 0)) + 1
+            place = self._choice.place
+            hint = "Times have to increase within a trajectory."
+            if self._trajectory is None:
+                hint = "Times have to increase. Where the file holds several trajectories, name "
+                hint += "the column that separates them: --trajectory COLUMN. "
+                hint += "Where the time is another column: --time COLUMN"
+            row = self._rows[at]
+            now = row.cells[place].strip()
+            before = self._rows[at - 1].cells[place].strip()
+            raise DataError(
+                f"{self._where(row)}: {self._columns[place].label} is {now}, after {before}", hint
+            )
+
+    def _values(self, place: int) -> Array:
+        """Return the values of a column, NaN where one is missing and may be."""
+        found = self._numbers[place]
+        for k in np.flatnonzero(~np.isfinite(found)):
+            self._check_missing(self._rows[int(k)], place)
+        return found
+
+    def _check_missing(self, row: _Row, place: int) -> None:
+        """Refuse a cell that is no finite number, unless it is empty and may be."""
+        cell = row.cells[place]
+        missing = cell.strip().lower() in _NO_VALUE
+        if missing and self._how.missing != "refuse":
+            return
+        hint = "Every cell has to be a finite number"
+        if missing:
+            hint += ". To do without: --missing drop (leaves the line out) or "
+            hint += "--missing interpolate (fills it from those before and after)."
+        elif not np.isfinite(self._numbers[place]).any():
+            hint += f". Where it names trajectories: --trajectory {_quoted(self._labels[place])}"
+        elif self._comma:
+            hint += ", with a point or a comma for its decimals."
+        else:
+            hint += ", with a point for its decimals (or a comma, in columns separated by ;)."
+        raise DataError(f"{self._where(row)}: {self._labels[place]} is {cell!r}", hint)
+
+    def _refuse_twice(self, names: Sequence[str], at: Sequence[int]) -> None:
         for place, name in enumerate(names):
             if name in names[:place]:
                 raise DataError(
-                    f"{self._where[starts[place]]}: the trajectory {name!r} begins again.",
+                    f"{self._where(self._rows[at[place]])}: the trajectory {name!r} begins again.",
                     "Put the lines of a trajectory one below the other.",
                 )
 
-    def _fill(self, rows: Array, first: int) -> None:
-        """Fill what is missing in one trajectory."""
+    def _fill(self, rows: Array, places: Sequence[int]) -> int:
+        """Fill what is missing in one trajectory; return how many cells that are."""
+        filled = 0
         for column in range(1, rows.shape[1]):
             gaps = np.isnan(rows[:, column])
             if not gaps.any():
                 continue
             known = np.flatnonzero(~gaps)
             if not known.size or gaps[0] or gaps[-1]:
-                at = first + (0 if gaps[0] else len(rows) - 1)
+                at = self._rows[places[0] if gaps[0] else places[-1]]
                 raise DataError(
-                    f"{self._where[at]}: {self._labels[(*self._states, *self._inputs)[column - 1]]}"
+                    f"{self._where(at)}: {self._labels[(*self._states, *self._inputs)[column - 1]]}"
                     " is missing at an end of the trajectory",
                     "There is nothing before or after to fill it from. Delete the line, or: "
                     "--missing drop",
                 )
             rows[gaps, column] = np.interp(rows[gaps, 0], rows[known, 0], rows[known, column])
-            self._filled += int(gaps.sum())
+            filled += int(gaps.sum())
+        return filled
+
+
+def _quoted(label: str) -> str:
+    return label if re.fullmatch(r"[\w.-]+", label) else repr(label)
 
 
 def _stretches(of: Iterable[str]) -> Iterator[tuple[int, int]]:

@@ -9,12 +9,18 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 import numpy as np
 
 from mdbench.data.field import AXES, Field
-from mdbench.data.trajectory import UNREADABLE, npz_array, reason_of, refuse_unreal
+from mdbench.data.trajectory import (
+    UNREADABLE,
+    npz_array,
+    reason_of,
+    refuse_unreal,
+    without_imaginary,
+)
 from mdbench.errors import DataError, UnavailableError
 from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -28,8 +34,13 @@ _EXPECTED_FIELD = (
 )
 
 
-def read_field(path: Path) -> Field:
+def read_field(path: Path, order: Sequence[str] = ()) -> Field:
     """Read and check a field; `du` may be missing.
+
+    Parameters
+    ----------
+    order
+        The names of the dimensions of u before that of the states, where it is not x, ..., t.
 
     Raises
     ------
@@ -64,9 +75,27 @@ def read_field(path: Path) -> Field:
             }
     except UNREADABLE as error:
         raise DataError(f"{path} cannot be read: {reason_of(error)}", _EXPECTED_FIELD) from error
+    axes = tuple(grid)
+    u = _in_order(path, u, axes, order)
+    du = None if du is None else _in_order(path, du, axes, order)
     field = Field(t, grid, u, du, periods)
     field.check(path)
     return field
+
+
+def _in_order(path: Path, array: Array, axes: Sequence[str], order: Sequence[str]) -> Array:
+    """Return an array whose dimensions are (x, ..., t, d), of one in another order."""
+    wanted = (*axes, "t")
+    if not order or array.ndim != len(wanted) + 1:
+        return array
+    if sorted(order) != sorted(wanted):
+        raise DataError(
+            f"{path} has the axes {', '.join(wanted)}, and --axes names {', '.join(order)}.",
+            f"Name each once, in the order of the dimensions of u: --axes {','.join(wanted)}",
+        )
+    return np.ascontiguousarray(
+        np.moveaxis(array, [order.index(axis) for axis in wanted], range(len(wanted)))
+    )
 
 
 def _period(array: Array, path: Path, key: str) -> float:
@@ -132,8 +161,8 @@ class _Variable:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_field_file(path: Path) -> Field:
-    """Read and check a field; `du` may be missing.
+def read_field_file(path: Path, order: Sequence[str] = ()) -> Field:
+    """Read and check a field; `du` may be missing; `order` as of `read_field`.
 
     Raises
     ------
@@ -144,7 +173,7 @@ def read_field_file(path: Path) -> Field:
         If the file takes a package that is not installed.
     """
     if path.suffix.lower() == ".npz":
-        return read_field(path)
+        return read_field(path, order)
     try:
         with PARSER_LOCK:
             variables = _read(path)
@@ -153,7 +182,7 @@ def read_field_file(path: Path) -> Field:
         raise DataError(f"{path} cannot be read: {reason}", FIELD_HINT) from error
     if path.suffix.lower() == ".mat":
         arrays = {name: _numbers(path, name, each) for name, each in variables.items()}
-        return _field(path, arrays, _MATLAB)
+        return _field(path, arrays, _MATLAB, order)
     return _field(path, _by_dimension(path, variables), _NETCDF)
 
 
@@ -177,7 +206,9 @@ def refuse_tables(path: Path) -> None:
     )
 
 
-def _field(path: Path, arrays: Mapping[str, Array], expected: str) -> Field:
+def _field(
+    path: Path, arrays: Mapping[str, Array], expected: str, order: Sequence[str] = ()
+) -> Field:
     axes = [axis for axis in AXES if axis in arrays]
     for key in ("t", "u", *AXES[: max(1, len(axes))]):
         if key not in arrays:
@@ -201,6 +232,7 @@ def _field(path: Path, arrays: Mapping[str, Array], expected: str) -> Field:
         for key in ("u", "du")
         if key in arrays
     }
+    states = {key: _in_order(path, each, axes, order) for key, each in states.items()}
     found = Field(
         _row(arrays["t"]),
         {axis: _row(arrays[axis]) for axis in axes},
@@ -218,7 +250,7 @@ def _row(array: Array) -> Array:
 
 
 def _numbers(path: Path, name: str, variable: _Variable) -> Array:
-    values = variable.values
+    values = without_imaginary(variable.values)
     refuse_unreal(path, name, values.dtype)
     numbers = values.astype(np.float64)
     for missing in ("_FillValue", "missing_value"):

@@ -12,7 +12,7 @@ Where it fails, finite differences of the samples take its place, and `remarks` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 FEWEST_SAMPLES = 7
 """The shortest series that can be smoothed."""
+_SHORTEST = 3
+"""Steps of the shortest stretch that has a curve of its own."""
 DIFFERENCES = "smoothing failed its check against the samples; finite differences were used"
 WAVE = (
     "what smoothing took away as noise is mostly one oscillation, of about {:.2g} samples each; "
@@ -134,6 +136,72 @@ def smooth(t: Array, u: Array) -> Smoothed:
                 ]
             )
         return curves
+
+
+def centred_curves(t: Array, u: Array) -> Smoothed:
+    """Smooth each state about its mean, so that an offset of any size changes nothing.
+
+    A series too short to be smoothed is interpolated by cubic splines, of three samples by a
+    parabola.
+
+    Parameters
+    ----------
+    t
+        Increasing times, (n,) with n at least 3.
+    u
+        Values, (n, d).
+    """
+    offset = np.mean(u, axis=0)
+    if len(t) >= FEWEST_SAMPLES:
+        found = smooth(t, u - offset)
+    else:
+        from scipy.interpolate import CubicSpline  # noqa: PLC0415 - few need it
+
+        curve = CubicSpline(t, u - offset)
+        none = np.zeros(u.shape[1])
+        found = Smoothed(t, curve(t), curve(t, 1), none, curve, ("",) * u.shape[1])
+    at = found.at
+    return replace(found, u=found.u + offset, at=lambda times: at(times) + offset)
+
+
+def curves_between(t: Array, u: Array, breaks: Sequence[int]) -> Smoothed:
+    """Smooth each stretch between some samples by itself, where rates jump there.
+
+    Parameters
+    ----------
+    t, u
+        As of `centred_curves`.
+    breaks
+        Rows at which rates jump, rising; the rate there is that after the jump.
+    """
+    ends = [0]
+    for row in breaks:
+        if row - ends[-1] >= _SHORTEST and len(t) - row > _SHORTEST:
+            ends.append(row)
+    stretches = [
+        slice(first, last + 1) for first, last in zip(ends, [*ends[1:], len(t) - 1], strict=True)
+    ]
+    found = [centred_curves(t[rows], u[rows]) for rows in stretches]
+    if len(found) == 1:
+        return found[0]
+    shares = np.array([len(one.t) for one in found], dtype=float)
+    u_joined, du_joined = (
+        np.concatenate([*(each[:-1] for each in several[:-1]), several[-1]])
+        for several in ([one.u for one in found], [one.du for one in found])
+    )
+
+    def at(times: Array) -> Array:
+        of = np.clip(np.searchsorted(t[ends], times, side="right") - 1, 0, None)
+        values = np.empty((len(times), u.shape[1]))
+        for place in np.unique(of):
+            values[of == place] = found[place].at(times[of == place])
+        return values
+
+    variances = np.average([one.variances for one in found], axis=0, weights=shares)
+    remarks = tuple(
+        next((one.remarks[i] for one in found if one.remarks[i]), "") for i in range(u.shape[1])
+    )
+    return Smoothed(t, u_joined, du_joined, variances, at, remarks)
 
 
 def _wrong(curves: Smoothed, u: Array) -> NDArray[np.bool_]:

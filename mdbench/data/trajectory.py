@@ -15,7 +15,7 @@ from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MIN_SAMPLES = 15
 """The shortest series whose every fifth part has the 3 samples of a second-order stencil."""
+FEWEST_EACH, FEWEST_PIECES = 3, 2
+"""The shortest trajectory, and the fewest of them, where whole ones are held out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,8 @@ class Trajectory:
         What acts on the system and is known, (n, k), or None where there is nothing.
     starts
         The rows at which trajectories begin; the first is 0.
+    held
+        Whether inputs keep their values until the next sample; else they change evenly.
     """
 
     t: Array
@@ -50,6 +54,7 @@ class Trajectory:
     du: Array | None = None
     inputs: Array | None = field(default=None, kw_only=True)
     starts: tuple[int, ...] = field(default=(0,), kw_only=True)
+    held: bool = field(default=False, kw_only=True)
 
     @property
     def pieces(self) -> list[Self]:
@@ -62,10 +67,49 @@ class Trajectory:
     def rows(self, rows: slice) -> Self:
         """Return some samples of one trajectory."""
         du, inputs = (None if one is None else one[rows] for one in (self.du, self.inputs))
-        return type(self)(self.t[rows], self.u[rows], du, inputs=inputs)
+        return type(self)(self.t[rows], self.u[rows], du, inputs=inputs, held=self.held)
 
-    def check(self, path: Path) -> None:
+    @property
+    def jumps(self) -> list[int]:
+        """The rows of one trajectory at which inputs that are held change."""
+        if self.inputs is None or not self.held:
+            return []
+        changed = (np.diff(self.inputs, axis=0) != 0).any(axis=1)
+        return [int(row) + 1 for row in np.flatnonzero(changed)]
+
+    def inputs_at(self, times: Array) -> Array:
+        """Return the inputs of one trajectory at some times (m,), (m, k)."""
+        assert self.inputs is not None  # noqa: S101 - only those with inputs are asked
+        if self.held:
+            before = np.searchsorted(self.t, times, side="right") - 1
+            return np.asarray(self.inputs[np.clip(before, 0, len(self.t) - 1)])
+        return np.stack([np.interp(times, self.t, one) for one in self.inputs.T], axis=1)
+
+    @classmethod
+    def joined(cls, several: Sequence[Trajectory]) -> Self:
+        """Put trajectories of the same columns one after the other."""
+        starts, rows = [], 0
+        for one in several:
+            starts += [rows + start for start in one.starts]
+            rows += len(one.t)
+
+        def every(name: str) -> Array | None:
+            arrays = [getattr(one, name) for one in several]
+            return None if any(each is None for each in arrays) else np.concatenate(arrays)
+
+        t, u = every("t"), every("u")
+        assert t is not None  # noqa: S101 - all trajectories have these
+        assert u is not None  # noqa: S101
+        held = several[0].held
+        return cls(t, u, every("du"), inputs=every("inputs"), starts=tuple(starts), held=held)
+
+    def check(self, path: Path, fewest: int = MIN_SAMPLES) -> None:
         """Refuse arrays that no dataset can be made of; `path` is where they come from.
+
+        Parameters
+        ----------
+        fewest
+            Samples that each trajectory has to have.
 
         Raises
         ------
@@ -98,11 +142,14 @@ class Trajectory:
                 f"{path}: u has shape {self.u.shape}, du {self.du.shape}", "They have to be equal."
             )
         for first, piece in zip(self.starts, self.pieces, strict=True):
-            if len(piece.t) < MIN_SAMPLES:
+            if len(piece.t) < fewest:
                 of = f" from row {first} on" if len(self.starts) > 1 else ""
+                why = ", to have 3 in every split" if fewest == MIN_SAMPLES else ""
                 raise DataError(
                     f"{path}: t has {len(piece.t)} time points{of}",
-                    f"At least {MIN_SAMPLES} are needed, to have 3 in every split.",
+                    f"At least {fewest} are needed{why}."
+                    + f" Of {FEWEST_PIECES} trajectories and more, whole ones can be held out, "
+                    f"and {FEWEST_EACH} are enough: --holdout trajectories" * bool(why),
                 )
             if not (np.diff(piece.t) > 0).all():
                 i = first + int(np.argmin(np.diff(piece.t) > 0)) + 1
@@ -262,8 +309,18 @@ def npz_array(
         array = np.asarray(archive[key])
     except UNREADABLE as error:
         raise DataError(f"{path}: {key} cannot be read: {reason_of(error)}", expected) from error
+    array = without_imaginary(array)
     refuse_unreal(path, key, array.dtype)
     return array.astype(np.float64, copy=False)
+
+
+def without_imaginary(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the real parts of complex numbers whose imaginary parts are all zero."""
+    if array.dtype.names == ("real", "imag") and not array["imag"].any():
+        return np.asarray(array["real"])
+    if array.dtype.kind == "c" and not np.imag(array).any():
+        return np.real(array)
+    return array
 
 
 def reason_of(error: BaseException) -> str:

@@ -143,6 +143,10 @@ class Task(Generic[D]):
     remarks
         What users have to know of how the data were made, such as derivatives that were made in
         another way than usual: a line each, shown and kept in the record.
+    scaled
+        Whether values are in units of the user's, so that methods may centre and scale them.
+    held
+        Whether inputs keep their values until the next sample; else they change evenly.
     """
 
     dataset: D
@@ -158,6 +162,8 @@ class Task(Generic[D]):
     any_order: bool = field(default=False, kw_only=True)
     needs: tuple[str, ...] = field(default=(), kw_only=True)
     remarks: tuple[str, ...] = field(default=(), kw_only=True)
+    scaled: bool = field(default=False, kw_only=True)
+    held: bool = field(default=False, kw_only=True)
 
 
 T = TypeVar("T", bound=Task[Any])

@@ -143,15 +143,16 @@ def request_hash(request: dict[str, Any]) -> str:
 def _with(
     settings: dict[str, Any], request: dict[str, Any], tokens: int
 ) -> tuple[dict[str, Any], int]:
+    """Return a request with the user's settings, which win, and how long a completion may be.
+
+    The method asks for as many tokens as its answers take; that a model thinks before, and how
+    long, is known to the user.
+    """
     found = {name: value for name, value in {**request, **settings}.items() if value is not None}
-    own = settings.get("max_tokens")
-    tokens = min(tokens, own) if own else tokens
-    if "max_tokens" in found:
-        found["max_tokens"] = tokens
-    if (own := settings.get("max_completion_tokens")) is not None:  # what some call it now
-        tokens = found["max_completion_tokens"] = min(tokens, own)
+    newer = settings.get("max_completion_tokens")  # the name of the field in newer interfaces
+    if newer is not None:
         found.pop("max_tokens", None)
-    return found, tokens
+    return found, newer or settings.get("max_tokens") or tokens
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -16,7 +16,7 @@ _ACCURATE = 0.999
 """An R2 above this is accurate (SRSD, section on R2-based accuracy)."""
 
 
-def nmse(predictions: ArrayLike, targets: ArrayLike) -> float:
+def nmse(predictions: ArrayLike, targets: ArrayLike, *, scaled: bool = False) -> float:
     r"""Return the normalised mean squared error over all samples and targets.
 
     .. math:: \frac{\sum (y - \hat y)^2}{\sum y^2 + 10^{-10}}
@@ -25,6 +25,9 @@ def nmse(predictions: ArrayLike, targets: ArrayLike) -> float:
     ----------
     predictions, targets
         Arrays of one and the same shape, with at least one element.
+    scaled
+        Whether both are first put in units of the targets' root mean square, so that it means the
+        same for targets of any size.
 
     Returns
     -------
@@ -48,6 +51,10 @@ def nmse(predictions: ArrayLike, targets: ArrayLike) -> float:
     """
     y_hat, y = _checked(predictions, targets)
     with np.errstate(all="ignore"):
+        largest = float(np.max(np.abs(y))) if scaled else 0.0
+        if 0.0 < largest < math.inf:
+            size = largest * float(np.sqrt(np.mean(np.square(y / largest))))
+            y_hat, y = y_hat / size, y / size
         error = float(np.sum(np.square(y - y_hat)))
         power = float(np.sum(np.square(y)))
     # A target sum that overflows would make any finite error vanish.

@@ -161,6 +161,8 @@ HIGH = 0.1
 
 RESTS = "rest"
 """The note of an answer whose test is at a time when nothing changes any more."""
+CONSTANT = "constant"
+"""The note of an answer to a user's data that has equations no better than a constant's."""
 
 
 def ranks(floor: float | None, primary: MetricSpec) -> bool:

@@ -23,10 +23,12 @@ from mdbench.records.schema import (
     key_of,
 )
 from mdbench.records.store import (
+    PACKED,
     RecordStore,
     RecordWriter,
     being_written,
     latest_by_case,
+    pack,
     parse_records,
     read_content,
     read_folder,
@@ -37,6 +39,7 @@ from mdbench.records.store import (
 
 __all__ = [
     "ANSWERED",
+    "PACKED",
     "RERUN_ALWAYS",
     "SCHEMA",
     "Budget",
@@ -58,6 +61,7 @@ __all__ = [
     "comparable",
     "key_of",
     "latest_by_case",
+    "pack",
     "parse_records",
     "read_content",
     "read_folder",

@@ -10,12 +10,13 @@ import errno
 import fcntl
 import io
 import json
+import lzma
 import os
 import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from pydantic import ValidationError
@@ -42,6 +43,12 @@ HINTS = {
     errno.EFBIG: "The records before this are whole; go on in another folder with --result-dir.",
 }
 OTHER_FOLDER = "Choose another folder with --result-dir."
+PACKED = ".jsonl.xz"
+"""How the names of packed results files end; these are read, and never written by a run."""
+_MOST_UNPACKED = 2**28
+"""Bytes that a packed file may hold where it is unpacked as a whole, as for a bundle."""
+_UNPACKING_MEMORY = 2**27
+"""Bytes that unpacking may take: what is read may come from anybody."""
 
 
 class RecordStore:
@@ -335,6 +342,11 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def _open_locked(path: Path) -> int:
+    if path.name.endswith(PACKED):
+        raise RecordsError(
+            f"{path} is packed, and is only read",
+            f"Unpack it first: xz --decompress --keep {path}",
+        )
     _refuse_other_than_file(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -419,12 +431,51 @@ def read_records(path: Path) -> Iterator[Record]:
         If it cannot be read, or as `parse_records`.
     """
     try:
-        with path.open("rb") as file:
+        with _open_to_read(path) as file:
             for _, _, record in _each_line(path, file):
                 if record is not None:
                     yield record
     except OSError as error:
         raise _explain(path, "cannot be read", error) from error
+    except (lzma.LZMAError, EOFError) as error:
+        raise RecordsError(f"{path} is damaged: {error}", "Get the file again.") from None
+
+
+def _open_to_read(path: Path) -> IO[bytes]:
+    """Open a results file, which may be packed; it is unpacked as it is read."""
+    if not path.name.endswith(PACKED):
+        return path.open("rb")
+    return io.BufferedReader(_Unpacked(path), 2**20)
+
+
+class _Unpacked(io.RawIOBase):
+    """One xz stream, unpacked as it is read.
+
+    Reading raises LZMAError or EOFError if it is none, is not whole, or has something behind it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_UNPACKING_MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._unpacker.eof:
+            block = self._file.read(2**16) if self._unpacker.needs_input else b""
+            if self._unpacker.needs_input and not block:
+                raise EOFError("it ends early")
+            if data := self._unpacker.decompress(block, len(buffer)):
+                buffer[: len(data)] = data
+                return len(data)
+        if self._unpacker.unused_data or self._file.read(1):
+            raise lzma.LZMAError("something stands behind its end")
+        return 0
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def parse_records(path: Path, content: bytes) -> Iterator[Record]:
@@ -523,7 +574,7 @@ def _explain(path: Path, what: str, error: OSError) -> RecordsError:
 
 
 def results_files(folder: Path) -> list[Path]:
-    """Return the results files of a folder, and of the folders in it.
+    """Return the results files of a folder, and of the folders in it, packed ones too.
 
     Parameters
     ----------
@@ -541,18 +592,20 @@ def results_files(folder: Path) -> list[Path]:
         raise UsageError(
             f"There is no folder {folder}.", "Name the folder given to run as --result-dir."
         )
-    files = [path for path in folder.rglob("*.jsonl") if path.is_file()]
+    files = [
+        path for end in ("*.jsonl", f"*{PACKED}") for path in folder.rglob(end) if path.is_file()
+    ]
     found = sorted(path for path in files if "logs" not in path.relative_to(folder).parts)
     if not found:
         raise UsageError(
-            f"{folder} has no results file (*.jsonl).",
+            f"{folder} has no results file (*.jsonl, or packed *{PACKED}).",
             "Results come from: mdbench run --result-dir DIR",
         )
     return found
 
 
 def read_content(path: Path) -> bytes:
-    """Return the bytes of a results file.
+    """Return the lines of a results file, which may be packed.
 
     Raises
     ------
@@ -560,9 +613,58 @@ def read_content(path: Path) -> bytes:
         If it cannot be read.
     """
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
+        return _unpacked(content) if path.name.endswith(PACKED) else content
     except OSError as error:
         raise RecordsError(f"{path} cannot be read: {error.strerror}") from None
+    except (lzma.LZMAError, EOFError) as error:
+        raise RecordsError(f"{path} is damaged: {error}", "Get the file again.") from None
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Unpack one xz stream.
+
+    Raises
+    ------
+    lzma.LZMAError, EOFError
+        If it is none, is not whole, or holds more than a results file may have.
+    """
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_UNPACKING_MEMORY)
+    found = unpacker.decompress(content, max_length=_MOST_UNPACKED)
+    if not unpacker.eof:
+        raise EOFError("it ends early, or holds too much")
+    if unpacker.unused_data:
+        raise lzma.LZMAError("something stands behind its end")
+    return found
+
+
+def pack(path: Path, records: Iterable[Record]) -> None:
+    """Write records as a packed results file; the same records give the same bytes.
+
+    The file is there whole, or stays as it was.
+
+    Parameters
+    ----------
+    path
+        Ends in ``.jsonl.xz``.
+
+    Raises
+    ------
+    RecordsError
+        If it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.part")
+    content = b"".join(record.to_line().encode() + b"\n" for record in records)
+    try:
+        if path.is_file() and read_content(path) == content:
+            return  # packing takes long
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(lzma.compress(content, check=lzma.CHECK_CRC64, preset=9))
+        part.replace(path)
+    except OSError as error:
+        raise _explain(path, "cannot be written", error) from error
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def read_folder(folder: Path) -> list[tuple[Path, Record]]:

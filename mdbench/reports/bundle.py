@@ -176,7 +176,8 @@ def write_bundle(
     # Read once: a run that goes on meanwhile adds to the files, and not to the bundle.
     contents = _of_studies({file: read_content(file) for file in files}, studies_asked, folder)
     for file, content in contents.items():
-        parts.add(f"{RECORDS}/{file.relative_to(base).as_posix()}", content)
+        name = file.relative_to(base).as_posix().removesuffix(".xz")
+        parts.add(f"{RECORDS}/{name}", content)
         newest = {record.key: record for record in parse_records(file, content)}
         rows += [(file, record) for record in newest.values()]
     results = latest(record for _, record in rows)

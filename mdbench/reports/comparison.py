@@ -24,7 +24,7 @@ from mdbench.reports.entries import entry, report_order, specs_of
 from mdbench.reports.leaderboard import board
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
@@ -366,6 +366,17 @@ class Published:
         """Return the tables with systems named as those of a variant of the data are."""
         marks = {
             kind: {f"{system} ({variant})": row for system, row in systems.items()}
+            for kind, systems in self.marks.items()
+        }
+        return replace(self, marks=marks)
+
+    def without(self, methods: Collection[str]) -> Published:
+        """Return the tables without some methods."""
+        marks = {
+            kind: {
+                system: {name: mark for name, mark in row.items() if name not in methods}
+                for system, row in systems.items()
+            }
             for kind, systems in self.marks.items()
         }
         return replace(self, marks=marks)

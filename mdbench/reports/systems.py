@@ -28,7 +28,7 @@ from mdbench.expressions.printers import (
     written_as,
 )
 from mdbench.records import Record
-from mdbench.reports.classes import class_of
+from mdbench.reports.classes import by_class, class_of
 from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
 from mdbench.reports.tables import answer_cell, beaten, format_score
 
@@ -323,15 +323,20 @@ def _codes(best: Record) -> tuple[tuple[str, str], ...]:
 
 
 def _found(results: Sequence[Record], specs: Sequence[MetricSpec], scope: Scope) -> str:
-    """Return how many methods have the first mark; empty where it is not known."""
+    """Return how many methods of each class have the first mark; empty where it is not known."""
     best = next(iter(marked(specs)), None)
     own = [one for one in results if one.method not in scope.references]
     if best is None or not any(best.name in one.metrics for one in own):
         return ""
-    found = {one.method for one in own if one.metrics.get(best.name) == 1}
-    simple = found & scope.baselines
-    text = f"{best.title} by {counted(len(found - simple), 'method')}"
-    return f"{text} and {counted(len(simple), 'baseline')}" if simple else text
+    counts = {}
+    for (_, class_), ones in by_class(own, scope.baselines).items():
+        found = {one.method for one in ones if one.metrics.get(best.name) == 1}
+        simple = found & scope.baselines
+        counts[class_.title] = f"{best.title} by {counted(len(found - simple), 'method')}"
+        counts[class_.title] += f" and {counted(len(simple), 'baseline')}" * bool(simple)
+    if len(counts) == 1:
+        return next(iter(counts.values()))
+    return "; ".join(f"{title}: {text}" for title, text in counts.items())
 
 
 def _line(

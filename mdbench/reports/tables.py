@@ -16,7 +16,7 @@ from mdbench.drawing.numbers import (
     rounded,
     scientific,
 )
-from mdbench.metrics.spec import RESTS, ranks
+from mdbench.metrics.spec import CONSTANT, RESTS, ranks
 from mdbench.reports.entries import marked
 from mdbench.reports.ranking import FEWEST
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 ALARM = "⚠"
 WORSE = "worse than no equation"
 """Text for an answer that is worse than none: see `MetricSpec.worse_than_nothing`."""
+AS_CONSTANT = "no better than a constant"
+"""Text for an answer to a user's data, one of whose equations is as good as none."""
 REST = "‡"
 """Behind a score that would be worse than no equation, where that is no fault of the answer's."""
 RESTING = "at rest in the test window"
@@ -372,6 +374,8 @@ def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten
     specs
         All metrics, the primary one first, which the floor is of.
     """
+    if one.answered and spec is specs[0] and CONSTANT in one.notes and RESTS not in one.notes:
+        return Beaten(ALARM, AS_CONSTANT)
     if not one.answered or not spec.worse_than_nothing(one.metrics.get(spec.name)):
         return FAIR
     if RESTS in one.notes:

@@ -191,7 +191,7 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
                     f"{plan.files[name]}: a torn last line of {writer.dropped_bytes} bytes "
                     "was cut off; its job is run again."
                 )
-        ready = resolve_jobs(plan, runtime)
+        ready = resolve_jobs(plan, runtime, observer.message)
         to_run = [one for one in ready if is_due(one, past[one.job.results], plan)]
         _check_model(to_run, plan, backend)
         observer.prepared(len(to_run), len(ready) - len(to_run))

@@ -12,6 +12,7 @@ import numpy as np
 from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.language_models import PROMPTS
 from mdbench.language_models.views import prompt_view
+from mdbench.methods import discover
 from mdbench.records import ANSWERED, Status
 from mdbench.runs.catalog import Catalog, DatasetInfo
 from mdbench.runs.plan import environment_key, resolve_job
@@ -23,7 +24,7 @@ from mdbench.runtimes.job_folder import PathRedactor
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mdbench.datatypes.base import Task
     from mdbench.records import Record
@@ -170,9 +171,11 @@ def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
         if limit.covers(one.job.data_type, one.job.dataset, task.dataset.dim):
             return JobResult(Status.UNSUPPORTED, limit.reason)
     if missing := [need for need in task.needs if need not in spec.takes]:
+        able = _that_take(task.needs, one.job.data_type, one.method.folder.parent)
         return JobResult(
             Status.UNSUPPORTED,
-            f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}",
+            f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}"
+            + f"; methods that do: {', '.join(able)}, and those for tables" * bool(able),
         )
     if (name := _not_finite(task)) is not None:
         return JobResult(
@@ -181,6 +184,17 @@ def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
             "them; give times and values in other units, so that none is extremely large or small",
         )
     return None
+
+
+def _that_take(needs: Sequence[str], data_type: str, algorithms: Path) -> list[str]:
+    """Return the names of the methods that can use what some data have."""
+    return [
+        name
+        for name, method in discover(algorithms).items()
+        if not isinstance(method, MethodError)
+        and data_type in method.spec.data_types
+        and set(needs) <= set(method.spec.takes)
+    ]
 
 
 NO_GPU = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -22,7 +24,7 @@ from mdbench.runs.study import RETRIES, RunOptions, Study
 from mdbench.workspace import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.datatypes.base import Dataset, DataType, Source
@@ -255,6 +257,22 @@ def _noise_levels(options: RunOptions, data_type: DataType[Any, Any]) -> tuple[f
     return tuple(dict.fromkeys(levels))
 
 
+def balanced(jobs: Iterable[JobSpec]) -> list[JobSpec]:
+    """Sort jobs so that all methods have done the same cases, wherever a run ends.
+
+    Seeds come one after the other, as they are what is left out first.  Of a seed the cases are in
+    the order of a hash, so that those done are a sample of all; the methods and conditions of a
+    case follow each other as they were.
+    """
+
+    def place(job: JobSpec) -> tuple[int, bytes]:
+        path = None if job.dataset_path is None else str(job.dataset_path)
+        case = json.dumps([job.data_type, path, job.dataset, job.snr_db, job.seed])
+        return job.seed, hashlib.sha256(case.encode()).digest()
+
+    return sorted(jobs, key=place)
+
+
 def jobs_at_a_time(n_jobs: int | None, threads: int) -> int:
     """Return how many jobs run at a time: as asked for, or as many as fit the cores."""
     return n_jobs or max(1, len(os.sched_getaffinity(0)) // threads)
@@ -273,7 +291,10 @@ def describe_own_data(plan: Plan) -> Iterator[str]:
         kind = plan.catalog.data_type(job.data_type)
         if not hasattr(kind, "advice"):
             continue
-        dataset = plan.catalog.load(job)
+        try:
+            dataset = plan.catalog.load(job)
+        except DataError:  # which is said where the jobs are resolved
+            continue
         view = plan.catalog.method(job.algorithm).spec.view
         yield from describe_dataset(kind, dataset, view, job.protocol)
     if len(jobs) > MOST_DESCRIBED:
@@ -398,8 +419,16 @@ def scorer_key(data_type: DataType[Any, Any], dataset: Dataset | DatasetInfo) ->
     }
 
 
-def resolve_jobs(plan: Plan, runtime: Runtime) -> list[ResolvedJob]:
+def resolve_jobs(
+    plan: Plan, runtime: Runtime, say: Callable[[str], None] = lambda _: None
+) -> list[ResolvedJob]:
     """Resolve the jobs of a plan; every dataset whose fingerprint is not cached is made.
+
+    Parameters
+    ----------
+    say
+        Called with the reason for each file of a folder that is left out, as it cannot be used,
+        while others can.
 
     Raises
     ------
@@ -410,14 +439,18 @@ def resolve_jobs(plan: Plan, runtime: Runtime) -> list[ResolvedJob]:
     shared = {name: environment_key(plan.catalog.method(name), runtime) for name in methods}
     found = []
     errors: dict[str, DataError] = {}
+    of_folders = True
     for job in plan.jobs:
         try:
             found.append(resolve_job(job, plan.catalog, shared[job.algorithm]))
         except DataError as error:
             errors.setdefault(error.message, error)
+            of_folders &= job.dataset_path is not None and job.dataset_path.is_dir()
     plan.catalog.save()
-    if errors:
+    if errors and not (found and of_folders):
         raise _all_of(list(errors.values()))
+    for one in errors.values():
+        say(f"Left out: {one.message}  {one.hint}")
     return found
 
 

@@ -251,6 +251,8 @@ class JobSession:
                 units=None if units is None else dict(units),
                 description=self._view.description,
                 language_model=self._socket,
+                scaled=self._task.scaled,
+                held=self._task.held,
             )
         )
 

@@ -12,6 +12,7 @@ import json
 import tomllib
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -263,11 +264,14 @@ class Study:
         The file's name, for messages; empty where there is no file.
     sha256
         Of the file's bytes; None where there is none.
+    numbers
+        Which grid of the file each comes from, counted from 1.
     """
 
     grids: tuple[RunOptions, ...]
     name: str = ""
     sha256: str | None = None
+    numbers: tuple[int, ...] = ()
 
     @property
     def whole(self) -> RunOptions:
@@ -281,7 +285,7 @@ class Study:
             yield
         except MdbenchError as error:
             if self.name:
-                grid = f", grid {number + 1}" if len(self.grids) > 1 else ""
+                grid = f", grid {self.numbers[number]}" if max(self.numbers, default=1) > 1 else ""
                 raise type(error)(f"{self.name}{grid}: {error.message}", error.hint) from error
             raise
 
@@ -307,12 +311,13 @@ class Study:
         with cls((), str(path)).named(0):
             tables = _tables(content)
         sha256 = hashlib.sha256(content).hexdigest()
-        study = cls((RunOptions((), ""),) * len(tables), str(path), sha256)
+        numbers = tuple(number for number, _ in tables)
+        study = cls((), str(path), sha256, numbers)
         grids = []
-        for number, table in enumerate(tables):
-            with study.named(number):
+        for place, (_, table) in enumerate(tables):
+            with study.named(place):
                 grids.append(RunOptions.of({**table, **overrides}, study=sha256))
-        return cls(tuple(grids), str(path), sha256)
+        return cls(tuple(grids), str(path), sha256, numbers)
 
 
 def asked_for(given: Mapping[str, Any], study: str | Path | None = None) -> Study:
@@ -356,8 +361,11 @@ def _bytes_of(path: Path) -> bytes:
     return content
 
 
-def _tables(content: bytes) -> list[dict[str, Any]]:
-    """Return the options of each grid, with those of all grids."""
+def _tables(content: bytes) -> list[tuple[int, dict[str, Any]]]:
+    """Return the options of each grid, with those of all grids, and its number in the file.
+
+    A grid with a list for an option that has one value is as many grids as the list has values.
+    """
     try:
         found = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
@@ -381,8 +389,24 @@ def _tables(content: bytes) -> list[dict[str, Any]]:
                 f"{wrong[0]} is in grid {number}, but is of the whole run.",
                 "Write it above the first [[grid]].",
             )
-        tables.append({**common, **values})
+        tables += [(number, each) for each in _each_combination({**common, **values})]
     return tables
+
+
+def _each_combination(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a grid for each combination of the values that are listed for factors."""
+    typed = {option_key(is_.name): is_ for is_, _ in typed_fields(RunOptions).values()}
+    factors = {
+        key: value
+        for key, value in table.items()
+        if isinstance(value, list) and (key not in typed or not typed[key].several)
+    }
+    for values in product(*factors.values()):
+        yield {**table, **dict(zip(factors, values, strict=True))}
+
+
+_FACTORS: Final = {"choice", "protocol"}
+"""Options of every data type that may have a list in a study; so may those of a data type."""
 
 
 def _grid_values(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -401,6 +425,8 @@ def _value(key: str, value: Any, option: FieldOption | None) -> Any:
         )
     if option is None and isinstance(value, bool | str | int | float):
         return value  # the data type's own; it knows what it may be
+    if isinstance(value, list) and (option is None or key in _FACTORS):
+        return _factor(key, value)
     if option is not None and not option.metavar:
         if isinstance(value, bool):
             return value
@@ -414,6 +440,15 @@ def _value(key: str, value: Any, option: FieldOption | None) -> Any:
     if option is not None and _is_plain(value):
         return value
     raise UsageError(f"{key} is {value!r}.", "Give one text or number.")
+
+
+def _factor(key: str, values: list[Any]) -> list[Any]:
+    """Check the values of an option that has one in each grid."""
+    if values and all(map(_is_plain, values)) and len(set(map(str, values))) == len(values):
+        return values
+    raise UsageError(
+        f"{key} is {values!r}.", "Give one text or number, or a list of different ones."
+    )
 
 
 def _is_plain(value: Any) -> bool:

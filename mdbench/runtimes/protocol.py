@@ -49,7 +49,8 @@ class JobOrder(_Message):
 
     `equations` is whether an answer has some, `compares` whether it matters what candidates
     predict, `work` how many reference seconds there are, `speed` how many of them a CPU second has,
-    and `language_model` which socket in the folder asks one.
+    and `language_model` which socket in the folder asks one.  `scaled` and `held` are those of
+    the `Problem`.
     """
 
     type: Literal["job"] = "job"
@@ -72,6 +73,8 @@ class JobOrder(_Message):
     units: dict[str, tuple[float, ...]] | None = None
     description: str | None = None
     language_model: str | None = None
+    scaled: bool = False
+    held: bool = False
 
 
 class Refit(_Message):

@@ -13,17 +13,22 @@ from .api import (
     paths,
 )
 from .budget import Budget
+from .coordinates import Coordinates, FieldCoordinates, columns_of, sum_of
 
 __all__ = [
     "Budget",
     "BudgetSpent",
     "Candidate",
+    "Coordinates",
+    "FieldCoordinates",
     "LanguageModel",
     "LanguageModelError",
     "Problem",
     "Reply",
     "Unavailable",
     "Unsupported",
+    "columns_of",
     "language_model",
     "paths",
+    "sum_of",
 ]

@@ -65,7 +65,9 @@ class Problem:
 
         - ``table``: ``X`` (n, len(variables)), ``Y`` (n, len(targets));
         - ``trajectory``: ``t`` (n,), ``u`` (n, d), ``du`` (n, d), ``measured`` (n, d), the states
-          before they were smoothed;
+          before they were smoothed; ``inputs`` (n, k), the last k of `variables`, for a method
+          that takes inputs; ``trajectory`` (n,), the number of the trajectory that each sample
+          is of, for one that takes several;
         - ``field``: ``t`` (n,), one 1-D array an axis (``x``, ``y``, ``z``),
           ``u`` (n_x[, n_y[, n_z]], n, d), ``du`` (n_x[, n_y[, n_z]], n, len(targets)), and
           ``periods``, the length of each periodic axis and 0 for others; without ``periods``
@@ -90,6 +92,12 @@ class Problem:
     description
         Description of the problem for a prompt, beyond its data, for a method that asks a language
         model (``[access] llm``), as mdbench has chosen for all methods alike; else None.
+    scaled
+        Whether the values are in units of a user's, of any size and with any offset: a method may
+        work in `Coordinates` of its own, and give its equations in the problem's.  False for
+        the benchmark's own data, on which methods do what their papers say.
+    held
+        Whether ``inputs`` keep their values until the next sample; else they change evenly.
     """
 
     view: str
@@ -100,6 +108,8 @@ class Problem:
     truth: tuple[str, ...] | None = None
     units: Mapping[str, tuple[float, ...]] | None = None
     description: str | None = None
+    scaled: bool = False
+    held: bool = False
     budget: Budget = field(default_factory=Budget, repr=False, compare=False)
 
     def __post_init__(self) -> None:

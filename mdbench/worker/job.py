@@ -165,6 +165,8 @@ class Connection:
                 truth=None if self.order.get("truth") is None else tuple(self.order["truth"]),
                 units=_units(self.order.get("units")),
                 description=self.order.get("description"),
+                scaled=bool(self.order.get("scaled")),
+                held=bool(self.order.get("held")),
                 budget=self._budget,
             )
 

@@ -73,7 +73,8 @@ MODES = {
     "wrong fence": "~~~json\n{}\n~~~",
     "endless loop": code("x0").replace("return x0", "while True: pass"),
     "forbidden import": code("x0").replace("import numpy as np", "import os"),
-    "cut off": said(code("x0"), "length"),
+    "cut off": said(code("x0").rstrip().removesuffix("```"), "length"),
+    "cut off in thinking": said("<think>" + code("x0"), "length"),
     "thinking without an end": "<think>" + code("x0"),
     "no numbers": code("np.log(-x0)"),
     "numbers for expressions": "[1, 2, 3]",
@@ -121,6 +122,16 @@ def test_the_answer_is_found_however_it_is_wrapped(name: str, fence: str) -> Non
     with loop(name, Scripted(name, lambda _: reply), samples=30) as adapter:
         adapter.fit(problem)
         assert error(adapter, problem) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["llmsr", "openevolve", "sga"])
+def test_what_was_whole_before_a_reply_was_cut_off_is_used(name: str) -> None:
+    problem = table(60)
+    text = good(name) + "\nAnother way:\n" + other(name, 0.5).rstrip().removesuffix("```")
+    with loop(name, Scripted(name, lambda _: said(text, "length")), samples=30) as adapter:
+        adapter.fit(problem)
+        assert error(adapter, problem) < 1e-12
+        assert not adapter.asker.useless
 
 
 @pytest.mark.parametrize("name", ["direct", "llmsr", "openevolve"])

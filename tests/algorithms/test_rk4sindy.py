@@ -40,6 +40,11 @@ def predator_and_prey(t: Array, noise: float = 0.0) -> Problem:
     return Problem("trajectory", NAMES, ("u0_t", "u1_t"), arrays)
 
 
+def steps_of(terms: Any, t: Array, u: Array, **more: Array) -> Any:
+    problem = Problem("trajectory", NAMES, (), {"t": t, "u": u, **more})
+    return sys.modules["steps"].Steps(terms, problem)
+
+
 def library(*, order: int = 2, basis: str = "polynomial+sin+cos") -> tuple[Any, Any]:
     states = sys.modules["states"]
     chosen = states.Library("cross", basis, order)
@@ -75,7 +80,7 @@ def test_steps_lead_forth_and_back_by_uneven_times() -> None:
     t = np.cumsum(generator.uniform(0.05, 0.2, 6))
     u = generator.uniform(0.5, 1.5, (6, 2))
     coefficients = generator.normal(size=(2, len(terms)))
-    found = sys.modules["steps"].Steps(terms, t, u).misses(coefficients)
+    found = steps_of(terms, t, u).misses(coefficients)
     for k, h in enumerate(np.diff(t)):
         forth = written_out(terms, coefficients, u[k], h) - u[k + 1]
         back = written_out(terms, coefficients, u[k + 1], -h) - u[k]
@@ -87,9 +92,7 @@ def test_steps_lead_forth_and_back_by_uneven_times() -> None:
 def test_the_change_of_the_misses_is_that_of_differences() -> None:
     _, terms = library()
     generator = np.random.default_rng(2)
-    steps = sys.modules["steps"].Steps(
-        terms, np.linspace(0, 1, 8), generator.uniform(-1, 1, (8, 2))
-    )
+    steps = steps_of(terms, np.linspace(0, 1, 8), generator.uniform(-1, 1, (8, 2)))
     active = generator.random((2, len(terms))) < 0.6
     coefficients = np.where(active, generator.normal(size=active.shape), 0.0)
     misses, change = steps.with_change(coefficients, active)
@@ -108,7 +111,7 @@ def test_the_change_of_the_misses_is_that_of_differences() -> None:
 def test_what_is_kept_is_above_the_threshold_and_at_a_minimum() -> None:
     problem = predator_and_prey(np.linspace(0, 6, 100), noise=0.02)
     _, terms = library(basis="polynomial")
-    steps = sys.modules["steps"].Steps(terms, problem.t, problem.u)
+    steps = steps_of(terms, problem.t, problem.u)
     size = np.std(problem.u, axis=0)
     pruning, thresholds = sys.modules["pruning"], [0.01, 0.3, 1.0, 1e6]
     start = pruning.differentiated(terms.features(problem.u), problem.du)
@@ -180,10 +183,11 @@ def test_no_step_leads_from_one_trajectory_to_the_next() -> None:
     t = np.concatenate([np.linspace(0, 1, 7), np.linspace(0, 2, 5)])
     u = generator.uniform(0.5, 1.5, (12, 2))
     coefficients = generator.normal(size=(2, len(terms)))
-    steps = sys.modules["steps"].Steps
-    joined = steps(terms, t, u, np.repeat([0.0, 1.0], [7, 5])).misses(coefficients)
+    which = np.repeat([0.0, 1.0], [7, 5])
+    joined = steps_of(terms, t, u, trajectory=which).misses(coefficients)
     first, second = (
-        steps(terms, t[rows], u[rows]).misses(coefficients) for rows in (slice(7), slice(7, None))
+        steps_of(terms, t[rows], u[rows]).misses(coefficients)
+        for rows in (slice(7), slice(7, None))
     )
     expected = np.concatenate([first[:6], second[:4], first[6:], second[4:]])
     np.testing.assert_array_equal(joined, expected)

@@ -74,8 +74,11 @@ def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
             for section in sections
         }
         assert listed == {
-            "ode": {"--derivatives", "--inputs", "--missing", "--trajectory", "--truth"},
-            "pde": {"--derivatives", "--variant", "--max-rows", "--truth"},
+            "ode": {
+                *("--derivatives", "--inputs", "--missing", "--trajectory", "--truth", "--time"),
+                *("--time-format", "--hold", "--holdout", "--pool", "--scaling"),
+            },
+            "pde": {"--derivatives", "--variant", "--max-rows", "--truth", "--axes", "--scaling"},
             "real": {"--fold"},
             "srsd": {"--dummy-columns", "--target-noise", "--variant"},
             "surface": {"--variant", "--normals", "--noise-percent"},
@@ -384,3 +387,20 @@ def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
     command = [sys.executable, "-c", asks]
     done = subprocess.run(command, env=chosen, capture_output=True, text=True, check=True)
     assert done.stdout == "2\n", "what somebody has set counts"
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        (["run", "--results", "r"], ["run", "--result-dir", "r"]),
+        (["plan", "--results=r"], ["plan", "--result-dir=r"]),
+        (["show", "--result-dir", "r"], ["show", "--results", "r"]),
+        (["predict", "--result_dir=r"], ["predict", "--results=r"]),
+        (["report", "--results", "r"], ["report", "r"]),
+        (["combine", "--result-dir=r", "-o", "x.csv"], ["combine", "r", "--out", "x.csv"]),
+        (["predict", "--output=x.csv"], ["predict", "--out=x.csv"]),
+        (["score", "-o", "x"], ["score", "-o", "x"]),
+    ],
+)
+def test_options_with_two_names_are_one(typed: list[str], read: list[str]) -> None:
+    assert spread(typed) == read

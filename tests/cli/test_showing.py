@@ -95,6 +95,7 @@ def test_code_runs_as_it_is_printed(capsys: Output) -> None:
 @pytest.mark.usefixtures("results")
 def test_a_found_system_is_integrated_from_another_start(capsys: Output) -> None:
     line = ["predict", "--start", "speed=2, place=0", "--until", "3", "--points", "7"]
+    line += ["-o", "prediction.csv"]
     assert main(line) == 0
     assert "7 rows by near's equations in prediction.csv" in capsys.readouterr().out
     with Path("prediction.csv").open() as file:
@@ -140,7 +141,7 @@ def test_inputs_are_given_for_a_prediction(workspace: Workspace, capsys: Output)
     assert "--given FILE" in capsys.readouterr().err
     Path("wind.csv").write_text("time;wind\n0;2,0\n1;2,0\n2;2,0\n")
     assert main(["predict", "--start", "place=0,speed=0", "--given", "wind.csv"]) == 0
-    last = Path("prediction.csv").read_text().splitlines()[-1].split(",")
+    last = capsys.readouterr().out.splitlines()[-1].split(",")
     assert float(last[1]) == pytest.approx(2 * (1 - np.cos(2.0)), abs=1e-3)
 
 
@@ -149,7 +150,21 @@ def test_a_state_that_grows_without_end_is_reported(workspace: Workspace, capsys
     add_method(workspace, "square", SQUARE)
     line = ["--data-type", "ode", "--dataset-path", "grow.csv", "--algorithm", "square"]
     assert main(["run", *line]) == 0
-    assert main(["predict", "--start", "x=1", "--until", "3", "--points", "31"]) == 0
+    assert (
+        main(
+            [
+                "predict",
+                "--start",
+                "x=1",
+                "--until",
+                "3",
+                "--points",
+                "31",
+                "--output=prediction.csv",
+            ]
+        )
+        == 0
+    )
     assert "It broke off at t = " in capsys.readouterr().out
     assert len(Path("prediction.csv").read_text().splitlines()) < 20
 

@@ -85,7 +85,7 @@ def test_what_matlab_7_3_hides_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(DataError, match=r"data is a structure or a sparse(.|\n)*'-struct', 'data'"):
         read_field_file(written(data={"u": LINE.T}))
-    parts = np.zeros(LINE.T.shape, [("real", "f8"), ("imag", "f8")])
+    parts = np.ones(LINE.T.shape, [("real", "f8"), ("imag", "f8")])
     with pytest.raises(DataError, match=r"u is of type .*\n.*u\.real, u\.imag"):
         read_field_file(written(u=parts))
 

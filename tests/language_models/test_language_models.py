@@ -535,6 +535,20 @@ def test_only_what_is_known_goes_on() -> None:
     assert "max_tokens" not in newer.request
 
 
+@pytest.mark.parametrize("own", [{}, {"max_tokens": 10}, {"max_tokens": 2048}])
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+@pytest.mark.parametrize("tokens", [1, 1024, 32_768])
+def test_the_length_that_the_user_sets_wins(own: dict[str, int], name: str, tokens: int) -> None:
+    """A model that thinks needs more than a method asks for, and a budget may want less."""
+    body = json.dumps({"messages": [{"role": "user", "content": "a"}], **own}).encode()
+    thinking = {"chat_template_kwargs": {"enable_thinking": True}, "reasoning_effort": "low"}
+    question = ChatRequest.read(body, "m", {name: tokens, **thinking})
+    lengths = {key: value for key, value in question.request.items() if key.startswith("max_")}
+    assert lengths == {name: tokens}
+    assert question.completion_tokens == tokens
+    assert thinking.items() <= question.request.items()
+
+
 @given(st.text(max_size=300), st.integers(0, 2**31))
 def test_a_prompt_has_no_more_tokens_than_are_set_aside(text: str, seed: int) -> None:
     body = json.dumps({"messages": [{"role": "user", "content": text}], "seed": seed, "n": 3})

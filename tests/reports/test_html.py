@@ -213,6 +213,24 @@ def test_who_is_given_the_truth_is_not_counted_and_baselines_by_themselves(
     assert (shown[1] if shown else "") == says
 
 
+def test_methods_that_identify_a_system_are_counted_within_a_class() -> None:
+    budgets = {"sindy": 10.0, "operon": 60.0, "eql": 60.0, "linear": 3600.0}
+    kinds = {name: MethodFacts("linear") for name in budgets} | {"linear": MethodFacts("baseline")}
+    results = [
+        Record.model_validate(
+            data(name, verdict="identified", budget={"timeout_s": seconds, "threads": 1})
+        )
+        for name, seconds in budgets.items()
+    ]
+    text = page(results, leaderboard.boards(results, kinds, SPECS))
+    shown = re.search(r'<span class="by">([^<]*)</span>', text)
+    assert shown
+    assert shown[1].replace("\xa0", " ") == (
+        "limit 60 s, strict: identified by 2 methods and 1 baseline; "
+        "limit 10 s, strict: identified by 1 method and 1 baseline"
+    )
+
+
 def test_the_columns_are_explained() -> None:
     text = html(EVERYTHING)
     for data_type in SPECS:

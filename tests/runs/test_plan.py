@@ -13,7 +13,7 @@ from harness import HereRuntime, add_method, make_workspace
 from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.records import Status
-from mdbench.runs.plan import Plan, make_plan, resolve_jobs
+from mdbench.runs.plan import Plan, balanced, make_plan, resolve_jobs
 from mdbench.runs.spec import LlmOptions
 from mdbench.runs.study import LlmEndpointOptions, RunOptions
 
@@ -228,3 +228,29 @@ def test_an_option_that_does_not_go_with_a_view_is_refused(
     assert not any(job.options for job in pde_plan().jobs)
     with pytest.raises(UsageError, match=r"--max-rows does not go with all-rows.* it goes with: f"):
         pde_plan(special=("--max-rows", "70"))
+
+
+@pytest.mark.parametrize("ends", [1, 7, 63, 100, 400])
+def test_wherever_a_balanced_run_ends_all_methods_have_the_same_cases(
+    plan: Callable[..., Plan], ends: int
+) -> None:
+    jobs = plan(algorithms=("one", "two"), snr=(None, 20.0), seeds=(0, 1)).jobs
+    order = balanced(jobs)
+    assert set(order) == set(jobs)
+    assert order != list(jobs)
+
+    def cases(method: str) -> set[tuple[Any, ...]]:
+        return {job.question for job in order[:ends] if job.algorithm == method}
+
+    assert len(cases("one") ^ cases("two")) <= 1
+    assert [job.seed for job in order] == sorted(job.seed for job in order)
+    # A sample of all systems and levels, not the first ones: both levels are there early.
+    assert ends < 7 or len({job.snr_db for job in order[:ends]}) == 2
+
+
+def test_the_balanced_order_does_not_depend_on_what_else_is_planned(
+    plan: Callable[..., Plan],
+) -> None:
+    few = balanced(plan(datasets=("l*",), snr=(None, 20.0)).jobs)
+    many = balanced(plan(algorithms=("two", "one"), snr=(20.0, None, 40.0)).jobs)
+    assert [job for job in many if job in few] == few

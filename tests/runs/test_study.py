@@ -119,6 +119,10 @@ def test_a_study_does_nothing_that_a_command_line_has_done(workspace: Workspace)
         ("schema = 1\ndata-type = 'ode'", "Write data_type"),
         ("schema = 1\nwith_noise = 'no'", "with_noise is 'no'"),
         ("schema = 1\ntimeout = [1]", "timeout is [1]"),
+        ("schema = 1\nchoice = []", "choice is []"),
+        ("schema = 1\nderivatives = [['fd']]", "derivatives is [['fd']]"),
+        ("schema = 1\nderivatives = ['fd', 'fd']", "derivatives is ['fd', 'fd']"),
+        ("schema = 1\ndata_type = ['ode', 'pde']", "data_type is ['ode', 'pde']"),
         ("schema = 1\ntimeout = true", "timeout is True"),
         ("schema = 1\ntimeout = nan", "--timeout is 'nan'"),
         ("schema = 1\nalgorithm = []", "algorithm is []"),
@@ -147,6 +151,40 @@ def test_the_grid_is_named() -> None:
     text = TWO.replace('"zero,nil"', '"zero"\ntimeout = -1')
     with pytest.raises(UsageError, match=r"^study.toml, grid 2: --timeout is '-1'"):
         Study.read(written(text))
+
+
+FACTORS = """
+schema = 1
+dataset = "rc-circuit"
+protocol = ["strict", "published"]
+[[grid]]
+algorithm = "zero"
+data_type = "ode"
+derivatives = ["fd", "smooth", "exact"]
+choice = ["own", "benchmark"]
+[[grid]]
+algorithm = "nil"
+data_type = "ode"
+"""
+
+
+def test_a_list_for_one_value_is_a_grid_for_each(workspace: Workspace) -> None:
+    study = Study.read(written(FACTORS))
+    asked = [
+        (job.protocol, job.options.get("derivatives"), str(job.choice))
+        for job in make_plan(study, workspace).jobs
+    ]
+    assert len(asked) == 2 * 3 * 2 + 2
+    product = {
+        (p, d, c)
+        for p in ("strict", "published")
+        for d in ("fd", "smooth", "exact")
+        for c in ("own", "benchmark")
+    }
+    assert set(asked[:12]) == product
+    assert study.numbers == (1,) * 12 + (2,) * 2
+    with pytest.raises(UsageError, match=r"^study.toml, grid 2: "):
+        make_plan(Study.read(written(FACTORS.replace('"nil"', '"nul"'))), workspace)
 
 
 @pytest.mark.usefixtures("workspace")

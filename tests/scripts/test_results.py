@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from bundles import write_bundle
 from reporting import compare, data, result
 
 from mdbench.datatypes import find
@@ -56,21 +58,27 @@ def test_blocks_are_written_again_and_prose_stays(script: ModuleType, reference:
     assert script.fill(once, reference) == once
 
 
-def test_a_papers_entries_stand_beside_published_data_alone(
+def test_a_papers_entries_stand_beside_published_data_and_protocol_alone(
     script: ModuleType, tmp_path: Path
 ) -> None:
-    def table(name: str, **changes: Any) -> str:
-        ones = [data("pdefind", "kdv", data_type="pde", verdict="identified", **changes)]
-        board = compare(ones, "pde")
-        text: str = script.Reference("pde", [board], {}, tmp_path, name=name).systems()
-        return text
-
     released = {"options": {"variant": "released"}, "system": "kdv (released)"}
-    assert "MDBench" not in table("pde")
-    assert "| `kdv` |" in table("pde")
-    beside = table("pde-released", **released)
-    assert "MDBench" in beside
-    assert beside.splitlines()[-1].endswith("| ✓ |")  # of the paper
+
+    def reference(name: str, **changes: Any) -> Any:
+        ones = [
+            data(method, "kdv", data_type="pde", verdict="identified", **changes)
+            for method in ("pdefind", "bayesian")
+        ]
+        return script.Reference("pde", [compare(ones, "pde")], {}, tmp_path, name=name)
+
+    assert "MDBench" not in reference("pde").systems()
+    assert "| `kdv` |" in reference("pde").systems()
+    assert "MDBench" not in reference("pde-released", **released).systems()
+    alike = reference("pde-released", protocol="published", **released)
+    head, _, line = alike.published_protocol().splitlines()
+    assert head.count("MDBench") == 1  # bayesian is another method than the paper's
+    assert line.endswith("| ✓ |")
+    assert "| pdefind | 1 | 1 | 1 | 1 |" in alike.published()
+    assert "bayesian" not in alike.published()
 
 
 def test_figures_are_files_next_to_the_page(script: ModuleType, reference: Any) -> None:
@@ -132,7 +140,7 @@ def test_what_is_run_exists(script: ModuleType) -> None:
     workspace = Workspace.find()
     methods = discover(workspace.algorithms)
     files = set((ROOT / "studies").glob("*.toml"))
-    assert {ROOT / file for file in script.STUDIES.values()} <= files
+    assert {ROOT / file for run in script.STUDIES.values() for file in run.files} <= files
     for file in files:
         for grid in Study.read(file).grids:
             for name in grid.algorithms:
@@ -154,32 +162,6 @@ def test_what_is_run_exists(script: ModuleType) -> None:
                 assert data_type in method.spec.data_types
 
 
-def test_what_was_not_asked_again_is_kept(script: ModuleType, tmp_path: Path) -> None:
-    old = [result("sindy", "rc-circuit", metrics={"nmse": 0.5}), result("zero", "rc-circuit")]
-    write_table([flatten("all-ode.jsonl", one) for one in old], tmp_path / "ode.csv")
-    new = [(tmp_path / "sindy-ode.jsonl", result("sindy", "rc-circuit", snr_db=20.0))]
-    every = script.with_kept(new, tmp_path / "ode.csv")
-    assert [one.algorithm for _, one in every] == ["sindy", "zero", "sindy"]
-    again = [(tmp_path / "sindy-ode.jsonl", result("sindy", "rc-circuit", metrics={"nmse": 0.25}))]
-    every = script.with_kept(again, tmp_path / "ode.csv")
-    assert [one.metrics.get("nmse") for _, one in every if one.algorithm == "sindy"] == [0.25]
-    assert every[0][0].name == "all-ode.jsonl"
-
-
-def test_of_a_question_the_last_record_stays(script: ModuleType, tmp_path: Path) -> None:
-    def one(value: float, rows: int) -> Record:
-        metrics, options = {"nmse": value}, {"max_rows": rows}
-        return result("deepmod", "rc-circuit", metrics=metrics, options=options)
-
-    table = tmp_path / "ode.csv"
-    write_table([flatten("all-ode.jsonl", one(0.5, 10))], table)
-    new = [(tmp_path / "deepmod-ode.jsonl", one(value, 10)) for value in (0.25, 0.125)]
-    (kept,) = script.with_kept(new, table)  # in a table all that is asked is text
-    assert kept[1].metrics["nmse"] == 0.125
-    other = [(tmp_path / "deepmod-ode.jsonl", one(0.25, 20))]
-    assert len(script.with_kept(other, table)) == 2
-
-
 PAGE = """# ODE
 
 <!-- found -->
@@ -196,18 +178,24 @@ PAGE = """# ODE
 """
 
 
+def answers() -> list[Record]:
+    """Two methods on two systems; one identifies both."""
+    return [
+        result(method, name, verdict=verdict)
+        for name in ("rc-circuit", "lotka-volterra-simple")
+        for method, verdict in (("sindy", "identified"), ("operon", ""))
+    ]
+
+
 @pytest.fixture
 def documents(script: ModuleType, tmp_path: Path) -> Path:
     """A page as its records give it, with figures; and records that no run makes."""
     docs = tmp_path / "docs"
     (docs / "results").mkdir(parents=True)
-    ones = [
-        (Path(f"{method}-ode.jsonl"), result(method, name, verdict=verdict))
-        for name in ("rc-circuit", "lotka-volterra-simple")
-        for method, verdict in (("sindy", "identified"), ("operon", None))
-    ]
-    write_table([flatten(path.name, one) for path, one in ones], docs / "results" / "ode.csv")
-    write_table([flatten("a.jsonl", ones[0][1])], docs / "results" / "ode-other.csv")
+    ones = answers()
+    rows = [flatten(f"{one.algorithm}-ode.jsonl", one) for one in ones]
+    write_table(rows, docs / "results" / "ode.csv")
+    write_table(rows[:1], docs / "results" / "ode-other.csv")
     made = script.reference_of("ode", ones, Workspace.find(), docs / "results")
     (docs / "results-ode.md").write_text(script.fill(PAGE, made), encoding="utf-8")
     return docs
@@ -251,7 +239,85 @@ def test_what_has_no_records_and_what_is_no_table_are_said(
     script: ModuleType, documents: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(script, "RUNS", {"ode": ()})
+    write_bundle(documents / "results", "other", answers())
     assert script.without_records(documents) == [
         "results-ode.md, By hand: a table that no run makes",
         "results/ode-other.csv: records that no run makes a block of",
+        "results/other.jsonl.xz: records that no run makes a block of",
     ]
+
+
+WITH_NUMBERS = """# Equal work
+
+`sindy` identifies <!-- = equal-work method=sindy identified -->2<!-- / --> systems.
+
+<!-- found -->
+<!-- end -->
+"""
+
+
+@pytest.fixture
+def packed(script: ModuleType, tmp_path: Path) -> Workspace:
+    """A root whose page and table are made from a bundle."""
+    workspace = replace(Workspace.find(), root=tmp_path)
+    docs = tmp_path / "docs"
+    (docs / "results").mkdir(parents=True)
+    write_bundle(docs / "results", "equal-work", answers())
+    (docs / "results-equal-work.md").write_text(WITH_NUMBERS, encoding="utf-8")
+    script.write_page("equal-work", workspace)
+    return workspace
+
+
+def test_a_page_is_made_from_a_bundle(
+    script: ModuleType, packed: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docs = packed.root / "docs"
+    assert "| sindy | 2 + 0 of 2 |" in (docs / "results-equal-work.md").read_text("utf-8")
+    assert script.check(["equal-work"], packed) == 0
+    table = (docs / "results" / "equal-work.csv").read_text("utf-8")
+    assert table.count("\nsindy,ode,") == 2
+    assert "0 numbers in prose" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "says"),
+    [
+        ("results-equal-work.md", ("-->2<!--", "-->3<!--"), "identified is 2, and the page has 3"),
+        ("results-equal-work.md", ("| sindy | 2 ", "| sindy | 1 "), "the block found is not"),
+        ("results-equal-work.md", ("systems.", "systems in 4 s."), "that no record gives"),
+        ("results/equal-work.csv", ("sindy,", "sindi,"), "equal-work.csv is not what"),
+    ],
+)
+def test_whatever_is_changed_on_a_page_fails(
+    file: str,
+    change: tuple[str, str],
+    says: str,
+    packed: Workspace,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script = sys.modules["results"]
+    path = packed.root / "docs" / file
+    text = path.read_text("utf-8")
+    assert change[0] in text
+    path.write_text(text.replace(*change), "utf-8")
+    assert script.check(["equal-work"], packed) == 1
+    assert says in capsys.readouterr().out
+    script.write_page("equal-work", packed)
+    assert script.check(["equal-work"], packed) == int("4 s" in change[1])  # prose stays as it is
+
+
+def test_records_that_change_fail(script: ModuleType, packed: Workspace) -> None:
+    write_bundle(packed.root / "docs" / "results", "equal-work", answers()[:2])
+    assert script.check(["equal-work"], packed) == 1
+
+
+def test_no_number_of_the_pages_is_without_records(script: ModuleType) -> None:
+    pages = script.result_pages(ROOT / "docs")
+    assert {"results-equal-work.md", "whose-merit.md", "gallery.md"} <= {one.name for one in pages}
+    find = partial(script.records_of, docs=ROOT / "docs")
+    assert [line for page in pages for line in script.wrong_numbers(page, find)] == []
+
+
+@pytest.mark.slow
+def test_all_pages_are_as_their_records_give_them(script: ModuleType) -> None:
+    assert script.check(list(script.RUNS), Workspace.find()) == 0

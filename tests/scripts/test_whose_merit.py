@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reporting import result
-from whose_merit import CHOICES, DERIVATIVES, cells, conditions_table, effects_table
+from whose_merit import (
+    CHOICES,
+    DERIVATIVES,
+    cells,
+    conditions_table,
+    effects_table,
+    finding_of_merit,
+)
 
 from mdbench.records import Status
 
@@ -68,6 +75,14 @@ def test_a_system_that_lacks_a_condition_is_left_out_and_a_failure_is_not() -> N
     assert cell.left_out == 1
     assert not cell.identified[0, 0, 0]
     assert "[" not in effects_table(ones)  # no interval of fewer than five
+
+
+def test_a_factorial_that_is_not_done_has_no_effects_and_is_said_so() -> None:
+    clean = [one for place in (0, 1) for one in factorial(f"s{place}", {BEST, ALONE})]
+    noisy = [one for place in (2, 3) for one in factorial(f"s{place}", {BEST}, 40.0)]
+    assert len(effects_table([*clean, *noisy]).splitlines()) == 2  # no system has both levels
+    assert "No method has all conditions" in finding_of_merit(clean[:-1][:5])
+    assert "`sindy` 4 and 2 of 4" in finding_of_merit([*clean, *noisy])
 
 
 def test_levels_of_noise_are_cells_of_their_own_and_pooled_in_the_effects() -> None:

@@ -24,18 +24,22 @@ class ReplyError(ValueError):
 def reply_text(reply: Reply) -> str:
     """Return the text of a reply, without the model's reasoning before it.
 
+    Of a reply that was cut off it is what comes before the end of its last closed fence.
+
     Raises
     ------
     ReplyError
-        If it was cut off, or is empty.
+        If it is empty, or was cut off before a fence was closed.
     """
-    if reply.finish_reason == "length":
-        raise ReplyError("the reply was cut off")
     text = reply.text[:_LONGEST]
     end = text.rfind("</think>")
     if end >= 0:
         text = text[end + len("</think>") :]
     text = text.partition("<think>")[0]
+    if reply.finish_reason == "length":
+        text = _closed_part(text)
+        if not text:
+            raise ReplyError("the reply was cut off")
     if not text.strip():
         raise ReplyError("the reply is empty")
     return text
@@ -84,6 +88,19 @@ def _blocks(text: str) -> list[str]:
         elif fence:
             inside.append(line)
     return [*found, "".join(inside)] if fence else found
+
+
+def _closed_part(text: str) -> str:
+    """Return a text up to the end of its last closed fence; empty if there is none."""
+    lines = text.splitlines(keepends=True)
+    fence, kept = "", 0
+    for number, line in enumerate(lines):
+        begins = line.strip()[:3]
+        if not fence and begins in _FENCES:
+            fence = begins
+        elif fence and begins == fence:
+            fence, kept = "", number + 1
+    return "".join(lines[:kept])
 
 
 def _indent(line: str) -> int:

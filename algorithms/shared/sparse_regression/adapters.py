@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+from grids import target_states
 from library import FieldTerms, usable
-from models import Models, write_sum
+from models import Models
 from states import StateTerms
 
-from mdbench.worker import Budget, Candidate, Problem
+from mdbench.worker import (
+    Budget,
+    Candidate,
+    Coordinates,
+    FieldCoordinates,
+    Problem,
+    columns_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,8 +49,8 @@ class LibraryTerms(Protocol):
     def columns(self, library: Any) -> NDArray[np.bool_]:
         """Return which terms a library has, (p,)."""
 
-    def texts(self) -> list[str]:
-        """Write the terms in Python syntax."""
+    def write(self, coefficients: Array, target: int) -> str:
+        """Write a model (p,) of a target in Python syntax."""
 
     def at(self, problem: Problem) -> Callable[[Array], Array]:
         """Return a function that evaluates models (k, p), to arrays like a problem's targets."""
@@ -112,11 +122,15 @@ class SparseAdapter(ABC):
     def fit(self, problem: Problem) -> None:
         """Find the sparse model of each target."""
         self.fitting([self._setting], problem)
-        self._terms = self.terms([self._setting], problem)
+        self._terms = self.listed(problem)
         models = self.find(problem, self._terms, [self._setting], seed=self._seed)
         self._coefficients = models.coefficients[models.of_setting[0]]
         for key, value in models.remarks[0].items():
             print(f"{key}: {value}")  # noqa: T201 - for the log
+
+    def listed(self, problem: Problem) -> Any:
+        """List the terms of the own setting."""
+        return self.terms([self._setting], problem)
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the model at each point; return an array like the targets."""
@@ -124,8 +138,7 @@ class SparseAdapter(ABC):
 
     def equations(self) -> list[str]:
         """Return one right-hand side for each target."""
-        texts = self._terms.texts()
-        return [write_sum(row, texts) for row in self._coefficients]
+        return [self._terms.write(row, target) for target, row in enumerate(self._coefficients)]
 
     @classmethod
     def sweep(
@@ -139,19 +152,34 @@ class SparseAdapter(ABC):
         **hyperparameters: Any,
     ) -> Iterator[Candidate]:
         """Fit every setting of `grid` on `train`; yield each set of equal models once."""
+        settings = {"seed": seed, "threads": threads, **hyperparameters}
+        yield from cls.swept(cls.terms, train, validation, grid, **settings)
+
+    @classmethod
+    def swept(
+        cls,
+        list_terms: Callable[[Sequence[Any], Problem], Any],
+        train: Problem,
+        validation: Problem,
+        grid: Sequence[dict[str, Any]],
+        *,
+        seed: int,
+        threads: int,
+        **hyperparameters: Any,
+    ) -> Iterator[Candidate]:
+        """Fit every setting with terms as they are listed."""
         del threads
         settings = [cls.setting(**{**hyperparameters, **setting}) for setting in grid]
         places = np.flatnonzero(cls.fitting(settings, train)).tolist()
         chosen = [settings[place] for place in places]
-        terms = cls.terms(chosen, train)
+        terms = list_terms(chosen, train)
         models = cls.find(train, terms, chosen, seed=seed)
         cls.stopped_early = models.fitted is not None
         if models.fitted is not None:
             places = [places[place] for place in models.fitted]
             chosen = [chosen[place] for place in models.fitted]
         sizes = [int(terms.columns(setting.library).sum()) for setting in chosen]
-        texts, values = terms.texts(), terms.at(validation)
-        written = [write_sum(row, texts) for row in models.coefficients]
+        values, written = terms.at(validation), models.written(terms)
         for equal, indices in cls.propose(list(models.distinct()), models, validation):
             representative = cls.representative(equal, sizes)
             yield Candidate(
@@ -162,12 +190,58 @@ class SparseAdapter(ABC):
 
 
 class StateAdapter(SparseAdapter):
-    """For trajectories."""
+    """For trajectories, with inputs or without.
+
+    A problem in units of a user's is fitted in coordinates of size 1; where values are far from
+    zero, in centred ones, too, and the setting has their name as ``coordinates``.
+    """
+
+    def __init__(
+        self, *, seed: int, threads: int, coordinates: str = "", **hyperparameters: Any
+    ) -> None:
+        super().__init__(seed=seed, threads=threads, **hyperparameters)
+        self._coordinates = coordinates
 
     @classmethod
-    def terms(cls, settings: Sequence[Any], problem: Problem) -> StateTerms:
+    def terms(
+        cls, settings: Sequence[Any], problem: Problem, coordinates: Coordinates | None = None
+    ) -> StateTerms:
         """List the terms of all settings."""
-        return StateTerms([setting.library for setting in settings], problem.variables)
+        libraries = [setting.library for setting in settings]
+        return StateTerms(libraries, problem.variables, coordinates)
+
+    def listed(self, problem: Problem) -> StateTerms:
+        """List the terms of the own setting."""
+        made = None
+        if problem.scaled:
+            name = self._coordinates or "scaled"
+            made = Coordinates.of(name, columns_of(problem), problem.du)
+        return self.terms([self._setting], problem, made)
+
+    @classmethod
+    def sweep(
+        cls,
+        train: Problem,
+        validation: Problem,
+        grid: Sequence[dict[str, Any]],
+        *,
+        seed: int,
+        threads: int,
+        **hyperparameters: Any,
+    ) -> Iterator[Candidate]:
+        """Fit every setting in all coordinates that may be needed."""
+        settings: dict[str, Any] = {"seed": seed, "threads": threads, **hyperparameters}
+        if not train.scaled:
+            yield from super().sweep(train, validation, grid, **settings)
+            return
+        stopped = False
+        for made in Coordinates.choices(columns_of(train), train.du):
+            terms = partial(cls.terms, coordinates=made)
+            for each in cls.swept(terms, train, validation, grid, **settings):
+                named = {**each.hyperparameters, "coordinates": made.name}
+                yield replace(each, hyperparameters=named)
+            stopped |= cls.stopped_early
+        cls.stopped_early = stopped
 
 
 class FieldAdapter(SparseAdapter):
@@ -185,10 +259,52 @@ class FieldAdapter(SparseAdapter):
     most_systems: ClassVar[int] = 1000
     """Largest number of systems: the bench reads as many in a minute or two."""
 
+    _coordinates: FieldCoordinates | None = None
+
     @classmethod
-    def terms(cls, settings: Sequence[Any], problem: Problem) -> FieldTerms:
+    def terms(
+        cls, settings: Sequence[Any], problem: Problem, coordinates: FieldCoordinates | None = None
+    ) -> FieldTerms:
         """List the terms of all settings."""
-        return FieldTerms([setting.library for setting in settings], problem)
+        return FieldTerms([setting.library for setting in settings], problem, coordinates)
+
+    def listed(self, problem: Problem) -> FieldTerms:
+        """List the terms of the own setting."""
+        return self.terms([self._setting], problem, self._coordinates)
+
+    def fit(self, problem: Problem) -> None:
+        """Find the sparse model of each target, in coordinates of size 1 where it takes these."""
+        self._coordinates = made = FieldCoordinates.of(problem, target_states(problem))
+        super().fit(problem if made is None else made.problem(problem))
+
+    def predict(self, problem: Problem) -> Array:
+        """Evaluate the model at each point; return an array like the targets."""
+        made = self._coordinates
+        return super().predict(problem if made is None else made.problem(problem))
+
+    @classmethod
+    def sweep(
+        cls,
+        train: Problem,
+        validation: Problem,
+        grid: Sequence[dict[str, Any]],
+        *,
+        seed: int,
+        threads: int,
+        **hyperparameters: Any,
+    ) -> Iterator[Candidate]:
+        """Fit every setting, in coordinates of size 1 where the field takes these.
+
+        Functions, such as a sine, are then left out: of another unit they are others.
+        """
+        settings: dict[str, Any] = {"seed": seed, "threads": threads, **hyperparameters}
+        made = FieldCoordinates.of(train, target_states(train))
+        if made is None:
+            yield from super().sweep(train, validation, grid, **settings)
+            return
+        kept = [each for each in grid if "+" not in each.get("basis", "")] or grid
+        shown = made.problem(train), made.problem(validation)
+        yield from cls.swept(partial(cls.terms, coordinates=made), *shown, kept, **settings)
 
     @classmethod
     def fitting(cls, settings: Sequence[Any], problem: Problem) -> list[bool]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from grids import axes_of, derivatives_of, differentiate, time_blocks
+from models import write_sum
 from states import Library, feature_matrix, list_terms
 
 from mdbench.worker import Unsupported
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.worker import Problem
+    from mdbench.worker import FieldCoordinates, Problem
 
     Array = NDArray[np.float64]
 
@@ -88,10 +89,18 @@ class FieldTerms:
         Derivatives, after an empty first one.
     pairs
         The function and the derivative that each term multiplies, (p, 2).
+    coordinates
+        Those that the problem is in; None for a user's own values.
     """
 
-    def __init__(self, libraries: Sequence[FieldLibrary], problem: Problem) -> None:
+    def __init__(
+        self,
+        libraries: Sequence[FieldLibrary],
+        problem: Problem,
+        coordinates: FieldCoordinates | None = None,
+    ) -> None:
         states = problem.u.shape[-1]
+        self.coordinates = coordinates
         self.variables = problem.variables
         kinds = list(dict.fromkeys(library.functions for library in libraries))
         self.functions = list_terms(kinds, states)
@@ -116,6 +125,19 @@ class FieldTerms:
     def columns(self, library: FieldLibrary) -> NDArray[np.bool_]:
         """Return which terms a library has, (p,)."""
         return self._columns[library]
+
+    def write(self, coefficients: Array, target: int) -> str:
+        """Write a model (p,) of a target."""
+        if self.coordinates is None:
+            return write_sum(coefficients, self.texts())
+        parts: dict[tuple[str, float], dict[tuple[int, ...], float]] = {}
+        for (i, j), weight in zip(self.pairs.tolist(), coefficients.tolist(), strict=True):
+            derivative, key = self.derivatives[j], ("", 1.0)
+            if derivative is not None:
+                place = derivative.state, derivative.axis, derivative.order
+                key = derivative.name, self.coordinates.slope(*place)
+            parts.setdefault(key, {})[self.functions[i].factors] = weight
+        return self.coordinates.write(parts, self.variables, target)
 
     def texts(self) -> list[str]:
         """Write the terms in Python syntax."""
@@ -165,8 +187,9 @@ class FieldTerms:
                 (times, np.ascontiguousarray(functions), np.ascontiguousarray(derivatives))
                 for times, functions, derivatives in self._factored(problem)
             ]
-        return lambda coefficients: self._evaluate(
-            coefficients, problem, kept or self._factored(problem)
+        rate = np.ones(1) if self.coordinates is None else self.coordinates.states.rate
+        return lambda coefficients: (
+            rate * self._evaluate(coefficients, problem, kept or self._factored(problem))
         )
 
     def _factored(self, problem: Problem) -> Iterator[tuple[slice, Array, Array]]:

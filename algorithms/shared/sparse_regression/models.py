@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.worker import sum_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from adapters import LibraryTerms
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -52,6 +55,11 @@ class Models:
                 first.append((setting, target))
             self.of_setting[setting, target] = known[key]
         self.coefficients = np.array([kept[place] for place in first])
+        self.targets = [target for _, target in first]
+
+    def written(self, terms: LibraryTerms) -> list[str]:
+        """Write each model."""
+        return [terms.write(*pair) for pair in zip(self.coefficients, self.targets, strict=True)]
 
     def distinct(self) -> Iterator[tuple[list[int], list[int]]]:
         """Yield each different system: the settings that found it, and the model of each target.
@@ -73,9 +81,4 @@ def write_sum(coefficients: Array, texts: Sequence[str]) -> str:
     >>> write_sum(np.array([0.5, 0.0, -2.0]), ["", "u0", "u0*u0_x"])
     '0.5 - 2.0*u0*u0_x'
     """
-    summands = [
-        f"{value!r}*{text}" if text else repr(value)
-        for text, value in zip(texts, coefficients.tolist(), strict=True)
-        if value
-    ]
-    return " + ".join(summands).replace("+ -", "- ") or "0"
+    return sum_of(list(zip(coefficients.tolist(), texts, strict=True)))

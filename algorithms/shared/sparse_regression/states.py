@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.worker import Unsupported
+from mdbench.worker import Coordinates, Unsupported, columns_of, sum_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,14 +113,37 @@ class Library:
 class StateTerms:
     """The terms of several libraries, each once, and their values on trajectories.
 
+    Parameters
+    ----------
+    libraries, variables
+        The libraries, and the names of states and inputs.
+    coordinates
+        Those in which products are taken; None for the values themselves.
+
+    Attributes
+    ----------
+    rate
+        The units in which models give the rate of each state, (d,); 1 for all without coordinates.
+
     Raises
     ------
     Unsupported
         If there are too many terms for a whole grid to be fitted in a sensible time.
     """
 
-    def __init__(self, libraries: Sequence[Library], variables: Sequence[str]) -> None:
-        self._terms = list_terms(libraries, len(variables))
+    def __init__(
+        self,
+        libraries: Sequence[Library],
+        variables: Sequence[str],
+        coordinates: Coordinates | None = None,
+    ) -> None:
+        terms = list_terms(libraries, len(variables))
+        self.coordinates = coordinates
+        self.rate: Array = np.ones(1)
+        if coordinates is not None:
+            self.rate = coordinates.rate
+            terms = [t for t in terms if not t.function or coordinates.angles[t.factors[0]]]
+        self._terms = terms
         self._variables = variables
 
     def __len__(self) -> int:
@@ -130,19 +153,33 @@ class StateTerms:
         """Return which terms a library has, (p,)."""
         return np.array([term in library for term in self._terms])
 
-    def texts(self) -> list[str]:
-        """Write the terms in Python syntax."""
-        return [term.text(self._variables) for term in self._terms]
+    def write(self, coefficients: Array, target: int) -> str:
+        """Write a model (p,) of a target in Python syntax."""
+        texts = [term.text(self._variables) for term in self._terms]
+        if self.coordinates is None:
+            return sum_of(list(zip(coefficients.tolist(), texts, strict=True)))
+        products, functions = {}, []
+        for term, text, value in zip(self._terms, texts, coefficients.tolist(), strict=True):
+            if term.function:
+                functions.append((value * float(self.rate[target]), text))
+            else:
+                products[term.factors] = value
+        return sum_of([*self.coordinates.write(products, self._variables, target), *functions])
 
     def features(self, u: Array) -> Array:
-        """Evaluate the terms on states (n, d); return (n, p)."""
-        return feature_matrix(self._terms, u)
+        """Evaluate the terms on states and inputs (n, m); return (n, p)."""
+        if self.coordinates is None:
+            return feature_matrix(self._terms, u)
+        return feature_matrix(self._terms, self.coordinates.states(u), u)
 
     def gradients(self, u: Array) -> Array:
-        """Evaluate the terms' derivatives by each state on states (n, d); return (n, p, d)."""
+        """Evaluate the terms' derivatives by each column on columns (n, m); return (n, p, m)."""
         n, d = u.shape
         found = np.zeros((n, len(self._terms), d))
         columns: dict[tuple[int, ...], Array] = {(): np.ones(n)}
+        z, size = u, np.ones(d)
+        if self.coordinates is not None:
+            z, size = self.coordinates.states(u), self.coordinates.size
         with np.errstate(over="ignore", invalid="ignore"):
             for k, term in enumerate(self._terms):
                 for state in set(term.factors):
@@ -151,13 +188,14 @@ class StateTerms:
                         continue
                     place = term.factors.index(state)
                     rest = term.factors[:place] + term.factors[place + 1 :]
-                    found[:, k, state] = term.factors.count(state) * _monomial(rest, u, columns)
+                    count = term.factors.count(state) / size[state]
+                    found[:, k, state] = count * _monomial(rest, z, columns)
         return found
 
     def at(self, problem: Problem) -> Callable[[Array], Array]:
-        """Return a function that evaluates models (k, p) on a trajectory, to (n, k)."""
-        features = self.features(problem.u)
-        return lambda coefficients: features @ coefficients.T
+        """Return a function that evaluates a model for each target (k, p), to (n, k)."""
+        features = self.features(columns_of(problem))
+        return lambda coefficients: np.asarray(features @ coefficients.T * self.rate)
 
 
 def list_terms(libraries: Sequence[Library], n_states: int) -> list[StateTerm]:
@@ -188,20 +226,23 @@ def list_terms(libraries: Sequence[Library], n_states: int) -> list[StateTerm]:
     return [term for term in monomials + functions if any(term in library for library in libraries)]
 
 
-def feature_matrix(terms: Sequence[StateTerm], u: Array) -> Array:
+def feature_matrix(terms: Sequence[StateTerm], u: Array, plain: Array | None = None) -> Array:
     """Evaluate terms on states `u` (n, d); return (n, len(terms)).
+
+    Functions are those of `plain`, where these are other values of the same states.
 
     Raises
     ------
     ValueError
         If a value overflows: the equations could not be evaluated either.
     """
+    plain = u if plain is None else plain
     columns: dict[tuple[int, ...], Array] = {(): np.ones(len(u))}
     matrix = np.empty((len(u), len(terms)))
     with np.errstate(over="ignore", invalid="ignore"):
         for k, term in enumerate(terms):
             if term.function:
-                matrix[:, k] = FUNCTIONS[term.function](u[:, term.factors[0]])
+                matrix[:, k] = FUNCTIONS[term.function](plain[:, term.factors[0]])
             else:
                 matrix[:, k] = _monomial(term.factors, u, columns)
     if not np.isfinite(matrix).all():

@@ -26,7 +26,7 @@ from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions import Equation, parse
 from mdbench.metrics.regression import agreement, nmse
-from mdbench.metrics.spec import RESTS, MetricSpec, Value, fitness
+from mdbench.metrics.spec import CONSTANT, RESTS, MetricSpec, Value, fitness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +45,10 @@ seven methods to ODE seven, all worked out in single precision, were above `SUSP
 above this."""
 SUSPICIOUS = 1e-6
 """An agreement worse than this is marked in every report."""
+
+AS_A_CONSTANT, LEAST_CONSTANT = 0.9, 0.1
+"""Equations of a user's data that score more than this share of what a constant does are marked,
+where a constant's score is above the second."""
 
 NMSE = MetricSpec(
     name="nmse",
@@ -224,6 +228,8 @@ class EquationType(DataType[D, EquationTask[D]]):
             floors = None if task.held_out is None else task.held_out.floors
             if why := at_rest(course, targets, by_state, floors):
                 notes[RESTS] = [why]
+        if task.scaled and (as_constant := self._as_constant(task, by_state)):
+            notes[CONSTANT] = as_constant
         if task.dataset.truth is not None and self.has_terms(task):
             compared = compare_with_truth(task.dataset.truth, answer.compared, task)
             found |= compared.metrics
@@ -245,12 +251,27 @@ class EquationType(DataType[D, EquationTask[D]]):
         """Return the errors of an answer by name, and that of each state."""
         if task.held_out is None:
             values, targets = (_scored(task, each) for each in (answer.values, task.test.targets))
-            found: dict[str, Value] = dict(self.errors(values, targets))
-            states = range(targets.shape[-1])
-            return found, [nmse(values[..., state], targets[..., state]) for state in states]
+            pairs = zip(np.moveaxis(values, -1, 0), np.moveaxis(targets, -1, 0), strict=True)
+            if task.scaled:
+                by_state = [nmse(*pair, scaled=True) for pair in pairs]
+                return {NMSE.name: nmse(values, targets, scaled=True)}, by_state
+            return dict(self.errors(values, targets)), [nmse(*pair) for pair in pairs]
         held_out = task.held_out
         by_state = list(self._losses(task, answer.parsed, held_out, range(len(answer.parsed))))
         return {NMSE.name: float(np.mean(by_state))}, by_state
+
+    def _as_constant(self, task: EquationTask[D], by_state: Sequence[float]) -> list[str]:
+        """Name the targets whose equations are no better than constants, with both scores."""
+        given = task.refit.targets
+        means = np.mean(given.reshape(-1, given.shape[-1]), axis=0)
+        constants = self.read_answer(task, Answer(tuple(repr(float(mean)) for mean in means)))
+        _, scores = self._errors_of(task, constants)
+        return [
+            f"{name}: {score:.2g}, and a constant has {constant:.2g}"
+            for name, score, constant in zip(task.targets, by_state, scores, strict=True)
+            # Where a constant is right, nothing can be better.
+            if constant > LEAST_CONSTANT and score > AS_A_CONSTANT * min(constant, 1.0)
+        ]
 
     def metric_names(self, task: EquationTask[D]) -> tuple[str, ...]:
         """Return the names of a task's metrics: without a truth there are none that need one."""

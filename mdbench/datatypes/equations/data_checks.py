@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mdbench.data.smoothing import FEWEST_SAMPLES, smooth, smooth_in_time
+from mdbench.data.smoothing import FEWEST_SAMPLES, centred_curves, smooth, smooth_in_time
+from mdbench.datatypes.equations.data_warnings import of_field as warnings_of_field
+from mdbench.datatypes.equations.data_warnings import of_states, unit_of_rates
 from mdbench.drawing.numbers import counted
 
 if TYPE_CHECKING:
@@ -48,11 +50,13 @@ def of_trajectory(dataset: Any) -> list[str]:
     first, last = float(given.t.min()), float(given.t.max())
     when = f"time {first:g} to {last:g}{unit and f' {unit}'}"
     lines = [f"{many} of {', '.join(names)}; {when}, {_steps([one.t for one in pieces])}"]
+    lines += getattr(dataset, "notes", ())
+    lines += unit_of_rates(spacing([one.t for one in pieces]).median, unit)
     longest = max(pieces, key=lambda one: len(one.t))
     t, u = longest.t[:LONGEST], longest.u[:LONGEST]
     if len(t) < FEWEST_SAMPLES:
-        return lines
-    curves = smooth(t, u)
+        return [*lines, *of_states(names, given, None)]
+    curves = centred_curves(t, u)
     sd = np.sqrt(curves.variances)
     lines.append(_noise(names, sd, np.sqrt(np.mean(u**2, axis=0))))
     lines += [
@@ -63,7 +67,7 @@ def of_trajectory(dataset: Any) -> list[str]:
         still = ", ".join(name for i, name in enumerate(names) if i not in moving)
         lines.append(f"without change: {still}")
     if not moving:
-        return lines
+        return [*lines, *of_states(names, given, None)]
     apart = between_halves(t, u[:, moving])
     back = integrated_back(t, curves.u[:, moving], curves.du[:, moving])
     text = f"integrated back they miss the smoothed states by {_share(float(back.max()))}"
@@ -77,7 +81,7 @@ def of_trajectory(dataset: Any) -> list[str]:
     lines.append(f"derivatives: {text}" + "; too rough to trust" * rough)
     found = [samples_per_oscillation([curves.u[:, i]], float(sd[i])) for i in moving]
     lines.append(_resolved("sample", "oscillation", found))
-    return lines
+    return [*lines, *of_states(names, given, curves)]
 
 
 def of_field(dataset: Any) -> list[str]:
@@ -121,7 +125,7 @@ def of_field(dataset: Any) -> list[str]:
             picked = along[np.linspace(0, len(along) - 1, MOST_LINES).astype(int)]
             found.append(samples_per_oscillation(list(picked), float(noise)))
         lines.append(_resolved("sample", f"wave along {axis}", found))
-    return lines
+    return [*lines, *warnings_of_field(names, given, [one.du for one in smoothed])]
 
 
 def of_table(dataset: Any) -> list[str]:

@@ -23,6 +23,22 @@ def _labels(text: str) -> list[str]:
     return found
 
 
+def _time_format(text: str) -> str:
+    if "%" not in text:
+        raise UsageError(
+            f"--time-format is {text!r}.",
+            "Give it in the signs of Python's strptime, such as '%d.%m.%Y %H:%M'.",
+        )
+    return text
+
+
+def _axes(text: str) -> list[str]:
+    found = [part.strip() for part in text.split(",")]
+    if "t" not in found or "x" not in found or not set(found) <= {"t", "x", "y", "z"}:
+        raise UsageError(f"--axes is {text!r}.", "Give x, y, z where there are any, and t: t,x")
+    return found
+
+
 INPUTS = Option(
     "--inputs",
     "Columns of the user's files that act on the system and are known: they are given to methods, "
@@ -52,7 +68,63 @@ TRUTH = Option(
     "EQUATIONS",
     changes_system=False,
 )
-OWN_OPTIONS = (INPUTS, TRAJECTORY, MISSING_VALUES, TRUTH)
+TIME = Option(
+    "--time",
+    "The column of the user's files that is the time; without it, it is found by its name, by "
+    "dates, or by how it rises.",
+    "COL",
+    changes_system=False,
+)
+TIME_FORMAT = Option(
+    "--time-format",
+    "How dates are written, in the signs of Python's strptime: '%d/%m/%Y %H:%M'.",
+    "FORMAT",
+    _time_format,
+    changes_system=False,
+)
+HOLD = Option(
+    "--hold",
+    "What inputs do between samples: change evenly (linear, the default), or keep their values "
+    "until the next sample (zero).",
+    "zero|linear",
+    Option.choice("--hold", ("zero", "linear"), "").parse,
+    changes_system=False,
+)
+HOLDOUT = Option(
+    "--holdout",
+    "What the test is of several trajectories: the last fifth of each (times), or every fifth "
+    "trajectory as a whole (trajectories, the default for five and more of which one has fewer "
+    "than 15 samples).",
+    "times|trajectories",
+    Option.choice("--holdout", ("times", "trajectories"), "").parse,
+    changes_system=False,
+)
+POOL = Option(
+    "--pool",
+    "All files of a folder are trajectories of one experiment, and one dataset.",
+    "",
+    changes_system=False,
+)
+SCALING = Option(
+    "--scaling",
+    "Whether the user's data are centred and scaled for methods that can undo it in their "
+    "equations (docs/datasets.md): on, the default, or off.",
+    "on|off",
+    Option.choice("--scaling", ("on", "off"), "").parse,
+    changes_system=False,
+)
+OWN_OPTIONS = (
+    *(TIME, TIME_FORMAT, INPUTS, HOLD, TRAJECTORY, HOLDOUT, POOL),
+    *(MISSING_VALUES, SCALING, TRUTH),
+)
+AXES_ORDER = Option(
+    "--axes",
+    "The order of the dimensions of u in the user's files, where it is not x,t (x,y,t, ...).",
+    "t,x",
+    _axes,
+    changes_system=False,
+)
+OWN_FIELDS = (AXES_ORDER, SCALING, TRUTH)
 
 
 EXACT: Final = "exact"

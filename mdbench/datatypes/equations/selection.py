@@ -172,10 +172,16 @@ class Increments(Evidence):
     stretches: tuple[_Stretch, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, curves: Sequence[Smoothed], measured: Sequence[Trajectory]) -> Increments:
+    def of(
+        cls, curves: Sequence[Smoothed], measured: Sequence[Trajectory], *, centred: bool = False
+    ) -> Increments:
         """Make it of noisy trajectories and of what they are when they are smoothed.
 
-        Their inputs are taken to change evenly from one sample to the next.
+        Parameters
+        ----------
+        centred
+            Whether states are exact to a share of their deviation, not of their size, so that
+            an offset means nothing.
         """
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
         total = sum(len(one.t) for one in measured)
@@ -186,9 +192,10 @@ class Increments(Evidence):
             times = (t[:-1, None] + half * (nodes + 1)).ravel()
             at = [curve.at(times)]
             if series.inputs is not None:
-                at += [np.interp(times, t, one)[:, None] for one in series.inputs.T]
+                at.append(series.inputs_at(times))
             states.append(np.concatenate(at, axis=1))
-            window, whole, floor = windows(series.u, curve.variances)
+            offset = np.mean(series.u, axis=0) if centred else 0.0
+            window, whole, floor = windows(series.u - offset, curve.variances)
             share = len(t) / total
             stretches.append(_Stretch(series.u, half * weights, whole, window, share))
             floors.append(floor)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mdbench.data.derivatives import time_derivative
-from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import (
+    MIN_SAMPLES,
     Trajectory,
     named_columns,
     split_as_published,
-    split_chronologically,
     state_names,
     write_npz,
 )
@@ -28,21 +27,21 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.files import suffix
-from mdbench.datatypes.equations.options import EXACT
+from mdbench.datatypes.equations.options import EXACT, POOL
 from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.datasets import (
+    TRAJECTORIES,
     OdeDataset,
     OdeFiles,
     OdeSystems,
     concatenated,
-    held_out,
-    increments,
+    pool_name,
     rates,
 )
-from mdbench.datatypes.ode.simulation import Ending, simulate, warm
+from mdbench.datatypes.ode.simulation import MAX_EVALUATIONS, Ending, Frame, simulate, warm
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
@@ -147,8 +146,16 @@ class Ode(EquationType[OdeDataset]):
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
         return OdeSystems(self.systems, self.cache) if path is None else OdeFiles(path)
 
+    def expand_options(
+        self, names: Sequence[str], given: Mapping[str, Any]
+    ) -> list[tuple[str, Mapping[str, Any]]]:
+        """Make one dataset of all files where they are to be pooled."""
+        if POOL.key not in given:
+            return super().expand_options(names, given)
+        return [(pool_name(names), {**given, POOL.key: list(names)})]
+
     def task(self, dataset: OdeDataset, view: str, protocol: Protocol) -> EquationTask[OdeDataset]:
-        """Cut a trajectory by time.
+        """Cut a trajectory by time, or hold out some of several.
 
         Under `strict` a method is given all samples before the test, and the test has clean
         states; under `published` the whole noisy series is differentiated, and the states of the
@@ -165,21 +172,23 @@ class Ode(EquationType[OdeDataset]):
             targets=tuple(f"{variable}_t" for variable in variables[: dataset.dim]),
             any_order=view == "table",
             needs=_needs_of(given) if view != "table" else (),
+            scaled=dataset.scaled,
+            held=given.held,
         )
         if protocol is not Protocol.STRICT:
             return self._as_published(make, dataset, view)
-        tests = held_out(dataset.clean)
+        _, tests = dataset.parted(dataset.clean)
         test = _split_of(view, [_measured_samples(one, rates(one)) for one in tests])
-        befores = [one.rows(split_chronologically(len(one.t)).refit) for one in given.pieces]
-        curves = [smooth(one.t, one.u) for one in befores]
+        befores, _ = dataset.parted(given)
+        curves = dataset.curves(befores)
         shown = _split_of(view, _given_samples(dataset, curves, befores))
         return make(
             train=shown,
             validation=shown,
             refit=shown,
             test=test,
-            evidence=Increments.of(curves, befores),
-            held_out=increments(tests) if dataset.clean.du is None else None,
+            evidence=Increments.of(curves, befores, centred=dataset.scaled),
+            held_out=dataset.increments(tests) if dataset.clean.du is None else None,
             remarks=tuple(
                 dict.fromkeys(
                     f"{variable}: {remark}"
@@ -195,6 +204,7 @@ class Ode(EquationType[OdeDataset]):
     ) -> EquationTask[OdeDataset]:
         given, clean = dataset.given, dataset.clean
         if needs := _needs_of(given):
+            # One trajectory is all that the published pipeline has.
             raise UsageError(
                 f"The protocol published knows no {' and no '.join(needs)}.",
                 "Leave out --protocol published.",
@@ -221,10 +231,8 @@ class Ode(EquationType[OdeDataset]):
 
     def course(self, task: EquationTask[OdeDataset]) -> Course:
         """Return how the clean trajectories go on to the test."""
-        befores = [
-            one.rows(split_chronologically(len(one.t)).refit) for one in task.dataset.clean.pieces
-        ]
-        tests = held_out(task.dataset.clean, task.protocol)
+        befores, _ = task.dataset.parted(task.dataset.clean)
+        _, tests = task.dataset.parted(task.dataset.clean, task.protocol)
         return Course(
             np.concatenate([rates(one) for one in befores]),
             [one.u for one in befores],
@@ -244,18 +252,20 @@ class Ode(EquationType[OdeDataset]):
         is given, too.
         """
         dataset = task.dataset
-        noisy = concatenated([named_columns(one) for one in held_out(dataset.given, task.protocol)])
+        _, given = dataset.parted(dataset.given, task.protocol)
+        noisy = concatenated([named_columns(one) for one in given])
         values = np.stack([one.evaluate(noisy) for one in answer.parsed], axis=-1)
+        _, tests = dataset.parted(dataset.clean, task.protocol)
         ways = [
-            (simulate(answer.equations, one.t, one.u, inputs=one.inputs), _TEST, _R2_TEST)
-            for one in held_out(dataset.clean, task.protocol)
+            (along(one, answer.equations, scaled=dataset.scaled), _TEST, _R2_TEST) for one in tests
         ]
         if dataset.unseen is not None:
             other = dataset.unseen()
             ways.append((simulate(answer.equations, other.t, other.u), _UNSEEN, _R2_UNSEEN))
         scores: dict[str, Value] = {}
         if np.isfinite(values).all():
-            scores[PUBLISHED_NMSE.name] = nmse(values, task.test.targets)
+            targets = task.test.targets
+            scores[PUBLISHED_NMSE.name] = nmse(values, targets, scaled=task.scaled)
         for follows, r2 in dict.fromkeys((follows, r2) for _, follows, r2 in ways):
             same = [way for way, name, _ in ways if name is follows]
             worst = min(same, key=_quality)
@@ -277,20 +287,29 @@ class Ode(EquationType[OdeDataset]):
         from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
 
         every, unseen = dataset.clean.pieces, dataset.unseen() if dataset.unseen else None
-        seen = every[0]
+        whole = dataset.holdout == TRAJECTORIES
+        seen = dataset.parted(dataset.clean)[1][0] if whole else every[0]
         found = []
         for one in answers:
-            ways, used = follow(one.equations, seen, unseen, budget.evaluations)
+            ways, used = follow(
+                *(one.equations, seen, unseen, budget.evaluations),
+                holdout=dataset.holdout,
+                scaled=dataset.scaled,
+            )
             budget.evaluations -= used
             known = (one.metrics.get(name) for name in ("r2_test", "r2_unseen"))
             r2 = [rounded(value, 3) for value in known if isinstance(value, int | float)]
             if any(states is not None for states in ways):
                 caption = f"R² {' and '.join(r2)}" if r2 else ""
                 found.append(Found(one.method, one.number, caption, ways))
-        of = f" (the first of {len(every)} trajectories)" if len(every) > 1 else ""
+        which = "held out, one" if whole else "the first"
+        of = f" ({which} of {len(every)} trajectories)" if len(every) > 1 else ""
         measured = dataset.target_source != "equations"
         drawn = trajectory_pictures(
-            f"{dataset.name}{of}", seen, unseen, found, titles=dataset.titles, measured=measured
+            *(f"{dataset.name}{of}", seen, unseen, found),
+            titles=dataset.titles,
+            measured=measured,
+            first=None if not whole else 0,
         )
         return Plots(drawn)
 
@@ -299,6 +318,25 @@ class Ode(EquationType[OdeDataset]):
         series = Trajectory(dataset.given.t, dataset.given.u, dataset.clean.du)
         path = f"{dataset.name}/{dataset.name}{suffix(dataset.snr_db)}.npz"
         yield path, partial(write_npz, trajectory=series)
+
+
+def along(
+    series: Trajectory,
+    equations: Sequence[str],
+    evaluations: int = MAX_EVALUATIONS,
+    *,
+    scaled: bool,
+) -> Simulated:
+    """Integrate equations along one trajectory, from its first state."""
+    return simulate(
+        equations,
+        series.t,
+        series.u,
+        evaluations,
+        inputs=series.inputs,
+        held=series.held,
+        frame=Frame.of(series.t, series.u) if scaled else None,
+    )
 
 
 def _needs_of(series: Trajectory) -> tuple[str, ...]:
@@ -315,14 +353,16 @@ def _given_samples(
     A smoothed curve is known least at its ends, and the first and the last sample are left out.
     """
     if dataset.derivatives == EXACT:
-        true = [one.rows(split_chronologically(len(one.t)).refit) for one in dataset.clean.pieces]
+        true, _ = dataset.parted(dataset.clean)
         return [_measured_samples(one, rates(at)) for one, at in zip(befores, true, strict=True)]
     if dataset.derivatives == "fd":
         return [_measured_samples(one, time_derivative(one.t, one.u)) for one in befores]
     found = []
     for curve, measured in zip(curves, befores, strict=True):
-        inner = measured.rows(slice(1, -1))
-        found.append(_Samples(inner.t, curve.u[1:-1], curve.du[1:-1], inner.u, inner.inputs))
+        # Of a few samples none can be spared.
+        kept = slice(1, -1) if len(measured.t) >= MIN_SAMPLES - 3 else slice(None)
+        inner = measured.rows(kept)
+        found.append(_Samples(inner.t, curve.u[kept], curve.du[kept], inner.u, inner.inputs))
     return found
 
 

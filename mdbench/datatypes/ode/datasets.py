@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,8 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
-from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
+from mdbench.data.smoothing import FEWEST_SAMPLES, Smoothed, curves_between, smooth
 from mdbench.data.trajectory import (
+    FEWEST_EACH,
+    FEWEST_PIECES,
+    MIN_SAMPLES,
     Trajectory,
     load_or_make,
     named_columns,
@@ -27,10 +31,16 @@ from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named
 from mdbench.datatypes.equations.options import (
     EXACT,
+    HOLD,
+    HOLDOUT,
     INPUTS,
     MISSING_VALUES,
     OWN_OPTIONS,
     OWN_PAGE,
+    POOL,
+    SCALING,
+    TIME,
+    TIME_FORMAT,
     TRAJECTORY,
     TRUTH,
     derivatives_asked,
@@ -58,6 +68,8 @@ if TYPE_CHECKING:
 
 ODEBENCH, DEV = "odebench", "dev"
 """The groups of systems, by which ``--dataset`` asks for all of one."""
+TIMES, TRAJECTORIES = "times", "trajectories"
+_EACH = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +91,12 @@ class OdeDataset(Dataset):
     titles
         Titles of the axes for the time and for each state; empty for those without names of their
         own.
+    holdout
+        What the test is of several trajectories: ``times`` or ``trajectories``; see `parted`.
+    scaled
+        Whether the states are in units of the user's, which mean nothing.
+    notes
+        How the files were read, for people.
     """
 
     given: Trajectory = field(repr=False)
@@ -86,6 +104,46 @@ class OdeDataset(Dataset):
     derivatives: str
     unseen: Callable[[], Trajectory] | None = field(default=None, repr=False)
     titles: tuple[str, ...] = ()
+    holdout: str = TIMES
+    scaled: bool = False
+    notes: tuple[str, ...] = ()
+
+    def parted(
+        self, series: Trajectory, protocol: Protocol = Protocol.STRICT
+    ) -> tuple[list[Trajectory], list[Trajectory]]:
+        """Return what of its trajectories comes before the test, and the test."""
+        if self.holdout == TRAJECTORIES:
+            return _whole_ones(series.pieces)
+        if protocol is Protocol.STRICT:
+            cuts = [split_chronologically(len(one.t)) for one in series.pieces]
+        else:
+            cuts = [split_as_published(len(one.t)) for one in series.pieces]
+        pairs = list(zip(series.pieces, cuts, strict=True))
+        return [one.rows(cut.refit) for one, cut in pairs], [
+            one.rows(cut.test) for one, cut in pairs
+        ]
+
+    def curves(self, pieces: Sequence[Trajectory]) -> list[Smoothed]:
+        """Smooth trajectories; those in units of the user's about their means."""
+        if not self.scaled:
+            return [smooth(one.t, one.u) for one in pieces]
+        return [curves_between(one.t, one.u, one.jumps) for one in pieces]
+
+    def increments(self, tests: Sequence[Trajectory]) -> Increments | None:
+        """Return what equations are compared with where derivatives are not known.
+
+        None where a trajectory has too few samples.
+        """
+        if not self.scaled and any(len(one.t) < FEWEST_SAMPLES for one in tests):
+            return None
+        return Increments.of(self.curves(tests), tests, centred=self.scaled)
+
+
+def _whole_ones(pieces: Sequence[Trajectory]) -> tuple[list[Trajectory], list[Trajectory]]:
+    """Hold out every fifth trajectory; of fewer than five the last."""
+    out = set(range(_EACH - 1, len(pieces), _EACH)) or {len(pieces) - 1}
+    kept = [one for place, one in enumerate(pieces) if place not in out]
+    return kept, [one for place, one in enumerate(pieces) if place in out]
 
 
 @dataclass(frozen=True)
@@ -223,7 +281,9 @@ class OdeFiles(Source[OdeDataset]):
         return list(self.paths)
 
     def title(self, name: str) -> str:
-        path = named(name, self.paths)
+        if name not in self.paths:  # a pool
+            return f"{len(self.paths)} files"
+        path = self.paths[name]
         try:
             known = read_recording(path, NO_OPTIONS)
         except (DataError, UsageError):  # it needs options, or loading it raises the error
@@ -241,9 +301,12 @@ class OdeFiles(Source[OdeDataset]):
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> OdeDataset:
         derivatives = derivatives_asked(options, protocol)
-        path = named(name, self.paths)
-        noisy = None if snr_db is None else self.noisy.get((name, snr_db))
-        known = read_recording(path, options)
+        if POOL.key in options:
+            known, noisy = self._pooled(options), None
+        else:
+            path = named(name, self.paths)
+            noisy = None if snr_db is None else self.noisy.get((name, snr_db))
+            known = read_recording(path, options)
         clean = known.trajectory
         if noisy is not None:
             measured = read_recording(noisy, options, described_by=path).trajectory
@@ -255,30 +318,61 @@ class OdeFiles(Source[OdeDataset]):
             if snr_db is not None:
                 u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
         require_exact(derivatives, name, clean.du)
+        scaled = protocol is Protocol.STRICT and options.get(SCALING.key, "on") == "on"
+        kept = [known.holdout, scaled] if scaled or known.holdout != TIMES else []
         identity = _fingerprint(
-            u, clean, snr_db, noise, seed, derivatives=derivatives, description=known.description
+            *(u, clean, snr_db, noise, seed),
+            derivatives=derivatives,
+            description=[*known.description, *kept],
         )
-        return OdeDataset(
+        made = OdeDataset(
             name=name,
             dim=u.shape[1],
             snr_db=snr_db,
             truth=known.truth,
             target_source="finite differences" if clean.du is None else "file",
             fingerprint=identity,
-            floor=None if known.truth is None else user_floor(known.truth, clean),
             given=replace(clean, u=u, du=None),
             clean=clean,
             derivatives=derivatives,
             names=known.names,
             measured_in=known.units,
             titles=(known.time.title, *(one.title for one in known.states)),
+            holdout=known.holdout,
+            scaled=scaled,
+            notes=known.notes,
         )
+        return made if known.truth is None else replace(made, floor=user_floor(made))
+
+    def _pooled(self, options: Mapping[str, Any]) -> UserRecording:
+        """Read several files as trajectories of one experiment."""
+        paths = [named(name, self.paths) for name in options[POOL.key]]
+        several = [read_recording(path, options, pooled=True) for path in paths]
+        first = several[0]
+        columns = [one.name for one in (*first.states, *first.inputs)]
+        for path, one in zip(paths, several, strict=True):
+            if (other := [each.name for each in (*one.states, *one.inputs)]) != columns:
+                raise DataError(
+                    f"{path} has the columns {', '.join(other)}, and {paths[0]} has "
+                    f"{', '.join(columns)}.",
+                    "With --pool all files have the same; name those that do: --dataset NAME ...",
+                )
+        whole = Trajectory.joined([one.trajectory for one in several])
+        holdout = _holdout_of(whole, options.get(HOLDOUT.key, ""), paths[0].parent)
+        return replace(first, trajectory=whole, holdout=holdout)
 
 
-def held_out(series: Trajectory, protocol: Protocol = Protocol.STRICT) -> list[Trajectory]:
-    """Return the samples of the test, of each trajectory."""
-    cut = split_chronologically if protocol is Protocol.STRICT else split_as_published
-    return [one.rows(cut(len(one.t)).test) for one in series.pieces]
+def pool_name(names: Sequence[str]) -> str:
+    """Return the name of several files as one dataset: how all their names begin.
+
+    Examples
+    --------
+    >>> pool_name(["run-01", "run-02"]), pool_name(["a", "b"])
+    ('run', 'pooled')
+    """
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    begin = "".join(letters[0] for letters in alike)
+    return begin.rstrip("-_. 0123456789") or "pooled"
 
 
 def rates(series: Trajectory) -> Array:
@@ -286,30 +380,22 @@ def rates(series: Trajectory) -> Array:
     return time_derivative(series.t, series.u) if series.du is None else series.du
 
 
-def increments(tests: Sequence[Trajectory]) -> Increments | None:
-    """Return what equations are compared with where derivatives are not known.
-
-    None where a trajectory has too few samples.
-    """
-    if any(len(one.t) < FEWEST_SAMPLES for one in tests):
-        return None
-    return Increments.of([smooth(one.t, one.u) for one in tests], tests)
-
-
 def concatenated(columns: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
     """Concatenate the columns of several trajectories."""
     return {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
 
 
-def user_floor(truth: Sequence[str], clean: Trajectory) -> float | None:
+def user_floor(dataset: OdeDataset) -> float | None:
     """Score the user's truth of a trajectory, as answers are scored."""
-    tests = held_out(clean)
+    clean = dataset.clean
+    _, tests = dataset.parted(clean)
     at = concatenated([named_columns(one) for one in tests])
-    read = [parse(text, state_names(clean)) for text in truth]
+    read = [parse(text, state_names(clean)) for text in dataset.truth or ()]
     if clean.du is not None:
         values = np.stack([one.evaluate(at) for one in read], axis=-1)
-        return nmse(values, np.concatenate([rates(one) for one in tests]))
-    if (evidence := increments(tests)) is None:
+        targets = np.concatenate([rates(one) for one in tests])
+        return nmse(values, targets, scaled=dataset.scaled)
+    if (evidence := dataset.increments(tests)) is None:
         return None
     values = np.array(
         [evidence.loss(one.evaluate(evidence.columns), i) for i, one in enumerate(read)]
@@ -356,6 +442,8 @@ def _fingerprint(
         )
     if clean.inputs is not None:
         arrays["inputs"] = clean.inputs
+        if clean.held:
+            arrays["held"] = np.ones(1)
     if len(clean.starts) > 1:
         arrays["starts"] = np.array(clean.starts)
     if derivatives == "smooth":
@@ -383,8 +471,12 @@ class _File(BaseModel):
     title: str = ""
     source: str = ""
     states: tuple[str, ...] = ()
+    time: str = ""
+    time_format: str = ""
     inputs: tuple[str, ...] = ()
+    hold: Literal["zero", "linear"] = "linear"
     trajectory: str = ""
+    holdout: Literal["", "times", "trajectories"] = ""
     missing: Literal["refuse", "drop", "interpolate"] = "refuse"
     units: dict[str, str] = {}
     truth: dict[str, str] | None = None
@@ -404,6 +496,10 @@ class UserRecording:
         The true right-hand sides, in the methods' names; None where they are not known.
     title, source
         Texts for people.
+    holdout
+        What the test is of several trajectories.
+    notes
+        How the file was read, for people.
     """
 
     trajectory: Trajectory
@@ -413,6 +509,8 @@ class UserRecording:
     truth: tuple[str, ...] | None
     title: str
     source: str
+    holdout: str = TIMES
+    notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> dict[str, str]:
@@ -437,8 +535,35 @@ class UserRecording:
         return [self.names, self.units, self.truth]
 
 
+def _holdout_of(series: Trajectory, asked: str, path: Path) -> str:
+    """Return what the test of trajectories is, and refuse those that it cannot be made of.
+
+    Raises
+    ------
+    DataError
+        If trajectories are too short, or too few.
+    """
+    pieces = series.pieces
+    shortest = min(len(one.t) for one in pieces)
+    if not asked:
+        many = len(pieces) >= _EACH and FEWEST_EACH <= shortest < MIN_SAMPLES
+        asked = TRAJECTORIES if many else TIMES
+    if asked == TRAJECTORIES and len(pieces) < FEWEST_PIECES:
+        raise DataError(
+            f"{path}: there is one trajectory, and --holdout trajectories needs {FEWEST_PIECES}.",
+            "Name the column that separates them (--trajectory COLUMN), put the files of a folder "
+            "together (--pool), or leave --holdout out.",
+        )
+    series.check(path, FEWEST_EACH if asked == TRAJECTORIES else MIN_SAMPLES)
+    return asked
+
+
 def read_recording(
-    path: Path, options: Mapping[str, Any], *, described_by: Path | None = None
+    path: Path,
+    options: Mapping[str, Any],
+    *,
+    described_by: Path | None = None,
+    pooled: bool = False,
 ) -> UserRecording:
     """Read a trajectory, the TOML file of its name, and options that replace what is in it.
 
@@ -446,6 +571,8 @@ def read_recording(
     ----------
     described_by
         The file whose TOML file counts; by default the file itself.
+    pooled
+        Whether it is one of several that are put together, and may be short.
 
     Raises
     ------
@@ -462,12 +589,16 @@ def read_recording(
         options.get(MISSING_VALUES.key, described.missing),
         tuple(options.get(INPUTS.key, described.inputs)),
         options.get(TRAJECTORY.key, described.trajectory),
+        options.get(TIME.key, described.time),
+        options.get(TIME_FORMAT.key, described.time_format),
     )
+    notes: tuple[str, ...] = ()
     if path.suffix.lower() == ".npz":
         if how != Reading():
             raise UsageError(
                 f"{path} is an NPZ file, which has no columns.",
-                f"{INPUTS.name}, {TRAJECTORY.name} and {MISSING_VALUES.name} go with CSV files.",
+                f"{TIME.name}, {TIME_FORMAT.name}, {INPUTS.name}, {TRAJECTORY.name} and "
+                f"{MISSING_VALUES.name} go with CSV files.",
             )
         trajectory = read_npz(path)
         labels = list(described.states) or [f"u{i}" for i in range(trajectory.u.shape[1])]
@@ -479,8 +610,9 @@ def read_recording(
             )
         columns = (_TIME, *columns_of(labels, _TAKEN))
     else:
-        found = read_csv(path, how, _TAKEN)
+        found = read_csv(path, how, _TAKEN, FEWEST_EACH)
         trajectory, columns = found.trajectory, (found.time, *found.states, *found.inputs)
+        notes = found.notes
         labels = [one.label for one in found.states]
         if described.states and labels != list(described.states):
             raise DataError(
@@ -490,7 +622,17 @@ def read_recording(
             )
     time, *others = _with_units(columns, described.units, path)
     states, inputs = tuple(others[: trajectory.u.shape[1]]), tuple(others[trajectory.u.shape[1] :])
-    known = UserRecording(trajectory, time, states, inputs, None, described.title, described.source)
+    holdout = TIMES
+    if not pooled:
+        holdout = _holdout_of(trajectory, options.get(HOLDOUT.key, described.holdout), path)
+    if inputs:
+        held = options.get(HOLD.key, described.hold) == "zero"
+        trajectory = replace(trajectory, held=held)
+    known = UserRecording(
+        *(trajectory, time, states, inputs, None, described.title, described.source),
+        holdout=holdout,
+        notes=notes,
+    )
     written = {column.name: column.name for column in states}
     written |= {column.label: column.name for column in states}
     truth = user_truth(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mdbench.data.trajectory import split_chronologically
-from mdbench.datatypes.ode.simulation import simulate
+from mdbench.datatypes.ode.simulation import Frame, simulate
 from mdbench.drawing.svg import COLOURS, LEFT, MARKERS, Axis, Plot, dashes, marker
 from mdbench.errors import MdbenchError
 from mdbench.expressions.grammar import check
@@ -59,6 +59,9 @@ def follow(
     seen: Trajectory,
     unseen: Trajectory | None,
     evaluations: int,
+    *,
+    holdout: str = "times",
+    scaled: bool = False,
 ) -> tuple[list[Array | None], int]:
     """Integrate equations along both trajectories, as their scores do and as far as they come.
 
@@ -78,7 +81,8 @@ def follow(
     used : int
         How often they were evaluated.
     """
-    starts = [(seen, split_chronologically(len(seen.t)).test.start)]
+    first = split_chronologically(len(seen.t)).test.start if holdout == "times" else 0
+    starts = [(seen, first)]
     if unseen is not None:
         starts.append((unseen, 0))
     try:
@@ -93,7 +97,8 @@ def follow(
             ways.append(None)
             continue
         rest = series.rows(slice(first, None))
-        done = simulate(equations, rest.t, rest.u, inputs=rest.inputs)
+        frame = Frame.of(rest.t, rest.u) if scaled else None
+        done = simulate(equations, rest.t, rest.u, inputs=rest.inputs, held=rest.held, frame=frame)
         used += done.evaluations
         ways.append(done.states if done.states.size else None)
     return ways, used
@@ -107,6 +112,7 @@ def trajectory_pictures(
     *,
     titles: Sequence[str] = (),
     measured: bool = False,
+    first: int | None = None,
 ) -> str:
     """Draw the states over time, and the trajectories of answers.
 
@@ -124,13 +130,16 @@ def trajectory_pictures(
         Of the time and of each state, where they have names of their own.
     measured
         Whether the states were measured, and the true ones are not known.
+    first
+        The first sample of the test; None for that of the usual split.
 
     Returns
     -------
     str
         HTML: one figure with one or two pictures.
     """
-    first = split_chronologically(len(seen.t)).test.start
+    if first is None:
+        first = split_chronologically(len(seen.t)).test.start
     caption = "Measurements in grey" if measured else "True trajectories in grey"
     if found:
         of = "the equations" if measured else "the equations found on clean data"

@@ -11,7 +11,7 @@ import math
 import warnings
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -81,6 +81,8 @@ def simulate(
     evaluations: int = MAX_EVALUATIONS,
     *,
     inputs: Array | None = None,
+    held: bool = False,
+    frame: Frame | None = None,
 ) -> Simulated:
     """Integrate a system from the first true state, and compare the trajectories.
 
@@ -98,22 +100,55 @@ def simulate(
         How often the right-hand sides may be evaluated.
     inputs
         The values at these times of ``v0``, ``v1``, ..., (n, k), where the right-hand sides have
-        such; in between they change evenly.
+        such; in between they change evenly, or keep their values where they are `held`.
+    frame
+        The units in which the tolerances are meant; None for those of the data.
     """
-    question = {
+    question: dict[str, Any] = {
         "equations": list(equations),
         "t": t.tolist(),
         "start": true[0].tolist(),
         "limit": BLOWN_UP * (1.0 + float(np.max(np.abs(true)))),
         "evaluations": evaluations,
         "inputs": None if inputs is None else inputs.T.tolist(),
+        "held": held,
     }
+    if frame is not None:
+        question |= {
+            "offset": frame.offset.tolist(),
+            "size": frame.size.tolist(),
+            "time": frame.time,
+            "limit": (np.abs(frame.offset) + BLOWN_UP * frame.size).tolist(),
+        }
     found = _child.ask(question)
     if "error" in found:
         return Simulated(None, Ending.LATE)
     ended, states = Ending(found["ended"]), np.array(found["u"])
     r2 = trajectory_r2(states, true) if ended is Ending.WHOLE else None
     return Simulated(r2, ended, states, found["evaluations"])
+
+
+class Frame(NamedTuple):
+    """Units of a system whose states and times may be of any size, and far from zero.
+
+    Attributes
+    ----------
+    offset, size
+        Of each state, (d,).
+    time
+        Of the times.
+    """
+
+    offset: Array
+    size: Array
+    time: float
+
+    @classmethod
+    def of(cls, t: Array, u: Array) -> Frame:
+        """Return the means and deviations of states (n, d), and a tenth of the time."""
+        size = np.std(u, axis=0)
+        size = np.where(size > 0, size, np.maximum(np.abs(u[0]), np.finfo(float).tiny))
+        return cls(np.mean(u, axis=0), size, float(t[-1] - t[0]) / 10 or 1.0)
 
 
 def warm() -> None:
@@ -186,8 +221,15 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     """
     inputs = question.get("inputs") or []
     derivatives = compiled(question["equations"], len(inputs))
-    times = question["t"]
-    limit, most = question["limit"], question["evaluations"]
+    d = len(question["start"])
+    offset = np.array(question.get("offset", [0.0] * d))
+    size = np.array(question.get("size", [1.0] * d))
+    unit = question.get("time", 1.0)
+    times = (np.array(question["t"]) - question["t"][0] * ("time" in question)) / unit
+    limits = np.broadcast_to(question["limit"], d).tolist()
+    most = question["evaluations"]
+    given = _inputs_at(times, inputs, held=question.get("held", False))
+    rate = (unit / size).tolist()
     used = 0
 
     def right_hand_side(now: float, u: Any) -> list[float]:
@@ -195,16 +237,16 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         used += 1
         if used > most:
             raise _TooManyError
-        state = u.tolist()
-        if not all(abs(value) < limit for value in state):
+        state = (offset + size * u).tolist()
+        if not all(abs(value) < limit for value, limit in zip(state, limits, strict=True)):
             raise _BlewUpError
-        du = derivatives(*state, *(float(np.interp(now, times, one)) for one in inputs))
+        du = derivatives(*state, *given(now))
         if not all(map(math.isfinite, du)):
             raise _BlewUpError
-        return du
+        return [each * by for each, by in zip(du, rate, strict=True)]
 
-    t = np.array(question["t"])
-    reached = [question["start"]]
+    t = times
+    reached = [((np.array(question["start"]) - offset) / size).tolist()]
     ended = Ending.WHOLE
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -219,7 +261,22 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     if not np.isfinite(reached).all():
         ended = Ending.BLEW_UP
         reached = [state for state in reached if all(map(math.isfinite, state))]
-    return {"ended": ended, "u": reached, "evaluations": min(used, most)}
+    states = [(offset + size * np.array(state)).tolist() for state in reached]
+    return {"ended": ended, "u": states, "evaluations": min(used, most)}
+
+
+def _inputs_at(
+    times: Array, inputs: Sequence[Sequence[float]], *, held: bool
+) -> Callable[[float], list[float]]:
+    """Return a function that gives the inputs at a time."""
+    if not held:
+        return lambda now: [float(np.interp(now, times, one)) for one in inputs]
+
+    def before(now: float) -> list[float]:
+        place = max(int(np.searchsorted(times, now, side="right")) - 1, 0)
+        return [one[place] for one in inputs]
+
+    return before
 
 
 def _march(right_hand_side: Callable[..., list[float]], t: Any, reached: list[Any]) -> None:

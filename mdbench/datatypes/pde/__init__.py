@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mdbench.datatypes.equations.options import DERIVATIVES, TRUTH
+from mdbench.datatypes.equations.options import DERIVATIVES, OWN_FIELDS
 from mdbench.datatypes.facts import Option, TypeFacts, by_number
 from mdbench.errors import UsageError
 
@@ -33,7 +33,7 @@ FACTS = TypeFacts(
             changes_system=False,
             method_key="max_rows",
         ),
-        TRUTH,
+        *OWN_FIELDS,
     ),
     order=lambda _, head: by_number(head["id"]),
 )

@@ -41,7 +41,10 @@ from mdbench.datatypes.equations.files import (
     without,
 )
 from mdbench.datatypes.equations.options import (
+    AXES_ORDER,
     EXACT,
+    OWN_FIELDS,
+    SCALING,
     TRUTH,
     derivatives_asked,
     read_field_description,
@@ -49,6 +52,7 @@ from mdbench.datatypes.equations.options import (
     user_truth,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.equations.turned_fields import refuse_turned
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
@@ -159,6 +163,7 @@ class Pde(EquationType[PdeDataset]):
             held_out=held_out,
             scored=scored,
             remarks=remarks,
+            scaled=dataset.scaled,
         )
 
     def course(self, task: EquationTask[PdeDataset]) -> Course | None:
@@ -283,10 +288,9 @@ class _PdeSystems(Source[PdeDataset]):
         protocol: Protocol,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> PdeDataset:
-        if TRUTH.key in options:
+        if own := [option.name for option in OWN_FIELDS if option.key in options]:
             raise UsageError(
-                f"{TRUTH.name} gives the true equations of a file of your own.",
-                "Name one by --dataset-path.",
+                f"{own[0]} is an option for a file of your own.", "Name one by --dataset-path."
             )
         system = self._system(name, protocol, options)
         clean = self._clean(system, released=_released(options))
@@ -399,8 +403,11 @@ class _PdeFiles(Source[PdeDataset]):
     ) -> PdeDataset:
         path = named(name, self.paths)
         noisy = None if snr_db is None else self.noisy.get((name, snr_db))
-        clean = read_field_file(path)
-        measured = clean if noisy is None else read_field_file(noisy)
+        order = options.get(AXES_ORDER.key, ())
+        clean = read_field_file(path, order)
+        if not order:
+            refuse_turned(path, clean)
+        measured = clean if noisy is None else read_field_file(noisy, order)
         if measured.u.shape != clean.u.shape or not np.array_equal(measured.t, clean.t):
             clean = measured  # these states are not known without noise
         self._short_axes.report(name, clean)
@@ -417,6 +424,7 @@ class _PdeFiles(Source[PdeDataset]):
             states={f"u{state}": f"u{state}" for state in range(clean.dim)},
             variables=feature_names(given, ()),
         )
+        scaled = protocol is Protocol.STRICT and options.get(SCALING.key, "on") == "on"
         dataset = PdeDataset(
             name=name,
             dim=clean.dim,
@@ -424,13 +432,17 @@ class _PdeFiles(Source[PdeDataset]):
             truth=truth,
             target_source="finite differences" if clean.du is None else "file",
             fingerprint=_fingerprint(
-                u, clean, snr_db, noise, seed, derivatives=derivatives, truth=truth
+                *(u, clean, snr_db, noise, seed),
+                derivatives=derivatives,
+                truth=truth,
+                scaled=scaled,
             ),
             given=given,
             clean=clean,
             explicit=(),
             rows=Rows(options.get("max_rows"), seed),
             derivatives=derivatives,
+            scaled=scaled,
         )
         if truth is None:
             return dataset
@@ -487,6 +499,7 @@ def _fingerprint(
     *,
     derivatives: str,
     truth: tuple[str, ...] | None = None,
+    scaled: bool = False,
 ) -> str:
     arrays: dict[str, NDArray[Any]] = {"t": clean.t, **clean.grid, "u": u, "clean u": clean.u}
     arrays |= {f"{axis} period": np.array([each]) for axis, each in clean.periods.items()}
@@ -496,6 +509,8 @@ def _fingerprint(
         arrays["exact"] = np.ones(1)
     if clean.du is not None:
         arrays["du"] = clean.du
+    if scaled:
+        arrays["scaled"] = np.ones(1)
     if truth is not None:
         arrays["truth"] = np.frombuffer(json.dumps(truth).encode(), np.uint8)
     return fingerprint(arrays, snr_db, noise, seed)

@@ -67,6 +67,8 @@ class PdeDataset(Dataset):
     asked
         The states whose equations are asked for, by their numbers; None for all.  The others,
         such as a pressure, are known at every time.
+    scaled
+        Whether the states are in units of the user's, which mean nothing.
     unseen_terms
         The terms of the truth that cannot be seen in the data, by left-hand side and text.
     """
@@ -77,6 +79,7 @@ class PdeDataset(Dataset):
     rows: Rows
     derivatives: str
     asked: tuple[int, ...] | None = None
+    scaled: bool = False
     unseen_terms: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -145,10 +148,14 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
 
 def _evidence(dataset: PdeDataset, given: Field) -> tuple[SmoothedField, WeakWindows]:
     """Smooth a field, and put it in the form in which equations are compared with it."""
-    smoothed = smoothed_field(given)
+    offset = np.mean(given.u.reshape(-1, given.dim), axis=0) if dataset.scaled else np.zeros(1)
+    smoothed = smoothed_field(replace(given, u=given.u - offset))
+    smoothed = smoothed._replace(field=replace(smoothed.field, u=smoothed.field.u + offset))
     field = replace(smoothed.field, du=None)
     features = _columns(field, dataset.explicit, Protocol.STRICT)
-    return smoothed, WeakWindows.of(given, field.u, CachedColumns(features), dataset.states)
+    return smoothed, WeakWindows.of(
+        given, field.u, CachedColumns(features), dataset.states, centred=dataset.scaled
+    )
 
 
 def _between(whole: Field, times: slice) -> Field:
@@ -301,7 +308,8 @@ def floor_of(dataset: PdeDataset, protocol: Protocol) -> float:
         scored = np.arange(targets[..., 0].size)
     texts = dataset.truth or ()
     values = [parse(text, tuple(columns)).evaluate(columns).reshape(-1)[scored] for text in texts]
-    return nmse(np.stack(values, axis=-1), targets.reshape(-1, targets.shape[-1])[scored])
+    stacked = targets.reshape(-1, targets.shape[-1])[scored]
+    return nmse(np.stack(values, axis=-1), stacked, scaled=dataset.scaled)
 
 
 def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:

@@ -106,7 +106,13 @@ class WeakWindows(Evidence):
 
     @classmethod
     def of(
-        cls, given: Field, smoothed: Array, columns: Mapping[str, Array], states: tuple[int, ...]
+        cls,
+        given: Field,
+        smoothed: Array,
+        columns: Mapping[str, Array],
+        states: tuple[int, ...],
+        *,
+        centred: bool = False,
     ) -> WeakWindows:
         """Make it of a noisy field, of what it is when it is smoothed, and of that one's features.
 
@@ -114,6 +120,8 @@ class WeakWindows(Evidence):
         ----------
         smoothed
             Shaped like the states of `given`.
+        centred
+            Whether states are exact to a share of their deviation, not of their size.
         """
         tiny = np.finfo(float).tiny
         floors, all_changes, all_weights, all_along = [], [], [], []
@@ -122,6 +130,8 @@ class WeakWindows(Evidence):
             halves, along = _bumps(given, rest, smoothed[..., state])
             moved, kept = _in_time(given.t, halves[-1], len(along[-1]))
             changes = _integrals(measured, (*along[:-1], moved))
+            if centred:  # a derivative in time knows no offset
+                measured = measured - np.mean(measured)
             exact = INTEGRATED_TO**2 * float(np.mean(measured**2))
             noise = _integrals(rest**2 + exact, tuple(each**2 for each in (*along[:-1], moved)))
             weights = 1.0 / (noise + _LEAST * np.mean(noise) + tiny)

@@ -1,0 +1,372 @@
+"""What in the user's data hurts the search for equations, and what to do about it.
+
+Each check returns lines, none where there is nothing to say.  They are made for data in which the
+trouble is plain; a line names the column, the number that was seen, and the next step.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.data.field import Field
+    from mdbench.data.smoothing import Smoothed
+    from mdbench.data.trajectory import Trajectory
+
+    Array = NDArray[np.float64]
+
+_SPIKE, _SPIKE_SHARE, _FEW = 8.0, 0.3, 0.03
+"""A sample stands out that is so many usual distances from the cubic through its neighbours, and
+this share of the deviation; where more than the third share of all do, it is noise."""
+_PATTERN = np.array([1.0, -4.0, 6.0, -4.0, 1.0]) / 6.0
+"""What a single spike leaves of such cubics; it is its own filter, too."""
+_LIKENESS = 0.95
+_NEARBY = 12
+_GAP = 5.0
+"""A step so many times the median one is a gap."""
+_FAR = 30.0
+"""Deviations from zero of an offset that is worth a word."""
+_SIZES = 1e-3, 1e4
+_APART = 1e4
+"""Sizes of columns worth a word, and the ratio of two."""
+_HARDLY = 3.0
+"""A state that moves by fewer deviations of its noise hardly moves."""
+_UNEXPLAINED, _EXPLAINED = 0.1, 0.1
+"""A share of squared rates that cubics in the states do not explain, and what remains of that
+where the missing quantity is added."""
+_MAP_SAMPLES, _MAP_LEFT, _MAP_MOVES = 4.0, 0.02, 0.5
+_NEAR, _FAR_RATES, _PAIRS = 0.1, 0.5, 10
+"""States so near each other, in deviations, that have rates so different, in their size, on the
+mean: these are no function of those; of so many pairs at least."""
+_HOUR = 1.0 / 24.0
+_ALIKE = 1e-4
+"""A derivative of whose squares a multiple of the state leaves less cannot be told from it."""
+_VARIES = 0.2
+"""What halves of a field leave, of what one set of coefficients for both does."""
+_LONGEST = 1_000
+
+
+def of_states(names: Sequence[str], given: Trajectory, curves: Smoothed | None) -> list[str]:
+    """Return warnings of trajectories.
+
+    Parameters
+    ----------
+    names
+        Of the states.
+    curves
+        The smoothed states of the longest trajectory; None where it is too short.
+    """
+    pieces = given.pieces
+    longest = max(pieces, key=lambda one: len(one.t))
+    lines = [
+        *_outliers(names, longest),
+        *_empty_rows(longest),
+        *_gaps(pieces),
+        *_few_rows(given),
+        *_offsets_and_sizes(names, given.u),
+    ]
+    if curves is None:
+        return lines
+    lines += _hardly_moving(names, given.u, curves)
+    if line := _like_a_map(names, longest):
+        return [*lines, line]
+    return [*lines, *_not_of_states(names, longest, curves)]
+
+
+def unit_of_rates(step: float, unit: str) -> list[str]:
+    """Return a warning where times are in days, and their steps far shorter."""
+    if unit.lower() not in {"d", "day", "days"} or step >= _HOUR:
+        return []
+    return [
+        (
+            f"rates are per day, and samples are {step * 86400.0:.3g} s apart: write the time in "
+            "seconds, minutes or hours for constants of a handy size"
+        )
+    ]
+
+
+def _outliers(names: Sequence[str], one: Trajectory) -> list[str]:
+    if len(one.t) < 15:  # noqa: PLR2004 - too few to know what is usual
+        return []
+    lines = []
+    for name, u in zip(names, one.u.T, strict=True):
+        missed = sliding_window_view(u, 5) @ _PATTERN  # at samples 2, 3, ...
+        around = sliding_window_view(missed, 5)  # at samples 4, 5, ...
+        size = np.linalg.norm(around, axis=1) * np.linalg.norm(_PATTERN)
+        alike = np.abs(around @ _PATTERN) >= _LIKENESS * np.maximum(size, 1e-300)
+        apart = np.abs(missed[2:-2])
+        # Noise may grow with the state, and so that near a sample counts.
+        half = min(_NEARBY, len(missed) // 2 - 1)
+        nearby = sliding_window_view(np.pad(np.abs(missed), half, mode="reflect"), 2 * half + 1)
+        usual = 1.4826 * np.maximum(np.median(nearby, axis=1)[2:-2], np.median(np.abs(missed)))
+        spread = float(np.subtract(*np.percentile(u, [84, 16]))) / 2
+        far = 4 + np.flatnonzero(
+            alike & (apart > np.maximum(_SPIKE * usual, _SPIKE_SHARE * spread + 1e-300))
+        )
+        if 0 < len(far) <= max(3, _FEW * len(u)):
+            places = ", ".join(f"{float(one.t[k]):.6g}" for k in far[:5])
+            lines.append(
+                f"{name}: {len(far)} sample{'s' * (len(far) > 1)} stand{'s' * (len(far) == 1)} out "
+                f"(at {places}): one spike can decide about an equation; mend the cells, or empty "
+                "them and give --missing interpolate"
+            )
+    return lines
+
+
+def _empty_rows(one: Trajectory) -> list[str]:
+    zero = (one.u == 0).all(axis=1)
+    count = int(zero.sum())
+    if count in {0, len(zero)} or one.u.shape[1] == 1 or count > len(zero) // 2:
+        return []
+    first = float(one.t[int(np.argmax(zero))])
+    return [
+        (
+            f"{count} row{'s' * (count > 1)} with zeros alone, the first at {first:.6g}: where "
+            "nothing was measured leave the cells empty, and give --missing drop"
+        )
+    ]
+
+
+def _gaps(pieces: Sequence[Trajectory]) -> list[str]:
+    steps = [np.diff(one.t) for one in pieces]
+    every = np.concatenate(steps)
+    if len(every) < 10:  # noqa: PLR2004 - too few to know what is usual
+        return []
+    most, usual = max(range(len(steps)), key=lambda k: steps[k].max()), float(np.median(every))
+    k = int(np.argmax(steps[most]))
+    if steps[most][k] < _GAP * usual:
+        return []
+    one = pieces[most]
+    return [
+        (
+            f"no samples from {float(one.t[k]):.6g} to {float(one.t[k + 1]):.6g}, "
+            f"{steps[most][k] / usual:.0f} usual steps: what is between is a guess; cut the file "
+            "there, and name the parts by a column: --trajectory COLUMN"
+        )
+    ]
+
+
+def _few_rows(given: Trajectory) -> list[str]:
+    inputs = 0 if given.inputs is None else given.inputs.shape[1]
+    columns, rows = given.u.shape[1] + inputs, len(given.t)
+    terms = comb(columns + 2, 2)
+    if terms <= rows:
+        return []
+    return [
+        (
+            f"{columns} columns have {terms} products of at most two factors, and there are {rows} "
+            "rows: anything can be fitted; give fewer columns, or more rows"
+        )
+    ]
+
+
+def _offsets_and_sizes(names: Sequence[str], u: Array) -> list[str]:
+    mean, deviation = np.abs(np.mean(u, axis=0)), np.std(u, axis=0)
+    moving = deviation > 1e-14 * mean
+    lines = []
+    for name, far, spread in zip(names, mean, deviation, strict=True):
+        if spread > 1e-14 * far and far > _FAR * spread:
+            lines.append(
+                f"{name}: an offset of {far / spread:.2g} deviations; it is taken off for methods "
+                "that can undo it (SINDy's kin, PySINDy, integral, weakform), for others subtract "
+                "it yourself"
+            )
+    sizes = np.sqrt(mean**2 + deviation**2)[moving]
+    low, high = _SIZES
+    if len(sizes) and (
+        sizes.min() < low or sizes.max() > high or sizes.max() > _APART * sizes.min()
+    ):
+        lines.append(
+            f"values from {sizes.min():.2g} to {sizes.max():.2g}: methods that are not scaled for "
+            "you (docs/datasets.md) do better with units in which all are near 1"
+        )
+    return lines
+
+
+def _hardly_moving(names: Sequence[str], u: Array, curves: Smoothed) -> list[str]:
+    spread, noise = np.std(u, axis=0), np.sqrt(curves.variances)
+    return [
+        f"{name}: hardly moves, {float(s / n):.1f} times its noise: nothing can be learnt of its "
+        "rate; measure where it changes, or give it as an input: --inputs " + name
+        for name, s, n, remark in zip(names, spread, noise, curves.remarks, strict=True)
+        if not remark and n > 0 and 0 < s < _HARDLY * n
+    ]
+
+
+def _like_a_map(names: Sequence[str], one: Trajectory) -> str:
+    """Return a warning where each state follows from the last, and there is no curve between."""
+    u = one.u[:_LONGEST]
+    turns = np.mean(np.diff(np.sign(np.diff(u, axis=0)), axis=0) != 0)
+    if len(u) < 30 or turns < 2 / _MAP_SAMPLES:  # noqa: PLR2004 - too few to know
+        return ""
+    z = _unit(u)
+    left = _left(_products(z[:-1], 2), z[1:])
+    moves = float(np.sum(np.diff(z, axis=0) ** 2) / np.sum(z[1:] ** 2))
+    if left > _MAP_LEFT or moves < _MAP_MOVES:  # noise about a curve turns as often
+        return ""
+    return (
+        f"{', '.join(names)}: each row follows from the last one, and turns at nearly every one: a "
+        "discrete map, not a rate; give the next values as targets of a table (--data-type srsd "
+        "or real)"
+    )
+
+
+def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> list[str]:
+    """Return a warning where rates are no function of the states."""
+    n = min(len(one.t), _LONGEST)
+    inner = slice(2, n - 2)
+    t, u, du = one.t[inner], curves.u[inner], curves.du[inner]
+    if len(t) < 30 or u.shape[1] > 4:  # noqa: PLR2004 - too few, or too many products
+        return []
+    z, rates = _unit(u), du / _sizes(du)
+    columns = z
+    if one.inputs is not None:
+        columns = np.concatenate([z, _unit(one.inputs[inner])], axis=1)
+    of_states = _products(columns, 3)
+    if of_states.shape[1] > len(t) // 3:
+        return []
+    worst = max(range(u.shape[1]), key=lambda k: _left(of_states, rates[:, [k]]))
+    left = _left(of_states, rates[:, [worst]])
+    if left < _UNEXPLAINED or not _differ_at_equal(columns, rates[:, worst]):
+        return []
+    said = f"{names[worst]}: its rate is no smooth function of the columns ({left:.0%} unexplained)"
+    if u.shape[1] == 1:
+        second = np.gradient(du[:, 0], t)[:, None]
+        both = np.concatenate([z, rates], axis=1)[2:-2]
+        if _left(_products(both, 3), (second / _sizes(second))[2:-2]) < _UNEXPLAINED:
+            return [
+                (
+                    f"{said}, but its second derivative is one of both: a law of second order; add "
+                    "the rate as a second column, or the value some samples ago (delay coordinates)"
+                )
+            ]
+    s = (2 * (t - t[0]) / (t[-1] - t[0]) - 1)[:, None]
+    with_time = _products(np.concatenate([columns, s], axis=1), 3)
+    if (
+        with_time.shape[1] <= len(t) // 3
+        and _left(with_time, rates[:, [worst]]) < _EXPLAINED * left
+    ):
+        return [
+            f"{said}, but of them and the time: add a column for the time, as an input (--inputs)"
+        ]
+    return [
+        (
+            f"{said}: a state is missing, or something acts from outside; add the column (--inputs "
+            "for what acts), its rate, or values some samples ago (delay coordinates)"
+        )
+    ]
+
+
+def _differ_at_equal(columns: Array, rates: Array) -> bool:
+    """Return whether rates differ where all columns are nearly equal, at other times."""
+    n = len(columns)
+    apart = np.sqrt(np.sum((columns[:, None] - columns[None]) ** 2, axis=-1))
+    i, j = np.nonzero(apart < _NEAR * np.sqrt(columns.shape[1]))
+    later = j - i > max(3, n // 20)
+    differences = np.abs(rates[i[later]] - rates[j[later]])
+    return len(differences) >= _PAIRS and float(np.mean(differences)) > _FAR_RATES
+
+
+def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> list[str]:
+    """Return warnings of a field.
+
+    Parameters
+    ----------
+    names
+        Of the states.
+    smoothed
+        The rate of each state, smoothed in time, shaped like a state.
+    """
+    u = given.u
+    flat = u.reshape(-1, u.shape[-1])
+    lines = _offsets_and_sizes(names, flat)
+    still = np.ptp(u.reshape(-1, *u.shape[-2:]), axis=0).max(axis=1) == 0  # a frame of equal values
+    if still[1:].any() and not still.all():
+        at = float(given.t[1 + int(np.argmax(still[1:]))])
+        lines.append(
+            f"{int(still[1:].sum())} of {len(still)} times have one value everywhere, the first at "
+            f"{at:.6g}: leave out times at which nothing was measured"
+        )
+    axis, nodes = next(iter(given.grid.items()))
+    x = np.moveaxis(u, 0, -1)  # (..., n_t, d, n_x)
+    step = float(np.mean(np.diff(nodes)))
+    for place, name in enumerate(names):
+        one = x[..., place, :]
+        first, second = np.gradient(one, step, axis=-1), np.zeros_like(one)
+        second[..., 1:-1] = np.diff(one, n=2, axis=-1) / step**2
+        inner = (..., slice(3, -3))
+        third = np.gradient(second, step, axis=-1)[inner]
+        value, first, second = one[inner], first[inner], second[inner]
+        rate = np.moveaxis(smoothed[place], 0, -1)[inner]
+        flat = np.stack([np.ones(value.size), value.ravel()], axis=1)
+        if np.ptp(value) > 0 and _left(flat, second.reshape(-1, 1)) < _ALIKE:
+            lines.append(
+                f"{name}: its second derivative along {axis} is a multiple of it, a wave of one "
+                "length: which of the two is in the law cannot be told; start from several waves"
+            )
+            continue
+        lines += _varying(name, axis, (value, first, second, third, value * first), rate)
+    return lines
+
+
+def _varying(name: str, axis: str, terms: Sequence[Array], rate: Array) -> list[str]:
+    """Return a warning where the halves of an axis have coefficients of their own."""
+    n = rate.shape[-1]
+    halves = slice(0, n // 2), slice(n // 2, n)
+    columns = [np.stack([one[..., part].ravel() for one in terms], axis=1) for part in halves]
+    rates = [rate[..., part].reshape(-1, 1) for part in halves]
+    both, whole = np.concatenate(columns), np.concatenate(rates)
+    power = float(np.sum(whole**2))
+    if power <= 0:
+        return []
+    together = _left(both, whole) * power
+    apart = sum(_left(c, r) * float(np.sum(r**2)) for c, r in zip(columns, rates, strict=True))
+    if together < _UNEXPLAINED * power or apart > _VARIES * together:
+        return []
+    return [
+        (
+            f"{name}: the two halves of {axis} have coefficients of their own "
+            f"({together / power:.1%} of the rates unexplained together, {apart / power:.1%} "
+            f"apart): a coefficient varies along "
+            f"{axis}; fit parts of the axis by themselves, or give what varies as a state"
+        )
+    ]
+
+
+def _unit(u: Array) -> Array:
+    deviation = np.std(u, axis=0)
+    return np.asarray((u - np.mean(u, axis=0)) / np.where(deviation > 0, deviation, 1.0))
+
+
+def _sizes(u: Array) -> Array:
+    size = np.sqrt(np.mean(u**2, axis=0))
+    return np.where(size > 0, size, 1.0)
+
+
+def _products(z: Array, degree: int) -> Array:
+    """Return all products of columns up to a degree, (n, p)."""
+    found = [np.ones(len(z))]
+    for count in range(1, degree + 1):
+        several = combinations_with_replacement(range(z.shape[1]), count)
+        found += [np.prod(z[:, chosen], axis=1) for chosen in several]
+    return np.stack(found, axis=1)
+
+
+def _left(columns: Array, target: Array) -> float:
+    """Return the share of squares that least squares leaves."""
+    power = float(np.sum(target**2))
+    if power <= 0:
+        return 0.0
+    size = np.linalg.norm(columns, axis=0)
+    unit = columns / np.where(size > 0, size, 1.0)
+    rest = target - unit @ np.linalg.lstsq(unit, target)[0]
+    return float(np.sum(rest**2)) / power

@@ -1,0 +1,143 @@
+"""The reference runs: what each command of ``scripts/results`` runs, and the page that has it."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SURFACE = "--algorithm zero mean linear truth operon gplearn afp afp_fe screening"
+_NOISY_SURFACES = "--algorithm zero mean linear truth operon gplearn afp_fe screening"
+_PDE = "--algorithm zero mean linear truth weakform wsindy pdefind bayesian"
+_FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1 LRDS1 PTM1"
+_QUICK = "--algorithm majority candidate_only tfidf_lr tagged_lr boosting"
+RUNS: dict[str, tuple[str, ...]] = {
+    "ode": (
+        "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
+        "--algorithm operon --with-noise",
+        "--algorithm pysindy --with-noise --timeout 30",
+        "--algorithm eql udsr --with-noise --timeout 30",
+        "--algorithm afp afp_fe bingo dsr gplearn rils_rols screening --with-noise --timeout 10",
+        "--algorithm physo --timeout 60",
+    ),
+    "pde": (
+        f"{_PDE} --with-noise --timeout 600",
+        "--algorithm ewsindy deepmod operon udsr --with-noise --timeout 60",
+    ),
+    "pde-tables": (
+        "--algorithm truth",
+        "--algorithm afp afp_fe bingo dsr eql gplearn physo rils_rols --timeout 60",
+    ),
+    "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
+    "real": (
+        "--algorithm zero mean linear truth",
+        "--algorithm operon gplearn afp afp_fe eql dsr --timeout 2",
+        "--algorithm physo --dataset bode hubble 'kepler*' time-dilation --timeout 15",
+    ),
+    "srsd-paper": (
+        "--algorithm truth afp afp_fe --timeout 1",
+        "--algorithm gplearn --timeout 3",
+    ),
+    "srsd-dsr": ("--algorithm dsr --dataset easy --timeout 60",),
+    "surface": (
+        f"{_SURFACE} --dataset explicit implicit --timeout 10",
+        f"{_SURFACE} --dataset parametric --timeout 30",
+    ),
+    "surface-paper": (
+        f"{_NOISY_SURFACES} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES} --timeout 10",
+    ),
+    "derivation": (f"{_QUICK} replay --dataset structured-3-small structured-4-small",),
+    "derivation-leak": (f"{_QUICK} --dataset leak",),
+    "derivation-authors": (f"{_QUICK} replay --dataset authors",),
+    "derivation-steps": (f"{_QUICK} replay --dataset structured-2 structured-4",),
+    "derivation-calculus": (f"{_QUICK} --dataset differentiate integrate",),
+    "derivation-paper": (f"{_QUICK} replay transformer --dataset structured-3",),
+}
+"""Options of the runs for each data type, without place and number of jobs at a time.
+
+What follows a hyphen are further runs of a data type, for blocks of their own on the same page.
+"""
+
+
+class StudyRun(NamedTuple):
+    """A run by study files, whose records are kept as bundles.
+
+    Attributes
+    ----------
+    files
+        Studies; the bundle of each has its name.
+    data_type
+        Of the tables on the page.
+    page
+        The page, in ``docs``.
+    prefix
+        What its blocks on the page have before their names.
+    paper
+        Whether what the paper prints is on the same data under the same protocol.
+    """
+
+    files: tuple[str, ...]
+    data_type: str
+    page: str
+    prefix: str = ""
+    paper: bool = False
+
+    @property
+    def bundles(self) -> tuple[str, ...]:
+        """The names of the bundles."""
+        return tuple(PurePath(file).stem for file in self.files)
+
+
+STUDIES = {
+    "equal-work": StudyRun(("studies/equal-work.toml",), "ode", "results-equal-work.md"),
+    "whose-merit": StudyRun(
+        ("studies/whose-merit-ode.toml", "studies/whose-merit-pde.toml"), "ode", "whose-merit.md"
+    ),
+    "ode-published": StudyRun(
+        ("studies/ode-published.toml",), "ode", "results-ode.md", "alike", paper=True
+    ),
+    "parity": StudyRun(("studies/ode-published.toml",), "ode", "published-parity.md"),
+    "derivation-small": StudyRun(
+        ("studies/derivation-small.toml",), "derivation", "results-derivation.md", "kept"
+    ),
+    "pde-released": StudyRun(
+        ("studies/pde-released.toml",), "pde", "results-pde.md", "released", paper=True
+    ),
+}
+"""Runs whose records are in the repository; those of the others are tables alone."""
+RUNS |= {name: run.files for name, run in STUDIES.items()}
+PREFIXES = {name.partition("-")[2] for name in RUNS if name not in STUDIES} | {
+    run.prefix for run in STUDIES.values()
+}
+"""What blocks of further runs on a page have before their names."""
+
+
+def data_type_of(name: str) -> str:
+    """Return the data type of a run's tables."""
+    return STUDIES[name].data_type if name in STUDIES else name.partition("-")[0]
+
+
+def prefix_of(name: str) -> str:
+    """Return what the blocks of a run have before their names; empty for the first on a page."""
+    return STUDIES[name].prefix if name in STUDIES else name.partition("-")[2]
+
+
+def page_of(name: str, docs: Path) -> Path:
+    """Return the page of a run."""
+    if name in STUDIES:
+        return docs / STUDIES[name].page
+    return docs / f"results-{name.partition('-')[0]}.md"
+
+
+def runs_of(bundle: str) -> list[str]:
+    """Return the runs that a bundle belongs to; none where no page has it."""
+    return [name for name, run in STUDIES.items() if bundle in run.bundles]
+
+
+def command_of(name: str, run: str) -> str:
+    """Return the command of a run."""
+    if name in STUDIES:
+        return f"scripts/edition {run}"
+    return f"./run.sh --data-type {data_type_of(name)} {run} --runtime venv"

@@ -1,0 +1,137 @@
+"""``scripts/edition``: a study in pieces, whose records are kept packed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import edition
+import pytest
+from bundles import read_bundle
+from harness import HereRuntime, add_method
+from reporting import result
+
+from mdbench.errors import UnavailableError
+from mdbench.runs.spec import JobSpec
+
+if TYPE_CHECKING:
+    from mdbench.methods import Method
+    from mdbench.runtimes.base import Prepared
+    from mdbench.workspace import Workspace
+
+Output = pytest.CaptureFixture[str]
+STUDY = """
+schema = 1
+[[grid]]
+data_type = "ode"
+algorithm = ["zero", "nil"]
+dataset = ["rc-circuit", "overdamped-bead"]
+seeds = "0-1"
+work = 5
+"""
+
+
+@pytest.fixture
+def bundles(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of bundles of a workspace with two methods, and a study in this folder."""
+    add_method(command_line, "zero")
+    add_method(command_line, "nil")
+    Path("pieces.toml").write_text(STUDY, encoding="utf-8")
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)  # other tests need all cores
+    monkeypatch.setattr(edition, "open_runtime", lambda *_, **__: HereRuntime())
+    return command_line.root / "docs" / "results"
+
+
+def test_any_number_of_pieces_is_balanced_and_the_next_goes_on(
+    bundles: Path, capsys: Output
+) -> None:
+    for left in range(7, -1, -1):
+        # A piece is expected to take so little that it is one job.
+        assert edition.main(["pieces.toml", "--pieces", "1", "--minutes", "1e-9"]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"ode: {left} of 8 jobs left:" in text
+        assert f"{8 - left} record" in text
+        records = read_bundle(bundles, "pieces")
+        cases = [
+            {(one.dataset, one.seed) for one in records if one.algorithm == name}
+            for name in ("zero", "nil")
+        ]
+        assert len(cases[0] ^ cases[1]) <= 1
+        seeds = [one.seed for one in records]
+        assert seeds.count(0) == 4 or 1 not in seeds
+    before = (bundles / "pieces.jsonl.xz").read_bytes()
+    assert edition.main(["pieces.toml"]) == 0
+    assert (bundles / "pieces.jsonl.xz").read_bytes() == before
+
+
+def test_it_goes_on_where_only_the_bundle_is_left(bundles: Path, capsys: Output) -> None:
+    assert edition.main(["pieces.toml", "--pieces", "1", "--minutes", "1e-9"]) == 0
+    for file in Path().rglob("*.jsonl"):
+        file.unlink()
+    for file in (bundles.parents[1] / "results").rglob("*.jsonl"):
+        file.unlink()
+    assert edition.main(["pieces.toml"]) == 0
+    assert "1 record taken from the bundle" in capsys.readouterr().out
+    assert len(read_bundle(bundles, "pieces")) == 8
+
+
+def test_what_cannot_be_made_is_tried_once(
+    bundles: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    class NoRuntime(HereRuntime):
+        def prepare(self, method: Method) -> Prepared:
+            if method.name == "nil":
+                raise UnavailableError("no network")
+            return super().prepare(method)
+
+    monkeypatch.setattr(edition, "open_runtime", lambda *_, **__: NoRuntime())
+    assert edition.main(["pieces.toml", "--minutes", "1e-9"]) == 0
+    assert {one.algorithm for one in read_bundle(bundles, "pieces") if one.attempted} == {"zero"}
+    assert "ode: 4 of 8 jobs left" in capsys.readouterr().out
+
+
+def test_records_of_another_study_are_not_packed_and_none_is_lost(bundles: Path) -> None:
+    assert edition.main(["pieces.toml"]) == 0
+    Path("other.toml").write_text(STUDY.replace("0-1", "1-2"), encoding="utf-8")
+    folder = bundles.parents[1] / "results" / "pieces"
+    assert edition.main(["other.toml", "--result-dir", str(folder)]) == 0
+    assert {one.seed for one in read_bundle(bundles, "other")} == {1, 2}
+    # A study that was made shorter takes nothing from the bundle that is there.
+    Path("pieces.toml").write_text(STUDY.replace("0-1", "1"), encoding="utf-8")
+    assert edition.main(["pieces.toml"]) == 0
+    assert {one.seed for one in read_bundle(bundles, "pieces")} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["none.toml"], "none.toml does not exist"),
+        (["pieces.toml", "--result-dir", "pieces.toml"], "pieces.toml"),
+        (["pieces.toml", "--pack"], "has no records of pieces.toml"),
+    ],
+)
+def test_what_is_wrong_is_said(words: list[str], says: str, bundles: Path, capsys: Output) -> None:
+    assert edition.main(words) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert says in error
+    assert "Traceback" not in error
+    assert not bundles.exists()
+
+
+@pytest.mark.parametrize("words", [["--minutes", "0"], ["--pieces=-1"], ["--core", "4096"]])
+@pytest.mark.usefixtures("bundles")
+def test_options_that_cannot_be_are_refused(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        edition.main(["pieces.toml", *words])
+    assert caught.value.code == 2
+
+
+def test_work_left_is_that_of_records_else_the_budget() -> None:
+    one = result("zero", "a", budget={"timeout_s": 60.0, "work_s": 36.0, "threads": 1})
+    one = one.model_copy(update={"measured": one.measured.model_copy(update={"work_s": 18.0})})
+    job = JobSpec.of(one)
+    assert edition.hours_of([job, job], [one], "work_s") == (0.01, 2)
+    assert edition.hours_of([job], [], "work_s") == (0.01, 0)
+    slow = one.model_copy(update={"measured": one.measured.model_copy(update={"wall_s": 360.0})})
+    assert edition.hours_of([job], [slow], "wall_s") == (0.1, 1)
