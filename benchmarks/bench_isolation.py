@@ -29,7 +29,7 @@ def main() -> None:
             start = time.monotonic()
             records = made.run(seeds=(1, 2, 3, 4, 5), n_jobs=AT_A_TIME).records
             wall = time.monotonic() - start
-        assert [r.status for r in records] == [Status.OK] * JOBS
+            assert [r.status for r in records] == [Status.OK] * JOBS
         ideal = JOBS * SECONDS / AT_A_TIME
         print(
             f"  {JOBS} jobs of {SECONDS} s, {AT_A_TIME} at a time: {wall:.1f} s, "
@@ -38,8 +38,8 @@ def main() -> None:
         with bench("loops", "self.seed and sum(range(10**15))", runtime) as made:
             seeds = tuple(range(1, KILLS + 1))
             killed = made.run(seeds=seeds, datasets=("rc-circuit",), timeout_s=LIMIT).records
-        assert [r.status for r in killed] == [Status.TIMEOUT] * KILLS
-        late = sorted((record.measured.wall_s or 0.0) - LIMIT for record in killed)
+            assert [r.status for r in killed] == [Status.TIMEOUT] * KILLS
+            late = sorted((record.measured.wall_s or 0.0) - LIMIT for record in killed)
         print(
             f"  {sum(each <= GOAL for each in late)} of {KILLS} kills within 2 s of the limit, "
             f"median {late[KILLS // 2]:.2f} s, longest {late[-1]:.2f} s"

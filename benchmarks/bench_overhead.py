@@ -27,7 +27,7 @@ def main() -> None:
         records = made.run(seeds=(1, 2, 3, 4, 5)).records
         wall = time.monotonic() - start
         how = made.runtime.probe().how
-    beyond = sorted(_overhead(record) for record in records)
+        beyond = sorted(_overhead(record) for record in records)  # while their file is there
     print(f"runtime                     {runtime} ({how})")
     print(f"jobs                        {len(records)}")
     print(f"overhead a job, median      {1e3 * statistics.median(beyond):.1f} ms")

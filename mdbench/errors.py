@@ -21,12 +21,15 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pydantic import ValidationError
 
+LONGEST_MESSAGE = 20_000
+"""Characters of an error's message that are kept."""
 MOST_SHOWN = 20
 """Number of allowed names that an error lists."""
 
@@ -43,9 +46,10 @@ class MdbenchError(Exception):
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
+        message = printable(message, LONGEST_MESSAGE)  # what it names may be from anywhere
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = printable(hint, LONGEST_MESSAGE)
 
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message
@@ -98,6 +102,35 @@ class UnavailableError(MdbenchError):
     def __init__(self, message: str, hint: str = "", *, passing: bool = False) -> None:
         super().__init__(message, hint)
         self.passing = passing
+
+
+def printable(text: str, longest: int | None = None) -> str:
+    r"""Return a text without what changes how a terminal or a page shows it.
+
+    Control characters but for line ends and tabs, marks that turn the direction of writing and
+    other invisible ones are written as in Python's literals, halves of surrogate pairs as "?".
+
+    Parameters
+    ----------
+    longest
+        Characters that are kept; None for all.
+
+    Examples
+    --------
+    >>> printable("\x1b[2Jx\u202e")
+    '\\x1b[2Jx\\u202e'
+    """
+    if longest is not None and len(text) > longest:
+        text = f"{text[: longest - 1]}…"
+    if text.isprintable():
+        return text
+    text = text.encode("utf-8", "replace").decode()
+    return "".join(
+        each
+        if each.isprintable() or each in "\n\t" or category(each) == "Zs"
+        else each.encode("unicode_escape").decode("ascii")
+        for each in text
+    )
 
 
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:

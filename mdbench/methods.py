@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import os
 import re
 import tomllib
@@ -21,12 +22,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from mdbench import datatypes
 from mdbench.errors import MethodError, UsageError, did_you_mean
-from mdbench.workspace import read_paths
+from mdbench.workspace import is_trusted, read_paths
 
 FOLDERS_VARIABLE = "MDBENCH_METHODS"
 """The variable that names more folders of methods."""
 ENTRY_POINTS = "mdbench.methods"
 """The group of entry points by which installed packages bring methods."""
+_LARGEST_FILE = 2**18
+"""Bytes of a ``method.toml``."""
+_LONGEST_VALUE = 500
+"""Characters of a value that an error shows."""
+_MOST_SETTINGS = 100_000
+"""Settings that a grid may have: a job fits each of them."""
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
 FAMILIES = ("linear", "genetic", "neural", "pretrained", "llm", "bayesian", "baseline")
@@ -116,7 +123,7 @@ class MethodSpec(_Table):
     gpu: bool = False
     """Whether it needs a GPU: without one its jobs are `unavailable`."""
     threads: int = Field(default=1, ge=1)
-    timeout: float = Field(default=43200.0, gt=0)
+    timeout: float = Field(default=43200.0, gt=0, allow_inf_nan=False)
     work: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Reference seconds of work that a job may do, where neither these nor a time are asked for."""
     memory_mb: int | None = Field(default=None, ge=64)
@@ -175,6 +182,11 @@ class MethodSpec(_Table):
         tables: list[MethodSpec | Overrides] = [self, self.check, *self.protocols.values()]
         for table in tables:
             _refuse_what_is_no_json(table.hyperparameters | table.grid)
+            if (size := math.prod(map(len, (self.grid | table.grid).values()))) > _MOST_SETTINGS:
+                raise ValueError(
+                    f"[grid] has {size:.6g} settings; give at most {_MOST_SETTINGS:,}, "
+                    "which is the product of the numbers of values"
+                )
         return self
 
     def fixed(self, protocol: str) -> dict[str, Any]:
@@ -253,6 +265,17 @@ class Method:
             If the user's settings file is not right.
         """
         return read_paths(self.name, self.spec.paths)
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the user trusts it to pass nothing from job to job; see `mdbench.workspace`.
+
+        Raises
+        ------
+        MethodError
+            If the user's settings file is not right.
+        """
+        return is_trusted(self.name)
 
     def lock_sha256(self) -> str:
         """Return the SHA-256 of the lock.
@@ -489,7 +512,15 @@ def load(folder: Path) -> Method:
     """
     file = folder / "method.toml"
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        with file.open("rb") as stream:
+            text = stream.read(_LARGEST_FILE + 1)
+        if len(text) > _LARGEST_FILE:
+            raise MethodError(
+                f"{file} has more than {_LARGEST_FILE // 1024} KiB.", f"Make it shorter. {_KEYS}"
+            )
+        content = tomllib.loads(text.decode())
+    except RecursionError:
+        raise MethodError(f"{file} nests tables or lists too deep.", _KEYS) from None
     except FileNotFoundError:
         raise MethodError(
             f"{file} is missing.", f"To make a method's folder: mdbench new {folder.name}"
@@ -536,6 +567,11 @@ def _refuse_what_no_data_type_has(file: Path, spec: MethodSpec) -> None:
             )
 
 
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
 def _meant(key: str, names: list[str]) -> str:
     near = get_close_matches(key, names, 1)
     return f"Did you mean {near[0]}?  " if near else ""
@@ -557,7 +593,9 @@ def _explain(file: Path, error: ValidationError) -> MethodError:
         hint = _KEYS
     else:
         message = (
-            f"{where} is {first['input']!r}: {first['msg']}" if key else f"{where}: {first['msg']}"
+            f"{where} is {_short(first['input'])}: {first['msg']}"
+            if key
+            else f"{where}: {first['msg']}"
         )
         hint = _KEYS
     if others:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from mdbench.errors import DataError, MethodError, UsageError, did_you_mean
 
@@ -116,18 +116,7 @@ def read_paths(method: str, allowed: Sequence[str]) -> dict[str, Path]:
     MethodError
         If the file cannot be read, has another key, or names what does not exist.
     """
-    folder = os.environ.get(FOLDER_VARIABLE)
-    if not folder:
-        return {}
-    file = Path(folder) / f"{method}.toml"
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise MethodError(f"{file} cannot be read: {error}.") from None
-    if unknown := content.keys() - {"paths"}:
-        raise MethodError(f"{file}: unknown key {min(unknown)!r}.", "It has one table, [paths].")
+    file, content = _settings(method)
     given = content.get("paths", {})
     if not isinstance(given, dict):
         raise MethodError(f"{file}: key 'paths' is {given!r}.", "It is a table, [paths].")
@@ -135,6 +124,38 @@ def read_paths(method: str, allowed: Sequence[str]) -> dict[str, Path]:
     if len(set(paths.values())) < len(paths):
         raise MethodError(f"{file}: two names have one path.", "Docker can show each only once.")
     return paths
+
+
+def is_trusted(method: str) -> bool:
+    """Return whether the user has set ``trusted = true`` for a method.
+
+    Raises
+    ------
+    MethodError
+        If the file cannot be read, or has another key or value.
+    """
+    file, content = _settings(method)
+    trusted = content.get("trusted", False)
+    if not isinstance(trusted, bool):
+        raise MethodError(f"{file}: key 'trusted' is {trusted!r}.", "It is true or false.")
+    return trusted
+
+
+def _settings(method: str) -> tuple[Path, dict[str, Any]]:
+    """Return the user's file for a method, and what is in it."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    file = Path(folder or "") / f"{method}.toml"
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8")) if folder else {}
+    except FileNotFoundError:
+        return file, {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise MethodError(f"{file} cannot be read: {error}.") from None
+    if unknown := content.keys() - {"paths", "trusted"}:
+        raise MethodError(
+            f"{file}: unknown key {min(unknown)!r}.", "It has 'trusted', and one table, [paths]."
+        )
+    return file, content
 
 
 def _path(file: Path, name: str, value: object, allowed: Sequence[str]) -> Path:

@@ -256,3 +256,26 @@ def test_no_lock_of_the_project_is_older_than_its_source() -> None:
     for name, method in methods.discover(ROOT / "algorithms").items():
         assert isinstance(method, methods.Method), method
         assert method.not_locked() == [], name
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            "[grid]\n" + "\n".join(f"p{n} = {list(range(10))}" for n in range(16)),
+            "1e\\+16 settings",
+        ),
+        ("[hyperparameters]\na = " + "[" * 20_000 + "]" * 20_000, "too deep"),
+        ("# " + "x" * 300_000, "more than 256 KiB"),
+        ("timeout = inf", "finite"),
+        ("timeout = nan", "finite|greater than 0"),
+    ],
+)
+def test_what_is_too_much_is_refused_with_the_reason(
+    tmp_path: Path, more: str, message: str
+) -> None:
+    workspace = make_workspace(tmp_path)
+    tuning = "grid" if "[grid]" in more else "none"
+    folder = add_method(workspace, "large", tuning=tuning, more=more)
+    with pytest.raises(MethodError, match=message):
+        methods.load(folder)

@@ -12,7 +12,7 @@ from mdbench.errors import MethodError
 from mdbench.records import Record, Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.workspace import FOLDER_VARIABLE, fingerprint, read_paths
+from mdbench.workspace import FOLDER_VARIABLE, fingerprint, is_trusted, read_paths
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,3 +140,17 @@ def test_a_method_reads_it_and_no_record_shows_where_it_is(
     for file in results.rglob("*"):
         if file.is_file():
             assert b"somewhere" not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize(("text", "trusted"), [("", False), ("trusted = true", True)])
+def test_a_method_is_trusted_by_the_user_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, trusted: bool
+) -> None:
+    assert not is_trusted("m")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    assert not is_trusted("m")
+    (tmp_path / "m.toml").write_text(text, encoding="utf-8")
+    assert is_trusted("m") is trusted
+    (tmp_path / "m.toml").write_text("trusted = 1", encoding="utf-8")
+    with pytest.raises(MethodError, match="true or false"):
+        is_trusted("m")

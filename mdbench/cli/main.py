@@ -79,6 +79,8 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # else nohup: the terminal may go
+            signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         code = app(args=spread(given) or ["--help"], prog_name="mdbench", standalone_mode=False)
     except MdbenchError as error:

@@ -33,6 +33,7 @@ from mdbench.records.store import (
     read_content,
     read_folder,
     read_latest,
+    read_records,
     results_files,
 )
 
@@ -65,5 +66,6 @@ __all__ = [
     "read_content",
     "read_folder",
     "read_latest",
+    "read_records",
     "results_files",
 ]

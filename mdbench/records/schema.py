@@ -24,6 +24,8 @@ from pydantic import (
     model_validator,
 )
 
+from mdbench.errors import printable
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -82,15 +84,15 @@ def _bounded(value: float) -> float | None:
     return float(max(-LARGEST, min(LARGEST, value)))
 
 
-def _encodable(value: Any) -> Any:
-    # Names of files and what a method sends may hold lone surrogates, which UTF-8 has not.
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+def _printable(value: Any) -> Any:
+    # Names of files may hold halves of surrogates, which UTF-8 has not; a record may be anybody's.
+    return printable(value) if isinstance(value, str) else value
 
 
 def _one_line(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    line = " ".join(_encodable(value).split())
+    line = _printable(" ".join(value.split()))
     return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"
 
 
@@ -98,15 +100,15 @@ def _strict_json(value: Any) -> Any:
     if isinstance(value, float):
         return _finite(value)
     if isinstance(value, dict):
-        return {_encodable(name): _strict_json(part) for name, part in value.items()}
+        return {_printable(name): _strict_json(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_strict_json(part) for part in value]
-    return _encodable(value)
+    return _printable(value)
 
 
 # A record must be written whatever a method did, so these replace what JSON cannot hold.
 Number: TypeAlias = Annotated[float, AfterValidator(_finite)] | None
-Text: TypeAlias = Annotated[str, BeforeValidator(_encodable)]
+Text: TypeAlias = Annotated[str, BeforeValidator(_printable)]
 Bounded: TypeAlias = Annotated[float, AfterValidator(_bounded)] | None
 Score: TypeAlias = Bounded | Text
 Line: TypeAlias = Annotated[str, BeforeValidator(_one_line)]

@@ -16,7 +16,7 @@ import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from pydantic import ValidationError
@@ -27,6 +27,13 @@ from mdbench.records.schema import Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+LONGEST_LINE = 2**25
+"""Bytes of a record's line."""
+_LONG_LINE, _MOST_PARTS = 2**20, 1_000_000
+"""Bytes of a line from which its values are counted, and how many there may be: each takes some
+hundred bytes here."""
+_MOST_EMPTY = 10_000
+"""Lines of a results file that may be empty."""
 LINE_START = b'{"schema":'
 """Start of every line: what is no piece of this at the file's end was not torn by us."""
 
@@ -38,8 +45,10 @@ HINTS = {
 OTHER_FOLDER = "Choose another folder with --result-dir."
 PACKED = ".jsonl.xz"
 """How the names of packed results files end; these are read, and never written by a run."""
-_MOST_UNPACKED = 2**32
-"""Bytes that a packed file may hold: what is read may come from anybody."""
+_MOST_UNPACKED = 2**28
+"""Bytes that a packed file may hold where it is unpacked as a whole, as for a bundle."""
+_UNPACKING_MEMORY = 2**27
+"""Bytes that unpacking may take: what is read may come from anybody."""
 
 
 class RecordStore:
@@ -65,7 +74,14 @@ class RecordStore:
             If the file cannot be read, or if a line is no record or one of a newer schema; it
             names the line.
         """
-        return list(parse_records(self.path, _read_bytes(self.path)))
+        _refuse_other_than_file(self.path)
+        try:
+            self.path.stat()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _explain(self.path, "cannot be read", error) from error
+        return list(read_records(self.path))
 
     def latest(self) -> dict[str, Record]:
         """Read the newest record of each key.
@@ -404,14 +420,62 @@ def _refuse_other_than_file(path: Path) -> None:
         raise RecordsError(f"{path} {what}, and records are kept in a file", OTHER_FOLDER)
 
 
-def _read_bytes(path: Path) -> bytes:
-    _refuse_other_than_file(path)
+def read_records(path: Path) -> Iterator[Record]:
+    """Yield the records of a results file, oldest first, without a torn last line.
+
+    The file is read as they are asked for.
+
+    Raises
+    ------
+    RecordsError
+        If it cannot be read, or as `parse_records`.
+    """
     try:
-        return read_content(path) if path.name.endswith(PACKED) else path.read_bytes()
-    except FileNotFoundError:
-        return b""
+        with _open_to_read(path) as file:
+            for _, _, record in _each_line(path, file):
+                if record is not None:
+                    yield record
     except OSError as error:
         raise _explain(path, "cannot be read", error) from error
+    except (lzma.LZMAError, EOFError) as error:
+        raise RecordsError(f"{path} is damaged: {error}", "Get the file again.") from None
+
+
+def _open_to_read(path: Path) -> IO[bytes]:
+    """Open a results file, which may be packed; it is unpacked as it is read."""
+    if not path.name.endswith(PACKED):
+        return path.open("rb")
+    return io.BufferedReader(_Unpacked(path), 2**20)
+
+
+class _Unpacked(io.RawIOBase):
+    """One xz stream, unpacked as it is read.
+
+    Reading raises LZMAError or EOFError if it is none, is not whole, or has something behind it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_UNPACKING_MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._unpacker.eof:
+            block = self._file.read(2**16) if self._unpacker.needs_input else b""
+            if self._unpacker.needs_input and not block:
+                raise EOFError("it ends early")
+            if data := self._unpacker.decompress(block, len(buffer)):
+                buffer[: len(data)] = data
+                return len(data)
+        if self._unpacker.unused_data or self._file.read(1):
+            raise lzma.LZMAError("something stands behind its end")
+        return 0
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def parse_records(path: Path, content: bytes) -> Iterator[Record]:
@@ -434,8 +498,18 @@ def parse_records(path: Path, content: bytes) -> Iterator[Record]:
 
 def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record | None]]:
     """Yield where each line begins, the line, and its record; a torn last line is left out."""
-    place = 0
-    for number, line in enumerate(file, start=1):
+    place = empty = 0
+    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
+        if too_much := _too_much(line):
+            raise RecordsError(
+                f"{path}, line {number} is no record: it has more than {too_much}.",
+                "Nothing was changed. Delete the line (after a copy of the file).",
+            )
+        empty += line.isspace()
+        if empty > _MOST_EMPTY:
+            raise RecordsError(
+                f"{path} has more than {_MOST_EMPTY} empty lines.", "Delete them, or the file."
+            )
         if not line.endswith(b"\n") and _is_torn(line):
             return
         record = None
@@ -452,6 +526,15 @@ def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record
                 ) from error
         yield place, line, record
         place += len(line)
+
+
+def _too_much(line: bytes) -> str:
+    """Return of what a line has more than a record could have; empty for nothing."""
+    if len(line) > LONGEST_LINE:
+        return f"{LONGEST_LINE // 2**20} MiB"
+    if len(line) > _LONG_LINE and sum(map(line.count, (b",", b"[", b"{"))) > _MOST_PARTS:
+        return f"{_MOST_PARTS} values"
+    return ""
 
 
 def _is_torn(tail: bytes) -> bool:
@@ -546,7 +629,7 @@ def _unpacked(content: bytes) -> bytes:
     lzma.LZMAError, EOFError
         If it is none, is not whole, or holds more than a results file may have.
     """
-    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_UNPACKING_MEMORY)
     found = unpacker.decompress(content, max_length=_MOST_UNPACKED)
     if not unpacker.eof:
         raise EOFError("it ends early, or holds too much")
@@ -599,7 +682,7 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
     """
     newest: dict[tuple[Path, str], tuple[Path, Record]] = {}
     for path in results_files(folder):
-        for record in parse_records(path, read_content(path)):
+        for record in read_records(path):
             newest[path, record.key] = path, record.model_copy(update={"front": None})
     return list(newest.values())
 

@@ -12,7 +12,6 @@ import json
 import os
 import re
 import struct
-import tempfile
 import zipfile
 import zlib
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from mdbench.records import parse_records, read_content, results_files
 from mdbench.reports.classes import latest, study_sums
 from mdbench.reports.entries import studies
 from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
+from mdbench.runtimes.job_folder import Scratch, remove_left_over
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
@@ -42,10 +42,15 @@ FORMAT: Final = 1
 """The number of the format that is written and read."""
 LISTING: Final = "bundle.json"
 RECORDS: Final = "records"
-_LARGEST_LISTING = 2**26
-_MOST_BYTES = 2**36
-"""Largest size of all that is taken out of one bundle: 64 GiB."""
+_LARGEST_LISTING = 2**22
+_MOST_FILES = 10_000
+_LARGEST_INDEX = 2**21
+"""Bytes of an archive's own list of its files."""
+_MOST_BYTES, _MOST_OF_RECORDS = 2**33, 2**28
+"""Largest size of all that one bundle may hold, and of its records: 8 GiB and 256 MiB."""
 _PIECE = 2**20
+_LONGEST_END = 2**16 + 42
+"""Bytes of what may end an archive: its last entry, a comment, and a pointer before both."""
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The date of every entry: the same results give the same bytes."""
 _NAME = re.compile(r"[^/\\\x00-\x1f]+(/[^/\\\x00-\x1f]+)*")
@@ -344,15 +349,34 @@ def opened(path: Path) -> Iterator[Path]:
         If a bundle is damaged, of another format, or holds what it does not list.
     """
     if not is_bundle(path):
+        if path.suffix == ".zip" and path.is_file():
+            raise RecordsError(f"{path} is no archive, or cut short.", "Get the bundle again.")
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="mdbench-bundle-") as name:
+    remove_left_over()
+    scratch = Scratch()
+    try:
         try:
+            _refuse_long_index(path)
             with zipfile.ZipFile(path) as archive:
-                _take_out(path, archive, Path(name))
+                _take_out(path, archive, scratch.path)
         except _DAMAGE as error:
             raise RecordsError(f"{path} is damaged: {error}", "Get the bundle again.") from error
-        yield Path(name) / RECORDS
+        yield scratch.path / RECORDS
+    finally:
+        scratch.remove()
+
+
+def _refuse_long_index(path: Path) -> None:
+    """Refuse an archive with more files than a bundle has, before its list of them is read."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LONGEST_END))
+        end = file.read()
+    place = end.rfind(b"PK\5\6")
+    large = place >= 20 and end[place - 20 : place - 16] == b"PK\6\7"  # noqa: PLR2004 - of its format
+    size = struct.unpack_from("<L", end, place + 12)[0]
+    if large or size > _LARGEST_INDEX:
+        raise RecordsError(f"{path} holds too many files.", f"A bundle has at most {_MOST_FILES}.")
 
 
 def _take_out(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
@@ -366,8 +390,7 @@ def _take_out(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
         raise RecordsError(
             f"{path} does not hold what it lists: {which!r}.", "Get the bundle again."
         )
-    if sum(entry.size for entry in listing.files.values()) > _MOST_BYTES:
-        raise RecordsError(f"{path} would take more than {_MOST_BYTES // 2**30} GiB.")
+    _refuse_too_much(path, listing)
     if not any(name.startswith(f"{RECORDS}/") for name in listing.files):
         raise RecordsError(f"{path} has no records.", "Bundles come from: mdbench bundle")
     for name, entry in listing.files.items():
@@ -389,6 +412,22 @@ def _take_out(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
             raise RecordsError(
                 f"{path}: {name} is not what the bundle lists (size or SHA-256).",
                 "It was changed, or damaged on its way.  Get the bundle again.",
+            )
+
+
+def _refuse_too_much(path: Path, listing: _Listing) -> None:
+    sizes = {name: entry.size for name, entry in listing.files.items()}
+    records = sum(size for name, size in sizes.items() if name.startswith(f"{RECORDS}/"))
+    for found, most, unit, what in (
+        (len(sizes), _MOST_FILES, "", "files"),
+        (sum(sizes.values()), _MOST_BYTES, " GiB", ""),
+        (records, _MOST_OF_RECORDS, " MiB", "of records"),
+    ):
+        if found > most:
+            shown = most // {"": 1, " MiB": 2**20, " GiB": 2**30}[unit]
+            raise RecordsError(
+                f"{path} holds more than {f'{shown}{unit} {what}'.strip()}.",
+                "Bundle a part of the results: mdbench bundle --study FILE",
             )
 
 

@@ -47,7 +47,8 @@ AWAY_SECONDS = 15.0
 REQUEST_SECONDS = 10.0
 """Seconds that a client may be silent within its request, or while it is answered."""
 MOST_CLIENTS = 32
-"""Requests that are served at a time; more are hung up on."""
+"""Requests that are served at a time; of more, those that have asked for nothing yet give way."""
+_GIVE_WAY_SECONDS = 0.5
 
 _POLICY = re.compile(r'(<meta http-equiv="Content-Security-Policy" content="[^"]*)(">)')
 _HEADERS = {
@@ -224,6 +225,7 @@ class LiveServer(ThreadingHTTPServer):
     def __init__(self, page: LivePage, *, host: str = "127.0.0.1", port: int = 0) -> None:
         self.page = page
         self._room = threading.BoundedSemaphore(MOST_CLIENTS)
+        self._silent: dict[socket.socket, None] = {}
         self._given = host
         try:
             where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -262,8 +264,16 @@ class LiveServer(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a request in a thread of its own, up to their largest number."""
         if not self._room.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+            # The one that has been silent for longest gives way.
+            oldest = next(iter(self._silent.copy()), None)
+            if oldest is not None:
+                self.heard(oldest)
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+            if not self._room.acquire(timeout=_GIVE_WAY_SECONDS):
+                self.shutdown_request(request)
+                return
+        self._silent[request] = None
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -271,7 +281,12 @@ class LiveServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.heard(request)
             self._room.release()
+
+    def heard(self, request: socket.socket) -> None:
+        """Note that a client has asked for something, or has gone."""
+        self._silent.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing of clients that hang up."""
@@ -308,6 +323,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing: neither requests nor the token."""
 
     def _answer(self, *, body: bool) -> None:
+        self.server.heard(self.connection)
         hosts = self.headers.get_all("Host") or []
         if len(hosts) != 1 or not self.server.knows(hosts[0]):
             self._send(HTTPStatus.FORBIDDEN, "This name is none of this machine's.", body=body)

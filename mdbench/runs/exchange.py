@@ -55,6 +55,8 @@ _LAST_WORDS_SECONDS = 1.0
 """Seconds in which a job may still send candidates once its time is up, before it is killed."""
 _DYING_SECONDS = 0.5
 """Seconds that a killed job may take to be gone, before its worker is killed too."""
+_BACKLOG_SECONDS = 0.25
+"""Seconds for which messages that came in time are read once the time is up."""
 _CHECK_OUTPUT_SECONDS = 1.0
 """Seconds between two checks of the size of a job's folder."""
 _CAUSED_BY_METHOD = {
@@ -151,7 +153,8 @@ class JobExchange:
     folder
         The job's own folder; empty.
     collect
-        Called with the candidates that arrive while something else is waited for.
+        Called with the candidates that arrive while something else is waited for; returns why no
+        more can be taken, or an empty text.
     gauge
         The speed of the job's cores; None where its work is not measured.
 
@@ -163,6 +166,10 @@ class JobExchange:
         Measures its work; None without a gauge.
     started
         Whether the job has a process of its own by now.
+    overflow
+        Why no more is taken from the job; empty as long as it is.
+    gave_up
+        Whether the worker was ended from here.
     """
 
     def __init__(
@@ -171,7 +178,7 @@ class JobExchange:
         key: str,
         folder: JobFolder,
         job: JobSpec,
-        collect: Callable[[Candidates], None],
+        collect: Callable[[Candidates], str],
         *,
         gauge: SpeedGauge | None = None,
     ) -> None:
@@ -180,12 +187,15 @@ class JobExchange:
             self.meter = WorkMeter(worker.cpu_s, gauge, job.work_s)
         self.deadline = time.monotonic() + job.timeout_s
         self.started = False
+        self.overflow = ""
+        self.gave_up = False
+        self._late_since: float | None = None
         self._worker = worker
         self._key = key
         self._folder = folder
         self._job = job
         self._collect = collect
-        self._quota = DiskQuota(folder.descriptor, job.output_mb)
+        self._quota = DiskQuota(folder.counted, job.output_mb)
         self._next_check = time.monotonic() + _CHECK_OUTPUT_SECONDS
         self._ended = False
         self._sent = time.monotonic()
@@ -207,6 +217,8 @@ class JobExchange:
     @property
     def late(self) -> str:
         """The limit that the job has reached, in words; empty where it has reached none."""
+        if self.overflow:
+            return self.overflow
         if time.monotonic() >= self.deadline:
             return f"ran longer than {self._job.timeout_s:g} s"
         return self._job.limit_text if self.meter is not None and self.meter.is_over else ""
@@ -283,27 +295,55 @@ class JobExchange:
         while True:
             if too_much := self._check_output():
                 raise JobStoppedError(Status.CRASHED, f"killed: {too_much}")
+            if self.overflow or self._is_late_for_long():
+                raise WorkerTimeoutError
             try:
                 message = self._receive_until(self.deadline)
             except WorkerTimeoutError:
                 if self.late:
+                    self._late_since = None
                     raise
                 continue
             if isinstance(message, wanted):
                 return message
-            if isinstance(message, Candidates):
-                self._collect(message)
-            elif isinstance(message, Started):
-                self.started = True
-            elif isinstance(message, Failed):
-                raise JobStoppedError(Status(message.kind), message.error)
-            elif isinstance(message, Ended):
-                self._ended = True
-                raise JobStoppedError(
-                    Status.CRASHED, _death(message.exit), killed=message.exit in _FROM_OUTSIDE
-                )
-            else:
+            if not self._went_on(message):
                 raise ProtocolError(f"{message.type!r} where {wanted.__name__} was due")
+
+    def _went_on(self, message: Message) -> bool:
+        """Whether a message is one after which something is still waited for.
+
+        Raises
+        ------
+        JobStoppedError
+            If the job has failed or ended.
+        """
+        if isinstance(message, Candidates):
+            self._take(message)
+        elif isinstance(message, Started) and not self.started:
+            self.started = True
+        elif isinstance(message, Failed):
+            raise JobStoppedError(Status(message.kind), message.error)
+        elif isinstance(message, Ended):
+            self._ended = True
+            raise JobStoppedError(
+                Status.CRASHED, _death(message.exit), killed=message.exit in _FROM_OUTSIDE
+            )
+        else:
+            return False
+        return True
+
+    def _is_late_for_long(self) -> bool:
+        """Whether a limit has been reached, and what came before has been read."""
+        if not self.late:
+            self._late_since = None
+            return False
+        self._late_since = self._late_since or time.monotonic()
+        return time.monotonic() - self._late_since > _BACKLOG_SECONDS
+
+    def _take(self, message: Candidates) -> None:
+        """Collect candidates, up to what can be taken."""
+        if not self.overflow:
+            self.overflow = self._collect(message)
 
     def _check_output(self) -> str:
         """Check what the job has written, when it is time to; kill it if that is too much."""
@@ -339,7 +379,10 @@ class JobExchange:
     def finish(self) -> None:
         """End a job whose time is up, within two seconds, and collect its last candidates."""
         if not self.started:
-            self._worker.interrupt()
+            self._interrupt()
+            return
+        if self.overflow or self._late_since is not None:  # it has sent all along
+            self.end(0.0)
             return
         self._worker.ask_to_finish()
         work = self._job.work_s
@@ -352,7 +395,11 @@ class JobExchange:
             self._worker.kill_job()
             self._listen(_DYING_SECONDS)
         if not self._ended:
-            self._worker.interrupt()
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        self.gave_up = True
+        self._worker.interrupt()
 
     def _listen(self, seconds: float, allowed: float | None = None) -> bool:
         """Collect candidates for some time; return whether the job has ended meanwhile.
@@ -367,16 +414,17 @@ class JobExchange:
             self._check_output()
             try:
                 message = self._receive_until(end, math.inf if allowed is None else allowed)
+                if isinstance(message, Candidates):
+                    self._take(message)
+                self._ended = isinstance(message, Ended)
             except WorkerTimeoutError:
-                if time.monotonic() < end and not self._used_more(allowed):
-                    continue
-                return False
+                pass
             except (WorkerGoneError, ProtocolError):
-                self._worker.interrupt()
+                self._interrupt()
                 return False
-            if isinstance(message, Candidates):
-                self._collect(message)
-            self._ended = isinstance(message, Ended)
+            # Also while there is something to read.
+            if not self._ended and (time.monotonic() >= end or self._used_more(allowed)):
+                return False
         return True
 
     def _used_more(self, allowed: float | None) -> bool:

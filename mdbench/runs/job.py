@@ -102,8 +102,6 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
                 one.data_type.preload()
             outcome = _run_with_retries(one, task, slot, prepared, watch=watch, log=log)
             slot.environments.record_unavailable(method, outcome)
-            if slot.fresh_rooms:
-                outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}
     except OSError as error:
         raise DataError(
             f"The files of a job cannot be written: {error}.",
@@ -263,6 +261,7 @@ def _run_session(
 ) -> JobResult:
     folder = worker.make_folder()
     try:
+        fresh = not slot.keeps(worker, one.method)
         worker.begin_log(log, one.key)
         with ExitStack() as stack:
             context, conversation = None, None
@@ -275,8 +274,18 @@ def _run_session(
                 background = one.source.background(one.job.dataset)
                 view = prompt_view(one.job.prompt or PROMPTS[0], task, background, one.job.seed)
                 context = LlmContext(NAME, view)
-            session = JobSession(one, task, worker=worker, folder=folder, llm=context, gauge=gauge)
+            session = JobSession(
+                one,
+                task,
+                worker=worker,
+                folder=folder,
+                llm=context,
+                gauge=gauge,
+                interrupted=lambda: slot.interrupted,
+            )
             outcome = session.run()
+        if fresh:
+            outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}
         outcome.llm_use = None if conversation is None else conversation.asked()
         return outcome
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -178,6 +179,23 @@ def _score(data_type: DataType[Any, Any], task: Task[Any], answer: Answer) -> Sc
         return Scores(undecided, {"scorer": [reason]})
 
 
+MOST_CANDIDATES: Final = 100_000
+"""Candidates that a job may send; then it ends, as at a limit of time."""
+MOST_TEXT: Final = 2**26
+"""Characters that its candidates may have together: equations, and what stands for a setting."""
+_MOST_DIFFERENT = 20_000
+"""Different candidates of a job that are evaluated."""
+_FLOOD, _FLOOD_TEXT = 5000, 2**22
+"""Different candidates, and characters of theirs, above which those of a job that has reached a
+limit are sampled: it is to end soon, whatever it has sent."""
+_SAMPLE, _SAMPLE_TEXT, _SAMPLE_SECONDS = 100, 2**17, 1.0
+"""How many are evaluated then, how many characters of theirs, and for how long after the first."""
+_MOST_WAITING = 2**26
+"""Bytes of predictions that wait to be compared."""
+_SETTING_FACTOR = 32
+"""Bytes that an object of JSON takes in memory, for each of its characters."""
+
+
 @dataclass
 class CandidatePool:
     """All candidates of a job.
@@ -199,6 +217,11 @@ class CandidatePool:
     by_error
         Whether the one of least error is selected, whatever its complexity; else the data type's
         rule decides.
+
+    Attributes
+    ----------
+    overflow
+        Why no more can be taken; empty as long as some can.
     """
 
     data_type: DataType[Any, Any]
@@ -211,6 +234,10 @@ class CandidatePool:
     count: int = 0
     n_invalid: int = 0
     first_reason: str = ""
+    overflow: str = ""
+    _text: int = 0
+    _predicted: int = 0
+    _sampled: bool = False
     _waiting: list[Candidate] = field(default_factory=list)
     _evaluated: dict[tuple[tuple[str, ...], int | None], ScoredCandidate | str] = field(
         default_factory=dict
@@ -226,6 +253,11 @@ class CandidatePool:
         whole = self.predicted.targets.shape
         return whole if target is None else whole[:-1]
 
+    @property
+    def waits_large(self) -> bool:
+        """Whether what waits to be evaluated takes much memory."""
+        return self._predicted > _MOST_WAITING
+
     def reject(self, items: list[CandidateItem], reason: str) -> None:
         """Count candidates that have come and cannot win."""
         self.count += len(items)
@@ -233,6 +265,16 @@ class CandidatePool:
 
     def add(self, item: CandidateItem, predictions: NDArray[Any] | None) -> None:
         """Add one candidate, and what it predicts (of the right shape) where that is asked for."""
+        if self.count >= MOST_CANDIDATES:
+            self.overflow = f"sent more than {MOST_CANDIDATES} candidates"
+        self._text += sum(map(len, item.equations))
+        if item.hyperparameters:
+            self._text += _SETTING_FACTOR * len(json.dumps(item.hyperparameters))
+        if self._text > MOST_TEXT:
+            self.overflow = f"sent more than {MOST_TEXT // 2**20} MiB of candidates"
+        if self.overflow:
+            self.reject([item], self.overflow)
+            return
         targets = len(self.task.targets)
         wanted = (targets if item.target is None else 1) if self.task.has_equations else 0
         if len(item.equations) != wanted:
@@ -251,20 +293,46 @@ class CandidatePool:
                 )
             )
             self.count += 1
+            self._predicted += 0 if predictions is None else predictions.nbytes
 
     def evaluate(self, seconds: float, stopped: Callable[[], bool]) -> None:
         """Evaluate all that has come; what is not evaluated in time cannot win."""
+        waiting, self._waiting, self._predicted = self._waiting, [], 0
+        least = 1 if self._sampled else 0
+        seconds = _SAMPLE_SECONDS if self._sampled else seconds
         end = time.monotonic() + seconds
-        waiting, self._waiting = self._waiting, []
         for number, candidate in enumerate(waiting):
-            if time.monotonic() > end or stopped():
+            if (number >= least and time.monotonic() > end) or stopped():
                 self._reject(len(waiting) - number, f"not read within {seconds:g} s")
+                return
+            if len(self._evaluated) >= _MOST_DIFFERENT:
+                self._reject(
+                    len(waiting) - number, f"more than {_MOST_DIFFERENT} different candidates"
+                )
                 return
             scored = self._evaluate(candidate)
             if isinstance(scored, str):
                 self._reject(1, scored)
             else:
                 self.scored.append(scored)
+
+    def sample(self) -> None:
+        """Keep a few of too many candidates that wait: the job has reached a limit, and is to end.
+
+        They are evenly spaced in their order, and the last is one of them.
+        """
+        waiting = self._waiting
+        different = list({(one.equations, one.target): one for one in waiting}.values())
+        text = sum(len(each) for one in different for each in one.equations)
+        if len(different) <= _FLOOD and text <= _FLOOD_TEXT:
+            return
+        most = max(1, min(_SAMPLE, len(different), _SAMPLE_TEXT * len(different) // max(text, 1)))
+        self._sampled = True
+        self._waiting = [
+            different[len(different) * number // most - 1] for number in range(1, most + 1)
+        ]
+        reason = f"one of {len(different)} different candidates, of which {most} were evaluated"
+        self._reject(len(waiting) - most, reason)
 
     def select(self) -> Selection | None:
         """Return the selection among all that may win."""
@@ -284,7 +352,9 @@ class CandidatePool:
             except SCORER_ERRORS as error:
                 known = f"could not evaluate it: {type(error).__name__}: {error}"
             self._evaluated[same] = known
-        return known if isinstance(known, str) else replace(known, candidate=candidate)
+        if isinstance(known, str):
+            return known
+        return replace(known, candidate=replace(candidate, predictions=None))
 
     def _reject(self, count: int, reason: str) -> None:
         self.n_invalid += count

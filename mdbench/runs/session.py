@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -34,7 +35,7 @@ from mdbench.runtimes.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from mdbench.datatypes.base import Selection, Split, Task
     from mdbench.language_models.views import PromptView
@@ -50,6 +51,8 @@ _NOT_MEASURED = (
 )
 _EVALUATION_SECONDS = 120.0
 """Time for reading all candidates of a job; usual ones take milliseconds."""
+_MOST_PREDICTED = 2**26
+"""Bytes of the predictions of one message, where it has several candidates."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class JobSession:
         The speed of the job's cores; None where its work is not measured.
     hyperparameters
         Values that count more than those of the method's folder.
+    interrupted
+        Returns whether the user has stopped the run.
     """
 
     def __init__(
@@ -93,7 +98,9 @@ class JobSession:
         llm: LlmContext | None = None,
         gauge: SpeedGauge | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
+        interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._interrupted = interrupted
         job, spec, data_type = one.job, one.method.spec, one.data_type
         self._job = job
         self._spec = spec
@@ -272,8 +279,14 @@ class JobSession:
         self._settings_failed += message.failed
         self._first_failure = self._first_failure or message.failure
 
-    def _collect(self, message: Candidates) -> None:
-        """Add candidates to the pool."""
+    def _collect(self, message: Candidates) -> str:
+        """Add candidates to the pool; return why it takes no more, or an empty text."""
+        self._add(message)
+        if self._pool.waits_large:
+            self._evaluate()
+        return self._pool.overflow
+
+    def _add(self, message: Candidates) -> None:
         pool = self._pool
         if message.predictions is None or pool.by_equations:
             for item in self._translated(message.items):
@@ -282,6 +295,10 @@ class JobSession:
         target = message.items[0].target if message.items else None
         shape = (len(message.items), *pool.shape(target))
         like = self._task.test.targets.dtype
+        if len(message.items) > 1 and math.prod(shape) * like.itemsize > _MOST_PREDICTED:
+            most = _MOST_PREDICTED // 2**20
+            pool.reject(message.items, f"more than {most} MiB of predictions in a message")
+            return
         try:
             predictions = self._exchange.read(message.predictions, shape, like, each=True)
         except ArrayExchangeError as error:
@@ -300,11 +317,19 @@ class JobSession:
             yield item.model_copy(update={"equations": equations})
 
     def _choose(self) -> Selection | None:
-        """Evaluate the candidates and select the best, while the job and its clock are paused."""
-        with PausedJob(self._worker) as paused:
-            self._pool.evaluate(_EVALUATION_SECONDS, lambda: not self._worker.alive)
-        self._exchange.deadline += paused.seconds
+        """Evaluate the candidates and select the best."""
+        self._evaluate()
         return self._pool.select()
+
+    def _evaluate(self) -> None:
+        """Evaluate the candidates, while the job and its clock are paused."""
+        with PausedJob(self._worker) as paused:
+            self._pool.evaluate(_EVALUATION_SECONDS, self._is_stopped)
+        self._exchange.deadline += paused.seconds
+
+    def _is_stopped(self) -> bool:
+        """Whether the user has stopped the run, or the worker was lost."""
+        return self._interrupted() or not (self._worker.alive or self._exchange.gave_up)
 
     def _nothing_to_choose(self) -> NoReturn:
         pool = self._pool
@@ -336,9 +361,11 @@ class JobSession:
 
     def _best_candidate(self, late: str) -> JobResult:
         """Return the best candidate as the answer of a job that has reached a limit."""
+        self._pool.sample()
         choice = self._choose()
         if choice is None or not self._task.has_equations:
-            return JobResult(Status.TIMEOUT, late)
+            flooded = bool(self._exchange.overflow)
+            return JobResult(Status.INVALID_OUTPUT if flooded else Status.TIMEOUT, late)
         return JobResult(
             Status.PARTIAL,
             f"{late}; scored from the best of {self._pool.count} candidates",

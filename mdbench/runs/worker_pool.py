@@ -225,7 +225,8 @@ class WorkerSlot:
     result_dir
         The folder below which the jobs' logs are written.
     fresh_rooms
-        Whether each job gets a worker of its own, whatever the method declares.
+        Whether each job gets a worker of its own, also where the worker keeps its jobs apart or
+        the user trusts the method.
     model
         How jobs reach a language model, where their methods may.
     period_s
@@ -315,7 +316,8 @@ class WorkerSlot:
         job, method = one.job, one.method
         wanted = (job.algorithm, job.limits)
         held = self._worker
-        if held is not None and wanted == self._serves and self._serves_many(held) and held.alive:
+        usable = held is not None and wanted == self._serves and held.alive
+        if held is not None and usable and self.keeps(held, method):
             return held
         if method.fingerprint() != one.parts["adapter"]:
             raise UsageError(
@@ -341,7 +343,7 @@ class WorkerSlot:
                 raise
             self.environments.record_import(method)
         self._serves = wanted
-        if self._serves_many(worker) or not self.has_next:
+        if self.keeps(worker, method) or not self.has_next:
             if used is not None:
                 used.close()
         else:
@@ -380,8 +382,11 @@ class WorkerSlot:
         """The cores that workers of this slot are pinned to; none where not enough are free."""
         return () if self._cores is None else self._cores.numbers
 
-    def _serves_many(self, worker: Worker) -> bool:
-        return not self.fresh_rooms and worker.hello is not None and worker.hello.forks
+    def keeps(self, worker: Worker, method: Method) -> bool:
+        """Return whether a worker serves several jobs of a method."""
+        if self.fresh_rooms or worker.hello is None or not worker.hello.forks:
+            return False
+        return worker.keeps_jobs_apart or method.is_trusted
 
     def _exchange(self, wanted: tuple[str, Limits]) -> tuple[Worker | None, Worker | None]:
         """Take the worker that was started ahead; return that of the last job, and this one."""

@@ -111,10 +111,25 @@ class JobFolder:
     """A job's own folder: open here, and as the worker names it.
 
     The host has no name for it, since what is there by that name may be something else by now.
+
+    Attributes
+    ----------
+    descriptor
+        The folder, open.
+    inside
+        What the worker calls it.
+    above
+        The folder in which it was made, open, where a job may be able to write, too.
     """
 
     descriptor: int
     inside: str
+    above: int | None = None
+
+    @property
+    def counted(self) -> int:
+        """The folder of which all counts as written by the job."""
+        return self.descriptor if self.above is None else self.above
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,9 @@ def wrap(
         options += ["--ro-bind", str(path), inside]
     for inside, path in writable.items():
         options += ["--bind", str(path), inside]
-    options += ["--remount-ro", INSIDE, "--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108
+    for place in (INSIDE, "/dev", "/"):
+        options += ["--remount-ro", place]
+    options += ["--chdir", "/tmp"]  # noqa: S108
     return [shutil.which("bwrap") or "bwrap", *options, "--", *command]
 
 

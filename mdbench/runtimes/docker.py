@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 _ROOM = "/mdbench"
 _JOB = "/mdbench/job"
-"""The folder of the jobs, inside."""
+"""The folder that holds those of the jobs, inside."""
 _PIPES = "/mdbench/pipes"
 """The folder of the pipes, inside."""
 _TMP_MB = 256
@@ -295,6 +295,10 @@ class DockerWorker(Worker):
         self._streams = [attached, plain]
         plain.settimeout(None)
         return plain
+
+    @property
+    def keeps_jobs_apart(self) -> bool:
+        return False  # jobs of one container share its network, its /tmp and its process numbers
 
     @property
     def alive(self) -> bool:

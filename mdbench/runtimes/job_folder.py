@@ -10,13 +10,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import queue
 import stat
 import tempfile
 import threading
 import time
+import uuid
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -36,8 +35,6 @@ _OLD_SECONDS = 3600.0
 """Age from which a folder without a lock is left over: its run died while it was made."""
 _REMOVAL_SECONDS = 20.0
 """Seconds that the removal of one folder may take."""
-_MOST_ENTRIES = 10_000
-"""Entries of a job's folder that are cleared away between two jobs; more, and it is given up."""
 
 
 class Scratch:
@@ -69,24 +66,25 @@ class Scratch:
 
 
 class JobDirectory:
-    """The folder of a worker's jobs, one after the other; between two of them it is emptied.
+    """The folders of a worker's jobs, one after the other: a new one for each.
 
-    It stays the same folder, so that a sandbox can have it and nothing around it: there a job can
-    neither rename it nor reach another job's.
+    A folder that is only emptied keeps what jobs did to itself: its times, its flags, its size.
+    A sandbox has the folder that holds them, and nothing around it: there a job can reach no other
+    worker's.  A job that has namespaces of its own does not see that either, only its own.
 
     Parameters
     ----------
     path
         Where it is made.
     bin_
-        Where is made what holds the leavings of jobs until they are removed.
-    give
+        Where is made what holds the leavings of a job until they are removed.
+    grant
         Makes the user of jobs the owner of an open folder.
 
     Attributes
     ----------
     descriptor
-        The folder, open.
+        The folder that holds them, open.
 
     Raises
     ------
@@ -94,76 +92,75 @@ class JobDirectory:
         If it cannot be made.
     """
 
-    def __init__(self, path: Path, bin_: Path, give: Callable[[int], None]) -> None:
-        self._path = path
-        self._grant = give
-        path.mkdir(mode=0o700)
+    def __init__(self, path: Path, bin_: Path, grant: Callable[[int], None]) -> None:
+        self._grant = grant
+        path.mkdir(mode=0o711)
         bin_.mkdir(mode=0o700)
         self.descriptor = os.open(path, FOLDER)
         self._bin = os.open(bin_, FOLDER)
-        self._count = 0
-        self._closing = False
-        self._used: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._remove_used, daemon=True)
-        self._thread.start()
-        give(self.descriptor)
-        self._create_scratch()
+        self._open: tuple[str, int] | None = None
 
-    def reset(self) -> bool:
-        """Clear all away that a job has left; return whether the next one can be in it.
+    def begin(self) -> tuple[str, int]:
+        """Make the folder of a job, empty but for a folder ``scratch``.
 
-        Not if the folder is no longer where it was made, or holds more than can be moved at once.
+        Returns
+        -------
+        tuple of str and int
+            Its name, and the folder, open.
+
+        Raises
+        ------
+        OSError
+            If it cannot be made.
         """
+        self._close_folder()
+        name = uuid.uuid4().hex[:12]
+        self._open = name, _make_folder(self.descriptor, name, self._grant)
+        scratch = _make_folder(self._open[1], "scratch", self._grant)
+        os.close(scratch)
+        return self._open
+
+    def end(self) -> bool:
+        """Remove the folder of the job; return whether the next one may begin.
+
+        Not if it is no longer where it was made, or cannot be removed.  The next job does not begin
+        before: the numbers of its files would depend on those that are still there.
+        """
+        if self._open is None:
+            return True
+        name, folder = self._open
         try:
-            here, there = os.fstat(self.descriptor), self._path.lstat()
-            if not os.path.samestat(here, there):
-                return False
-            os.fchmod(self.descriptor, 0o700)
-            with suppress(OSError):
-                for name in os.listxattr(self.descriptor):
-                    os.removexattr(self.descriptor, name)
-            if not self._move_all():
-                return False
-            self._create_scratch()
+            there = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+            ours = os.path.samestat(os.fstat(folder), there)
         except OSError:
-            return False
-        return True
+            ours = False
+        self._close_folder()
+        gone = move(self.descriptor, name, self._bin, name)
+        gone = gone and remove(self._bin, name, within(_REMOVAL_SECONDS))
+        with os.scandir(self.descriptor) as entries:  # where a job may write beside its folder
+            return gone and ours and next(entries, None) is None
 
-    def _move_all(self) -> bool:
-        """Move all into a new folder of the bin, which costs the same whatever is in it."""
-        self._count += 1
-        name = str(self._count)
-        os.mkdir(name, 0o700, dir_fd=self._bin)
-        used = os.open(name, FOLDER, dir_fd=self._bin)
-        try:
-            with os.scandir(self.descriptor) as entries:
-                names = [entry.name for entry in islice(entries, _MOST_ENTRIES)]
-            moved = sum(move(self.descriptor, each, used, each) for each in names)
-        finally:
-            os.close(used)
-            self._used.put(name)
-        return moved == len(names) < _MOST_ENTRIES
-
-    def _create_scratch(self) -> None:
-        os.mkdir("scratch", 0o700, dir_fd=self.descriptor)
-        scratch = os.open("scratch", FOLDER, dir_fd=self.descriptor)
-        try:
-            self._grant(scratch)
-        finally:
-            os.close(scratch)
-
-    def _remove_used(self) -> None:
-        while (name := self._used.get()) is not None:
-            soon = within(_REMOVAL_SECONDS)
-            remove(self._bin, name, lambda: soon() and not self._closing)  # noqa: B023
+    def _close_folder(self) -> None:
+        if self._open is not None:
+            os.close(self._open[1])
+            self._open = None
 
     def close(self) -> None:
-        """End the thread, and let go of the folder; what is there stays."""
-        self._closing = True
-        self._used.put(None)
-        self._thread.join()
+        """Close all folders; what is there stays."""
+        self._close_folder()
         for descriptor in (self.descriptor, self._bin):
             os.close(descriptor)
+
+
+def _make_folder(parent: int, name: str, grant: Callable[[int], None]) -> int:
+    os.mkdir(name, 0o700, dir_fd=parent)
+    folder = os.open(name, FOLDER, dir_fd=parent)
+    try:
+        grant(folder)
+    except BaseException:
+        os.close(folder)
+        raise
+    return folder
 
 
 def remove_left_over(report: Callable[[str], None] | None = None) -> list[Path]:

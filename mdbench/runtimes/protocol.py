@@ -7,15 +7,33 @@ looks at it.
 from __future__ import annotations
 
 import json
+import threading
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
+
+from mdbench.errors import printable
 
 PROTOCOL = 4
 """Version of the protocol; a worker with another one is refused."""
 
-MAX_LINE = 32 * 2**20
+MAX_LINE = 16 * 2**20
 """Bytes that one message of a worker may have."""
+_MOST_PARTS = 1_000_000
+"""Lists, objects and values that one message may have: each takes some hundred bytes here."""
+_MOST_ITEMS = 10_000
+_LARGEST_SETTING = 20_000
+"""Characters of a candidate's hyperparameters."""
+_LONG_LINE = 2**20
+_PARSING = threading.Lock()
+"""Held while a long message is read, so that one at a time takes its memory."""
 
 
 class ProtocolError(Exception):
@@ -83,7 +101,10 @@ class Predict(_Message):
 
 
 class Hello(_Message):
-    """Worker: the adapter is imported, jobs may come; `left` is why it does not fork for them."""
+    """Worker: the adapter is imported, jobs may come; `left` is why it does not fork for them.
+
+    `namespaces` is whether each job will have its own.
+    """
 
     type: Literal["hello"]
     protocol: int
@@ -91,6 +112,7 @@ class Hello(_Message):
     pid: int
     forks: bool
     left: str = Field(default="", max_length=500)
+    namespaces: bool = False
     blas_kernel: str | None = Field(default=None, max_length=50)
     blas_threads: int | None = None
 
@@ -111,11 +133,17 @@ class Started(_Message):
     pid: int
 
 
+def _refuse_if_large(setting: dict[str, Any]) -> dict[str, Any]:
+    if len(json.dumps(setting)) > _LARGEST_SETTING:
+        raise ValueError(f"more than {_LARGEST_SETTING} characters")
+    return setting
+
+
 class CandidateItem(_Message):
     """One candidate; its predictions are one slice of its message's array."""
 
     equations: Annotated[tuple[str, ...], Field(max_length=1000)]
-    hyperparameters: dict[str, Any]
+    hyperparameters: Annotated[dict[str, Any], AfterValidator(_refuse_if_large)]
     target: Annotated[int, Field(ge=0, le=10_000)] | None
 
 
@@ -124,7 +152,7 @@ class Candidates(_Message):
 
     type: Literal["candidates"]
     job: str
-    items: Annotated[list[CandidateItem], Field(max_length=100_000)]
+    items: Annotated[list[CandidateItem], Field(max_length=_MOST_ITEMS)]
     predictions: Annotated[str, Field(pattern=r"^candidates-[0-9]{1,9}\.npy$")] | None = None
 
 
@@ -195,29 +223,38 @@ def parse_message(line: bytes) -> Message:
     """
     if len(line) > MAX_LINE:
         raise ProtocolError(f"a message of {len(line)} bytes; at most {MAX_LINE} are allowed")
+    if len(line) > _LONG_LINE:
+        if sum(map(line.count, (b",", b"[", b"{"))) > _MOST_PARTS:
+            raise ProtocolError(f"a message of more than {_MOST_PARTS} parts")
+        with _PARSING:
+            return _parse(line)
+    return _parse(line)
+
+
+def _parse(line: bytes) -> Message:
     try:
         content = json.loads(line.decode(), parse_constant=_refuse_constant)
-        if b"\\ud" in line.lower():
-            content = _encodable(content)
+        if b"\\" in line or not line.isascii() or b"\x7f" in line:
+            content = _printable(content)
         return _MESSAGE.validate_python(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ProtocolError(
-            f"a message that breaks the protocol at {where}: {first['msg']}"
+            f"a message that breaks the protocol at {printable(where, 200)}: {first['msg']}"
         ) from None
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"a line that is no JSON ({error}): {line[:80]!r}") from None
 
 
-def _encodable(value: Any) -> Any:
-    """Replace halves of surrogate pairs, which names of files may hold and UTF-8 cannot."""
+def _printable(value: Any) -> Any:
+    """Return what was sent with all its texts as `printable` has them."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
+        return printable(value)
     if isinstance(value, list):
-        return [_encodable(part) for part in value]
+        return [_printable(part) for part in value]
     if isinstance(value, dict):
-        return {_encodable(name): _encodable(part) for name, part in value.items()}
+        return {_printable(name): _printable(part) for name, part in value.items()}
     return value
 
 

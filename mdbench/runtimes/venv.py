@@ -124,7 +124,7 @@ class Watchdog:
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
 _JOB = f"{bubblewrap.INSIDE}/job"
-"""The folder of the jobs, in a sandbox."""
+"""The folder that holds those of the jobs, in a sandbox."""
 _STOP_SECONDS = 0.5
 _MILLISECONDS = f"{1000 * PERIOD_SECONDS:.0f} ms"
 
@@ -339,6 +339,7 @@ class VenvWorker(Worker):
                     *WORKER_COMMAND,
                     method[0],
                     "--own-pids",
+                    f"--jobs={_JOB}",
                     *self._user,
                     *options,
                 ),
@@ -374,6 +375,13 @@ class VenvWorker(Worker):
     def _grant(self, folder: int) -> None:
         if self._nobody:
             os.fchown(folder, NOBODY_UID, NOBODY_UID)
+
+    @property
+    def keeps_jobs_apart(self) -> bool:
+        if not self._wrapped:
+            return True  # what plain processes do not keep, another one would not either
+        seen = self._isolation.get("namespaces", True)  # from outside, once a job has begun
+        return self.hello is not None and self.hello.namespaces and bool(seen)
 
     @property
     def alive(self) -> bool:

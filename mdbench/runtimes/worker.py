@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mdbench.runtimes.usage import Group, ResourceUsage
 
 JOB = "job"
-"""The folder of a worker's jobs, below its scratch folder."""
+"""The folder that holds those of a worker's jobs, below its scratch folder."""
 
 _CHECK_SECONDS = 1.0
 """Seconds between two checks of a silent worker."""
@@ -57,7 +57,7 @@ class Worker(ABC):
     scratch
         The worker's folder, which it owns from now on.
     inside
-        What the worker calls the folder of its jobs.
+        What the worker calls the folder that holds those of its jobs.
     places
         Folders of the machine that the worker may name, and what is written instead.
 
@@ -96,6 +96,14 @@ class Worker(ABC):
         """Remove all that was made for the worker."""
         self._jobs.close()
         self._scratch.remove()
+
+    @property
+    def keeps_jobs_apart(self) -> bool:
+        """Whether a job finds nothing of those that the same worker has served before.
+
+        Where it may, each job of a method that the user does not trust gets a worker of its own.
+        """
+        return False
 
     @property
     @abstractmethod
@@ -153,14 +161,22 @@ class Worker(ABC):
         """Return how the worker ended, after waiting a little for the news."""
 
     def make_folder(self) -> JobFolder:
-        """Return a folder that both sides can write, empty but for a folder ``scratch``."""
+        """Make a folder that both sides can write, empty but for a folder ``scratch``.
+
+        Raises
+        ------
+        OSError
+            If it cannot be made.
+        """
         self._job_pids = set()
         self.meter.begin()
-        return JobFolder(self._jobs.descriptor, self._inside)
+        name, folder = self._jobs.begin()
+        return JobFolder(folder, f"{self._inside}/{name}", self._jobs.descriptor)
 
     def remove_folder(self, folder: JobFolder) -> None:  # noqa: ARG002 - there is one
-        """Clear away a job's files, whatever the job did to them, or serve no other job."""
-        self._is_unusable = self._is_unusable or not (self._job_has_gone() and self._jobs.reset())
+        """Remove a job's files, whatever the job did to them, or serve no other job."""
+        gone = self._job_has_gone() and self._jobs.end()
+        self._is_unusable = self._is_unusable or not gone
 
     def _job_has_gone(self) -> bool:
         """Whether the job's process has ended, whoever has reported it."""
@@ -257,7 +273,7 @@ class Worker(ABC):
                 processes.namespaced_children(root)[:1] or processes.children(root)
             )
             # The same for all jobs of a worker; one may be gone before it is looked at.
-            self._isolation = processes.isolation(root) or self._isolation
+            self._isolation = self._isolation or processes.isolation(root)
         self.meter.sample()
         if isinstance(message, Failed | Broken):
             return message.model_copy(update={"error": self._redactor.redact(message.error)})

@@ -46,6 +46,11 @@ class Channel:
         self._write_fd = write_fd
         self._buffer = b""
 
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """The two ends: to read from, and to write to."""
+        return self.read_fd, self._write_fd
+
     def send(self, **message: Any) -> None:
         """Write one message; NaN is no JSON and raises ValueError."""
         line = json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n"
@@ -71,6 +76,8 @@ class Channel:
 
 
 _MOST_COUNTED = 2**62
+_MOST_ITEMS, _MOST_TEXT, _MOST_NUMBERS = 1000, 2**20, 2**24
+"""Candidates of one message, characters of their texts, and bytes of their predictions."""
 _FLUSH_SECONDS = 0.25
 """Candidates are sent at least this often, so that a job that is stopped has most of them."""
 
@@ -358,6 +365,7 @@ class _CandidateSender:
         self._compares = host.order["compares"]
         self._items: list[dict[str, Any]] = []
         self._predictions: list[Any] = []
+        self._text = self._numbers = 0
         self._files = 0
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
@@ -381,14 +389,20 @@ class _CandidateSender:
             if self._predictions and predictions.shape != self._predictions[0].shape:
                 self._flush()
             self._predictions.append(predictions)
+            self._numbers += predictions.nbytes
+        equations = _texts(candidate.equations)
+        self._text += sum(map(len, equations)) + len(repr(candidate.hyperparameters))
         self._items.append(
             {
-                "equations": _texts(candidate.equations),
+                "equations": equations,
                 "hyperparameters": dict(candidate.hyperparameters),
                 "target": candidate.target,
             }
         )
-        if time.monotonic() - self._flushed > _FLUSH_SECONDS:
+        large = self._text > _MOST_TEXT or self._numbers > _MOST_NUMBERS
+        if large or len(self._items) == _MOST_ITEMS:
+            self._flush()
+        elif time.monotonic() - self._flushed > _FLUSH_SECONDS:
             self._flush()  # now, since the next setting may not let the timer's thread run
         elif self._timer is None:
             self._timer = threading.Timer(_FLUSH_SECONDS, self._flush_in_time)
@@ -415,6 +429,7 @@ class _CandidateSender:
         self._files += 1
         self.sent += len(self._items)
         self._items, self._predictions = [], []
+        self._text = self._numbers = 0
         self._flushed = time.monotonic()
 
 

@@ -16,6 +16,7 @@ import errno
 import os
 import platform
 import signal
+import stat
 import struct
 import sys
 from contextlib import suppress
@@ -24,8 +25,8 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_NEW = 0x20000 | 0x08000000 | 0x10000000 | 0x20000000
-"""Mounts, IPC, user and PID."""
+_NEW = 0x20000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
+"""Mounts, cgroup, UTS, IPC, user, PID and network; in the last not even loopback is up."""
 _NOSUID, _NODEV, _NOEXEC, _BIND, _RECURSIVE, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 _DETACH = 2
 _MOUNT_SETATTR = 442
@@ -35,7 +36,17 @@ _CAPABILITIES = 0x20080522
 _SETFCAP = 1 << 31
 """Without it a namespace in which the user is root cannot be made."""
 _TEMPORARY = b"mode=1777,size=256m"
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the job's own
 _COVERED = (b"/proc/sys", b"/proc/sysrq-trigger", b"/proc/irq", b"/proc/bus")
+_FROZEN = ("stat", "loadavg")
+"""Files of /proc that count what the whole machine has done: a job is shown what they held when its
+worker began."""
+_EMPTIED = (
+    *("vmstat", "diskstats", "interrupts", "softirqs", "schedstat", "buddyinfo", "zoneinfo"),
+    *("pagetypeinfo", "slabinfo", "vmallocinfo", "timer_list", "locks", "key-users"),
+)
+"""Files of /proc of the same kind that no library of numbers reads: they are empty for a job."""
+_EMPTIED_FOLDERS = ("pressure", "sys/fs")
 STATUS = struct.Struct("i")
 """Format of a job's end: its exit status, or minus the signal that killed it."""
 
@@ -49,9 +60,12 @@ class Sandbox:
     ----------
     temporary
         Folders that are the worker's own: a job has empty ones there.  Where there are none, they
-        are the machine's, and all of it is read-only for a job but the folder of the jobs.
+        are the machine's.  All is read-only for a job but these and its own folder.
     folder
-        The folder of the jobs.
+        The folder that holds those of the jobs.
+    mounts
+        What is mounted below the temporary folders, such as an environment: it is there for jobs,
+        too.
 
     Attributes
     ----------
@@ -59,10 +73,17 @@ class Sandbox:
         Whether it works here: tried once.
     """
 
-    def __init__(self, temporary: tuple[str, ...], folder: str | None) -> None:
+    def __init__(
+        self, temporary: tuple[str, ...], folder: str | None, mounts: tuple[str, ...] = ()
+    ) -> None:
         self._temporary = temporary
         self._folder = folder
-        self.possible = bool(temporary or folder) and self._try()
+        self._mounts = mounts
+        self._frozen = {name: _content(f"/proc/{name}") for name in _FROZEN}
+        names = [f"/proc/{name}" for name in _EMPTIED]
+        self._emptied = [os.fsencode(each) for each in names if os.access(each, os.R_OK)]
+        self.possible = bool(folder)
+        self.possible = self.possible and self._try()
 
     def _try(self) -> bool:
         read_fd, status_fd = os.pipe()
@@ -73,9 +94,36 @@ class Sandbox:
             with os.fdopen(read_fd, "rb") as file:
                 return file.read() == STATUS.pack(0)
         try:
-            self.enter(lambda: os._exit(0), status_fd)
+            self.enter(self._try_inside, status_fd)
         finally:
             os._exit(1)
+
+    def _try_inside(self) -> NoReturn:
+        self.show(None)
+        os._exit(0)
+
+    def show(self, folder: str | None) -> str | None:
+        """Show a job its own folder in the place of that of all jobs, and drop all capabilities.
+
+        Parameters
+        ----------
+        folder
+            The job's; None to let the folder of all jobs be written, where there is one job.
+
+        Returns
+        -------
+        str or None
+            What the folder is called from now on.
+        """
+        if self.possible and self._folder is not None:
+            place = os.fsencode(self._folder)
+            if folder is not None and os.path.dirname(folder) != self._folder:  # noqa: PTH120
+                raise OSError(errno.EINVAL, f"a job's folder that is not in {self._folder}")
+            _mount(os.fsencode(folder or self._folder), place, b"", _BIND)
+            _set(place, 0, off=_READ_ONLY)
+            folder = folder and self._folder
+        drop_capabilities()
+        return folder
 
     def enter(self, job: Callable[[], None], status_fd: int) -> NoReturn:
         """Call what must not return in namespaces of its own.
@@ -119,7 +167,6 @@ class Sandbox:
         pid = os.fork()
         if pid == 0:
             os.close(status_fd)
-            drop_capabilities()
             job()
             os._exit(70)  # not reached
         _forward_signals(pid, signal.SIGUSR1)
@@ -137,16 +184,52 @@ class Sandbox:
 
     def _mount_all(self) -> None:
         _mount(b"none", b"/", b"", _RECURSIVE | _PRIVATE)
-        if self._temporary:
-            for place in self._temporary:
-                _mount(b"tmpfs", place.encode(), b"tmpfs", _NOSUID | _NODEV, _TEMPORARY)
-        elif self._folder is not None:
-            folder = os.fsencode(self._folder)
-            _set(b"/", _AT_RECURSIVE, on=_READ_ONLY)
-            _mount(folder, folder, b"", _BIND)
-            _set(folder, 0, off=_READ_ONLY)
-            _mount(b"tmpfs", b"/dev/shm", b"tmpfs", _NOSUID | _NODEV, _TEMPORARY)
+        kept = [(place, os.open(place, os.O_PATH | os.O_CLOEXEC)) for place in self._mounts]
+        _set(b"/", _AT_RECURSIVE, on=_READ_ONLY)
+        for place in self._temporary or (_SHARED_MEMORY,):
+            _mount(b"tmpfs", place.encode(), b"tmpfs", _NOSUID | _NODEV, _TEMPORARY)
+        for place, opened in kept:
+            _make_like(opened, place)
+            _mount(b"/proc/self/fd/%d" % opened, os.fsencode(place), b"", _BIND | _RECURSIVE)
+            os.close(opened)
         _mount(b"proc", b"/proc", b"proc", _NOSUID | _NODEV | _NOEXEC)
+        self._cover_counters()
+
+    def _cover_counters(self) -> None:
+        """Cover what /proc has of the whole machine, and so of the jobs before."""
+        made = f"{_SHARED_MEMORY}/.covers"
+        os.mkdir(made)  # noqa: PTH102 - not after a fork
+        for name, content in self._frozen.items():
+            if content:
+                _write(f"{made}/{name}", content)
+                _cover(f"/proc/{name}", os.fsencode(f"{made}/{name}"))
+                os.unlink(f"{made}/{name}")  # noqa: PTH108 - the same
+        for place in self._emptied:
+            _mount(b"/dev/null", place, b"", _BIND)
+        for name in _EMPTIED_FOLDERS:
+            _cover(f"/proc/{name}", os.fsencode(made))
+        os.rmdir(made)  # noqa: PTH106 - the same
+
+
+def _cover(place: str, by: bytes) -> None:
+    """Show something else in a place, if there is such a place."""
+    with suppress(FileNotFoundError):
+        _mount(by, os.fsencode(place), b"", _BIND)
+
+
+def _make_like(opened: int, place: str) -> None:
+    """Make a folder, or an empty file, on which what is open can be mounted."""
+    if stat.S_ISDIR(os.fstat(opened).st_mode):
+        os.makedirs(place, exist_ok=True)  # noqa: PTH103 - not after a fork
+        return
+    os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120 - the same
+    os.close(os.open(place, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def _content(path: str) -> str:
+    with suppress(OSError), open(path, encoding="ascii", errors="replace") as file:  # noqa: PTH123
+        return file.read()
+    return ""
 
 
 def run_container_init() -> None:
@@ -247,12 +330,14 @@ _SET_MODE_FILTER = 1
 _ALL_THREADS, _NO_SLOWER_LOADS = 1, 4
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_CALL, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
+_CALL, _ARCHITECTURE = 0, 4
+_FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT = 16, 24, 32
 _OTHER_ABI = 0x40000000
 _NEW_NAMESPACE = 0x7E020080
 """The bits of clone() that ask for a namespace: time, mounts, cgroup, UTS, IPC, user, PID, net."""
-_FAMILIES = (17, 38, 40)
-"""Kinds of sockets: packet, the kernel's ciphers, and to the host of a virtual machine."""
+_FAMILIES = (1, 2, 10, 16)
+"""Kinds of sockets: Unix, both of the internet, and netlink.  Others talk past namespaces, as those
+to the host of a virtual machine, or load modules into the kernel."""
 
 # Debuggers' and other ways into another process, kernel keys, and what outlives a process without
 # being a file; then a few that have often been a way out, which no library of numbers needs.
@@ -267,18 +352,30 @@ _NAMESPACES = {
     "x86_64": "272 308 165 166 155 161 428 429 430 431 432 433 442",
     "aarch64": "97 268 40 39 41 51 428 429 430 431 432 433 442",
 }
-# Signals, limits and ways of scheduling, whose first argument is a process: kill, tgkill,
-# rt_sigqueueinfo, rt_tgsigqueueinfo, prlimit64, sched_setaffinity and its kind.
-_OVER_OTHERS = {
-    "x86_64": "62 234 129 297 302 203 144 142 314",
-    "aarch64": "129 131 138 240 261 122 119 118 274",
+# What can be seen on a file that others can only read, too: flock, inotify_init(1) and
+# fanotify_init, and what the page cache holds of one (cachestat).
+_SHARED_FILES = {
+    "x86_64": "73 253 294 300 451",
+    "aarch64": "32 26 262 451",
 }
+# Signals, whose first argument is a process: kill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo.
+_SIGNALS_TO = {"x86_64": "62 234 129 297", "aarch64": "129 131 138 240"}
+# Limits and ways of scheduling, likewise, where 0 is the caller: prlimit64, sched_setaffinity and
+# its kind.
+_OVER_OTHERS = {"x86_64": "302 203 144 142 314", "aarch64": "261 122 119 118 274"}
 # Signals to what is no plain number: tkill, pidfd_send_signal.
 _SIGNALS = {"x86_64": "200 424", "aarch64": "130 424"}
 # fcntl and ioctl, by which the kernel can be made to send a signal to somebody.
 _ASKING = {"x86_64": "72 16", "aarch64": "25 29"}
-_ASKED = (8, 10, 15, 0x8901, 0x8902)
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX; FIOSETOWN, SIOCSPGRP."""
+_ASKED = (8, 10, 15, 0x8901, 0x8902, 5, 36, 1024, 1025, 1026, 1036, 1038)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX; FIOSETOWN, SIOCSPGRP.  What is kept with a file's inode, also
+where it can only be read: F_GETLK, F_OFD_GETLK, F_SETLEASE, F_GETLEASE, F_NOTIFY, F_SET_RW_HINT and
+F_SET_FILE_RW_HINT."""
+_PRIORITY = {"x86_64": "141 251", "aarch64": "140 30"}
+"""setpriority and ioprio_set, which can be of all processes of a user."""
+_OPTION = {"x86_64": "55", "aarch64": "209"}
+_COOKIES = (57, 71)
+"""getsockopt of SO_COOKIE and SO_NETNS_COOKIE, which number the sockets of the whole machine."""
 _EVERYBODY = -1
 _MOST_THREADS = 100
 """A jump in a filter reaches no further than 255 steps."""
@@ -302,8 +399,9 @@ def install_filter() -> bool:
 
 
 def deny_namespaces() -> bool:
-    """Refuse new namespaces and mounts; return whether it works."""
-    return _install(_NAMESPACES, flags=_NEW_NAMESPACE)
+    """Refuse new namespaces and mounts, and to lock or watch files; return whether it works."""
+    both = {name: f"{calls} {_SHARED_FILES[name]}" for name, calls in _NAMESPACES.items()}
+    return _install(both, flags=_NEW_NAMESPACE)
 
 
 def deny_signals_to(worker: int) -> bool:
@@ -315,18 +413,35 @@ def deny_signals_to(worker: int) -> bool:
     if not _is_known():
         return False
     machine = platform.machine()
-    found = {worker, -_group(worker), _EVERYBODY}
+    found = {worker, -_group(worker), _EVERYBODY}  # a group of another namespace has the number 0
     with suppress(OSError):
         threads = os.listdir(f"/proc/{worker}/task")  # noqa: PTH208 - not after a fork
         found.update(sorted(map(int, threads))[:_MOST_THREADS])
     program: _Steps = [
         *((_EQUAL, int(each), "refuse") for each in _SIGNALS[machine].split()),
+        *((_EQUAL, int(each), "signal") for each in _SIGNALS_TO[machine].split()),
         *((_EQUAL, int(each), "process") for each in _OVER_OTHERS[machine].split()),
         *((_EQUAL, int(each), "asked") for each in _ASKING[machine].split()),
+        *((_EQUAL, int(each), "priority") for each in _PRIORITY[machine].split()),
+        (_EQUAL, int(_OPTION[machine]), "option"),
+        (_RETURN, _ALLOW, ""),
+        "option",
+        (_LOAD, _THIRD_ARGUMENT, ""),
+        *((_EQUAL, each, "refuse") for each in _COOKIES),
+        (_RETURN, _ALLOW, ""),
+        "priority",
+        (_LOAD, _FIRST_ARGUMENT, ""),
+        (_AT_LEAST, 1, "refuse"),
+        (_LOAD, _SECOND_ARGUMENT, ""),
+        (_AT_LEAST, 1, "refuse"),
         (_RETURN, _ALLOW, ""),
         "process",
         (_LOAD, _FIRST_ARGUMENT, ""),
+        (_EQUAL, 0, "caller"),
+        "signal",
+        (_LOAD, _FIRST_ARGUMENT, ""),
         *((_EQUAL, each & 0xFFFFFFFF, "refuse") for each in sorted(found)),
+        "caller",
         (_RETURN, _ALLOW, ""),
         "asked",
         (_LOAD, _SECOND_ARGUMENT, ""),
@@ -364,7 +479,9 @@ def _install(calls: dict[str, str], *, families: tuple[int, ...] = (), flags: in
         (_RETURN, _ALLOW, ""),
         "families",
         (_LOAD, _FIRST_ARGUMENT, ""),
-        *((_EQUAL, each, "refuse") for each in families),
+        *((_EQUAL, each, "allow") for each in families),
+        (_RETURN, _ERRNO | errno.EPERM, ""),
+        "allow",
         (_RETURN, _ALLOW, ""),
         "flags",
         (_LOAD, _FIRST_ARGUMENT, ""),

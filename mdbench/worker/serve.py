@@ -15,7 +15,6 @@ import os
 import platform
 import resource
 import signal
-import stat
 import sys
 import traceback
 from contextlib import suppress
@@ -28,6 +27,7 @@ import numpy as np
 from .api import Unavailable, paths
 from .job import Channel, Connection, describe, one_line, run_job, warm_up
 from .sandbox import (
+    Sandbox,
     deny_namespaces,
     deny_signals_to,
     drop_most_capabilities,
@@ -65,15 +65,15 @@ def import_adapter(folder: Path, uses: list[str]) -> type:
 
 
 def open_files() -> set[int]:
-    """Return the descriptors that are open, but for devices, which remember nothing."""
+    """Return the descriptors that are open: devices, too, whose flags jobs would share."""
     found = set()
     names: list[str] = []
     with suppress(OSError):
         names = os.listdir("/proc/self/fd")
     for name in names:
         with suppress(OSError):
-            if not stat.S_ISCHR(os.fstat(int(name)).st_mode):
-                found.add(int(name))
+            os.fstat(int(name))
+            found.add(int(name))
     return found
 
 
@@ -136,7 +136,12 @@ def main(arguments: list[str]) -> int:
     drop_most_capabilities()
     install_filter()
     set_dumpable(dumpable=False)
-    supervisor = Supervisor(channel.read_fd, own_pids=options.own_pids, folder=options.jobs)
+    supervisor = Supervisor(
+        channel.read_fd,
+        own_pids=options.own_pids,
+        folder=options.jobs,
+        streams=(0, 1, 2, *channel.descriptors),
+    )
     fork = not options.no_fork
     adapter = None
     if fork:
@@ -147,12 +152,12 @@ def main(arguments: list[str]) -> int:
         if left := detect_leaks(before):
             supervisor.clear(all_=True)
             _restart_without_fork(arguments, environment, channel, left)
-        _send_hello(options, channel)
+        _send_hello(options, channel, namespaces=supervisor.sandbox.possible)
         gc.collect()
         gc.freeze()  # a child's garbage collector would else touch, and so copy, every page
     set_pdeathsig(signal.SIGTERM)  # which the supervisor takes, and first ends all others
     in_vain = 0
-    child = partial(_run_child, options, adapter, channel)
+    child = partial(_run_child, options, adapter, channel, sandbox=supervisor.sandbox)
     while in_vain < _MOST_IN_VAIN:
         ended = supervisor.run(child, has_next=fork)
         if ended is None:
@@ -201,6 +206,8 @@ def _run_child(
     channel: Channel,
     start_fd: int,
     name_fd: int,
+    *,
+    sandbox: Sandbox,
 ) -> NoReturn:
     """Wait for a job, send its name to the parent, do it, and end; nothing runs on from here.
 
@@ -213,14 +220,15 @@ def _run_child(
         set_pdeathsig()
         _limit_output(options.output_mb)
         set_dumpable(dumpable=True)  # a job may read what is its own
-        deny_namespaces()
         deny_signals_to(os.getppid())
         _prefer_for_oom_kill()
-        if adapter is None:
+        if alone := adapter is None:
+            sandbox.show(None)
+            deny_namespaces()
             adapter = _import_or_report(options, channel)
             if adapter is None:
                 os._exit(1)
-            _send_hello(options, channel)
+            _send_hello(options, channel, namespaces=sandbox.possible)
         warm_up()
         if not os.read(start_fd, 1):
             os._exit(0)  # the worker has gone
@@ -231,6 +239,9 @@ def _run_child(
         if message is not None:
             os.write(name_fd, message["job"].encode())
             os.close(name_fd)
+            if not alone:
+                message["folder"] = sandbox.show(message["folder"])
+                deny_namespaces()
             run_job(adapter, Connection(channel, message))
         status = 0
     except BaseException:  # noqa: BLE001 - nothing may run on in a copy of the parent
@@ -307,7 +318,7 @@ def _import_or_report(options: argparse.Namespace, channel: Channel) -> type | N
         return None
 
 
-def _send_hello(options: argparse.Namespace, channel: Channel) -> None:
+def _send_hello(options: argparse.Namespace, channel: Channel, *, namespaces: bool) -> None:
     kernel, threads = kernel_and_threads()
     channel.send(
         type="hello",
@@ -316,6 +327,7 @@ def _send_hello(options: argparse.Namespace, channel: Channel) -> None:
         pid=os.getpid(),
         forks=not options.no_fork,
         left=options.left,
+        namespaces=namespaces,
         blas_kernel=kernel,
         blas_threads=threads,
     )

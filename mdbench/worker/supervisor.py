@@ -8,10 +8,12 @@ or dies, the worker ends everything and itself.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import re
 import select
 import signal
+import stat
 import struct
 import time
 from contextlib import suppress
@@ -104,15 +106,25 @@ class Supervisor:
         Whether the worker is alone with its jobs in a process namespace and with the folders for
         temporary files: then it ends every process that it sees, and empties those folders.
     folder
-        The folder of the jobs, where they may write nothing else.
+        The folder that holds those of the jobs, where they may write nothing else.
+    streams
+        The descriptors that all jobs share with the worker: what one of them changes about these
+        files is undone before the next.
     """
 
-    def __init__(self, lease: int, *, own_pids: bool, folder: str | None = None) -> None:
+    def __init__(
+        self,
+        lease: int,
+        *,
+        own_pids: bool,
+        folder: str | None = None,
+        streams: tuple[int, ...] = (),
+    ) -> None:
         # A mistake here would end all that the user runs.
         self._own_pids = own_pids and os.getppid() == 1
         self._mounts = _mounts_below(_TEMPORARY) if self._own_pids else ()
-        own = _TEMPORARY if self._own_pids and not self._mounts else ()
-        self._sandbox = Sandbox(own, folder)
+        self.sandbox = Sandbox(_TEMPORARY if self._own_pids else (), folder, self._mounts)
+        self._streams = [_Stream(each) for each in streams]
         self._lease = lease
         self._pid = 0
         self._current: _JobProcess | None = None
@@ -170,7 +182,7 @@ class Supervisor:
                 process.read_name()
                 and self._prepared is None
                 and has_next
-                and self._sandbox.possible
+                and self.sandbox.possible
             ):
                 self._prepared = self._fork(child)
         self._pid = 0
@@ -180,7 +192,18 @@ class Supervisor:
             with suppress(KeyError):
                 self._poll.unregister(each)
         process.close()
+        self._drain_orders()
+        for stream in self._streams:
+            stream.restore()
         return status, job
+
+    def _drain_orders(self) -> None:
+        """Read what the job was not there to read, or has written for the next one to read."""
+        orders = select.poll()
+        orders.register(self._lease, select.POLLIN)
+        while any(events & select.POLLIN for _, events in orders.poll(0)):
+            if not os.read(self._lease, 65536):
+                return
 
     def _fork(self, child: Callable[[int, int], None]) -> _JobProcess:
         process = _JobProcess()
@@ -192,8 +215,8 @@ class Supervisor:
             start_fd, name_fd, status_fd = process.child_ends()
             self._become_a_child()
             set_pdeathsig()
-            if self._sandbox.possible:
-                self._sandbox.enter(lambda: child(start_fd, name_fd), status_fd)
+            if self.sandbox.possible:
+                self.sandbox.enter(lambda: child(start_fd, name_fd), status_fd)
             os.close(status_fd)
             child(start_fd, name_fd)
         finally:
@@ -280,6 +303,29 @@ class Supervisor:
         if self._pid:
             with suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
+
+
+class _Stream:
+    """A pipe that all jobs of a worker have open, with all that one of them can change about it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        self._flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+        self._size = 0
+        with suppress(OSError):  # no pipe
+            self._size = fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ)
+
+    def restore(self) -> None:
+        """Undo what a job has changed; where it is another user's, a job cannot either."""
+        fcntl.fcntl(self._descriptor, fcntl.F_SETFL, self._flags)
+        for change in (
+            lambda: os.fchmod(self._descriptor, self._mode),
+            lambda: os.utime(self._descriptor, (0, 0)),
+            lambda: self._size and fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, self._size),
+        ):
+            with suppress(OSError):
+                change()
 
 
 def set_pdeathsig(number: int = signal.SIGKILL) -> None:

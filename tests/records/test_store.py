@@ -16,6 +16,7 @@ import pytest
 
 from mdbench.errors import RecordsError
 from mdbench.records import SCHEMA, Record, RecordStore, key_of
+from mdbench.records.store import LONGEST_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -609,3 +610,21 @@ def test_a_file_system_without_locks_is_refused(
     monkeypatch.setattr("fcntl.flock", refuse)
     with pytest.raises(RecordsError, match="cannot be locked"):
         filled.open_for_writing().__enter__()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\n" * 20_000, "more than 10000 empty lines"),
+        (b" " * (LONGEST_LINE + 2), "more than 32 MiB"),
+        (b'{"schema":' + b"[]," * 700_000, "more than 1000000 values"),
+    ],
+)
+def test_what_is_too_much_for_a_results_file_is_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "large.jsonl"
+    path.write_bytes(content + b"\n")
+    with pytest.raises(RecordsError, match=message):
+        RecordStore(path).read()
+    assert path.read_bytes() == content + b"\n"

@@ -15,6 +15,7 @@ from reporting import data
 from mdbench.errors import RecordsError, UsageError
 from mdbench.methods import find
 from mdbench.records import read_folder
+from mdbench.reports import bundle
 from mdbench.reports.bundle import citation, is_bundle, opened, write_bundle
 from mdbench.workspace import Workspace
 
@@ -279,3 +280,53 @@ def test_a_citation_states_who_and_what(authors: list[str], found: list[dict[str
 def test_an_author_without_a_name_is_refused(author: str) -> None:
     with pytest.raises(UsageError, match="is no name"):
         citation(TOLD, [author])
+
+
+def _packed(path: Path, files: dict[str, bytes]) -> Path:
+    listed = {
+        name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in files.items()
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bundle.json", json.dumps({"bundle": 1, "files": listed}))
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({f"records/{number}.jsonl": b"" for number in range(30)}, "more than 20 files"),
+        ({"records/a.jsonl": b"\n" * 3_000_000}, "more than 2 MiB of records"),
+        ({"records/a.jsonl": b"", "logs/a.log": bytes(2**23)}, "more than 0 GiB"),
+    ],
+)
+def test_what_is_too_much_for_a_bundle_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes], message: str
+) -> None:
+    monkeypatch.setattr(bundle, "_MOST_FILES", 20)
+    monkeypatch.setattr(bundle, "_MOST_OF_RECORDS", 2**21)
+    monkeypatch.setattr(bundle, "_MOST_BYTES", 2**22)
+    with (
+        pytest.raises(RecordsError, match=message),
+        bundle.opened(_packed(tmp_path / "large.zip", files)),
+    ):
+        pass
+
+
+def test_an_index_is_not_read_where_it_is_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _packed(tmp_path / "many.zip", {f"records/{n}.jsonl": b"" for n in range(70_000)})
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    monkeypatch.setattr(bundle, "is_bundle", lambda _: True)
+    with pytest.raises(RecordsError, match="too many files"), bundle.opened(path):
+        pass
+
+
+def test_an_empty_archive_is_no_folder_without_records(tmp_path: Path) -> None:
+    path = tmp_path / "empty.zip"
+    path.touch()
+    with pytest.raises(RecordsError, match="no archive"), bundle.opened(path):
+        pass

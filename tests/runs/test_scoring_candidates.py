@@ -11,6 +11,7 @@ from harness import ROOT
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Candidate, ScoredCandidate, Selection
 from mdbench.datatypes.facts import Protocol
+from mdbench.runs import scoring
 from mdbench.runs.scoring import CandidatePool
 from mdbench.runtimes.protocol import CandidateItem
 
@@ -166,3 +167,46 @@ def test_what_is_not_read_in_time_cannot_win(ode: DataType[Any, Any]) -> None:
         heard.evaluate(seconds, stopped)
         assert (heard.n_invalid, heard.select()) == (1, None)
         assert "not read within" in heard.first_reason
+
+
+def test_a_job_can_send_so_many_candidates(
+    ode: DataType[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "MOST_CANDIDATES", 10)
+    many = pool(ode)
+    for number in range(20):
+        many.add(item(f"{number}*u0", f"{number}*u1"), None)
+        assert bool(many.overflow) is (number >= 10)
+    assert (many.count, many.n_invalid) == (20, 10)
+    many.evaluate(60.0, never)
+    assert len(many.scored) == 10
+    assert many.select() is not None
+
+
+@pytest.mark.parametrize("more", [{}, {"note": "x" * 100}])
+def test_a_job_can_send_so_much_text(
+    ode: DataType[Any, Any], monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(scoring, "MOST_TEXT", 3_000)
+    large = pool(ode)
+    for _ in range(1000):
+        large.add(item("u0", "u1", **more), None)
+    assert "MiB of candidates" in large.overflow
+    assert large.n_invalid == (1000 if more else 250)
+
+
+def test_at_a_limit_a_flood_is_sampled_evenly_and_its_last_counts(
+    ode: DataType[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "_FLOOD", 40)
+    monkeypatch.setattr(scoring, "_SAMPLE", 5)
+    flood, front = pool(ode), pool(ode)
+    for number in range(50):
+        for each in (flood, front)[: 1 + (number < 40)]:
+            each.add(item(f"{number}*u0", f"{number}*u1"), None)
+    for each in (flood, front):
+        each.sample()
+        each.evaluate(60.0, never)
+    assert [one.candidate.index for one in flood.scored] == [9, 19, 29, 39, 49]
+    assert flood.n_invalid == 45
+    assert len(front.scored) == 40

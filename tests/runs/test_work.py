@@ -256,7 +256,7 @@ def test_what_a_method_puts_in_the_place_of_the_speed_costs_only_its_job(
             "key",
             JobFolder(folder, "inside"),
             jobs(home, work="5"),
-            lambda _: None,
+            lambda _: "",
             gauge=Gauge(),  # type: ignore[arg-type]
         )
         with pytest.raises(JobStoppedError, match="changed its job's folder: speed"):

@@ -274,7 +274,7 @@ def test_a_job_without_a_folder_is_its_own_trouble(
         assert removed.status is Status.INVALID_OUTPUT, removed.reason
     else:
         assert removed.status is Status.FAILED, removed.reason
-        assert "/job'" in removed.reason
+        assert re.search(r"/job(/\w+)?'", removed.reason)  # its place may not be written
     assert after.status is Status.OK, after.reason
 
 
@@ -301,13 +301,12 @@ def test_what_is_planted_is_found_by_nobody_else(bench: Bench) -> None:
     assert [record.status for record in after] == [Status.OK, Status.OK], after[0].reason
 
 
-def test_what_is_in_the_way_of_a_job_is_its_record_alone(bench: Bench) -> None:
+def test_what_the_import_plants_is_in_nobodys_way(bench: Bench) -> None:
     text = ADAPTER.read_text(encoding="utf-8")
     bench.add(text.replace("PLANTS = False", "PLANTS = True"))
     bench.add(name="honest")
     hindered, honest = bench.run("nothing", algorithms=("nasty", "honest")).records
-    assert hindered.status is Status.INVALID_OUTPUT, hindered.reason
-    assert "changed its job's folder" in hindered.reason
+    assert hindered.status is Status.OK, hindered.reason  # its folder was made after the import
     assert honest.status is Status.OK, honest.reason
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ROOT, nest, wait_until
+from harness import ROOT, nest
 
 from mdbench.runtimes import job_folder
 from mdbench.runtimes.job_folder import (
@@ -147,17 +147,24 @@ def place(tmp_path: Path) -> Iterator[JobDirectory]:
     made.close()
 
 
-def test_each_job_finds_the_folder_empty(tmp_path: Path, place: JobDirectory) -> None:
-    job = tmp_path / "job"
-    for _ in range(2):
+def test_each_job_has_a_new_folder(tmp_path: Path, place: JobDirectory) -> None:
+    names = set()
+    for _ in range(3):
+        name, folder = place.begin()
+        job = tmp_path / "job" / name
+        names.add(name)
+        assert os.path.samestat(os.fstat(folder), job.stat())
+        assert job.stat().st_mode & 0o777 == 0o700
         assert [path.name for path in job.iterdir()] == ["scratch"]
+        os.setxattr(job, "user.left", b"x")
         (job / "file").write_text("x", encoding="ascii")
         (job / "locked").mkdir(mode=0)
         (job / "scratch" / "file").write_text("x", encoding="ascii")
+        assert os.listxattr(job) == ["user.left"]
         job.chmod(0)
-        assert place.reset()
-    assert job.stat().st_mode & 0o777 == 0o700
-    assert wait_until(lambda: not list((tmp_path / "bin").iterdir()))
+        assert place.end()
+        assert list((tmp_path / "job").iterdir()) == list((tmp_path / "bin").iterdir()) == []
+    assert len(names) == 3
 
 
 def test_folders_are_given_to_the_jobs_user_by_descriptor(tmp_path: Path) -> None:
@@ -167,10 +174,9 @@ def test_folders_are_given_to_the_jobs_user_by_descriptor(tmp_path: Path) -> Non
         given.append(str(Path(f"/proc/self/fd/{folder}").readlink()))
 
     place = JobDirectory(tmp_path / "job", tmp_path / "bin", give)
-    assert place.reset()
+    name, _ = place.begin()
     place.close()
-    job = str(tmp_path / "job")
-    assert given == [job, f"{job}/scratch", f"{job}/scratch"]
+    assert given == [f"{tmp_path}/job/{name}", f"{tmp_path}/job/{name}/scratch"]
 
 
 def test_a_folder_that_was_exchanged_serves_no_other_job(
@@ -179,19 +185,21 @@ def test_a_folder_that_was_exchanged_serves_no_other_job(
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_text("x", encoding="ascii")
-    (tmp_path / "job").rename(tmp_path / "elsewhere")
-    (tmp_path / "job").symlink_to(precious)
-    assert not place.reset()
+    job = tmp_path / "job" / place.begin()[0]
+    job.rename(tmp_path / "elsewhere")
+    job.symlink_to(precious)
+    assert not place.end()
     assert [path.name for path in precious.iterdir()] == ["file"]
 
 
-def test_what_is_too_much_to_clear_away_serves_no_other_job(
+def test_what_cannot_be_cleared_away_serves_no_other_job(
     tmp_path: Path, place: JobDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_folder, "_MOST_ENTRIES", 10)
+    monkeypatch.setattr(job_folder, "_REMOVAL_SECONDS", 0.0)
+    job = tmp_path / "job" / place.begin()[0]
     for number in range(20):
-        (tmp_path / "job" / str(number)).touch()
-    assert not place.reset()
+        (job / str(number)).touch()
+    assert not place.end()
 
 
 def test_a_folder_that_cannot_be_made_is_reported_where_it_is_needed(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import unicodedata
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +92,35 @@ def test_refuses_a_line_that_is_too_long() -> None:
 def test_nonsense_never_raises_anything_else(line: bytes) -> None:
     with pytest.raises(protocol.ProtocolError):
         protocol.parse_message(line)
+
+
+def test_refuses_a_message_of_too_many_parts() -> None:
+    parts = b",".join([b"[]"] * 600_000)
+    line = b'{"type":"candidates","job":"a","items":[%s],"predictions":null}' % parts
+    assert len(line) < protocol.MAX_LINE
+    with pytest.raises(protocol.ProtocolError, match="1000000 parts"):
+        protocol.parse_message(line)
+
+
+def test_refuses_large_hyperparameters() -> None:
+    item = {"equations": ["u0"], "hyperparameters": {"a": "x" * 30_000}, "target": None}
+    line = {"type": "candidates", "job": "a", "items": [item], "predictions": None}
+    with pytest.raises(protocol.ProtocolError, match="20000 characters"):
+        protocol.parse_message(json.dumps(line).encode())
+
+
+@given(st.text())
+def test_what_is_received_can_be_printed(text: str) -> None:
+    for line in (
+        json.dumps({"type": "failed", "job": "a", "kind": "failed", "error": text}),
+        json.dumps(
+            {"type": "failed", "job": "a", "kind": "failed", "error": text}, ensure_ascii=False
+        ),
+    ):
+        with suppress(UnicodeEncodeError):
+            message = protocol.parse_message(line.encode())
+            assert isinstance(message, protocol.Failed)
+            assert all(
+                each.isprintable() or each in "\n\t" or unicodedata.category(each) == "Zs"
+                for each in message.error
+            )

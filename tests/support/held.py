@@ -76,7 +76,7 @@ HELD = (
         "ends no run",
         (
             "test_what_is_planted_is_found_by_nobody_else",
-            "test_what_is_in_the_way_of_a_job_is_its_record_alone",
+            "test_what_the_import_plants_is_in_nobodys_way",
         ),
     ),
     Held(
