@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -142,14 +143,21 @@ def text_table(heads: Iterable[str], rows: Iterable[Iterable[str]], left: Collec
 
 
 def to_markdown(table: Table) -> str:
-    """Return a table in Markdown, each row on one line, without title and caption."""
+    """Return a table in Markdown, each row on one line, without title and caption.
+
+    Tags of HTML in a cell, such as those in a reason that a method gives, are shown and not run.
+    """
     heads = [column.title for column in table.columns]
     rule = [":--" if column.left else "--:" for column in table.columns]
     rows = ([cell.text for cell in row] for row in table.rows)
-    return "\n".join(
-        "| " + " | ".join(" ".join(text.splitlines()).replace("|", "\\|") for text in row) + " |"
-        for row in (heads, rule, *rows)
-    )
+    return "\n".join(f"| {' | '.join(map(_in_markdown, row))} |" for row in (heads, rule, *rows))
+
+
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def _in_markdown(text: str) -> str:
+    return _TAG.sub("&lt;", " ".join(text.splitlines())).replace("|", "\\|")
 
 
 def to_terminal(table: Table, *, expand: bool = False, padding: int = 0) -> rich.table.Table:

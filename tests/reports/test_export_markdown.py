@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from reporting import boards, compare, data, many, texts, write
 
 from mdbench.cli import main
@@ -15,11 +16,10 @@ from mdbench.reports.export import (
     published_table,
     systems_table,
 )
+from mdbench.reports.tables import text_table, to_markdown
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 SIGNS = {"identified": "✓", "one term off": "±1", "none": "✗"}
 PAPER = Published(
@@ -163,3 +163,18 @@ def test_protocols_are_kept_apart() -> None:
     assert "| ✓ |" in tables["published"]
     assert "| ✓ |" not in tables["strict"]
     assert "| 2.5e-1 (5) |" in tables["strict"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>alert(1)</script>", "&lt;script>alert(1)&lt;/script>"),
+        ("<IMG src=x onerror=y>", "&lt;IMG src=x onerror=y>"),
+        ("<!-- hidden", "&lt;!-- hidden"),
+        ("1 < 2 | 3", "1 < 2 \\| 3"),
+        ("two\nlines", "two lines"),
+    ],
+)
+def test_what_others_write_is_shown_and_not_run(text: str, shown: str) -> None:
+    table = text_table(["method", "reason"], [["m", text]], {"method", "reason"})
+    assert to_markdown(table).splitlines()[-1] == f"| m | {shown} |"
