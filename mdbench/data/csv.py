@@ -51,6 +51,11 @@ _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _TIME_FORMATS = "2026-11-22, 2026-11-22T10:30, 22.11.2026 or 10:30:00"
 
 
+LARGEST_BYTES = 20_000_000
+"""Of a file: its cells take some twenty times as much memory while they are read."""
+MOST_COLUMNS = 500
+
+
 @dataclass(frozen=True)
 class Reading:
     """Options of reading a file, where the file itself leaves them open.
@@ -176,6 +181,11 @@ def _open(path: Path) -> Iterator[tuple[Any, str]]:
     Comments are left out; the last one is the header where numbers follow it at once.
     """
     try:
+        if (size := path.stat().st_size) > LARGEST_BYTES:
+            raise DataError(
+                f"{path} has {size / 1e6:.0f} MB, and a CSV may have {LARGEST_BYTES / 1e6:.0f}.",
+                "Give fewer samples, or an NPZ with t and u (docs/datasets.md).",
+            )
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = file.readlines()
         is_comment = [line.lstrip().startswith(_COMMENTS) for line in lines]
@@ -210,6 +220,11 @@ def _labels(path: Path, row: _Row, separator: str, fewest: int = 2) -> tuple[str
     labels = tuple(cell.strip() for cell in row.cells)
     if len(labels) < fewest:  # usually a time and at least one state
         raise DataError(f"{where}: {separator.join(row.cells)!r} has too few columns", _EXPECTED)
+    if len(labels) > MOST_COLUMNS:
+        raise DataError(
+            f"{where}: {len(labels):,} columns, and a table may have {MOST_COLUMNS:,}.",
+            "Give the columns that are states and inputs alone.",
+        )
     for place, label in enumerate(labels):
         # What tables are written with often has the number of the row first, without a name.
         if _number(label) is not None or (not label and place):

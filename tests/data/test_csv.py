@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from mdbench.data.csv import Reading, read_csv
+from mdbench.data.csv import MOST_COLUMNS, Reading, read_csv
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -144,3 +144,23 @@ def test_files_that_are_no_text_are_refused(tmp_path: Path) -> None:
     for name in ("bytes.csv", "missing.csv", "."):
         with pytest.raises(DataError, match="cannot be read"):
             read_csv(tmp_path / name)
+
+
+def test_files_that_would_take_the_benchmarks_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = tmp_path / "wide.csv"
+    names = [f"c{number}" for number in range(MOST_COLUMNS)]
+    for columns, refused in ((names[1:], False), (names, True)):
+        rows = [",".join(["t", *columns])]
+        rows += [",".join([str(0.1 * row)] + [str(row % 3)] * len(columns)) for row in range(30)]
+        wide.write_text("\n".join(rows), encoding="utf-8")
+        if refused:
+            with pytest.raises(DataError, match="501 columns, and a table may have 500"):
+                read_csv(wide)
+        else:
+            assert read_csv(wide).trajectory.u.shape[1] == MOST_COLUMNS - 1
+    monkeypatch.setattr("mdbench.data.csv.LARGEST_BYTES", wide.stat().st_size - 1)
+    with pytest.raises(DataError, match="MB, and a CSV may have") as caught:
+        read_csv(wide)
+    assert "NPZ" in caught.value.hint
