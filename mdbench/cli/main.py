@@ -5,6 +5,7 @@ It is longer than other modules, as it declares the options of 25 verbs and does
 
 from __future__ import annotations
 
+import resource
 import shutil
 import signal
 import sys
@@ -82,6 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # else nohup: the terminal may go
             signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
+        _refuse_little_memory()
         code = app(args=spread(given) or ["--help"], prog_name="mdbench", standalone_mode=False)
     except MdbenchError as error:
         complain(error)
@@ -95,6 +97,27 @@ def main(arguments: list[str] | None = None) -> int:
             return Exit.ERROR
         raise
     return int(code or 0)
+
+
+_LEAST_MEMORY = 1 << 30
+"""Bytes of addresses without which NumPy and SciPy cannot be loaded, or hang while they are."""
+
+
+def _refuse_little_memory() -> None:
+    for kind, name, letter in (
+        (resource.RLIMIT_AS, "address space", "v"),
+        (resource.RLIMIT_DATA, "data", "d"),
+    ):
+        soft, hard = resource.getrlimit(kind)
+        if 0 <= soft < _LEAST_MEMORY:
+            more = (
+                f"ulimit -{letter} unlimited" if hard == resource.RLIM_INFINITY else "a new shell"
+            )
+            raise UsageError(
+                f"The shell allows {soft >> 20} MiB of {name} (ulimit -{letter}); mdbench needs "
+                f"{_LEAST_MEMORY >> 20} at least.",
+                f"Allow more: {more}.  To limit the memory of jobs: --memory 2G",
+            )
 
 
 def _where_to_look(given: list[str]) -> str:

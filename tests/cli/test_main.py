@@ -404,3 +404,14 @@ def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
 )
 def test_options_with_two_names_are_one(typed: list[str], read: list[str]) -> None:
     assert spread(typed) == read
+
+
+@pytest.mark.parametrize("megabytes", [150, 600])
+def test_a_shell_that_allows_too_little_memory_is_an_error(megabytes: int) -> None:
+    line = f"ulimit -v {megabytes * 1024}; exec {sys.executable} -m mdbench list"
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert f"allows {megabytes} MiB of address space (ulimit -v)" in done.stderr
+    assert "Traceback" not in done.stderr
