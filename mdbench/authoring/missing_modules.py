@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mdbench.limited_process import PARSER_LOCK
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -87,7 +89,8 @@ def _find(name: str, places: Sequence[Path]) -> list[tuple[Path, str]]:
 def _imports(file: Path, package: str) -> Iterator[str]:
     """Yield the full names of the modules that a file imports when it is imported."""
     try:
-        tree = ast.parse(file.read_bytes())
+        with PARSER_LOCK:
+            tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return
     waiting: list[ast.stmt] = list(tree.body)

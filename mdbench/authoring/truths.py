@@ -260,7 +260,10 @@ def read_wrong_answers(path: Path) -> WrongAnswers:
     RecordsError
         If a file cannot be read.
     """
-    tables = sorted(path.glob("*.csv")) if path.is_dir() else [path] * (path.suffix == ".csv")
+    if path.is_dir():  # other tables may lie beside those of records
+        tables = [each for each in sorted(path.glob("*.csv")) if _has_answers(each)]
+    else:
+        tables = [path] * (path.suffix == ".csv")
     records: Iterable[tuple[str, str, float | None, WrongAnswer]] = chain.from_iterable(
         map(_of_table, tables)
     )
@@ -281,6 +284,11 @@ def _of_records(path: Path) -> Iterator[tuple[str, str, float | None, WrongAnswe
             yield one.data_type, one.dataset, one.snr_db, wrong_answer
 
 
+def _has_answers(path: Path) -> bool:
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        return "equations" in next(csv.reader(file), [])
+
+
 def _of_table(path: Path) -> Iterator[tuple[str, str, float | None, WrongAnswer]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -294,9 +302,9 @@ def _of_table(path: Path) -> Iterator[tuple[str, str, float | None, WrongAnswer]
 
 
 def _wrong(row: Mapping[str, str]) -> tuple[str, str, float | None, WrongAnswer] | None:
-    ours = row["protocol"] == Protocol.STRICT and not row["dataset_path"]
+    ours = row["protocol"] == Protocol.STRICT and not row.get("dataset_path")
     # A table in which nothing is an equation has no such column.
-    if not ours or not row["equations"] or row.get("metrics.identified") != "0.0":
+    if not ours or not row.get("equations") or row.get("metrics.identified") != "0.0":
         return None
     snr_db = float(row["snr_db"]) if row["snr_db"] else None
     wrong_answer = WrongAnswer(row["algorithm"], tuple(json.loads(row["equations"])))

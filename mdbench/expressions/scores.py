@@ -115,7 +115,7 @@ def compare(
     (True, 4, 3)
     >>> found.verdict, found.identified
     ('different', False)
-    >>> found = mdbench.compare("x0*x1", "inv(x0)")
+    >>> found = mdbench.compare("x0*x1", "erf(x0)")
     >>> found.verdict, found.identified, found.solution
     ('unreadable', None, None)
     """

@@ -284,7 +284,8 @@ def _run_session(
                 interrupted=lambda: slot.interrupted,
             )
             outcome = session.run()
-        if fresh:
+        forks = worker.hello is not None and worker.hello.forks
+        if fresh and (forks or slot.fresh_rooms):  # else it says itself why it imports again
             outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}
         outcome.llm_use = None if conversation is None else conversation.asked()
         return outcome

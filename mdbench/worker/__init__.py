@@ -1,5 +1,7 @@
 """The only part of mdbench that enters a method's environment: standard library and NumPy."""
 
+from typing import TYPE_CHECKING, Any
+
 from .api import (
     BudgetSpent,
     Candidate,
@@ -13,7 +15,9 @@ from .api import (
     paths,
 )
 from .budget import Budget
-from .coordinates import Coordinates, FieldCoordinates, columns_of, sum_of
+
+if TYPE_CHECKING:
+    from .coordinates import Coordinates, FieldCoordinates, columns_of, sum_of
 
 __all__ = [
     "Budget",
@@ -32,3 +36,14 @@ __all__ = [
     "paths",
     "sum_of",
 ]
+
+_OF_COORDINATES = frozenset({"Coordinates", "FieldCoordinates", "columns_of", "sum_of"})
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs NumPy when it is first used: the benchmark imports this package, too."""
+    if name in _OF_COORDINATES:
+        from . import coordinates  # noqa: PLC0415 - see above
+
+        return getattr(coordinates, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -199,6 +199,7 @@ def test_leaderboards_methods_and_runtimes_are_given_as_json(capsys: Output) -> 
         "point": "method.toml is valid",
         "passed": True,
         "explanation": "",
+        "note": "",
     }
     assert told["keeps"] is False
     assert main(["probe", "--json"]) == 0

@@ -187,7 +187,10 @@ def test_what_a_method_states_can_neither_style_nor_steer_the_terminal() -> None
         text = "\n".join(shown(renderable, width=300))
         assert "\x07" not in text
         assert "\u202e" not in text
-    assert "[bold]no[/] [/] �[2J� �dlrow :warning:" in shown(failures(records), width=300)[0]
+    assert (
+        r"[bold]no[/] [/] \x1b[2J\x07 \u202edlrow :warning:"
+        in shown(failures(records), width=300)[0]
+    )
 
 
 def test_failures_show_their_reason_even_next_to_equations() -> None:

@@ -842,7 +842,7 @@ def test_newer_schema_is_left_alone(workspace: Workspace) -> None:
     assert file.read_bytes() == newer
 
 
-def test_bad_data_stops_before_anything_is_run(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_bad_file_of_a_folder_costs_only_itself(workspace: Workspace, tmp_path: Path) -> None:
     add_method(workspace, "zero")
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -850,9 +850,10 @@ def test_bad_data_stops_before_anything_is_run(workspace: Workspace, tmp_path: P
     np.savez(folder / "good.npz", t=t, u=t[:, None], du=np.ones((60, 1)))
     np.savez(folder / "bad.npz", t=t, u=np.full((60, 1), np.nan), du=np.ones((60, 1)))
     with pytest.raises(MdbenchError, match=r"bad\.npz"):
-        run(workspace, "zero", datasets=(), dataset_path=folder)
+        run(workspace, "zero", datasets=("bad",), dataset_path=folder)
     assert RecordStore(workspace.root / "results" / "zero-ode.jsonl").read() == []
-    record = only(run(workspace, "zero", datasets=("good",), dataset_path=folder))
+    record = only(run(workspace, "zero", datasets=(), dataset_path=folder))
+    assert record.dataset == "good"
     assert record.truth is None
     assert record.target_source == "file"
     assert record.dataset_path == os.path.relpath(folder)
@@ -927,7 +928,6 @@ def test_all_bad_files_are_named_at_once(workspace: Workspace, tmp_path: Path) -
     add_method(workspace, "zero")
     folder = tmp_path / "mine"
     folder.mkdir()
-    write_npz(folder / "good.npz")
     for name in ("bad", "worse"):
         (folder / f"{name}.npz").write_bytes(b"no data")
     with pytest.raises(MdbenchError, match=r"2 datasets cannot be used(.|\n)*bad(.|\n)*worse"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement
 
 from mdbench.errors import MethodError
+from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,8 +52,9 @@ def cuda_note(lock: Path) -> str:
     found = 0
     for line in lock.read_text(encoding="utf-8").splitlines():
         if line.startswith("nvidia-"):
-            requirement = Requirement(line.rstrip(" \\"))
-            found += requirement.marker is None or requirement.marker.evaluate()
+            with PARSER_LOCK:
+                marker = Requirement(line.rstrip(" \\")).marker
+                found += marker is None or marker.evaluate()
     if not found:
         return ""
     return (

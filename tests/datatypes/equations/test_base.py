@@ -140,7 +140,7 @@ def test_the_score_is_of_the_equations_and_a_contradiction_is_refused(
     [
         (("u0",), "1 equation; 2 expected"),
         (("u0", "u7"), "u7"),
-        (("u0", "__import__('os')"), "__import__"),
+        (("u0", "__import__('os')"), "expected a number"),
         (("u0", "log(-u0)"), r"30 of 60 values of the equations on the test inputs"),
         (("u0", "1/(u1 - u1)"), "30 of 60 values"),
     ],
