@@ -26,7 +26,7 @@ from mdbench.backends.local import open_backend
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import UsageError
-from mdbench.records import Measured, Record, Status
+from mdbench.records import Measured, Provenance, Record, Status
 from mdbench.reports.tables import ALARM, beaten, format_score
 from mdbench.reports.terminal import answers, failures, run_table, summary
 from mdbench.runs.due import explain
@@ -274,8 +274,12 @@ def _light(record: Record) -> Record:
         wall_s=record.measured.wall_s,
         peak_memory_mb=record.measured.peak_memory_mb,
     )
+    machine = record.provenance.machine
+    provenance = _SHARED.setdefault(repr(machine), Provenance.model_construct(machine=machine))
     return Record.model_construct(
         key="",
+        dim=record.dim,
+        provenance=provenance,
         status=record.status,
         snr_db=record.snr_db,
         seed=record.seed,

@@ -415,3 +415,21 @@ def test_a_shell_that_allows_too_little_memory_is_an_error(megabytes: int) -> No
     assert done.returncode == 2
     assert f"allows {megabytes} MiB of address space (ulimit -v)" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_end_of_a_run_of_many_jobs_is_that_of_few(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    """Of many records only a part is kept, and that is all that the summary needs."""
+    add_method(workspace, "failing", "raise RuntimeError('no')")
+    line = ["run", "--algorithm", "zero", "failing", "--data-type", "ode", "--snr", "clean,20"]
+    line += ["--dataset", "rc-circuit", "glider", "--seeds", "0,1"]
+    ends = []
+    for largest in (400, 3):
+        monkeypatch.setattr("mdbench.cli.run.LARGEST_TABLE", largest)
+        main([*line])
+        text = capsys.readouterr().out
+        ends.append(text[text.index("method") :] if largest == 3 else text)
+    shown = ends[1].partition("Results:")[0].strip()
+    assert len(shown.splitlines()) > 5
+    assert shown in ends[0]
