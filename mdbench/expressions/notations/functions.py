@@ -16,7 +16,6 @@ from mdbench.expressions.tree import (
     Number,
     Power,
     Variable,
-    needs_a_domain,
     parts,
 )
 
@@ -123,7 +122,7 @@ def is_zero(node: Node) -> bool:
 
 def defined_everywhere(node: Node) -> bool:
     """Whether a tree has a value for all values of its variables, but for overflow."""
-    return not _divides(node) and (not needs_a_domain(node) or all(map(_harmless, parts(node))))
+    return not _divides(node) and all(map(_harmless, parts(node)))
 
 
 def _harmless(part: Node) -> bool:
@@ -131,7 +130,7 @@ def _harmless(part: Node) -> bool:
         case Call():
             return part.function in _EVERYWHERE
         case Power(exponent=Number(text=text)):
-            return text.isdigit()
+            return text not in CONSTANTS and float(text).is_integer()
     return not isinstance(part, Power)
 
 
