@@ -278,7 +278,8 @@ def test_one_who_asks_for_more_gets_what_is_his(
         "after_idle": "200",
         "count": 17,  # with the two above, and the one of the child that was killed
         "spent": "429",
-        "network": "ConnectionRefusedError",
+        # a network of its own, with nothing in it; in a container nobody listens
+        "network": "ConnectionRefusedError" if bench.flavour == "docker" else "OSError",
     }
     assert stub.count == 20
     llm = known(record.llm)

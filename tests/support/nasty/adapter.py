@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import fcntl
+import itertools
 import os
 import random
 import resource
@@ -259,7 +260,10 @@ def nests(_):
 
 def plants(_):
     """Put something into the way of the bench wherever the next job may be."""
-    for folder in (*Path.cwd().parent.iterdir(), Path.cwd()):
+    others = []
+    with contextlib.suppress(OSError):  # where what is beside the folder can be listed
+        others = [*Path.cwd().parent.iterdir()]
+    for folder in (*others, Path.cwd()):
         for name in ("train.npz", "test.npz", "predictions.npy"):
             with contextlib.suppress(OSError):
                 (folder / name).mkdir()
@@ -346,7 +350,9 @@ def _holds(data):
 
 
 def _in_files():
-    for folder, folders, files in os.walk(EVERYWHERE):
+    seen = set()
+    # In a container what is around the job's folder cannot be listed, and so is not walked into.
+    for folder, folders, files in itertools.chain(os.walk(EVERYWHERE), os.walk(".")):
         if folder == "/":
             folders[:] = [name for name in folders if name not in {"proc", "sys"}]
         if folder in {sys.prefix, sys.base_prefix}:
@@ -355,6 +361,9 @@ def _in_files():
             path = os.path.join(folder, name)
             with contextlib.suppress(OSError):
                 status = os.lstat(path)
+                if (status.st_dev, status.st_ino) in seen:
+                    continue
+                seen.add((status.st_dev, status.st_ino))
                 # This time cannot be set back: what is older than the targets cannot hold them.
                 if status.st_ctime < SINCE or status.st_size > 2**20:
                     continue
