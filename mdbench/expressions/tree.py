@@ -111,7 +111,7 @@ SAME_MEANING = {
     "subtract": "x - y",
     "tangent": "tan(x)",
 }
-"""Functions of other languages that no text may use, and how their values are written here.
+"""Functions of other languages, and how their values are written in the one notation of `grammar`.
 
 Names that mean one thing here and another there are left out, such as ``lg``, ``sqr`` and ``LOG``.
 """

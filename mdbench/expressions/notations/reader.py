@@ -41,7 +41,7 @@ from mdbench.expressions.tree import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-_ONE, _TWO, _ZERO = (Number(None, text) for text in "120")
+_ONE, _ZERO = Number(None, "1"), Number(None, "0")
 
 
 class NotationReader(Reader):
