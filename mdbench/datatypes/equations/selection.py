@@ -183,13 +183,13 @@ class Increments(Evidence):
             Whether states are exact to a share of their deviation, not of their size, so that
             an offset means nothing.
         """
-        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        _, weights = np.polynomial.legendre.leggauss(_NODES)
         total = sum(len(one.t) for one in measured)
         states, stretches, floors = [], [], []
         for curve, series in zip(curves, measured, strict=True):
             t = curve.t
             half = np.diff(t)[:, None] / 2
-            times = (t[:-1, None] + half * (nodes + 1)).ravel()
+            times = nodes_between(t)
             at = [curve.at(times)]
             if series.inputs is not None:
                 at.append(series.inputs_at(times))
@@ -220,6 +220,13 @@ class Increments(Evidence):
             whole += one.share * float(one.whole[target])
             first = last
         return left / whole
+
+
+def nodes_between(t: Array) -> Array:
+    """Return the times, ((n - 1) nodes,), at which right-hand sides are evaluated, of samples'."""
+    nodes, _ = np.polynomial.legendre.leggauss(_NODES)
+    half = np.diff(t)[:, None] / 2
+    return np.asarray((t[:-1, None] + half * (nodes + 1)).ravel())
 
 
 def windows(u: Array, variances: Array) -> tuple[int, Array, Array]:
