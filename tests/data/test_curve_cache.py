@@ -51,7 +51,7 @@ def are_equal(
         )
         and all(
             np.array_equal(one.at(times), other.at(times))
-            for one, other in zip(found, expected, strict=True)
+            for one, other, times in zip(found, expected, between, strict=True)
         )
     )
 
