@@ -166,7 +166,9 @@ def _sum(
     for coefficient, monomial in combination.terms:
         product: NDArray[np.float64] | np.float64 = np.float64(coefficient)
         for node in _factors(monomial, variables):
-            product = product * value(node, columns)
+            is_name = type(node) is Variable
+            known = np.asarray(columns[node.name], np.float64) if is_name else value(node, columns)
+            product = product * known
         terms.append(product)
     return reduce(operator.add, terms)
 

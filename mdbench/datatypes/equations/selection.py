@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ _SATURATED = 0.1
 """Rows to spare where there are none."""
 _CLEAR = 0.01
 """The floor up to which a window is long enough."""
+_SHORT = 2_000
+"""Samples up to which the rows of all windows are remembered."""
 
 
 def preference(losses: Array, floors: Array, pieces: int) -> float:
@@ -264,5 +267,17 @@ def windows(u: Array, variances: Array) -> tuple[int, Array, Array]:
 
 def scatters(u: Array, window: int) -> Array:
     """Return the mean variance of each series (n, ...) within the windows, shaped like one row."""
-    cut = sliding_window_view(u, min(window, len(u)), axis=0)[:: max(1, window // 2)]
+    size = min(window, len(u))
+    if u.ndim == 1 and len(u) <= _SHORT:  # the same to the bit, for thousands of candidates
+        parts = u[_rows_of_windows(len(u), size, max(1, window // 2))]
+        off = parts - np.add.reduce(parts, axis=1, keepdims=True) / size
+        variances = np.add.reduce(np.multiply(off, off, out=off), axis=1) / (size - 1)
+        return np.asarray(np.add.reduce(variances) / len(variances))
+    cut = sliding_window_view(u, size, axis=0)[:: max(1, window // 2)]
     return np.asarray(np.mean(np.var(cut, axis=-1, ddof=1), axis=0))
+
+
+@lru_cache(maxsize=32)
+def _rows_of_windows(n: int, size: int, step: int) -> NDArray[np.intp]:
+    """Return the rows of a series of n samples that are in each window, (windows, size)."""
+    return np.arange(0, n - size + 1, step)[:, None] + np.arange(size)
