@@ -261,10 +261,9 @@ def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | N
     chosen: NDArray[np.intp] | slice = slice(None) if picked is None else picked
     targets = np.ascontiguousarray(targets[chosen])
     # Column by column, so that no more than one of them is there twice.
-    table = np.empty((len(columns), len(targets)))
-    for row, name in zip(table, columns, strict=True):
-        row[:] = columns[name].reshape(-1)[chosen]
-    X = np.ascontiguousarray(table.T)
+    X = np.empty((len(targets), len(columns)))
+    for column, name in enumerate(columns):
+        X[:, column] = columns[name].reshape(-1)[chosen]
     return Split({"X": X}, "Y", targets, {name: X[:, i] for i, name in enumerate(columns)})
 
 
