@@ -41,18 +41,19 @@ def main() -> int:
     what.add_argument("--write", action="store_true")
     parser.add_argument("--pairs", type=int, default=3)
     given = parser.parse_args()
-    for method in dict.fromkeys(METHODS.values()):
+    names = _CHECKED if given.check or given.write else tuple(METHODS)
+    for method in sorted({METHODS[name] for name in names}):
         cpu_s(command("install", method, "--runtime", "venv"), HERE.environment())
     if given.check or given.write:
         measured: dict[str, Callable[[], float]] = {
-            name: partial(_to_yardstick, name, given.pairs) for name in _CHECKED
+            name: partial(_to_yardstick, name, given.pairs) for name in names
         }
         if given.write:
             write(measured)
             return 0
         return check(measured)
     with checkout(given.against) as other:
-        for name in METHODS:
+        for name in names:
             _show(name, other, given.pairs)
     return 0
 

@@ -11,6 +11,7 @@ CPU seconds of all processes; and instructions, where they can be counted (`perf
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from versions import (
     HERE,
     Version,
+    can_count_instructions,
     check,
     checkout,
     command,
@@ -66,8 +68,8 @@ def _ratios(pairs: int) -> dict[str, Callable[[], float]]:
     """Return what measures each command's ratio to the yardstick."""
     found: dict[str, Callable[[], float]] = {}
     for name, arguments in COMMANDS.items():
-        if name in _COUNTED:
-            found[f"{name}, instructions"] = partial(_instructions, arguments, pairs)
+        if name in _COUNTED and can_count_instructions():
+            found[f"{name}, instructions"] = partial(_instructions, arguments)
         found[name] = partial(_seconds, arguments, pairs)
     return found
 
@@ -77,13 +79,11 @@ def _seconds(arguments: tuple[str, ...], pairs: int) -> float:
     return in_turn(run, partial(cpu_s, yardstick(), HERE.environment()), pairs).ratio
 
 
-def _instructions(arguments: tuple[str, ...], pairs: int) -> float:
+def _instructions(arguments: tuple[str, ...]) -> float:
     cpu_s(command(*arguments), HERE.environment())  # makes the bytecode
     own = count_instructions(command(*arguments), HERE.environment())
     other = count_instructions(yardstick(), HERE.environment())
-    if own is None or other is None:  # then seconds have to do
-        return _seconds(arguments, pairs)
-    return own / other
+    return (own or math.inf) / (other or 1.0)
 
 
 def _show(name: str, arguments: tuple[str, ...], other: Version | None, pairs: int) -> None:

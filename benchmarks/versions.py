@@ -176,6 +176,11 @@ def count_instructions(line: Sequence[str], environment: Mapping[str, str]) -> f
     return None
 
 
+def can_count_instructions() -> bool:
+    """Whether there is something here that counts instructions."""
+    return count_instructions([sys.executable, "-S", "-c", ""], HERE.environment()) is not None
+
+
 def check(measured: Mapping[str, Callable[[], float]]) -> int:
     """Measure ratios to the yardstick, and compare them with the committed ones.
 
