@@ -14,6 +14,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from mdbench.data.array_files import open_npz
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
 from mdbench.limited_process import PARSER_LOCK
@@ -341,8 +342,8 @@ def _csv(path: Path) -> tuple[Array, Array | None]:
 
 def _npz(path: Path) -> tuple[Array, Array | None]:
     with path.open("rb") as file, PARSER_LOCK:
-        archive = np.load(file, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile) or "points" not in archive.files:
+        archive = open_npz(file, path, _EXPECTED)
+        if "points" not in archive.files:
             raise DataError(f"{path} has no array points", _EXPECTED)
         points = np.asarray(archive["points"], dtype=np.float64)
         if "normals" not in archive.files:
