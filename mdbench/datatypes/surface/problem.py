@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass
 from itertools import islice, product
@@ -18,6 +17,7 @@ from mdbench.data.array_files import open_npz
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
 from mdbench.limited_process import PARSER_LOCK
+from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -171,8 +171,8 @@ def read_surface(path: Path) -> TrueSurface:
         names the file, the key and the value.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = read_toml(path)
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} is no readable TOML file: {error}") from error
     if missing := [key for key in _REQUIRED if key not in table]:
         raise DataError(f"{path}: key {missing[0]!r} is missing")
