@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -186,7 +186,7 @@ class Increments(Evidence):
             Whether states are exact to a share of their deviation, not of their size, so that
             an offset means nothing.
         """
-        _, weights = np.polynomial.legendre.leggauss(_NODES)
+        _, weights = _gauss()
         total = sum(len(one.t) for one in measured)
         states, stretches, floors = [], [], []
         for curve, series in zip(curves, measured, strict=True):
@@ -225,9 +225,16 @@ class Increments(Evidence):
         return left / whole
 
 
+@cache
+def _gauss() -> tuple[Array, Array]:
+    """Return nodes and weights for integrals from -1 to 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return nodes, weights
+
+
 def nodes_between(t: Array) -> Array:
     """Return the times, ((n - 1) nodes,), at which right-hand sides are evaluated, of samples'."""
-    nodes, _ = np.polynomial.legendre.leggauss(_NODES)
+    nodes, _ = _gauss()
     half = np.diff(t)[:, None] / 2
     return np.asarray((t[:-1, None] + half * (nodes + 1)).ravel())
 
