@@ -75,27 +75,27 @@ def _ratios(pairs: int) -> dict[str, Callable[[], float]]:
 
 
 def _seconds(arguments: tuple[str, ...], pairs: int) -> float:
-    run = partial(cpu_s, command(*arguments), HERE.environment())
-    return in_turn(run, partial(cpu_s, yardstick(), HERE.environment()), pairs).ratio
+    run = partial(cpu_s, command(*arguments), HERE.environment(bare=True))
+    return in_turn(run, partial(cpu_s, yardstick(), HERE.environment(bare=True)), pairs).ratio
 
 
 def _instructions(arguments: tuple[str, ...]) -> float:
-    cpu_s(command(*arguments), HERE.environment())  # makes the bytecode
-    own = count_instructions(command(*arguments), HERE.environment())
-    other = count_instructions(yardstick(), HERE.environment())
+    cpu_s(command(*arguments), HERE.environment(bare=True))  # makes the bytecode
+    own = count_instructions(command(*arguments), HERE.environment(bare=True))
+    other = count_instructions(yardstick(), HERE.environment(bare=True))
     return (own or math.inf) / (other or 1.0)
 
 
 def _show(name: str, arguments: tuple[str, ...], other: Version | None, pairs: int) -> None:
     line = command(*arguments)
-    here = partial(cpu_s, line, HERE.environment())
+    here = partial(cpu_s, line, HERE.environment(bare=True))
     if other is None:
         here()
         print(f"{name:22} {statistics.median(here() for _ in range(pairs)):6.3f} CPU s")
         return
-    found = in_turn(here, partial(cpu_s, line, other.environment()), pairs)
+    found = in_turn(here, partial(cpu_s, line, other.environment(bare=True)), pairs)
     versions = (HERE, other) if name in _COUNTED else ()
-    counts = [count_instructions(line, each.environment()) for each in versions]
+    counts = [count_instructions(line, each.environment(bare=True)) for each in versions]
     counted = ""
     million = [count / 1e6 for count in counts if count]
     if len(million) > 1:

@@ -50,9 +50,16 @@ class Version(NamedTuple):
     name: str
     root: Path
 
-    def environment(self) -> dict[str, str]:
-        """Return the variables with which its own code is run, on its own methods and datasets."""
-        home = os.environ.get("MDBENCH_HOME") or str(ROOT / ".mdbench")
+    def environment(self, *, bare: bool = False) -> dict[str, str]:
+        """Return the variables with which its own code is run, on its own methods and datasets.
+
+        Parameters
+        ----------
+        bare
+            Whether no environment is to be found installed: `list` has the size of each.
+        """
+        made = os.environ.get("MDBENCH_HOME") or str(ROOT / ".mdbench")
+        home = str(self.root / "none") if bare else made
         own = {"PYTHONPATH": str(self.root), "MDBENCH_ROOT": str(self.root), "MDBENCH_HOME": home}
         kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         return {**kept, **own, "PYTHONHASHSEED": "0"}
