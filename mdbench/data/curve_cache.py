@@ -73,6 +73,12 @@ class CurveCache:
         make
             Makes them.
         """
+        numbers = sum(
+            2 * u.size + u.shape[1] * (1 + len(times))
+            for (_, u), times in zip(series, between, strict=True)
+        )
+        if numbers * 8 > _LARGEST:
+            return make()
         folder = self._above / bench_hash()[:32]
         path = folder / f"{_key(series, between, how)}.curves"
         found = _read(path, series, between, make)
@@ -94,7 +100,7 @@ class CurveCache:
         check = zlib.crc32(head + body)
         data = b"%08x" % check + head + body
         with suppress(DataError, OSError):
-            if len(data) <= _LARGEST and self._claim(path.parent, len(data)):
+            if self._claim(path.parent, len(data)):
                 write_whole(path, lambda file: file.write(data))
 
     def _claim(self, folder: Path, size: int) -> bool:
