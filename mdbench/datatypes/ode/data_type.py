@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mdbench.data.curve_cache import CurveCache
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.trajectory import (
     MIN_SAMPLES,
@@ -28,7 +29,7 @@ from mdbench.datatypes.equations.base import (
 )
 from mdbench.datatypes.equations.files import suffix
 from mdbench.datatypes.equations.options import EXACT, POOL
-from mdbench.datatypes.equations.selection import Increments
+from mdbench.datatypes.equations.selection import Increments, nodes_between
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
@@ -136,6 +137,10 @@ class Ode(EquationType[OdeDataset]):
     options = FACTS.options
     has_plots = True
 
+    @cached_property
+    def _curves(self) -> CurveCache:
+        return CurveCache(self.cache / "curves")
+
     def advice(self, dataset: OdeDataset) -> list[str]:
         """Describe the data before a method is tried on them."""
         from mdbench.datatypes.equations.data_checks import of_trajectory  # noqa: PLC0415 - few runs need it
@@ -180,7 +185,12 @@ class Ode(EquationType[OdeDataset]):
         _, tests = dataset.parted(dataset.clean)
         test = _split_of(view, [_measured_samples(one, rates(one)) for one in tests])
         befores, _ = dataset.parted(given)
-        curves = dataset.curves(befores)
+        curves = self._curves.get(
+            [(one.t, one.u) for one in befores],
+            [nodes_between(one.t) for one in befores],
+            (dataset.scaled, [one.jumps for one in befores]),
+            lambda: dataset.curves(befores),
+        )
         shown = _split_of(view, _given_samples(dataset, curves, befores))
         return make(
             train=shown,
