@@ -123,6 +123,11 @@ class SystemFiles(Mapping[str, _T]):
             heads = {n: whole[n] for n in sorted(whole, key=lambda n: self._order(n, whole[n]))}
         return heads
 
+    @property
+    def unordered(self) -> Collection[str]:
+        """The names, for which no file is opened."""
+        return self._files.keys()
+
     def __getitem__(self, name: str) -> _T:
         if name not in self._known:
             self._known[name] = self._read(self._files[name])
@@ -143,6 +148,63 @@ class SystemFiles(Mapping[str, _T]):
         for name, head in self.heads.items():
             groups.setdefault(head[key], []).append(name)
         return groups
+
+
+class Suites(Mapping[str, _T]):
+    """The systems of a folder, and those of the folders in it, each of which is a suite.
+
+    Iteration goes over all of them: those of the folder itself first, then suite by suite.
+
+    Parameters
+    ----------
+    folder
+        The folder of a data type; or one file, which is all there is.
+    read, order
+        As those of `SystemFiles`.
+
+    Raises
+    ------
+    DataError
+        If a name is there twice.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        read: Callable[[Path], _T],
+        order: Callable[[str, Mapping[str, Any]], tuple[Any, ...]] | None,
+    ) -> None:
+        files = [folder] if folder.is_file() else sorted(folder.glob("*.toml"))
+        self.own = SystemFiles(files, read, order)
+        self.suites = {
+            each.name: SystemFiles(below, read, order)
+            for each in sorted(folder.glob("*/"))
+            if (below := sorted(each.glob("*.toml")))
+        }
+        self._suite_of = dict.fromkeys(self.own.unordered, self.own)
+        for title, suite in self.suites.items():
+            if twice := set(suite.unordered) & set(self._suite_of):
+                raise DataError(f"{folder / title}: {min(twice)!r} is a system elsewhere, too")
+            self._suite_of |= dict.fromkeys(suite.unordered, suite)
+
+    @property
+    def unordered(self) -> Collection[str]:
+        """The names, for which no file is opened."""
+        return self._suite_of.keys()
+
+    def __getitem__(self, name: str) -> _T:
+        return self._suite_of[name][name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._suite_of
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.own
+        for suite in self.suites.values():
+            yield from suite
+
+    def __len__(self) -> int:
+        return len(self._suite_of)
 
 
 def named(name: str, entries: Mapping[str, _T]) -> _T:

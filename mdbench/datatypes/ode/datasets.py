@@ -28,7 +28,7 @@ from mdbench.data.trajectory import (
     state_names,
 )
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
-from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named
+from mdbench.datatypes.equations.files import Suites, find_files, fingerprint, named
 from mdbench.datatypes.equations.options import (
     EXACT,
     HOLD,
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-ODEBENCH, DEV = "odebench", "dev"
-"""The groups of systems, by which ``--dataset`` asks for all of one."""
+ODEBENCH = "odebench"
+"""The group of the systems in the folder itself."""
 TIMES, TRAJECTORIES = "times", "trajectories"
 _EACH = 5
 
@@ -170,8 +170,8 @@ class _SecondTrajectory:
 class OdeSystems(Source[OdeDataset]):
     """The project's own systems; their clean arrays are made on first use.
 
-    The 63 of ODEBench are in the folder itself; those that methods may be developed on are in the
-    folder ``dev`` in it, and are used only where they are asked for.
+    The 63 of ODEBench are in the folder itself.  The folders in it are suites, such as ``dev`` of
+    the systems that methods may be developed on; they are used only where they are asked for.
     """
 
     def __init__(self, folder: Path, cache: Path) -> None:
@@ -179,30 +179,19 @@ class OdeSystems(Source[OdeDataset]):
         self.cache = cache
         self._floors: dict[str, float] = {}
         self._second: dict[str, _SecondTrajectory] = {}
-        self._own, self._dev = (
-            SystemFiles(each.glob("*.toml"), read_system, FACTS.order)
-            for each in (folder, folder / DEV)
-        )
-
-    @cached_property
-    def _groups(self) -> dict[str, list[str]]:
-        own, dev = list(self._own), list(self._dev)
-        if not own:
-            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
-        if twice := set(own) & set(dev):
-            raise DataError(f"{self.folder / DEV}: {min(twice)!r} is a system of ODEBench, too")
-        return {ODEBENCH: own, DEV: dev}
+        self._systems = Suites(folder, read_system, FACTS.order)
 
     def names(self) -> list[str]:
-        return self._groups[ODEBENCH]
+        if not self._systems.own.unordered:
+            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
+        return list(self._systems.own)
 
     def groups(self) -> dict[str, list[str]]:
-        return self._groups
+        suites = {title: list(suite) for title, suite in self._systems.suites.items()}
+        return {ODEBENCH: self.names()} | suites
 
     def _system(self, name: str) -> OdeSystem:
-        if name in self._dev:
-            return self._dev[name]
-        return named(name, self._own)
+        return named(name, self._systems)
 
     def title(self, name: str) -> str:
         return self._system(name).description
@@ -257,7 +246,7 @@ class OdeSystems(Source[OdeDataset]):
     def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
         if protocol is Protocol.STRICT:
             return add_noise(u, name=name, snr_db=snr_db, seed=seed)
-        order = [*self._own, *self._dev]
+        order = list(self._systems)
         before = sum(self._system(each).dim for each in order[: order.index(name)])
         return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=N_POINTS * before)
 
