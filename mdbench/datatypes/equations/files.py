@@ -242,7 +242,12 @@ def fingerprint(arrays: Mapping[str, Array], snr_db: float | None, noise: str, s
     return sha256.hexdigest()
 
 
-FUNCTIONS = ("abs", "cos", "cot", "exp", "log", "sin", "tan")
+FUNCTIONS = (
+    *("abs", "cos", "cosh", "cot", "exp", "log", "sign", "sin", "sinh", "sqrt", "tan", "tanh"),
+    *("max", "min"),
+)
+_OF_TWO = frozenset({"max", "min"})
+"""The functions of two arguments; all others have one."""
 _NODES = (
     *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow),
     *(ast.UnaryOp, ast.UAdd, ast.USub),
@@ -273,12 +278,17 @@ def parse(equation: str, names: Iterable[str]) -> ast.expr:
     called = {node.func for node in ast.walk(expression) if isinstance(node, ast.Call)}
     for node in ast.walk(expression):
         match node:
-            case ast.Call(func=ast.Name(id=name), args=[_], keywords=[]) if name in FUNCTIONS:
+            case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if (
+                name in FUNCTIONS and len(given) == 1 + (name in _OF_TWO)
+            ):
                 fault = ""
             case ast.Name(id=name):
                 fault = "" if name in names or node in called else "there is no such name"
             case ast.Call():
-                fault = f"the functions are {', '.join(FUNCTIONS)}, each of one argument"
+                fault = (
+                    f"the functions are {', '.join(FUNCTIONS)}; the last two have two arguments, "
+                    "all others one"
+                )
             case ast.Constant(value=value):
                 fault = "" if type(value) in {int, float} else "this is no number"
             case _:

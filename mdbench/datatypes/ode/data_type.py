@@ -29,7 +29,7 @@ from mdbench.datatypes.equations.base import (
 from mdbench.datatypes.equations.files import suffix
 from mdbench.datatypes.equations.options import EXACT, POOL
 from mdbench.datatypes.equations.selection import Increments
-from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.equations.terms import TERM_METRICS, coefficient_distance
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.datasets import (
@@ -41,7 +41,15 @@ from mdbench.datatypes.ode.datasets import (
     pool_name,
     rates,
 )
-from mdbench.datatypes.ode.simulation import MAX_EVALUATIONS, Ending, Frame, simulate, warm
+from mdbench.datatypes.ode.simulation import (
+    MAX_EVALUATIONS,
+    Ending,
+    Frame,
+    simulate,
+    valid_time,
+    warm,
+)
+from mdbench.datatypes.ode.systems import SOLVER
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
@@ -103,6 +111,32 @@ _ENDED = MetricSpec(
 )
 
 
+_CHAOTIC = (
+    MetricSpec(
+        name="valid_time",
+        title="valid time",
+        explanation="for how many Lyapunov times the trajectory from the second initial condition "
+        "is followed: until the root of its mean squared error, each state over its deviation, is "
+        "above 0.4; at most the length of that trajectory",
+        unit="Lyapunov times",
+        better="higher",
+        on_failure=0.0,
+        digits=1,
+        places=frozenset({"board", "answer"}),
+    ),
+    MetricSpec(
+        name="coefficient_distance",
+        title="E_coef",
+        explanation="the norm of the errors of all coefficients, of true terms and of others, over "
+        "that of the true coefficients (Kaptanoglu et al. 2023); 1 for the answer 0",
+        scale="log",
+        on_failure=None,
+        places=frozenset({"board", "answer"}),
+    ),
+)
+"""Of systems with a Lyapunov exponent alone."""
+
+
 class _Samples(NamedTuple):
     """Some samples of one trajectory, as methods are shown them: see `Split`."""
 
@@ -129,6 +163,7 @@ class Ode(EquationType[OdeDataset]):
         _UNSEEN,
         _R2_UNSEEN,
         _ENDED,
+        *_CHAOTIC,
         COMPLEXITY,
         AGREEMENT,
     )
@@ -227,6 +262,8 @@ class Ode(EquationType[OdeDataset]):
     def metric_names(self, task: EquationTask[OdeDataset]) -> tuple[str, ...]:
         """Return a task's metrics: without a second trajectory there are none of it."""
         left_out = set() if task.dataset.unseen else {_UNSEEN.name, _R2_UNSEEN.name}
+        if task.dataset.lyapunov is None or task.dataset.unseen is None:
+            left_out |= {spec.name for spec in _CHAOTIC}
         return tuple(name for name in super().metric_names(task) if name not in left_out)
 
     def course(self, task: EquationTask[OdeDataset]) -> Course:
@@ -257,12 +294,24 @@ class Ode(EquationType[OdeDataset]):
         values = np.stack([one.evaluate(noisy) for one in answer.parsed], axis=-1)
         _, tests = dataset.parted(dataset.clean, task.protocol)
         ways = [
-            (along(one, answer.equations, scaled=dataset.scaled), _TEST, _R2_TEST) for one in tests
+            (
+                along(one, answer.equations, scaled=dataset.scaled, solver=dataset.solver),
+                _TEST,
+                _R2_TEST,
+            )
+            for one in tests
         ]
+        scores: dict[str, Value] = {}
         if dataset.unseen is not None:
             other = dataset.unseen()
-            ways.append((simulate(answer.equations, other.t, other.u), _UNSEEN, _R2_UNSEEN))
-        scores: dict[str, Value] = {}
+            way = simulate(answer.equations, other.t, other.u, solver=dataset.solver)
+            ways.append((way, _UNSEEN, _R2_UNSEEN))
+            if dataset.lyapunov is not None:
+                lasted = valid_time(way.states, other.t, other.u, dataset.lyapunov)
+                scores["valid_time"] = None if way.ended is Ending.LATE else lasted
+                scores["coefficient_distance"] = coefficient_distance(
+                    dataset.truth or (), answer.equations, task.variables
+                )
         if np.isfinite(values).all():
             targets = task.test.targets
             scores[PUBLISHED_NMSE.name] = nmse(values, targets, scaled=task.scaled)
@@ -326,6 +375,7 @@ def along(
     evaluations: int = MAX_EVALUATIONS,
     *,
     scaled: bool,
+    solver: Mapping[str, Any] = SOLVER,
 ) -> Simulated:
     """Integrate equations along one trajectory, from its first state."""
     return simulate(
@@ -336,6 +386,7 @@ def along(
         inputs=series.inputs,
         held=series.held,
         frame=Frame.of(series.t, series.u) if scaled else None,
+        solver=solver,
     )
 
 

@@ -50,7 +50,7 @@ from mdbench.datatypes.equations.options import (
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
-from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
+from mdbench.datatypes.ode.systems import SOLVER, integrate, read_system
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
@@ -97,6 +97,10 @@ class OdeDataset(Dataset):
         Whether the states are in units of the user's, which mean nothing.
     notes
         How the files were read, for people.
+    lyapunov
+        The largest Lyapunov exponent, per unit of time; None where it is not known.
+    solver
+        The settings of the solver that the states were made with, and answers are simulated with.
     """
 
     given: Trajectory = field(repr=False)
@@ -107,6 +111,8 @@ class OdeDataset(Dataset):
     holdout: str = TIMES
     scaled: bool = False
     notes: tuple[str, ...] = ()
+    lyapunov: float | None = None
+    solver: Mapping[str, Any] = field(default_factory=SOLVER.copy, repr=False)
 
     def parted(
         self, series: Trajectory, protocol: Protocol = Protocol.STRICT
@@ -187,14 +193,21 @@ class OdeSystems(Source[OdeDataset]):
         return list(self._systems.own)
 
     def groups(self) -> dict[str, list[str]]:
-        suites = {title: list(suite) for title, suite in self._systems.suites.items()}
-        return {ODEBENCH: self.names()} | suites
+        found = {ODEBENCH: self.names()}
+        for title, suite in self._systems.suites.items():
+            found[title] = list(suite)
+            new = [name for name in suite if not suite.heads[name].get("repeats")]
+            if len(new) < len(suite):
+                found[f"{title}-new"] = new
+        return found
 
     def _system(self, name: str) -> OdeSystem:
         return named(name, self._systems)
 
     def title(self, name: str) -> str:
-        return self._system(name).description
+        system = self._system(name)
+        again = f" (repeats {', '.join(system.repeats)})" if system.repeats else ""
+        return f"{system.description}{again}"
 
     def background(self, name: str) -> Background:
         system = self._system(name)
@@ -236,6 +249,8 @@ class OdeSystems(Source[OdeDataset]):
             clean=clean,
             derivatives=derivatives,
             unseen=self._unseen(system),
+            lyapunov=system.lyapunov,
+            solver=system.solver,
         )
 
     def _unseen(self, system: OdeSystem) -> _SecondTrajectory | None:
@@ -247,8 +262,9 @@ class OdeSystems(Source[OdeDataset]):
         if protocol is Protocol.STRICT:
             return add_noise(u, name=name, snr_db=snr_db, seed=seed)
         order = list(self._systems)
-        before = sum(self._system(each).dim for each in order[: order.index(name)])
-        return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=N_POINTS * before)
+        earlier = [self._system(each) for each in order[: order.index(name)]]
+        before = sum(each.samples * each.dim for each in earlier)
+        return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=before)
 
 
 class OdeFiles(Source[OdeDataset]):
