@@ -31,7 +31,7 @@ from mdbench.datatypes.equations.options import EXACT, POOL
 from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS, coefficient_distance
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.ode import FACTS
+from mdbench.datatypes.ode import FACTS, SWEEP
 from mdbench.datatypes.ode.datasets import (
     TRAJECTORIES,
     OdeDataset,
@@ -49,6 +49,7 @@ from mdbench.datatypes.ode.simulation import (
     valid_time,
     warm,
 )
+from mdbench.datatypes.ode.sweeps import swept
 from mdbench.datatypes.ode.systems import SOLVER
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
@@ -184,7 +185,10 @@ class Ode(EquationType[OdeDataset]):
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Make one dataset of all files where they are to be pooled."""
+        """Make one dataset of all files where they are to be pooled, and several for a sweep."""
+        if SWEEP.key in given:
+            kept = {key: value for key, value in given.items() if key != SWEEP.key}
+            return [(name, kept) for name in swept(names, given[SWEEP.key])]
         if POOL.key not in given:
             return super().expand_options(names, given)
         return [(pool_name(names), {**given, POOL.key: list(names)})]

@@ -50,6 +50,7 @@ from mdbench.datatypes.equations.options import (
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
+from mdbench.datatypes.ode.sweeps import Conditions
 from mdbench.datatypes.ode.systems import SOLVER, integrate, read_system
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
@@ -202,7 +203,7 @@ class OdeSystems(Source[OdeDataset]):
         return found
 
     def _system(self, name: str) -> OdeSystem:
-        return named(name, self._systems)
+        return named(name.partition("+")[0], self._systems)
 
     def title(self, name: str) -> str:
         system = self._system(name)
@@ -228,12 +229,19 @@ class OdeSystems(Source[OdeDataset]):
             raise UsageError(
                 f"{own[0]} is an option for a file of your own.", "Name one by --dataset-path."
             )
-        system = self._system(name)
-        path = self.cache / f"{name}-{system.recipe[:16]}.npz"
-        clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
+        system, (_, conditions) = self._system(name), Conditions.read(name)
+        if conditions.usual:
+            path = self.cache / f"{name}-{system.recipe[:16]}.npz"
+            clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
+        elif protocol is Protocol.PUBLISHED:
+            raise UsageError("The protocol published knows no --sweep.", "Leave one of them out.")
+        else:
+            system, clean = conditions.system(system), conditions.sampled(system)
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
-        given = Trajectory(clean.t, u)
-        identity = _fingerprint(u, clean, snr_db, protocol.value, seed, derivatives=derivatives)
+        given = replace(clean, u=conditions.noisy(u, name, seed), du=None)
+        identity = _fingerprint(
+            given.u, clean, snr_db, protocol.value, seed, derivatives=derivatives
+        )
         if identity not in self._floors:
             noisy = protocol is Protocol.PUBLISHED and snr_db is not None
             self._floors[identity] = _floor(system, given, clean, noisy=noisy)
@@ -248,15 +256,15 @@ class OdeSystems(Source[OdeDataset]):
             given=given,
             clean=clean,
             derivatives=derivatives,
-            unseen=self._unseen(system),
+            unseen=self._unseen(name, system),
             lyapunov=system.lyapunov,
             solver=system.solver,
         )
 
-    def _unseen(self, system: OdeSystem) -> _SecondTrajectory | None:
+    def _unseen(self, name: str, system: OdeSystem) -> _SecondTrajectory | None:
         if len(system.initial_conditions) < 2:  # noqa: PLR2004
             return None
-        return self._second.setdefault(system.name, _SecondTrajectory(system, self.cache))
+        return self._second.setdefault(name, _SecondTrajectory(system, self.cache))
 
     def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
         if protocol is Protocol.STRICT:
@@ -309,6 +317,11 @@ class OdeFiles(Source[OdeDataset]):
         if POOL.key in options:
             known, noisy = self._pooled(options), None
         else:
+            if "+" in name and name not in self.paths:
+                raise UsageError(
+                    "--sweep is of the project's own systems.",
+                    "Leave it out: files of your own are as they were sampled.",
+                )
             path = named(name, self.paths)
             noisy = None if snr_db is None else self.noisy.get((name, snr_db))
             known = read_recording(path, options)
@@ -416,8 +429,14 @@ def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bo
     but for its last digits: then the floor is what the truth so scores.
     """
     assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
-    rows = split_chronologically(len(clean.t)).test
-    targets = clean.du[rows]
+
+    def of_test(values: Array) -> Array:
+        pieces = replace(clean, u=values).pieces
+        return np.concatenate(
+            [one.rows(split_chronologically(len(one.t)).test).u for one in pieces]
+        )
+
+    targets = of_test(clean.du)
 
     def score(u: Array) -> float:
         columns = dict(zip(system.variables, u.T, strict=True))
@@ -425,9 +444,10 @@ def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bo
         return nmse(np.stack(values, axis=-1), targets)
 
     if noisy:
-        return score(given.u[rows])
-    off = score(clean.u[rows] * (1.0 + INTEGRATED_TO))
-    return off if off >= 1.0 else score(clean.u[rows])
+        return score(of_test(given.u))
+    test = of_test(clean.u)
+    off = score(test * (1.0 + INTEGRATED_TO))
+    return off if off >= 1.0 else score(test)
 
 
 def _fingerprint(

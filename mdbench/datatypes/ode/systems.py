@@ -256,7 +256,9 @@ def _sampling(path: Path, table: dict[str, Any]) -> dict[str, Any]:
 
 
 def integrate(
-    system: OdeSystem, initial_condition: Sequence[float] | None = None
+    system: OdeSystem,
+    initial_condition: Sequence[float] | None = None,
+    times: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Integrate a system, and evaluate its right-hand sides on the solution.
 
@@ -270,11 +272,14 @@ def integrate(
         The system.
     initial_condition
         Where to start, of length `system.dim`; by default the first of the system's own.
+    times
+        Increasing times from 0 to the system's end at the most, (samples,).  By default equidistant
+        ones, both included; 150 to 10 where the system has no time span of its own.
 
     Returns
     -------
     t : (samples,)
-        Equidistant times from 0 to the end, both included; 150 to 10 where the system has none.
+        The times.
     u, du : (samples, dim)
         The solution and its derivatives, in Fortran order.
 
@@ -295,7 +300,7 @@ def integrate(
             raise DataError(f"{failure}: at t = {t:g}, u = {u.tolist()}, du is {du.tolist()}")
         return du
 
-    t = np.linspace(0.0, system.end, system.samples)
+    t = np.linspace(0.0, system.end, system.samples) if times is None else times
     with np.errstate(all="ignore"):
         solution = solve_ivp(right_hand_side, (0.0, system.end), start, t_eval=t, **system.solver)
     if not solution.success:
