@@ -242,6 +242,12 @@ def fingerprint(arrays: Mapping[str, Array], snr_db: float | None, noise: str, s
     return sha256.hexdigest()
 
 
+def fresh_number(generator: np.random.Generator, low: float, high: float) -> str:
+    """Draw a constant of two or three digits, log-uniform between two bounds; as text."""
+    value = math.exp(generator.uniform(math.log(low), math.log(high)))
+    return f"{float(f'{value:.{generator.integers(2, 4)}g}'):g}"
+
+
 FUNCTIONS = (
     *("abs", "cos", "cosh", "cot", "exp", "log", "sign", "sin", "sinh", "sqrt", "tan", "tanh"),
     *("max", "min"),

@@ -36,6 +36,8 @@ MAX_EVALUATIONS = 20_000
 few hundred."""
 BLOWN_UP = 1e6
 """A state of this many times the largest true one has blown up."""
+_MORE = 4
+"""How many times as much may be used where a solver has to be more accurate than usual."""
 _VALID = 0.4
 """The error up to which a chaotic trajectory counts as followed."""
 _LONG = 20
@@ -123,7 +125,10 @@ def simulate(
             "time": frame.time,
             "limit": (np.abs(frame.offset) + BLOWN_UP * frame.size).tolist(),
         }
-    found = _child.ask(question)
+    accurate = solver["rtol"] < SOLVER["rtol"]
+    if accurate:
+        question["evaluations"] *= _MORE
+    found = _child.ask(question, MAX_SECONDS * (_MORE if accurate else 1))
     if "error" in found:
         return Simulated(None, Ending.LATE)
     ended, states = Ending(found["ended"]), np.array(found["u"])
