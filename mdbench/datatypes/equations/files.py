@@ -192,6 +192,12 @@ class Suites(Mapping[str, _T]):
         """The names, for which no file is opened."""
         return self._suite_of.keys()
 
+    def known(self) -> Iterator[_T]:
+        """Return all systems that were not drawn by ``mdbench fresh``."""
+        suites = [each for title, each in self.suites.items() if not title.startswith(FRESH)]
+        for suite in (self.own, *suites):
+            yield from (suite[name] for name in suite)
+
     def __getitem__(self, name: str) -> _T:
         return self._suite_of[name][name]
 
@@ -240,6 +246,10 @@ def fingerprint(arrays: Mapping[str, Array], snr_db: float | None, noise: str, s
     if snr_db is not None:
         sha256.update(f"{noise} {snr_db:g} {seed if noise != 'file' else ''}".encode())
     return sha256.hexdigest()
+
+
+FRESH = "fresh-"
+"""How the names of suites begin that ``mdbench fresh`` has drawn."""
 
 
 def fresh_number(generator: np.random.Generator, low: float, high: float) -> str:

@@ -26,7 +26,7 @@ from mdbench.datatypes.equations.base import (
     EquationTask,
     EquationType,
 )
-from mdbench.datatypes.equations.files import suffix
+from mdbench.datatypes.equations.files import Suites, suffix
 from mdbench.datatypes.equations.options import EXACT, POOL
 from mdbench.datatypes.equations.selection import Increments
 from mdbench.datatypes.equations.terms import TERM_METRICS, coefficient_distance
@@ -50,13 +50,13 @@ from mdbench.datatypes.ode.simulation import (
     warm,
 )
 from mdbench.datatypes.ode.sweeps import swept
-from mdbench.datatypes.ode.systems import SOLVER
+from mdbench.datatypes.ode.systems import SOLVER, read_system
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -170,6 +170,7 @@ class Ode(EquationType[OdeDataset]):
     )
     check_datasets = ("rc-circuit", "harmonic-oscillator")
     options = FACTS.options
+    fresh_problems = 200
     has_plots = True
 
     def advice(self, dataset: OdeDataset) -> list[str]:
@@ -258,6 +259,12 @@ class Ode(EquationType[OdeDataset]):
         true = rates(clean.rows(cut.test))
         test = _split_of(view, [_measured_samples(given.rows(cut.test), true)])
         return make(train=train, validation=validation, refit=refit, test=test)
+
+    def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
+        """Draw problems: see the module ``fresh``."""
+        from mdbench.datatypes.ode.fresh import fresh_systems  # noqa: PLC0415 - few need it
+
+        return fresh_systems(seed, count, Suites(self.systems, read_system, FACTS.order).known())
 
     def preload(self) -> None:
         """Load the solver while the first worker starts."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ SOLVER: dict[str, Any] = {
     "min_step": 1e-10,
 }
 """As in MDBench."""
-ACCURATE: dict[str, Any] = SOLVER | {"rtol": 1e-9, "atol": 1e-11, "min_step": 0.0}
+ACCURATE: dict[str, Any] = SOLVER | {"rtol": 1e-9, "atol": 1e-11}
 """For systems with a time span of their own, some of which are chaotic."""
 FORMS = ("trigonometric", "exponential", "other", "rational", "polynomial")
 """Sines, cosines, tangents; exponentials, logarithms; roots, broken powers, absolute values;
@@ -260,6 +261,8 @@ def integrate(
     system: OdeSystem,
     initial_condition: Sequence[float] | None = None,
     times: Array | None = None,
+    *,
+    evaluations: int = 1_000_000,
 ) -> tuple[Array, Array, Array]:
     """Integrate a system, and evaluate its right-hand sides on the solution.
 
@@ -276,6 +279,8 @@ def integrate(
     times
         Increasing times from 0 to the system's end at the most, (samples,).  By default equidistant
         ones, both included; 150 to 10 where the system has no time span of its own.
+    evaluations
+        How often the right-hand sides may be evaluated.
 
     Returns
     -------
@@ -287,15 +292,18 @@ def integrate(
     Raises
     ------
     DataError
-        If the solution does not reach the end, or leaves the domain of the equations.
+        If the solution does not reach the end with so many evaluations, or leaves the domain of the
+        equations.
     """
     from scipy.integrate import solve_ivp  # noqa: PLC0415 - a second that cached data do not need
 
     start = system.initial_conditions[0] if initial_condition is None else initial_condition
     failure = f"{system.name} cannot be integrated from {list(start)} to t = {system.end:g}"
-    derivatives = system.right_hand_side
+    derivatives, used = system.right_hand_side, itertools.count(1)
 
     def right_hand_side(t: float, u: Array) -> Array:
+        if next(used) > evaluations:  # a solution may become infinite within the time span
+            raise DataError(f"{failure}: at t = {t:g} there were {evaluations:,} evaluations")
         du = derivatives(t, u)
         if not np.isfinite(du).all():  # LSODA would never come back
             raise DataError(f"{failure}: at t = {t:g}, u = {u.tolist()}, du is {du.tolist()}")

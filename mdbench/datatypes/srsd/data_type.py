@@ -15,12 +15,13 @@ from mdbench.datatypes.equations.base import (
     EquationType,
     table_split,
 )
+from mdbench.datatypes.equations.files import Suites
 from mdbench.datatypes.equations.selection import NoisyRows, Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd import FACTS
 from mdbench.datatypes.srsd.datasets import ProblemName, Problems, SrsdDataset
-from mdbench.datatypes.srsd.laws import SRBENCH
+from mdbench.datatypes.srsd.laws import SRBENCH, read_problem
 from mdbench.errors import EquationError
 from mdbench.expressions import srbench
 from mdbench.expressions.compensated_eval import correctly_rounded_values
@@ -29,7 +30,7 @@ from mdbench.metrics.regression import agreement, is_accurate, nmse, r2, relativ
 from mdbench.metrics.spec import MetricSpec, Value, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -130,6 +131,7 @@ class Srsd(EquationType[SrsdDataset]):
         AGREEMENT,
     )
     options = FACTS.options
+    fresh_problems = 100
     snr_levels = False
     of_equations = True
 
@@ -252,6 +254,12 @@ class Srsd(EquationType[SrsdDataset]):
         """Compare predictions with the values in double precision, too, as methods predict."""
         doubles = super().values(task, equations)
         return min(agreement(each, predictions) for each in (values, doubles))
+
+    def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
+        """Draw problems: see the module ``fresh``."""
+        from mdbench.datatypes.srsd.fresh import fresh_laws  # noqa: PLC0415 - few need it
+
+        return fresh_laws(seed, count, Suites(self.systems, read_problem, FACTS.order).known())
 
     def preload(self) -> None:
         """Start the process in which SymPy works."""
