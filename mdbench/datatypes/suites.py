@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from mdbench.errors import DataError
+from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,14 +49,14 @@ def read_suites(datasets: Path) -> Mapping[str, Mapping[str, Suite]]:
     if not path.exists():
         return {}
     try:
-        return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).root
+        return _File.model_validate(read_toml(path)).root
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         raise DataError(
             f"{path}: key {key!r}: {first['msg']}", "A suite has a source and a licence."
         ) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} is no readable TOML file: {error}") from error
 
 
