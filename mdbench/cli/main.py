@@ -690,7 +690,7 @@ def export(
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX tables.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown tables.")] = False,
     published: Annotated[
-        bool, typer.Option("--published", help="With MDBench's own entries (--markdown only).")
+        bool, typer.Option("--published", help="With what the papers report (--markdown only).")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file.  Default: print.")
