@@ -10,7 +10,7 @@ import pytest
 from harness import ROOT
 
 from mdbench.datatypes.ode.simulation import Ending, answer, compiled, simulate, trajectory_r2
-from mdbench.datatypes.ode.systems import integrate, read_system
+from mdbench.datatypes.ode.systems import SOLVER, integrate, read_system
 from mdbench.errors import DataError
 from mdbench.expressions import parse
 
@@ -161,6 +161,7 @@ def test_the_solver_is_the_same_however_much_of_scipy_is_loaded(
         "start": [1.0, 2.0, 3.0],
         "limit": 1e6,
         "evaluations": 20_000,
+        "solver": {name: value for name, value in SOLVER.items() if name != "method"},
     }
     lines = [
         "import json",
