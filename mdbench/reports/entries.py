@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from contextlib import suppress
+from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -192,10 +193,9 @@ def best_first(specs: Sequence[MetricSpec]) -> Callable[[Record], tuple[bool | f
     primary, flags = specs[0], marked(specs)
 
     def key(one: Record) -> tuple[bool | float, ...]:
-        values = entry(one, specs).values
-        score = values.get(primary.name)
+        score = _read(primary, one)
         loss = primary.loss(score) if isinstance(score, int | float) else math.inf
-        return *(values.get(flag.name) != 1 for flag in flags), loss
+        return *(_read(flag, one) != 1 for flag in flags), loss
 
     return key
 
@@ -211,6 +211,8 @@ def specs_of(
     found: dict[str, dict[str, set[str]]] = defaultdict(dict)
     for one in results:
         names = found[one.data_type]
+        if one.data_type in known:
+            continue
         for name in (*one.metrics, *one.judged_by):
             value = one.metrics.get(name)
             names.setdefault(name, set()).update([value] if isinstance(value, str) else [])
@@ -243,7 +245,13 @@ def _read(spec: MetricSpec, result: Record) -> Value:
         return value if value in spec.labels else None
     if value is None or isinstance(value, str):
         return None
+    if value in _SHORT:
+        return value
     return _six_digits(max(-ENDLESS, min(ENDLESS, value)))  # sums of several stay finite
+
+
+_SHORT = frozenset(map(float, range(100)))
+"""Values of most flags and counts, which need no rounding."""
 
 
 def _six_digits(value: float | None) -> float | None:
@@ -369,12 +377,17 @@ def _many(count: int) -> str:
 
 def _machine(machine: Machine) -> str:
     """Describe a machine, as far as it is known."""
-    parts = [machine.cpu]
-    if machine.cores:
-        parts.append(f"{machine.cores} {'core' if machine.cores == 1 else 'cores'}")
-    if machine.memory_mb:
-        parts.append(f"{fixed(machine.memory_mb / 1024)} GiB")
-    return ", ".join(filter(None, [*parts, machine.os]))
+    return _described(machine.cpu, machine.cores, machine.memory_mb, machine.os)
+
+
+@cache
+def _described(cpu: str, cores: int, memory_mb: int, system: str) -> str:
+    parts = [cpu]
+    if cores:
+        parts.append(f"{cores} {'core' if cores == 1 else 'cores'}")
+    if memory_mb:
+        parts.append(f"{fixed(memory_mb / 1024)} GiB")
+    return ", ".join(filter(None, [*parts, system]))
 
 
 def _python(one: Record) -> str:

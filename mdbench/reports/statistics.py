@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -238,20 +239,27 @@ def draws(number: int, repeats: Sequence[int]) -> NDArray[np.int64]:
     ----------
     Davison, Hinkley, "Bootstrap Methods and their Application" (1997), section 3.8.
     """
+    return _draws(number, tuple(repeats))
+
+
+@lru_cache(maxsize=8)  # most methods of a board have the same systems and seeds
+def _draws(number: int, repeats: tuple[int, ...]) -> NDArray[np.int64]:
     size, most = len(repeats), max(repeats)
     per_system = 1 if most == 1 else 1 + most  # of one repeat there is nothing to draw
     shares = _shares(number * size * per_system).reshape(number, size, per_system)
     systems = (shares[..., 0] * size).astype(np.int64)
     having = np.asarray(repeats, np.int64)
     first = np.cumsum(having) - having
-    counts = np.zeros((number, int(having.sum())), np.int64)
-    rows = np.arange(number)[:, None]
+    width = int(having.sum())
+    row = np.arange(number)[:, None] * width
     if most == 1:
-        np.add.at(counts, (rows, systems), 1)
-        return counts
-    for place in range(most):
-        drawn = first[systems] + (shares[..., 1 + place] * having[systems]).astype(np.int64)
-        np.add.at(counts, (rows, drawn), place < having[systems])
+        drawn = row + systems
+    else:
+        own = having[systems][..., None]
+        seeds = (shares[..., 1:] * own).astype(np.int64) + (row + first[systems])[..., None]
+        drawn = seeds[np.arange(most) < own]
+    counts = np.bincount(drawn.ravel(), minlength=number * width).reshape(number, width)
+    counts.setflags(write=False)
     return counts
 
 
