@@ -15,7 +15,7 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UsageError
-from mdbench.records import Record, being_written, read_folder
+from mdbench.records import Record, being_written, read_folder, uncollected
 from mdbench.reports.bundle import is_bundle, opened, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
@@ -58,6 +58,7 @@ def combine_records(folder: Path, out: Path, console: Console, wanted: Wanted = 
     )
 
 
+@uncollected()
 def write_report(
     folder: Path,
     out: Path | None,

@@ -682,7 +682,7 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
         If a file cannot be read, or if a line is no record or one of a newer schema.
     """
     newest: dict[tuple[Path, str], tuple[Path, Record]] = {}
-    with _uncollected():
+    with uncollected():
         for path in results_files(folder):
             for record in read_records(path):
                 kept = record if record.front is None else record.model_copy(update={"front": None})
@@ -691,7 +691,7 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Keep the collector of cycles out while very many objects without cycles are made.
 
     It looks at all of them again and again, which takes 40 % of the time of reading.

@@ -236,6 +236,7 @@ class System:
     note: str
     found: str
     identifier: str
+    classes: tuple[int, ...]
     unfit: tuple[str, ...]
     best: str
     codes: tuple[tuple[str, str], ...]
@@ -300,10 +301,17 @@ def system_section(
         note=drawn.note if drawn else "",
         found=_found(results, specs, scope),
         identifier=identifier,
+        classes=_classes(lines),
         unfit=tuple(unfit),
         best=summary_line(best, specs) if best and codes else "",
         codes=codes,
     )
+
+
+def _classes(lines: Sequence[Line]) -> tuple[int, ...]:
+    """Return the classes that have a line; none where a method that is in every class has one."""
+    known = [line.record_class for line in lines if line.record_class is not None]
+    return tuple(sorted({*known})) if len(known) == len(lines) else ()
 
 
 def _title(first: Record, scope: Scope) -> str:

@@ -323,15 +323,49 @@
       else head.removeAttribute("aria-sort");
     });
   };
-  for (const table of document.querySelectorAll("table.sortable"))
-    [...table.tHead.rows[0].cells].forEach((head, column) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(...head.childNodes);
-      head.append(button);
-      button.addEventListener("click", () =>
-        sort(table, column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1));
-    });
+  const prepare = (part) => {
+    for (const table of part.querySelectorAll("table.sortable"))
+      [...table.tHead.rows[0].cells].forEach((head, column) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.append(...head.childNodes);
+        head.append(button);
+        button.addEventListener("click", () =>
+          sort(table, column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1));
+      });
+    for (const button of part.querySelectorAll("button.copy")) button.hidden = false;
+  };
+  prepare(document);
+
+  // Parts of a large page are packed until they are opened.
+  const unpack = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).text();
+  };
+  const fill = async (details) => {
+    const packed = details.querySelector(":scope > script.packed:not([data-seen])");
+    if (!packed) return;
+    packed.dataset.seen = "";
+    const made = document.createElement("template");
+    try {
+      made.innerHTML = await unpack(packed.textContent);
+    } catch {
+      made.innerHTML = "<p class=note>This browser is too old to open packed parts.</p>";
+    }
+    const inner = [...made.content.querySelectorAll("details[open]")];
+    prepare(made.content);
+    packed.replaceWith(made.content);
+    filter(details);
+    await Promise.all(inner.map(fill));
+  };
+  document.addEventListener("toggle", ({target}) => { if (target.open) fill(target); }, true);
+  // Opens parts, and is done when they can be read.
+  const openParts = async (parts) => {
+    for (const part of parts) part.open = true;
+    await Promise.all(parts.map(fill));
+  };
+  globalThis.mdbench = {openParts};
 
   const form = document.getElementById("filters"), filtered = document.getElementById("filtered");
   const families = new Map(data.methods.map((method) => [method[0], method[FAMILY]]));
@@ -345,40 +379,48 @@
     for (const each of block.querySelectorAll(".of-all")) each.hidden = active;
     block.querySelector(".whole-note").hidden = !active;
   };
-  const apply = () => {
-    const chosen = {class: "", ...Object.fromEntries(new FormData(form))};
+  const is = (wanted, value) => wanted === "" || wanted === String(value ?? "");
+  let chosen = {class: "", noise: "", dim: "", family: ""};
+  // Shows of a part what is chosen: all that it is made of, or a part that was just opened.
+  const filter = (root) => {
     const active = Boolean(chosen.noise || chosen.dim || chosen.family);
-    const is = (wanted, value) => wanted === "" || wanted === String(value ?? "");
     const ofFamily = (method) => !families.has(method) || is(chosen.family, families.get(method));
-    let count = 0, all = 0;
-    for (const table of document.querySelectorAll("table.board")) {
+    for (const table of active || root === document ? root.querySelectorAll("table.board") : []) {
       const type = table.dataset.type, block = table.closest(".block");
-      block.hidden = !is(chosen.class, data.types[type].class);
-      if (chosen.class && !block.hidden && "open" in block) block.open = true;
-      const found = board(type, (t, i) => is(chosen.noise, t.n[i]) && is(chosen.dim, t.d[i])
-        && is(chosen.family, data.methods[t.m[i]][FAMILY]));
+      const found = board(type, keepOf());
       const sorted = [...table.tHead.rows[0].cells].findIndex((head) => head.hasAttribute("aria-sort"));
       const down = sorted >= 0 && table.tHead.rows[0].cells[sorted].getAttribute("aria-sort") === "descending";
       show(table, found.rows, data.types[type]);
       if (sorted >= 0) sort(table, sorted, down ? -1 : 1);
       figures(block, type, found, active);
-      if (!block.hidden) count += found.entries.length;
-      all += data.types[type].m.length;
     }
-    for (const map of document.querySelectorAll("details.heatmap")) {
-      map.hidden = !is(chosen.noise, map.dataset.n);
-      drawHeat(map.querySelector("svg"), (dim) => is(chosen.dim, dim), ofFamily);
+    for (const map of root.querySelectorAll("details.heatmap, svg.heat")) {
+      if (map.matches("details")) map.hidden = !is(chosen.noise, map.dataset.n);
+      else drawHeat(map, (dim) => is(chosen.dim, dim), ofFamily);
     }
-    for (const part of document.querySelectorAll(".legend [data-m], .picture g[data-m]"))
+    for (const part of root.querySelectorAll(".legend [data-m], .picture g[data-m]"))
       part.style.display = ofFamily(part.dataset.m) ? "" : "none";
-    for (const system of document.querySelectorAll("details.system"))
-      system.hidden = !is(chosen.dim, system.dataset.dim);
-    for (const row of document.querySelectorAll("table.answers tbody tr"))
+    for (const row of root.querySelectorAll("table.answers tbody tr"))
       row.hidden = !(is(chosen.noise, row.dataset.n) && (!row.dataset.c || is(chosen.class, row.dataset.c))
         && is(chosen.family, families.get(row.dataset.m)));
+  };
+  const keepOf = () => (t, i) => is(chosen.noise, t.n[i]) && is(chosen.dim, t.d[i])
+    && is(chosen.family, data.methods[t.m[i]][FAMILY]);
+  const apply = () => {
+    chosen = {class: "", ...Object.fromEntries(new FormData(form))};
+    const number = data.classes.indexOf(chosen.class), keep = keepOf();
+    let count = 0, all = 0;
+    for (const block of document.querySelectorAll(".block")) {
+      const t = data.types[block.dataset.type];
+      block.hidden = !is(chosen.class, t.class);
+      if (chosen.class && !block.hidden && "open" in block) openParts([block]);
+      for (let i = 0; i < t.m.length; i++) count += !block.hidden && keep(t, i);
+      all += t.m.length;
+    }
     for (const system of document.querySelectorAll("details.system"))
-      if (chosen.class && ![...system.querySelectorAll("table.answers tbody tr")].some((row) => !row.hidden))
-        system.hidden = true;  // nothing of this class
+      system.hidden = !is(chosen.dim, system.dataset.dim)
+        || Boolean(chosen.class && system.dataset.classes && !system.dataset.classes.split(" ").includes(String(number)));
+    filter(document);
     filtered.textContent = count === all ? "" : `${count} of ${all} results`;
   };
 
@@ -406,8 +448,12 @@
       select.value = found ? found.value : "";
     }
     if (written() !== before) apply();
-    const section = query.size && place && document.getElementById(place);
-    if (section) section.scrollIntoView();
+    const section = place && document.getElementById(decodeURIComponent(place));
+    if (!section) return;
+    const around = [];
+    for (let part = section.closest("details"); part; part = part.parentElement.closest("details")) around.push(part);
+    const closed = around.some((part) => !part.open);
+    if (query.size || closed) openParts(around).then(() => section.scrollIntoView());
   };
   // A class that is chosen is opened, and the others of its data type are closed.
   for (const link of document.querySelectorAll(".classes a")) link.addEventListener("click", () => {
@@ -428,14 +474,10 @@
   for (const select of selects) select.value = "";  // browsers remember what was chosen before a reload
   reopen();
 
-  // What is closed is open on paper.
+  // Formulas are not broken into lines: what is too wide for the paper is written as text.
   const WIDEST_FORMULA = 420;
-  let closed = [];
   addEventListener("beforeprint", () => {
-    closed = [...document.querySelectorAll("details:not([open])")];
-    for (const each of closed) each.open = true;
-    // Formulas are not broken into lines: what is too wide for the paper is written as text.
-    const wide = [...document.querySelectorAll("math")].filter((math) =>
+    const wide = [...document.querySelectorAll("details[open] math")].filter((math) =>
       math.getAttribute("alttext") && math.getBoundingClientRect().width > WIDEST_FORMULA);
     for (const math of wide) {
       const text = document.createElement("span");
@@ -446,12 +488,10 @@
     }
   });
   addEventListener("afterprint", () => {
-    for (const each of closed) each.open = false;
     for (const text of document.querySelectorAll("math + .plain")) {
       text.previousElementSibling.removeAttribute("hidden");
       text.remove();
     }
-    closed = [];
   });
 
   // Code is copied; where the browser does not let a page do it, it is selected for Ctrl+C.
@@ -474,5 +514,4 @@
     button.textContent = text;
     setTimeout(() => { button.textContent = label; }, 3000);
   });
-  for (const button of document.querySelectorAll("button.copy")) button.hidden = false;
 })();
