@@ -100,13 +100,18 @@ class CountedValues(NamedTuple):
 
 def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
     """Reduce a result to what is counted."""
-    names = result.metrics if result.answered else result.judged_by
+    answered, metrics = result.answered, result.metrics
+    names = metrics if answered else result.judged_by
     return Entry(
         method=result.method,
         case=Case(result.system, result.snr_db, result.protocol),
         dim=result.dim,
         status=result.status,
-        values={spec.name: _read(spec, result) for spec in specs if spec.name in names},
+        values={
+            spec.name: _value(spec, metrics[spec.name]) if answered else None
+            for spec in specs
+            if spec.name in names
+        },
         floor=_six_digits(result.floor),
         wall_s=_six_digits(result.measured.wall_s),
         memory_mb=_six_digits(result.measured.peak_memory_mb),
@@ -240,14 +245,19 @@ def _plain(name: str, labels: set[str]) -> MetricSpec:
 
 
 def _read(spec: MetricSpec, result: Record) -> Value:
-    value = result.metrics.get(spec.name) if result.answered else None
+    return _value(spec, result.metrics.get(spec.name) if result.answered else None)
+
+
+def _value(spec: MetricSpec, value: Value) -> Value:
     if spec.kind == "label":
         return value if value in spec.labels else None
     if value is None or isinstance(value, str):
         return None
     if value in _SHORT:
         return value
-    return _six_digits(max(-ENDLESS, min(ENDLESS, value)))  # sums of several stay finite
+    if not -ENDLESS < value < ENDLESS:
+        value = math.copysign(ENDLESS, value)  # sums of several stay finite
+    return float(f"{value:.5e}")
 
 
 _SHORT = frozenset(map(float, range(100)))
