@@ -1,7 +1,8 @@
 """Many records, made of the few that are in `docs/results`: copies with other seeds or methods.
 
-Run as ``python tests/support/multiplied.py RECORDS FOLDER [seeds|methods]``.  Copies of an answer
-have the same equations with slightly different constants, so that nothing is there twice.
+Run as ``python tests/support/multiplied.py RECORDS FOLDER [METHODS]``: of each method so many copies
+(one by default), and of each of these as many seeds as it takes.  Copies of an answer have the same
+equations with slightly different constants, so that nothing is there twice.
 """
 
 from __future__ import annotations
@@ -33,16 +34,15 @@ def originals() -> list[dict[str, Any]]:
     return found
 
 
-def copy_of(record: dict[str, Any], number: int, *, methods: bool) -> dict[str, Any]:
-    """Return a copy with another seed, or another method, and other constants."""
+def copy_of(record: dict[str, Any], number: int, methods: int) -> dict[str, Any]:
+    """Return a copy by another method, or with another seed, and other constants."""
     if number == 0:
         return record
     made = dict(record)
     made["key"] = hashlib.sha256(f"{record['key']}{number}".encode()).hexdigest()
-    if methods:
-        made["algorithm"] = f"{record['algorithm']}-{number}"
-    else:
-        made["seed"] = record["seed"] + SEEDS_APART * number
+    seed, method = divmod(number, methods)
+    made["algorithm"] += f"-{method}" if method else ""
+    made["seed"] += SEEDS_APART * seed
     generator = random.Random(made["key"])
 
     def other(constant: re.Match[str]) -> str:
@@ -53,21 +53,21 @@ def copy_of(record: dict[str, Any], number: int, *, methods: bool) -> dict[str, 
     return made
 
 
-def multiplied(number: int, *, methods: bool = False) -> Iterator[dict[str, Any]]:
+def multiplied(number: int, methods: int = 1) -> Iterator[dict[str, Any]]:
     """Generate so many records: first those that there are, then copies of all of them."""
     ones = originals()
-    copies = (
-        copy_of(one, each, methods=methods) for each in range(-(-number // len(ones))) for one in ones
-    )
+    rounds = range(-(-number // len(ones)))
+    copies = (copy_of(one, each, methods) for each in rounds for one in ones)
     return itertools.islice(copies, number)
 
 
 def main() -> int:
-    """Write the records into a file for each copy."""
+    """Write the records into a file."""
     number, folder = int(sys.argv[1]), Path(sys.argv[2])
+    methods = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "multiplied.jsonl").open("w", encoding="utf-8") as file:
-        for one in multiplied(number, methods="methods" in sys.argv[3:]):
+        for one in multiplied(number, methods):
             file.write(json.dumps(one) + "\n")
     return 0
 
