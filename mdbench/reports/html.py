@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -180,22 +181,17 @@ def page(
         in_progress=in_progress,
         counted=counted,
         packed=packed,
-        later=_packed if packed else _as_it_is,
+        later=partial(_part, packed=packed),
         resamples=ranking.RESAMPLES,
         fewest=ranking.FEWEST,
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
 
 
-def _as_it_is(caller: Callable[[], str], *, shown: bool = False) -> str:
-    """Return a part of the page, whether it is `shown` at first or not."""
-    return caller()
-
-
-def _packed(caller: Callable[[], str], *, shown: bool = False) -> str:
-    """Return a part of the page, packed (zlib, base64) unless it is `shown` at first."""
+def _part(caller: Callable[[], str], *, shown: bool = False, packed: bool) -> str:
+    """Return a part of the page; `packed` (zlib, base64) unless it is `shown` at first."""
     part = caller()
-    if shown:
+    if shown or not packed:
         return part
     text = base64.b64encode(zlib.compress(part.encode(), PACKING)).decode("ascii")
     return Markup(f'<script type="text/plain" class="packed">{text}</script>')  # noqa: S704 - base64

@@ -3,7 +3,7 @@
 A loss without an answer is infinite.  Two failures on the same system are a tie, and a failure
 against an answer is the largest difference there is; nothing is dropped.
 
-Of SciPy's statistics only what is seldom needed is used, and imported there, as that takes a second.
+Of SciPy's statistics only what is seldom needed is used: importing them takes a second.
 """
 
 from __future__ import annotations

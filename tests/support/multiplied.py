@@ -1,8 +1,8 @@
 """Many records, made of the few that are in `docs/results`: copies with other seeds or methods.
 
-Run as ``python tests/support/multiplied.py RECORDS FOLDER [METHODS]``: of each method so many copies
-(one by default), and of each of these as many seeds as it takes.  Copies of an answer have the same
-equations with slightly different constants, so that nothing is there twice.
+Run as ``python tests/support/multiplied.py RECORDS FOLDER [METHODS]``: of each method so many
+copies (one by default), and of each of these as many seeds as it takes.  Copies of an answer have
+the same equations with slightly different constants, so that nothing is there twice.
 """
 
 from __future__ import annotations

@@ -2,14 +2,13 @@
 const drawFigures = (section, type, {losses, unfit, counted, attempted, rows, entries}, data) => {
   const WIDTH = 480, HEIGHT = 330, LEFT = 58, RIGHT = 12, TOP = 14, BOTTOM = 46;
   const SMALLEST = 1e-12, LARGEST = 1e6;
-  const ascending = (a, b) => a === b ? 0 : a - b;
   const middle = (values) => {
-    const sorted = [...values].sort(ascending), half = sorted.length >> 1;
+    const sorted = Float64Array.from(values).sort(), half = sorted.length >> 1;
     return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   };
   const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
   const quartiles = (values) => {
-    const sorted = [...values].sort(ascending), n = sorted.length;
+    const sorted = Float64Array.from(values).sort(), n = sorted.length;
     return [sorted[n >> 2], sorted[Math.min(n - 1, Math.floor(3 * n / 4))]];
   };
   const clip = (x, log) => Number.isFinite(x) ? Math.min(LARGEST, Math.max(log ? SMALLEST : -LARGEST, x)) : x;
@@ -22,6 +21,20 @@ const drawFigures = (section, type, {losses, unfit, counted, attempted, rows, en
   const primary = type.specs[0], t = type;
   const number = new Map(data.methods.map(([name], m) => [name, m]));
 
+  // The results of each method by the values of a column, gathered once.
+  const gathered = new Map();
+  const placed = (column) => {
+    if (gathered.has(column)) return gathered.get(column);
+    const found = new Map();
+    for (const i of entries) {
+      if (!found.has(t.m[i])) found.set(t.m[i], new Map());
+      const own = found.get(t.m[i]);
+      if (!own.has(column[i])) own.set(column[i], []);
+      own.get(column[i]).push(i);
+    }
+    gathered.set(column, found);
+    return found;
+  };
   // What a metric comes to for a method at a noise level.
   const ofNoise = (spec, m, snr) => {
     const scale = spec.aggregate === "share" ? 100 : 1, n = data.noise.indexOf(snr);
@@ -30,11 +43,11 @@ const drawFigures = (section, type, {losses, unfit, counted, attempted, rows, en
       values = [...(losses.get(m) ?? [])].filter(([id]) => !unfit.has(id)
         && id % data.noise.length === n)
         .map(([, loss]) => loss === Infinity ? spec.failed : spec.loss(loss)).filter((x) => x !== null);
-    } else values = counted(spec, entries.filter((i) => t.m[i] === m && t.n[i] === n)).values;
+    } else values = counted(spec, placed(t.n).get(m)?.get(n) ?? []).values;
     return values.map((x) => clip(scale * x, spec.scale === "log"));
   };
-  const ofTime = (m, dim) => entries.filter((i) => t.m[i] === m && t.d[i] === dim && t.w[i]
-    && attempted(i)).map((i) => t.w[i]).map((x) => clip(x, true));
+  const ofTime = (m, dim) => (placed(t.d).get(m)?.get(dim) ?? []).filter((i) => t.w[i]
+    && attempted(i)).map((i) => clip(t.w[i], true));
 
   const SVG = section.querySelector("svg").namespaceURI;
   const path = (name, d, dash) => {

@@ -44,8 +44,8 @@
   }
 
   const median = (values) => {
-    if (!values.length) return null;
-    const sorted = [...values].sort((a, b) => a - b), half = sorted.length >> 1;
+    if (values.length < 2) return values[0] ?? null;
+    const sorted = Float64Array.from(values).sort(), half = sorted.length >> 1;
     return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   };
   const mean = (values) => values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
@@ -87,24 +87,28 @@
   const ascending = (a, b) => a === b ? 0 : a - b;
   const interval = (values, places, having, byMean) => {
     const order = values.map((_, i) => i).sort((a, b) => ascending(values[a], values[b]));
-    const found = [];
-    for (const row of draws(having)) {
+    const sorted = Float64Array.from(order, (i) => values[i]), at = Int32Array.from(order, (i) => places[i]);
+    const rows = draws(having), size = sorted.length, found = new Float64Array(rows.length);
+    let kept = 0;
+    for (const row of rows) {
       let total = 0;
-      for (const place of places) total += row[place];
+      for (let i = 0; i < size; i++) total += row[at[i]];
       if (!total) continue;
       let sum = 0, lower = null, upper = null;
-      for (const i of order) {
-        const times = row[places[i]];
-        if (byMean) { if (times) sum += times * values[i]; continue; }
-        sum += times;
-        if (lower === null && sum >= total / 2) lower = values[i];
-        if (sum > total / 2) { upper = values[i]; break; }
+      if (byMean) {
+        for (let i = 0; i < size; i++) if (row[at[i]]) sum += row[at[i]] * sorted[i];
+        found[kept++] = sum / total;
+        continue;
       }
-      found.push(byMean ? sum / total : (lower + upper) / 2);
+      for (let i = 0; i < size; i++) {
+        sum += row[at[i]];
+        if (lower === null && 2 * sum >= total) lower = sorted[i];
+        if (2 * sum > total) { upper = sorted[i]; break; }
+      }
+      found[kept++] = (lower + upper) / 2;
     }
-    found.sort(ascending);
-    return [found[Math.floor(0.025 * found.length)],
-      found[Math.min(found.length - 1, Math.floor(0.975 * found.length))]];
+    const all = found.subarray(0, kept).sort();
+    return [all[Math.floor(0.025 * kept)], all[Math.min(kept - 1, Math.floor(0.975 * kept))]];
   };
 
   // What is compared, and who has done it all: the same as coverage.py.
@@ -179,7 +183,7 @@
       const scores = fit.map(([job, loss]) => [job, loss === Infinity ? primary.failed : primary.loss(loss)])
         .filter(([, score]) => score !== null);
       const value = primary.of(scores.map(([, score]) => score));
-      const sorted = fit.length ? fit.map(([, loss]) => loss).sort(ascending) : [Infinity];
+      const sorted = fit.length ? Float64Array.from(fit, ([, loss]) => loss).sort() : [Infinity];
       const parts = data.quantiles.map((part) => sorted[Math.floor(part * (sorted.length - 1))]);
       return [method, {ones, scores, order: [value === null ? Infinity : primary.loss(value), ...parts]}];
     }));
@@ -205,7 +209,7 @@
         return first.get(name) + seeds.get(name).indexOf(job % t.repeats);
       });
       const of = scores.map(([, score]) => score);
-      const [low, high] = seeds.size >= data.fewest ? interval(of, places, having, byMean) : [null, null];
+      const ends = () => seeds.size >= data.fewest ? interval(of, places, having, byMean) : [null, null];
       const above = scores.filter(([job]) => floors.get(caseOfJob(job)) > primary.resolution)
         .map(([job, score]) => score / floors.get(caseOfJob(job)));
       const done = ones.filter(attempted), [name, family, reference, origin] = data.methods[method];
@@ -220,7 +224,7 @@
       return {
         cutOff: 2 * ones.filter((i) => CUT_OFF.has(t.x[i])).length > ones.length,
         name, family, standing, origin, rank: rankOf(method), coverage: covered(method), jobs: ones.length,
-        answers: ones.filter(answered).length, low, high, above: median(above), values, causes,
+        answers: ones.filter(answered).length, ends, drawn: of.length, above: median(above), values, causes,
         place: [Math.max(0, data.standings.indexOf(standing) - 1),
           -new Set([...own].map(caseOfJob)).size, -own.size, ...order, name],
         wall: median(present(done.map((i) => t.w[i]))),
@@ -255,8 +259,10 @@
     done: (row) => [percent(row.coverage), row.coverage],
     family: (row) => [row.family, row.family],
     origin: (row) => [row.origin || NOTHING, row.origin],
-    interval: (row, primary) => [row.low === null ? NOTHING
-      : `${primary.written(row.low)} … ${primary.written(row.high)}`, row.low],
+    interval: (row, primary) => {
+      const [low, high] = row.ends();
+      return [low === null ? NOTHING : `${primary.written(low)} … ${primary.written(high)}`, low];
+    },
     ratio: (row) => [rounded(row.above, 1), row.above],
     answers: (row) => [`${row.answers}/${row.jobs}`, row.answers / (row.jobs || 1)],
     time: (row) => [duration(row.wall), row.wall],
@@ -279,23 +285,40 @@
     return [spec.written(value) + (alarm ? ALARM : ""), value, alarm ? spec.warning : ""];
   };
 
+  // The intervals of many results take a while: they come when all else is shown.
+  const AT_ONCE = 3000;
+  let later = [], waiting = false;
+  const next = () => {
+    later.shift()?.();
+    waiting = later.length > 0;
+    if (waiting) setTimeout(next);
+  };
+  const fillCell = (cell, [text, value, warning]) => {
+    cell.textContent = text;
+    if (warning) cell.title = warning;
+    if (value !== null) cell.dataset.v = Math.abs(value) === Infinity ? (value > 0 ? "inf" : "-inf") : value;
+  };
   const show = (table, rows, {columns, specs}) => {
-    const body = document.createElement("tbody");
+    const body = document.createElement("tbody"), many = rows.reduce((sum, row) => sum + row.drawn, 0) > AT_ONCE;
     for (const row of rows) {
       const line = body.insertRow();
       line.dataset.g = data.standings.indexOf(row.standing);
       line.className = row.coverage < 1 ? "grey" : "";
       columns.forEach((column, place) => {
         const cell = line.insertCell();
-        const [text, value, warning] = typeof column === "string" ? general[column](row, specs[0])
-          : ofSpec(specs[column], column === 0, row.values[column]);
         cell.className = table.tHead.rows[0].cells[place].className;
-        cell.textContent = text;
-        if (warning) cell.title = warning;
-        if (value !== null) cell.dataset.v = Math.abs(value) === Infinity ? (value > 0 ? "inf" : "-inf") : value;
+        if (column === "interval" && many) {
+          cell.textContent = "…";
+          later.push(() => cell.isConnected && fillCell(cell, general.interval(row, specs[0])));
+        } else fillCell(cell, typeof column === "string" ? general[column](row, specs[0])
+          : ofSpec(specs[column], column === 0, row.values[column]));
       });
     }
     table.tBodies[0].replaceWith(body);
+    if (later.length && !waiting) {
+      waiting = true;
+      setTimeout(next, 50);
+    }
     const undecided = specs.map((spec, k) => [spec.title, rows.reduce((sum, row) => sum + row.values[k].undecided, 0)])
       .filter(([, count]) => count).map((each) => each.join(" ")).join(", ");
     const block = table.closest(".block");
@@ -404,8 +427,12 @@
       row.hidden = !(is(chosen.noise, row.dataset.n) && (!row.dataset.c || is(chosen.class, row.dataset.c))
         && is(chosen.family, families.get(row.dataset.m)));
   };
-  const keepOf = () => (t, i) => is(chosen.noise, t.n[i]) && is(chosen.dim, t.d[i])
-    && is(chosen.family, data.methods[t.m[i]][FAMILY]);
+  const keepOf = () => {
+    const wanted = (text) => text === "" ? null : Number(text);
+    const noise = wanted(chosen.noise), dim = wanted(chosen.dim);
+    const inFamily = data.methods.map((method) => is(chosen.family, method[FAMILY]));
+    return (t, i) => (noise === null || t.n[i] === noise) && (dim === null || t.d[i] === dim) && inFamily[t.m[i]];
+  };
   const apply = () => {
     chosen = {class: "", ...Object.fromEntries(new FormData(form))};
     const number = data.classes.indexOf(chosen.class), keep = keepOf();
@@ -420,6 +447,7 @@
     for (const system of document.querySelectorAll("details.system"))
       system.hidden = !is(chosen.dim, system.dataset.dim)
         || Boolean(chosen.class && system.dataset.classes && !system.dataset.classes.split(" ").includes(String(number)));
+    later = [];
     filter(document);
     filtered.textContent = count === all ? "" : `${count} of ${all} results`;
   };
