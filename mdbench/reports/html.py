@@ -181,14 +181,14 @@ def page(
         in_progress=in_progress,
         counted=counted,
         packed=packed,
-        later=partial(_part, packed=packed),
+        later=partial(_maybe_packed, packed=packed),
         resamples=ranking.RESAMPLES,
         fewest=ranking.FEWEST,
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
 
 
-def _part(caller: Callable[[], str], *, shown: bool = False, packed: bool) -> str:
+def _maybe_packed(caller: Callable[[], str], *, shown: bool = False, packed: bool) -> str:
     """Return a part of the page; `packed` (zlib, base64) unless it is `shown` at first."""
     part = caller()
     if shown or not packed:
