@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+_NORMAL = 1.959963984540054
+"""The quantile of the normal distribution that leaves 2.5 % above it."""
 EXACT_UP_TO = 200
 """Pairs up to which the distribution under the null hypothesis is counted out."""
 
@@ -202,6 +204,27 @@ def _counted_out(ranks: Array, smaller: float) -> float:
         ways /= 2  # probabilities, which do not overflow
     below = float(ways[: round(2 * smaller) + 1].sum())
     return min(1.0, 2 * below)
+
+
+def wilson(share: float, number: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share of so many independent trials.
+
+    References
+    ----------
+    Wilson, J. Am. Stat. Assoc. 22, 209 (1927).
+
+    Examples
+    --------
+    >>> low, high = wilson(0.0, 10)
+    >>> low, round(high, 3)
+    (0.0, 0.278)
+    """
+    z2 = _NORMAL**2
+    centre = share + z2 / (2 * number)
+    half = _NORMAL * math.sqrt(share * (1 - share) / number + z2 / (4 * number**2))
+    ends = ((centre + sign * half) / (1 + z2 / number) for sign in (-1, 1))
+    low, high = (min(1.0, max(0.0, round(end, 12))) for end in ends)
+    return low, high
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

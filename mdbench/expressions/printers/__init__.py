@@ -25,6 +25,7 @@ from mdbench.expressions.printers.mathematics import (
     Printer,
     plain_number,
 )
+from mdbench.expressions.tidy import tidy
 from mdbench.expressions.tree import ALIASES, CONSTANTS, Call, Chain, Negation, Node, Number
 
 if TYPE_CHECKING:
@@ -315,7 +316,7 @@ def name_as(name: str, language: str) -> str:
     return name if printer is None else printer.name(name)
 
 
-def mathml(text: str, *, derivatives: bool = True) -> str:
+def mathml(text: str, *, derivatives: bool = True, tidied: bool = False) -> str:
     """Return a right-hand side as MathML, its numbers rounded to four digits.
 
     Parameters
@@ -324,12 +325,14 @@ def mathml(text: str, *, derivatives: bool = True) -> str:
         The equation; every name in it that is not called and is no constant is a variable.
     derivatives
         Whether a name such as ``u0_xx`` is a derivative, and not only a name.
+    tidied
+        Whether constants are folded, and factors of 1 left out: see `tidy`.
 
     Returns
     -------
     str
-        A ``math`` element whose ``alttext`` is the text as it was given; a ``code`` element
-        where the text is too long or is no equation.
+        A ``math`` element whose ``alttext`` is the text as it was given, or ``data-text`` where it
+        is tidied and differs; a ``code`` element where the text is too long or is no equation.
 
     Examples
     --------
@@ -339,11 +342,15 @@ def mathml(text: str, *, derivatives: bool = True) -> str:
     if len(text) <= LONGEST:
         try:
             check(text)
-            inner = MathMLPrinter(derivatives=derivatives).print(read(text, names_in(text)))
+            node = read(text, names_in(text))
+            printer = MathMLPrinter(derivatives=derivatives)
+            inner, attribute = printer.print(node), "alttext"
+            if tidied and (other := printer.print(tidy(node))) != inner:
+                inner, attribute = other, "data-text"
         except EquationError:
             pass
         else:
-            return f'<math alttext="{escape(text)}">{inner}</math>'
+            return f'<math {attribute}="{escape(text)}">{inner}</math>'
     return f"<code>{escape(text)}</code>"
 
 

@@ -504,13 +504,14 @@
 
   // Formulas are not broken into lines: what is too wide for the paper is written as text.
   const WIDEST_FORMULA = 420;
+  const textOf = (math) => math.getAttribute("alttext") ?? math.dataset.text;
   addEventListener("beforeprint", () => {
     const wide = [...document.querySelectorAll("details[open] math")].filter((math) =>
-      math.getAttribute("alttext") && math.getBoundingClientRect().width > WIDEST_FORMULA);
+      textOf(math) && math.getBoundingClientRect().width > WIDEST_FORMULA);
     for (const math of wide) {
       const text = document.createElement("span");
       text.className = "plain";
-      text.textContent = math.getAttribute("alttext");
+      text.textContent = textOf(math);
       math.after(text);
       math.setAttribute("hidden", "");  // formulas have no property of that name
     }
