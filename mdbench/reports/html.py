@@ -286,8 +286,8 @@ def _anchors(data_type: str, systems: Iterable[tuple[str, bool]]) -> list[str]:
 
     Examples
     --------
-    >>> _anchors("ode", [("rc-circuit", False), ("my system", True), ("my?system", True)])
-    ['ode/rc-circuit', 'ode/own/my-system', 'ode/own/my-system-2']
+    >>> _anchors("kind", [("rc-circuit", False), ("my system", True), ("my?system", True)])
+    ['kind/rc-circuit', 'kind/own/my-system', 'kind/own/my-system-2']
     """
     found: dict[str, None] = {}
     for name, own in systems:

@@ -10,7 +10,11 @@
 
   // Numbers as text: the same as numbers.py.
   const scientific = (x) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER : x === 0 ? "0"
-    : Math.abs(x) >= ENDLESS ? (x > 0 ? "∞" : "-∞") : x.toExponential(1).replace("e+", "e");
+    : Math.abs(x) >= ENDLESS ? (x > 0 ? "∞" : "-∞") : plain(x.toExponential(1));
+  const plain = (text) => {
+    const power = Number(text.split("e")[1]);
+    return power < -3 || power > 2 ? text.replace("e+", "e") : Number(text).toFixed(Math.max(0, 1 - power));
+  };
   const fixed = (x, digits = 0) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER : x.toFixed(digits);
   const rounded = (x, digits) => x === null || !isFinite(x) || Math.abs(x) <= (digits ? 1e3 : 1e6)
     ? fixed(x, digits) : scientific(x);
