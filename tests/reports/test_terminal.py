@@ -82,10 +82,10 @@ def test_a_small_run_looks_like_this() -> None:
         "size: size of the equations",
     ]
     assert shown(summary(answers)) == [
-        "                   NMSE         nodes  time",
-        " method jobs ok  median   ✓ ±1 median total not ok",
-        " sindy     4  3 1.5e-13 33% 0%     18 1.0 h 1 timeout",
-        "NMSE: failures count as worse than any answer; ✓: identified; ±1: one off",
+        "                        NMSE         nodes  time",
+        " method jobs answers  median   ✓ ±1 median total not ok",
+        " sindy     4       3 1.5e-13 33% 0%     18 1.0 h 1 timeout",
+        "NMSE: failures rank last; ✓: identified; ±1: one off",
     ]
     assert shown(failures(answers)) == [
         "sindy, 1 timeout: stopped after 60 s, no answer",
@@ -128,7 +128,8 @@ def test_sixty_three_systems_take_a_line_each_at_every_width() -> None:
         lines = rows(run_table(records, names), width)
         assert len(lines) == 63
         assert all(line.startswith(" a-system") for line in lines)
-        assert all(line.endswith("…") for line in lines)
+        assert width < 80 or all(line.endswith("…") for line in lines)
+        assert all(name in line for name, line in zip(names, lines, strict=True))
 
 
 def test_rows_follow_the_given_order_then_noise_then_seed() -> None:
@@ -220,7 +221,7 @@ def test_the_summary_leaves_out_what_is_not_the_methods_fault() -> None:
         failure("d", "unavailable", "", wall_s=None),
     ]
     lines = shown(summary(records))
-    expected = ["sindy", "4", "1", "5.0e-4", "50%", "0%", "18", "3.8", "s", "1", "partial"]
+    expected = ["sindy", "4", "2", "5.0e-4", "50%", "0%", "18", "3.8", "s", "1", "partial"]
     assert lines[2].split() == expected
     assert [line.strip() for line in lines[3:5]] == ["1 unavailable", "1 interrupted"]
     lines = shown(summary(records[2:]))
@@ -324,3 +325,44 @@ def test_whole_equations_stand_below_each_other() -> None:
     assert found.plain == (
         "sindy · lotka-volterra\n  u0_t = 1.84*u0 - 1.45*u0*u1\n  u1_t = 1.62*u0*u1 - 3*u1\n"
     )
+
+
+LORENZ = [f"lorenz-equations-{end}" for end in ("chaotic", "complex-periodic", "periodic")]
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 70, 80, 100, 200])
+@pytest.mark.parametrize("names", [LORENZ, ["a" * 30 + end for end in "xyz"], ["rc", "b"]])
+@pytest.mark.parametrize("methods", [1, 2])
+def test_the_name_of_a_row_never_gives_way(width: int, names: list[str], methods: int) -> None:
+    records = [
+        record(name, algorithm=f"method{m}", snr_db=snr_db, seed=seed, floor=1e-5)
+        for m in range(methods)
+        for name in names
+        for snr_db in (None, 20.0)
+        for seed in (0, 1)
+    ]
+    lines = shown(run_table(records), width)
+    for name in names:
+        first = name if len(name) + 20 < width else name[:10]
+        assert sum(first in line.split() or line.find(first) >= 0 for line in lines) >= 4 * methods
+    if max(map(len, names)) + 35 < width:
+        found = [line for line in lines if any(f" {name} " in line for name in names)]
+        assert len(found) == len({*found}) == len(records)  # no two rows look alike
+    (head,) = (line for line in lines if "dataset" in line)
+    assert head.split()[0] == ("method" if methods > 1 else "dataset")
+    text = "\n".join(shown(summary(records), width))
+    assert all(f" method{m} " in text for m in range(methods))
+
+
+def test_a_table_in_a_pipe_cuts_no_name() -> None:
+    names = ["a" * 29, "b" * 31, "c" * 75]
+    found = terminal.run_table([record(name) for name in names], (), MOTION, cut=False)
+    text = "\n".join(shown(found, 10_000))
+    assert all(name in text for name in names)
+
+
+def test_answers_are_counted_whether_the_job_ended_in_time_or_not() -> None:
+    lines = shown(summary([record(str(n), status="partial") for n in range(5)]))
+    assert lines[1].split()[:3] == ["method", "jobs", "answers"]
+    assert lines[2].split()[:3] == ["sindy", "5", "5"]
+    assert lines[2].endswith("5 partial")
