@@ -191,18 +191,17 @@ def to_terminal(
         """The table, with as many columns as the width has space for."""
 
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            kept, fits = table, not choices
             for titles in choices:
                 kept = without_columns(table, lambda column, _, out=titles: column.title in out)  # type: ignore[misc]
-                if _narrowest(kept, padding) <= options.max_width:
+                if fits := _narrowest(kept, padding) <= options.max_width:
                     break
-            else:
-                kept = table
-            if len(kept.columns) == len(table.columns):
+            if fits and len(kept.columns) == len(table.columns):
                 yield from super().__rich_console__(console, options)
             else:
-                yield from made(kept).__rich_console__(console, options)
+                yield from made(kept, whole=fits).__rich_console__(console, options)
 
-    def made(table: Table, kind: type[RichTable] = RichTable) -> RichTable:
+    def made(table: Table, kind: type[RichTable] = RichTable, *, whole: bool = True) -> RichTable:
         found = kind(
             box=box.SIMPLE_HEAD,
             expand=expand,
@@ -220,7 +219,7 @@ def to_terminal(
                 no_wrap=not column.wraps,
                 overflow="fold" if column.names else "ellipsis",
                 max_width=column.widest or None,
-                min_width=longest if column.names and longest <= LONGEST_NAME else None,
+                min_width=longest if column.names and whole else None,
                 ratio=1 if column.fills else None,
                 width=NARROWEST if column.fills else None,
             )
@@ -248,8 +247,6 @@ def _narrowest(table: Table, padding: int) -> int:
     return width
 
 
-LONGEST_NAME = 76
-"""Characters from which on the name of a row is broken into lines."""
 GREY = "bright_black"
 """The style of grey rows in a terminal, as rich names it."""
 NARROWEST = 12

@@ -131,8 +131,8 @@ def run_table(
     )
     least = ["floor", "size", "time", "found"]
     choices = [least[:number] for number in range(len(least) + 1)]
-    for further in ([answer], [primary.title], [answer, primary.title], [answer, "status"]):
-        choices.append([*least, *further])
+    further = [answer], [primary.title], [answer, primary.title], [answer, primary.title, "status"]
+    choices += [[*least, *each] for each in further]
     return to_terminal(table, expand=cut, choices=choices if cut else ())
 
 
