@@ -785,3 +785,26 @@ def test_anchors_are_names_and_none_is_there_twice() -> None:
     # Another system changes no other one's address.
     text = html([data("a", "m"), data("a", "z")])
     assert re.findall(r'<details class="system" id="([^"]*)"', text) == ["ode/m", "ode/z"]
+
+
+@pytest.mark.browser
+@needs_browser
+@pytest.mark.parametrize("width", [390, 1400])
+def test_what_scrolls_is_reached_by_keys_and_the_filters_are_a_landmark(
+    tmp_path: Path, width: int
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(html([*many(2), *texts(2)]), encoding="utf-8")
+    with Browser(tmp_path / "profile", width=width) as one:
+        one.open(path)
+        one.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        wide = (
+            "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
+        )
+        one.wait(f"{wide}.every(e => e.tabIndex === 0)")
+        assert one.run(f"{wide}.length") > (0 if width == 390 else -1)
+        fit = (
+            "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth <= e.clientWidth)"
+        )
+        assert one.run(f"{fit}.every(e => e.tabIndex === -1)")
+        assert one.run("document.querySelector('form').getAttribute('aria-label')") == "Filters"

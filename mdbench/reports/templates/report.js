@@ -386,7 +386,20 @@
     filter(details);
     await Promise.all(inner.map(fill));
   };
-  document.addEventListener("toggle", ({target}) => { if (target.open) fill(target); }, true);
+  // What is wider than its place is scrolled with the keys, too.
+  const reachable = (part) => {
+    for (const each of part.querySelectorAll(".scroll, td.eqs, td code")) {
+      const wide = each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight;
+      const scrolls = getComputedStyle(each).overflowX === "auto";
+      if (wide && scrolls) each.tabIndex = 0;
+      else each.removeAttribute("tabindex");
+    }
+  };
+  reachable(document);
+  addEventListener("resize", () => reachable(document));
+  document.addEventListener("toggle", ({target}) => {
+    if (target.open) fill(target).then(() => reachable(target));
+  }, true);
   // Opens parts, and is done when they can be read.
   const openParts = async (parts) => {
     for (const part of parts) part.open = true;
