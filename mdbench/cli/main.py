@@ -326,7 +326,7 @@ def llm_stub(
         float, typer.Option(metavar="P", help="Probability of that answer.", min=0.0, max=1.0)
     ] = 0.0,
 ) -> int:
-    """Serve as a language model that is none, to try a set-up; until it is interrupted."""
+    """Run a mock language-model server for testing, until it is interrupted."""
     from mdbench.cli.score import serve_stub
 
     return serve_stub(mode, port, seed, answer, knows, Console(highlight=False))

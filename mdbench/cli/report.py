@@ -86,7 +86,9 @@ def write_report(
         from mdbench.reports.terminal import leaderboards
 
         for sha256, number in studies(results):
-            of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"
+            are = "is" if number == 1 else "are"
+            of = f"of the study with SHA-256 {sha256}"
+            of = of if sha256 else f"that {are} not part of a study"
             console.print(f"{counted(number, 'result')} {of}", soft_wrap=True)
         for each in given_options(results, _options(results)):
             console.print(f"{each.name}: {escape(each.value)}", soft_wrap=True)

@@ -37,7 +37,7 @@ SIZE, SMALLEST_SIZE = 4.5, 3.0
 """Half the width of a mark, and that of the smallest."""
 CLOSEST = 4.6
 """Pixels between two marks at one place."""
-LETTER, LINE = 6.8, 13
+LETTER, LINE = 7.6, 13
 """Pixels of a letter of a method's name, and of a line of names."""
 
 

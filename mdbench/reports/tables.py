@@ -275,7 +275,8 @@ def leaderboard_table(board: Leaderboard) -> Table:
         f"bootstrap interval of {primary.title}, systems and then their seeds drawn; none of fewer "
         f"than {FEWEST} systems"
     )
-    ratio = Column("× floor", "ratio", f"median of {primary.title} over that of the truth")
+    meaning = f"median ratio of {primary.title} to that of the ground-truth equations"
+    ratio = Column("ratio to truth", "ratio", meaning)
     not_ok = "jobs that ended otherwise than ok, by cause"
     found = [
         Column("rank", "rank", f"place by {primary.title} among the methods that are compared"),

@@ -178,7 +178,7 @@ def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
         return ""
     high = any(is_high(floor, primary) for floor in floors)
     mark = f"; {ALARM} high: scores mean little" if high else ""
-    return f"floor: the score of the truth on the same test{mark}"
+    return f"floor: score of the ground-truth equations on the test set{mark}"
 
 
 def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich.table.Table:

@@ -109,7 +109,7 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     head, _, line, _, note = leaderboard_markdown(made).splitlines()
     cells = dict(zip(head.split(" | "), line.split(" | "), strict=True))
     assert (cells["accuracy"], cells["verbosity"]) == ("0.125\xa0⚠", "1\xa0wordy")
-    assert not {"identified", "likelihood", "× floor", "family", "not ok"} & cells.keys()
+    assert not {"identified", "likelihood", "ratio to truth", "family", "not ok"} & cells.keys()
     assert note.endswith("likelihood 1.")
 
 

@@ -215,7 +215,7 @@ def test_every_label_has_a_line_to_its_mark_and_stays_inside(count: int, spread:
         x0, y0, x1, y1 = map(float, line)
         assert (x0, y0) == pytest.approx((marks[name][0] + 4.5, marks[name][1]), abs=0.2)
         assert (x1, y1) == pytest.approx((float(x) - 8, float(y) - 4), abs=0.2)
-        assert float(x) + 7 * len(name) <= 480
+        assert float(x) + 7.6 * len(name) <= 480
     heights = sorted(float(y) for _, y, _ in labels)
     assert all(below - above >= 12.9 for above, below in pairwise(heights))
     assert heights[0] >= 8

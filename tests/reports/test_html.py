@@ -245,7 +245,7 @@ def test_answers_without_equations_have_their_scores() -> None:
     assert '<td data-l="verbosity" data-v="wordy">wordy</td>' in text
     assert "NMSE" not in text
     assert "identified" not in text
-    assert "× floor" not in text
+    assert "ratio to truth" not in text
 
 
 def test_of_a_data_type_that_is_not_here_all_is_shown_by_name() -> None:

@@ -77,7 +77,7 @@ def test_a_small_run_looks_like_this() -> None:
         " rössler        ok            0 1.0e-9        120 42 ms 1.84*u0 - 1.45*u0*u1; …",
         " lorenz         ok            ?      - ?       18 1.3 s 1.84*u0 - 1.45*u0*u1; …",
         " chua           timeout       -      -          - 1.0 h stopped after 60 s, no…",
-        "floor: the score of the truth on the same test",
+        "floor: score of the ground-truth equations on the test set",
         "found: ✓ identified, ±1 one off; ? undecided, ⚠ agreement is worse than 1.0e-4",
         "size: size of the equations",
     ]
