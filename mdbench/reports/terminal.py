@@ -177,7 +177,7 @@ def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
     if all(floor is None for floor in floors):
         return ""
     high = any(is_high(floor, primary) for floor in floors)
-    mark = f"; {ALARM} high: scores mean little" if high else ""
+    mark = f"\n{ALARM} high: scores mean little" if high else ""
     return f"floor: score of the ground-truth equations on the test set{mark}"
 
 
