@@ -99,6 +99,8 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             unfinished.unlink()
 
 
+LARGEST_TOML = 2**20
+"""Bytes of a TOML file."""
 FOLDER_VARIABLE = "MDBENCH_SETTINGS"
 """The variable that names the folder of the settings files."""
 
@@ -141,15 +143,35 @@ def is_trusted(method: str) -> bool:
     return trusted
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file of somebody's.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    ValueError
+        If it is no TOML, is larger than `LARGEST_TOML`, or nests too deep.
+    """
+    with path.open("rb") as file:
+        content = file.read(LARGEST_TOML + 1)
+    if len(content) > LARGEST_TOML:
+        raise ValueError(f"it has more than {LARGEST_TOML // 2**20} MiB")
+    try:
+        return tomllib.loads(content.decode())
+    except RecursionError:
+        raise ValueError("it nests tables or lists too deep") from None
+
+
 def _settings(method: str) -> tuple[Path, dict[str, Any]]:
     """Return the user's file for a method, and what is in it."""
     folder = os.environ.get(FOLDER_VARIABLE)
     file = Path(folder or "") / f"{method}.toml"
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8")) if folder else {}
+        content = read_toml(file) if folder else {}
     except FileNotFoundError:
         return file, {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise MethodError(f"{file} cannot be read: {error}.") from None
     if unknown := content.keys() - {"paths", "trusted"}:
         raise MethodError(

@@ -7,14 +7,27 @@ from typing import TYPE_CHECKING
 import pytest
 from flavours import open_flavour
 from harness import Quiet, add_method, execute, make_workspace
+from pydantic import BaseModel
 
-from mdbench.errors import MethodError
+from mdbench.data.columns import read_description
+from mdbench.datatypes.equations.files import read_table
+from mdbench.datatypes.srsd.laws import read_problem
+from mdbench.datatypes.surface.problem import read_surface
+from mdbench.errors import DataError, MethodError
 from mdbench.records import Record, Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.workspace import FOLDER_VARIABLE, fingerprint, is_trusted, read_paths
+from mdbench.workspace import (
+    FOLDER_VARIABLE,
+    LARGEST_TOML,
+    fingerprint,
+    is_trusted,
+    read_paths,
+    read_toml,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -154,3 +167,40 @@ def test_a_method_is_trusted_by_the_user_alone(
     (tmp_path / "m.toml").write_text("trusted = 1", encoding="utf-8")
     with pytest.raises(MethodError, match="true or false"):
         is_trusted("m")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"x = " + b"[" * 9000 + b"]" * 9000, "too deep"),
+        (b"x = " + b"{a = " * 9000 + b"1" + b"}" * 9000, "too deep"),
+        (b"#" + b"x" * LARGEST_TOML, "more than 1 MiB"),
+        (b"\xff\xfe", "utf-8"),
+        (b"x = ", "Invalid value"),
+    ],
+)
+def test_a_toml_file_of_any_content_is_a_value_error(
+    tmp_path: Path, content: bytes, says: str
+) -> None:
+    path = tmp_path / "a.toml"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=says):
+        read_toml(path)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: read_description(path, BaseModel, ""),
+        read_table,
+        read_problem,
+        read_surface,
+    ],
+)
+def test_each_reader_of_toml_files_refuses_what_nests_too_deep(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text("x = " + "[" * 9000 + "]" * 9000, encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.toml .* too deep"):
+        read(path)

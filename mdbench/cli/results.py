@@ -6,7 +6,7 @@ import csv
 import io
 import tempfile
 from collections import Counter, defaultdict
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -26,9 +26,10 @@ from mdbench.data.times import UNIT_SECONDS
 from mdbench.datatypes.equations.options import HOLD
 from mdbench.datatypes.ode.simulation import Ending, simulate
 from mdbench.drawing.numbers import cleanest_first, counted, noise_name
-from mdbench.errors import UsageError, did_you_mean
+from mdbench.errors import EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
-from mdbench.expressions.printers import LANGUAGES
+from mdbench.expressions.printers import LANGUAGES, names_in
+from mdbench.expressions.printers.digits import digits_needed
 from mdbench.records import RecordStore, results_files
 from mdbench.reports.bundle import opened
 from mdbench.reports.systems import code, ordered, states_of, summary_line
@@ -84,8 +85,7 @@ def show_answers(
     if language not in LANGUAGES:
         raise UsageError(f"--as is {language!r}.", did_you_mean(language, LANGUAGES))
     place, name = place_and_name(what, folder)
-    if digits is None and language == "plain":
-        digits = _DIGITS
+    plain = digits is None and language == "plain"
     found = answers_of(place, name, algorithm)
     for (system, snr_db), (answers, specs) in found.items():
         noise = "" if snr_db is None else f", {noise_name(snr_db)}"
@@ -93,12 +93,21 @@ def show_answers(
             comment = {"c": "// ", "latex": "% ", "plain": ""}.get(language, "# ")
             heading = f"{comment}{system}{noise}: {summary_line(one, specs)}"
             console.print(f"[bold]{escape(heading)}[/]", soft_wrap=True)
-            text = code(one, language, digits)
+            text = code(one, language, _readable(one) if plain else digits)
             if language == "plain":
                 lines = zip(text.splitlines(), units_of(one), strict=True)
                 text = "\n".join(f"{line}   [{unit}]" if unit else line for line, unit in lines)
             # Not through the console, which would wrap: what is printed is to be pasted.
             print(text, end="\n\n")
+
+
+def _readable(one: Record) -> int:
+    """Return the digits of an answer for reading, with which it is still the answer."""
+    needed = [_DIGITS]
+    for text in one.equations or ():
+        with suppress(EquationError):  # what is no formula, such as a derivation, has no digits
+            needed.append(digits_needed(text, names_in(text), _DIGITS))
+    return max(needed)
 
 
 def units_of(one: Record) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import threading
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
@@ -58,6 +59,16 @@ FORMAT = 1
 """The number of the JSON's format."""
 LARGEST_TABLE = 400
 """Records beyond which the end of a run shows only the summary."""
+_MMAP_THRESHOLD = -3
+"""glibc's number of the setting (``M_MMAP_THRESHOLD`` of malloc.h)."""
+_LARGE = 8 << 20
+"""Bytes of an array that has memory of its own."""
+
+
+def _return_freed_memory() -> None:
+    """Have large arrays returned to the system when they are freed (glibc keeps them otherwise)."""
+    with suppress(OSError, AttributeError):  # another C library, which has no such setting
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
@@ -69,6 +80,7 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
         Where people read; with `json_` not the standard output, which has the JSON alone.
     """
     options = study.whole
+    _return_freed_memory()
     with notify_at_end(
         options.notify, options.result_dir, lambda text: console.print(escape(text), soft_wrap=True)
     ) as news:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from mdbench.errors import DataError
+from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -175,13 +175,13 @@ def read_description(path: Path, kind: type[_M], hint: str) -> _M:
         If it cannot be read, is no TOML, or has a key or a value that is not allowed.
     """
     try:
-        return kind.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return kind.model_validate(read_toml(path))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is no valid TOML: {error}") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
         given = "" if first["type"] == "missing" else f" is {first['input']!r}"
         raise DataError(f"{path}: key {key!r}{given}: {first['msg']}", hint) from None
+    except ValueError as error:
+        raise DataError(f"{path} is no valid TOML: {error}") from None

@@ -8,6 +8,7 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
+from mdbench.data.array_files import open_npz, refuse_large, refuse_large_file
 from mdbench.data.field import AXES, Field
 from mdbench.data.trajectory import (
     UNREADABLE,
@@ -50,9 +51,7 @@ def read_field(path: Path, order: Sequence[str] = ()) -> Field:
     """
     try:
         with path.open("rb") as file, PARSER_LOCK:
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise DataError(f"{path} is a single array", _EXPECTED_FIELD)
+            archive = open_npz(file, path, _EXPECTED_FIELD)
             u = npz_array(archive, path, "u", _EXPECTED_FIELD)
             axes = AXES[: max(1, u.ndim - 2)]
             lengths = {f"{axis}_period": axis for axis in axes}
@@ -137,6 +136,8 @@ _TIMES = ("t", "time")
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _HEADER = 512
 """Bytes that MATLAB writes before what is HDF5 in its files of version 7.3."""
+_NO_ARRAYS = {"struct", "object", "opaque", "sparse", "function"}
+"""What SciPy calls the kinds of variables of a MATLAB file that are no arrays."""
 _DAMAGED = (
     *(OSError, ValueError, TypeError, LookupError, AttributeError, AssertionError, EOFError),
     *(ZlibError, MemoryError, NotImplementedError, OverflowError),
@@ -303,6 +304,7 @@ def _ordered(path: Path, name: str, variable: _Variable, order: tuple[str, ...])
 
 
 def _read(path: Path) -> dict[str, _Variable]:
+    refuse_large_file(path)
     with path.open("rb") as file:
         begin = file.read(_HEADER + len(_HDF5))
     if begin.startswith(_HDF5) or begin[_HEADER:] == _HDF5:
@@ -311,25 +313,29 @@ def _read(path: Path) -> dict[str, _Variable]:
 
 
 def _read_matlab(path: Path) -> dict[str, _Variable]:
-    from scipy.io import loadmat  # noqa: PLC0415 - few need it
+    from scipy.io import loadmat, whosmat  # noqa: PLC0415 - few need it
     from scipy.io.matlab import MatReadError  # noqa: PLC0415
 
     try:
-        found = loadmat(path)
+        there = whosmat(path)
+        for name, _, kind in there:
+            if kind == "cell":
+                refuse_unreal(path, name, np.dtype(object))
+            if kind in _NO_ARRAYS:
+                what = "a sparse matrix" if kind == "sparse" else "a structure"
+                raise DataError(f"{path}: {name} is {what}", _INSIDE.format(name=name))
+        refuse_large(path, [(name, shape) for name, shape, _ in there])
+        found = loadmat(path, variable_names=[name for name, _, _ in there])
     except MatReadError as error:
         raise ValueError(str(error)) from error
-    arrays = {name: each for name, each in found.items() if not name.startswith("__")}
-    for name, each in arrays.items():
-        if not isinstance(each, np.ndarray) or each.dtype.names:
-            what = "a structure" if isinstance(each, np.ndarray) else "a sparse matrix"
-            raise DataError(f"{path}: {name} is {what}", _INSIDE.format(name=name))
-    return {name: _Variable(each) for name, each in arrays.items()}
+    return {name: _Variable(found[name]) for name, _, _ in there}
 
 
 def _read_netcdf(path: Path) -> dict[str, _Variable]:
     from scipy.io import netcdf_file  # noqa: PLC0415 - few need it
 
     with netcdf_file(path, "r", mmap=False) as file:
+        refuse_large(path, [(name, each.shape) for name, each in file.variables.items()])
         return {
             name: _Variable(np.array(each.data), tuple(each.dimensions), dict(each._attributes))  # noqa: SLF001 - SciPy gives them nowhere else
             for name, each in file.variables.items()
@@ -349,6 +355,7 @@ def _read_hdf5(path: Path, *, matlab: bool) -> dict[str, _Variable]:
     with h5py.File(path, "r") as file:
         arrays = {name: each for name, each in file.items() if isinstance(each, h5py.Dataset)}
         groups = [name for name, each in file.items() if isinstance(each, h5py.Group)]
+        refuse_large(path, [(name, each.shape or ()) for name, each in arrays.items()])
         if matlab:
             for name in groups:
                 if not name.startswith("#"):  # where MATLAB keeps what others refer to

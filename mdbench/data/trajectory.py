@@ -10,6 +10,7 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
+from mdbench.data.array_files import open_npz
 from mdbench.errors import DataError
 from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import write_whole
@@ -254,9 +255,7 @@ def read_npz(path: Path) -> Trajectory:
     try:
         # Opened here, because np.load leaves a damaged file open.
         with path.open("rb") as file, PARSER_LOCK:
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise DataError(f"{path} is a single array", _EXPECTED)
+            archive = open_npz(file, path, _EXPECTED)
             arrays = {key: npz_array(archive, path, key) for key in _KEYS}
     except UNREADABLE as error:
         raise DataError(f"{path} cannot be read: {reason_of(error)}", _EXPECTED) from error

@@ -305,8 +305,10 @@ def read_command(option: str, text: str) -> tuple[str, ...]:
     return words
 
 
-def read_path(_: str, text: str) -> Path:
+def read_path(option: str, text: str) -> Path:
     """Read the name of a file or a folder."""
+    if "\0" in text:
+        raise UsageError(f"{option} is {text!r}.", "A path has no NUL character.")
     return Path(text)
 
 

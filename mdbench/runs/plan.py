@@ -54,6 +54,10 @@ NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 """The levels of ``--with-noise``: clean, then SNR in dB (MDBench, section 4)."""
 
 
+MOST_JOBS = 100_000
+"""Jobs of one run: a plan of so many takes 0.4 GB."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """All jobs of one command, and how they are to be run.
@@ -106,7 +110,8 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
     for number, grid in enumerate(study.grids):
         with study.named(number):
             asked = _jobs(grid, catalog)
-        jobs |= dict.fromkeys(asked)
+            jobs |= dict.fromkeys(asked)
+            _refuse_many(len(jobs))
         own = (catalog.method(name).spec.threads for name in grid.algorithms)
         threads = max(threads, grid.threads or max(own))
     whole = study.grids[0]
@@ -128,6 +133,15 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         whole.retries,
         whole.memory_total_mb,
     )
+
+
+def _refuse_many(count: int) -> None:
+    if count > MOST_JOBS:
+        raise UsageError(
+            f"These are {count:,} jobs; a run may have {MOST_JOBS:,}.",
+            "Give several runs a part each, by --dataset, --snr or --seeds; they may share the "
+            "folder of results.",
+        )
 
 
 def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
@@ -164,6 +178,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     if options.seed and options.seeds:
         raise UsageError("--seed and --seeds were both given.", "Use one: --seeds 0,1,2.")
     seeds = tuple(dict.fromkeys(options.seeds or options.seed or (0,)))
+    _refuse_many(len(chosen) * len(levels) * len(seeds) * len(names))
     return tuple(
         JobSpec(
             algorithm=method.name,

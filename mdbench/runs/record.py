@@ -29,6 +29,7 @@ from mdbench.records import (
     Selection,
     key_of,
 )
+from mdbench.runtimes.base import not_held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -247,7 +248,10 @@ def _details(runtime: Runtime, prepared: Prepared | None, outcome: JobResult) ->
         enforced = runtime.probe().details()
     except UnavailableError as error:
         enforced = {"unavailable": error.message}
-    jobs: dict[str, Any] = {"jobs": dict(outcome.isolation)} if outcome.isolation else {}
+    jobs: dict[str, Any] = {}
+    if outcome.isolation:
+        ways = not_held(enforced.get("enforces", {}), outcome.isolation)
+        jobs = {"jobs": {**outcome.isolation, "not_held": ways}}
     if outcome.llm_use is not None:
         jobs["network"] = ONE_ENDPOINT
     return enforced | jobs | ({} if prepared is None else dict(prepared.details))

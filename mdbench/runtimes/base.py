@@ -76,6 +76,37 @@ class Enforcement:
         return {"enforces": dict(self.levels), "how": self.how}
 
 
+def not_held(levels: Mapping[str, Level], jobs: Mapping[str, Any]) -> list[str]:
+    """Return the ways by which a job could still pass something to another job.
+
+    Parameters
+    ----------
+    levels
+        As in `Enforcement`.
+    jobs
+        What isolates the job, as the record has it: ``new_sandbox``, ``namespaces``,
+        ``system_calls``.
+
+    Returns
+    -------
+    list of str
+        From those that carry most to those that carry some noisy bits; docs/isolation.md explains
+        each, and tests/support/kept_state.py tries what the kernel keeps.
+    """
+    alone = jobs.get("new_sandbox") is True
+    apart = alone or jobs.get("namespaces") is True
+    ways = []
+    if not apart and levels.get("files", "none") == "none":
+        ways += ["files outside the job's folder", "other processes of the user"]
+    if not apart:
+        ways += ["what the kernel keeps of the network, the folders and the processes"]
+    if jobs.get("system_calls") is not True:
+        ways += ["shared memory, message queues and locks"]
+    if not alone:
+        ways += ["what the adapter changes in the worker at import"]
+    return [*ways, "inode numbers of pipes and memory files", "load, caches and free disk space"]
+
+
 @dataclass(frozen=True)
 class Limits:
     """Limits of the jobs of a worker; all but `threads` are of the whole tree.

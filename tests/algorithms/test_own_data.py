@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-METHODS = ("sindy", "esindy", "rk4sindy", "integral")
+METHODS = ("sindy", "esindy", "rk4sindy", "integral", "pysindy")
 POWERS = range(-12, 13)
 SHIFTS = (0.0, 1.0, -30.0, 1e3, -1e5, 1e6)
 """In deviations of the states."""

@@ -163,7 +163,7 @@ def test_an_array_that_claims_to_be_huge_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for key in ("t", "u", "du"):
             archive.writestr(f"{key}.npy", header.getvalue())
-    with pytest.raises(DataError, match=r"huge\.npz: t cannot be read"):
+    with pytest.raises(DataError, match=r"huge\.npz: t has .* values"):
         read_npz(path)
 
 

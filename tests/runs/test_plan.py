@@ -254,3 +254,10 @@ def test_the_balanced_order_does_not_depend_on_what_else_is_planned(
     few = balanced(plan(datasets=("l*",), snr=(None, 20.0)).jobs)
     many = balanced(plan(algorithms=("two", "one"), snr=(20.0, None, 40.0)).jobs)
     assert [job for job in many if job in few] == few
+
+
+def test_a_run_has_a_limit_on_its_jobs(plan: Callable[..., Plan]) -> None:
+    levels = tuple(level / 1000 for level in range(2000))
+    with pytest.raises(UsageError, match=r"126,000 jobs; a run may have 100,000"):
+        plan(datasets=(), snr=levels)
+    assert len(plan(datasets=("rc-circuit",), snr=levels).jobs) == len(levels)

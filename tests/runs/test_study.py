@@ -118,6 +118,8 @@ def test_a_study_does_nothing_that_a_command_line_has_done(workspace: Workspace)
         ("schema = 1\nstudy = 'other.toml'", "cannot ask for another"),
         ("schema = 1\ndata-type = 'ode'", "Write data_type"),
         ("schema = 1\nwith_noise = 'no'", "with_noise is 'no'"),
+        ('schema = 1\nalgorithm = "zero"\ndata_type = "ode"\nresult_dir = "a\\u0000b"', "no NUL"),
+        ('schema = 1\nalgorithm = "zero"\ndata_type = "ode"\ndataset_path = "\\u0000"', "no NUL"),
         ("schema = 1\ntimeout = [1]", "timeout is [1]"),
         ("schema = 1\nchoice = []", "choice is []"),
         ("schema = 1\nderivatives = [['fd']]", "derivatives is [['fd']]"),

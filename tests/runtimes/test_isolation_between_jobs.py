@@ -164,8 +164,9 @@ def test_no_job_can_send_anything_to_the_next_one(bench: Bench, way: str) -> Non
     # a container has no namespaces for its jobs, and serves one alone
     kept = "a new sandbox for each job" if bench.flavour == "docker" else "forked"
     assert jobs["process"].startswith("imports again" if way in AT_IMPORT else kept)
-    if way != "files" or jobs["namespaces"] or bench.flavour == "docker":
-        assert heard.equations == ("0",)  # else files are not held, and the record says so
+    if heard.equations != ("0",):
+        assert way == "files"
+        assert "files outside the job's folder" in jobs["not_held"]
 
 
 @pytest.mark.parametrize("way", ["files", "pipe"])

@@ -93,6 +93,13 @@ def problem_of(task: Any, part: Split, *, targets: bool = True) -> Problem:
     )
 
 
+HERE: dict[str, dict[str, Any]] = {
+    # SINDy-PI takes a solver that only PySINDy's own environment has.
+    "pysindy": {"optimizers": ["stlsq", "sr3", "ssr", "frols"], "orders": [1, 2, 3]},
+}
+"""Settings of methods that cannot do all of theirs in the environment of the tests."""
+
+
 def solved(module: Any, method: str, path: Path, kind_name: str = "ode", **options: Any) -> Found:
     """Run a method on the user's data as a job does.
 
@@ -105,6 +112,7 @@ def solved(module: Any, method: str, path: Path, kind_name: str = "ode", **optio
     spec = MethodSpec.model_validate(content)
     kind, task = task_of(path, kind_name, spec.view, **options)
     fixed: dict[str, Any] = {"seed": 0, "threads": 1, **spec.fixed("strict")}
+    fixed |= HERE.get(method, {})
     train = problem_of(task, task.refit)
     if spec.tuning == "grid":
         shown = problem_of(task, task.refit, targets=False)

@@ -11,7 +11,6 @@ import gzip
 import hashlib
 import io
 import json
-import tomllib
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any
@@ -53,7 +52,7 @@ from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings,
 from mdbench.datatypes.derivation.steps import symbol
 from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
 from mdbench.limited_process import PARSER_LOCK
-from mdbench.workspace import write_whole
+from mdbench.workspace import read_toml, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -318,8 +317,8 @@ class _Configurations(Source[Sequences]):
             raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, self._files))
         file = self._files[name]
         try:
-            content = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            content = read_toml(file)
+        except (OSError, ValueError) as error:
             raise DataError(f"{file} is no valid TOML: {error}") from None
         if not isinstance(content.get("title"), str):
             raise DataError(f"{file}: key 'title' is missing.", "Give a title of a few words.")

@@ -6,7 +6,6 @@ import ast
 import hashlib
 import math
 import re
-import tomllib
 import unicodedata
 from collections.abc import Mapping
 from functools import cached_property
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from mdbench.datatypes.facts import sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.limited_process import PARSER_LOCK
+from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -197,8 +197,8 @@ def read_table(path: Path) -> dict[str, Any]:
         If it cannot be read.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return read_toml(path)
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} is no readable TOML file: {error}") from error
 
 

@@ -126,7 +126,7 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
     (smoothed, remarks), evidence = _evidence(dataset, given)
     if dataset.derivatives == "smooth":
         inner = slice(1, -1)
-        shown, measured = _between(smoothed, inner), _between(given, inner).u
+        shown, measured = _between(replace(smoothed, du=None), inner), given.u[..., inner, :]
         assert smoothed.du is not None  # noqa: S101 - `smoothed_field` makes it
         du = smoothed.du[..., inner, dataset.states]
     else:
@@ -137,6 +137,7 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
         else:
             du = true[..., cut.refit, dataset.states]
     first = _part(dataset, view, shown, Protocol.STRICT, du=du, rows=rows, measured=measured)
+    del smoothed, shown, measured, du  # fields of 20 MB each, before the next table is made
     _, targets = clean_test(dataset, Protocol.STRICT)
     test = _between(dataset.clean, cut.test)
     last = _part(dataset, view, test, Protocol.STRICT, du=targets, rows=None, measured=test.u)
@@ -148,9 +149,12 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
 
 def _evidence(dataset: PdeDataset, given: Field) -> tuple[SmoothedField, WeakWindows]:
     """Smooth a field, and put it in the form in which equations are compared with it."""
-    offset = np.mean(given.u.reshape(-1, given.dim), axis=0) if dataset.scaled else np.zeros(1)
-    smoothed = smoothed_field(replace(given, u=given.u - offset))
-    smoothed = smoothed._replace(field=replace(smoothed.field, u=smoothed.field.u + offset))
+    if dataset.scaled:
+        offset = np.mean(given.u.reshape(-1, given.dim), axis=0)
+        smoothed = smoothed_field(replace(given, u=given.u - offset))
+        smoothed = smoothed._replace(field=replace(smoothed.field, u=smoothed.field.u + offset))
+    else:
+        smoothed = smoothed_field(given)
     field = replace(smoothed.field, du=None)
     features = _columns(field, dataset.explicit, Protocol.STRICT)
     return smoothed, WeakWindows.of(
@@ -261,10 +265,9 @@ def _table(columns: Mapping[str, Array], du: Array, picked: NDArray[np.intp] | N
     chosen: NDArray[np.intp] | slice = slice(None) if picked is None else picked
     targets = np.ascontiguousarray(targets[chosen])
     # Column by column, so that no more than one of them is there twice.
-    table = np.empty((len(columns), len(targets)))
-    for row, name in zip(table, columns, strict=True):
-        row[:] = columns[name].reshape(-1)[chosen]
-    X = np.ascontiguousarray(table.T)
+    X = np.empty((len(targets), len(columns)))
+    for i, name in enumerate(columns):
+        X[:, i] = columns[name].reshape(-1)[chosen]
     return Split({"X": X}, "Y", targets, {name: X[:, i] for i, name in enumerate(columns)})
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 import unicodedata
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from mdbench.expressions import parse
 from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
+from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -184,8 +184,8 @@ def read_problem(path: Path) -> FormulaProblem:
         variable cannot be drawn as it is given; it names the file, the key and the value.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = read_toml(path)
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} is no readable TOML file: {error}") from error
     texts = {key: _text(path, table, key) for key in ("id", "set", "title", "source", "formula")}
     for key in {"target", "note"} & table.keys():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass
 from itertools import islice, product
@@ -14,9 +13,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from mdbench.data.array_files import open_npz
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
 from mdbench.limited_process import PARSER_LOCK
+from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -170,8 +171,8 @@ def read_surface(path: Path) -> TrueSurface:
         names the file, the key and the value.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = read_toml(path)
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} is no readable TOML file: {error}") from error
     if missing := [key for key in _REQUIRED if key not in table]:
         raise DataError(f"{path}: key {missing[0]!r} is missing")
@@ -341,8 +342,8 @@ def _csv(path: Path) -> tuple[Array, Array | None]:
 
 def _npz(path: Path) -> tuple[Array, Array | None]:
     with path.open("rb") as file, PARSER_LOCK:
-        archive = np.load(file, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile) or "points" not in archive.files:
+        archive = open_npz(file, path, _EXPECTED)
+        if "points" not in archive.files:
             raise DataError(f"{path} has no array points", _EXPECTED)
         points = np.asarray(archive["points"], dtype=np.float64)
         if "normals" not in archive.files:

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import sysconfig
-import tomllib
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,6 +37,7 @@ from mdbench.runtimes.environments.uv import (
 )
 from mdbench.runtimes.job_folder import Scratch, remove_tree
 from mdbench.runtimes.usage import make_group
+from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -476,10 +476,10 @@ def uv_file(sibling: Path) -> Path | None:
     """
     file = sibling.absolute().with_name(UV_FILE)
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = read_toml(file)
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise MethodError(f"{file} cannot be read: {error}.") from None
     if others := content.keys() - _UV_KEYS:
         raise MethodError(
