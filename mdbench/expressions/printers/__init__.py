@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
@@ -339,19 +340,27 @@ def mathml(text: str, *, derivatives: bool = True, tidied: bool = False) -> str:
     >>> mathml("u0**2")
     '<math alttext="u0**2"><msup><msub><mi>u</mi><mn>0</mn></msub><mn>2</mn></msup></math>'
     """
-    if len(text) <= LONGEST:
-        try:
-            check(text)
-            node = read(text, names_in(text))
-            printer = MathMLPrinter(derivatives=derivatives)
-            inner, attribute = printer.print(node), "alttext"
-            if tidied and (other := printer.print(tidy(node))) != inner:
-                inner, attribute = other, "data-text"
-        except EquationError:
-            pass
-        else:
-            return f'<math {attribute}="{escape(text)}">{inner}</math>'
-    return f"<code>{escape(text)}</code>"
+    forms = _mathml_forms(text, derivatives=derivatives)
+    if forms is None:
+        return f"<code>{escape(text)}</code>"
+    given, tidy_form = forms
+    differs = tidied and given != tidy_form
+    attribute, inner = ("data-text", tidy_form) if differs else ("alttext", given)
+    return f'<math {attribute}="{escape(text)}">{inner}</math>'
+
+
+@lru_cache(maxsize=1024)
+def _mathml_forms(text: str, *, derivatives: bool) -> tuple[str, str] | None:
+    """Return the MathML of a text, as it is and tidied; None where it is none, or too long."""
+    if len(text) > LONGEST:
+        return None
+    printer = MathMLPrinter(derivatives=derivatives)
+    try:
+        check(text)
+        node = read(text, names_in(text))
+        return printer.print(node), printer.print(tidy(node))
+    except EquationError:
+        return None
 
 
 def left_hand_side(target: str, d: str = "d") -> str:
