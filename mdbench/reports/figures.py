@@ -504,7 +504,7 @@ def middle(entries: Iterable[Entry], spec: MetricSpec | None) -> float | None:
 def cell_of(board: Leaderboard, entries: Sequence[Entry]) -> tuple[str, str]:
     """Sum up one method on one case: a class of the style sheet, and the text of the cell."""
     sign = sign_of(board, entries)
-    alarm = ALARM if any(one.answered and one.alarms(board.known) for one in entries) else ""
+    alarm = ALARM if any(one.answered and one.alarms(board.alarmed) for one in entries) else ""
     marks = [spec.mark for spec in marked(board.specs)]
     if sign in marks:
         return "found" if sign == marks[0] else "near", f"{sign}{alarm}"
@@ -563,7 +563,7 @@ def heat_map(board: Leaderboard, snr_db: float | None) -> str:
             if not (found := grid.cell(system, method)):
                 continue
             kind, text = cell_of(board, found)
-            alarms = dict.fromkeys(spec for one in found for spec in one.alarms(board.known))
+            alarms = dict.fromkeys(spec for one in found for spec in one.alarms(board.alarmed))
             text_ = "; ".join(warning(spec) for spec in alarms) if ALARM in text else ""
             x = left + wide * j
             parts.append(

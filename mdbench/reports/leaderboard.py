@@ -249,6 +249,11 @@ class Leaderboard:
         )
 
     @cached_property
+    def alarmed(self) -> tuple[MetricSpec, ...]:
+        """The known metrics of which some values are to be marked."""
+        return tuple(spec for spec in self.known if spec.alarm is not None)
+
+    @cached_property
     def weighs(self) -> MetricSpec | None:
         """The metric that accuracy is weighed against, where it is known."""
         return next((spec for spec in self.known if spec.weighs), None)
