@@ -408,10 +408,14 @@ def _cost_line(cost: CostEstimate) -> str:
         return f"{cost.algorithm} · {cost.data_type}: {counts}"
     start = f"{cost.algorithm} · {cost.data_type}: {counts}, {cost.to_run:,} to run; "
     size = f"memory {_size(cost.memory_mb)}, disk {_size(cost.disk_mb)}"
+    words = {BUDGET: "the time limit", "dataset": "records of the dataset"}
+    words |= {"size": "records of the size", "method": "records of the method"}
+    sources = ", ".join(
+        f"{words.get(name, name)}: {count:,}" for name, count in Counter(cost.basis).most_common()
+    )
     if BUDGET in cost.basis:
         most = f"{_most(cost.job_s)} a job, {_most(cost.wall_s)} in all"
-        return f"{start}time unknown, at most {most}; {size}"
-    sources = ", ".join(f"{name} {count:,}" for name, count in Counter(cost.basis).most_common())
+        return f"{start}time unknown, at most {most}; {size}; estimated from {sources}"
     return (
         f"{start}a job {_time(cost.job_s)}, all {_time(cost.wall_s)}, CPU {_time(cost.cpu_s)}, "
         f"{size}; estimated from {sources}"
