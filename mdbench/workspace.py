@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import secrets
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -227,3 +228,36 @@ def fingerprint(paths: Mapping[str, Path]) -> str:
 def _sha256(file: Path, _size: int, _time: int) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+_HERE = Path(__file__).resolve().parent
+_PROCESSOR_LINES = ("model name", "flags", "Features")
+_SETTINGS = ("BLIS_", "MKL_", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_")
+
+
+@cache
+def bench_hash() -> str:
+    """Hash the bench's code, the installed packages, and what else numbers may depend on.
+
+    Returns
+    -------
+    str
+        SHA-256 in hexadecimal.
+    """
+    import numpy as np  # noqa: PLC0415 - much that finds a workspace needs no numbers
+
+    digest = hashlib.sha256()
+    for file in sorted(_HERE.rglob("*.py")):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(_HERE)}\0{len(content)}\0".encode())
+        digest.update(content)
+    others = [f"{platform.python_version()} {platform.machine()} {platform.libc_ver()}"]
+    # Names of packages' folders have the versions.
+    others += sorted(each.name for each in Path(np.__file__).parent.parent.iterdir())
+    others += sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(_SETTINGS))
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        others += sorted({line for line in lines if line.startswith(_PROCESSOR_LINES)})
+    for other in others:
+        digest.update(other.encode("utf-8", "surrogateescape") + b"\0")
+    return digest.hexdigest()

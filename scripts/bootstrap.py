@@ -136,7 +136,8 @@ def fill(prefix: Path, lock: Path, base: Path, report: Callable[[str], None]) ->
             on_line=lambda line: None if line.startswith(" ") else report(line),
         )
     report("3 of 3: compiling them")
-    compile_bytecode(prefix)
+    # Where the checkout cannot be written later, every start would compile all of it.
+    compile_bytecode(prefix, ROOT / "mdbench")
 
 
 def install_uv(prefix: str, base: str, uv_only: str) -> None:

@@ -452,6 +452,49 @@ def check(
     )
 
 
+@app.command()
+def fresh(
+    seed: Annotated[str, typer.Option(metavar="TEXT", help="By which problems are drawn.")],
+    data_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Kind of problem; several allowed.  Default: all that are drawn.",
+            autocompletion=COMPLETIONS["data_type"],
+        ),
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=10_000, help="Problems of each kind.")
+    ] = None,
+    commit: Annotated[
+        bool,
+        typer.Option(
+            "--commit", help="Print the hash of the seed and of all methods, and draw nothing."
+        ),
+    ] = False,
+    commitment: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What --commit printed: compare the seed with it."),
+    ] = None,
+) -> None:
+    """Draw problems that nobody has seen, as suites of their data types."""
+    from mdbench.cli.fresh import draw_fresh, print_commitment
+    from mdbench.workspace import Workspace
+
+    workspace = Workspace.find()
+    if commit:
+        print_commitment(seed, workspace)
+        return
+    draw_fresh(
+        seed,
+        workspace,
+        Console(highlight=False),
+        wanted=data_type or (),
+        count=count,
+        published=commitment,
+    )
+
+
 @app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
 def data(
     context: typer.Context,
@@ -670,7 +713,7 @@ def export(
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX tables.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown tables.")] = False,
     published: Annotated[
-        bool, typer.Option("--published", help="With MDBench's own entries (--markdown only).")
+        bool, typer.Option("--published", help="With what the papers report (--markdown only).")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file.  Default: print.")

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,16 +21,16 @@ from mdbench.reports.bundle import is_bundle, opened, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
-from mdbench.reports.comparison import read_published
+from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies
-from mdbench.reports.export import latex_tables, markdown_tables
+from mdbench.reports.export import latex_tables, markdown_tables, sets_table
 from mdbench.reports.language_models import model_tables, model_usage, read_probes
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -199,17 +200,39 @@ def export_tables(
     wanted: Wanted = ALL,
 ) -> None:
     """Write the tables, or print them; `published` adds a paper's entries."""
-    boards = leaderboards_of(read_results(folder, wanted=wanted), _workspace())
+    results = read_results(folder, wanted=wanted)
+    boards = leaderboards_of(results, _workspace())
     if form == "latex":
         tables = latex_tables(boards)
     else:
         tables_of_papers = read_published() if published else None
         tables = markdown_tables(boards, tables_of_papers)
+        tables += "".join(_beside_sets(results)) if published else ""
     if out is None:
         print(tables, end="")
         return
     write(out, tables)
     console.print(f"Tables in {escape(str(out))}", soft_wrap=True)
+
+
+def _beside_sets(results: Sequence[Record]) -> Iterator[str]:
+    """Write what papers report of whole sets that there are results of, and these results."""
+    workspace = _workspace()
+    for name, kind in _here(results).items() if workspace else ():
+        found = _data_type(workspace, name) if workspace else None
+        own = [one for one in results if one.data_type == name and one.dataset_path is None]
+        for paper in papers_of_sets() if found and own else ():
+            published = read_published_sets(paper)
+            groups = found.source().groups() if found and name in published.values else {}
+            set_of = published.set_of(name, groups) if groups else {}
+            here = {set_of[one.dataset] for one in own if one.dataset in set_of}
+            if here:
+                sets = {each: rows for each, rows in published.values[name].items() if each in here}
+                shown = {key for rows in sets.values() for row in rows.values() for key in row}
+                specs = {spec.name: spec for spec in kind.metrics if spec.name in shown}
+                part = replace(published, values={name: sets})
+                table = sets_table(own, name, groups, specs, part, every=True)
+                yield f"\n## {name}: sets of {published.title}\n\n{table}\n"
 
 
 def serve_report(folder: Path, console: Console, *, host: str, port: int, title: str) -> int:
@@ -266,9 +289,13 @@ class _Titles:
     def __call__(self, data_type: str, name: str) -> str:
         if data_type not in self.found:
             kind = _data_type(self.workspace, data_type)
-            source = kind.source() if kind else None
-            names = source.names() if source else ()
-            self.found[data_type] = {each: source.title(each) for each in names} if source else {}
+            self.found[data_type] = {}
+            if kind is not None:
+                source = kind.source()
+                names = [source.names(), *source.groups().values()]
+                self.found[data_type] = {
+                    each: source.title(each) for some in names for each in some
+                }
         return self.found[data_type].get(name, "")
 
 

@@ -16,18 +16,20 @@ from rich.table import Table
 from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.suites import members, read_suites
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.runs.options import parse_words
 from mdbench.runtimes.environments.venvs import installed_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
     from rich.progress import Progress
 
+    from mdbench.datatypes.suites import Suite
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
@@ -53,6 +55,7 @@ def list_all(workspace: Workspace, console: Console, data_type: str | None, *, n
         "run.",
         style="dim",
     )
+    suites = read_suites(workspace.datasets) if names else {}
     for kind in datatypes.names() if data_type is None else [data_type]:
         place = kind, workspace.datasets / kind, workspace.arrays / kind
         own = datatypes.own_names(*place)
@@ -63,8 +66,30 @@ def list_all(workspace: Workspace, console: Console, data_type: str | None, *, n
             for name in own:
                 grid.add_row(escape(name), escape(source.title(name)))
             console.print(grid)
+            console.print(_suites_table(kind, suites.get(kind, {}), own, source.groups()))
         else:
             console.print(escape(", ".join(own)))
+
+
+def _suites_table(
+    kind: str,
+    suites: Mapping[str, Suite],
+    own: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+) -> Table:
+    """Return a table of what ``--dataset`` takes besides names: size, source and licence."""
+    table = Table(box=box.SIMPLE_HEAD, title=f"Sets of {kind}", title_justify="left")
+    for title in ("--dataset", "datasets", "source", "licence"):
+        table.add_column(title, justify="right" if title == "datasets" else "left")
+    for name in dict.fromkeys([*suites, *groups]):
+        suite = suites.get(name)
+        size = len(members(name, kind, own, groups))
+        table.add_row(
+            "(none: all)" if name == kind else escape(name),
+            str(size),
+            *(map(escape, (suite.source, suite.licence)) if suite else ("", "")),
+        )
+    return table
 
 
 _WIDE = 100
@@ -120,11 +145,19 @@ def list_as_json(workspace: Workspace, data_type: str | None) -> None:
         elif data_type is None or data_type in method.spec.data_types:
             spec = method.spec.model_dump(mode="json", by_alias=True, exclude={"schema_"})
             found["methods"].append(spec | {"broken": None})
+    suites = read_suites(workspace.datasets)
     for kind in datatypes.names() if data_type is None else [data_type]:
         source = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind).source()
         named = [{"name": name, "title": source.title(name)} for name in source.names()]
         groups = {name: list(members) for name, members in source.groups().items()}
-        found["data_types"].append({"name": kind, "datasets": named, "groups": groups})
+        sets = [
+            {"name": name, "datasets": len(members(name, kind, source.names(), groups))}
+            | suite.model_dump()
+            for name, suite in suites.get(kind, {}).items()
+        ]
+        found["data_types"].append(
+            {"name": kind, "datasets": named, "groups": groups, "suites": sets}
+        )
     print(json.dumps(found, allow_nan=False))
 
 

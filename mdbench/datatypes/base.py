@@ -22,7 +22,7 @@ from mdbench.metrics.spec import best_by_complexity
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -413,6 +413,8 @@ class DataType(ABC, Generic[D, T]):
     and from the options, and nothing else: then their fingerprints are remembered."""
     has_plots: ClassVar[bool] = False
     """Whether it has `plots`."""
+    fresh_problems: ClassVar[int] = 0
+    """The number of problems that ``mdbench fresh`` draws by default; 0 where it draws none."""
     derivative: ClassVar[str] = "d"
     """The letter of derivatives on left-hand sides, such as that of the target ``u0_t``."""
 
@@ -579,6 +581,20 @@ class DataType(ABC, Generic[D, T]):
                     write_whole(out / path, write)
                     count += 1
         return count
+
+    def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
+        """Draw problems by a seed, the same on every machine; yield names and texts of files.
+
+        None has the structure of a system in `systems`, but for those of ``fresh-`` suites.
+
+        Raises
+        ------
+        UsageError
+            If problems of this data type are not drawn.
+        DataError
+            If too few are found.
+        """
+        raise UsageError(f"Problems of {self.name} are not drawn: seed {seed}, {count} wanted.")
 
     def preload(self) -> None:
         """Begin, in the background, to load what scoring takes long to load."""

@@ -166,7 +166,10 @@ def _sum(
     for coefficient, monomial in combination.terms:
         product: NDArray[np.float64] | np.float64 = np.float64(coefficient)
         for node in _factors(monomial, variables):
-            product = product * value(node, columns)
+            if isinstance(node, Variable):  # most of them are
+                product = product * np.asarray(columns[node.name], np.float64)
+            else:
+                product = product * value(node, columns)
         terms.append(product)
     return reduce(operator.add, terms)
 

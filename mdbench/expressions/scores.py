@@ -31,6 +31,10 @@ _Sizes: TypeAlias = "tuple[int | None, int | None]"
 """Nodes of an equation as it is written, and simplified."""
 
 
+_SHORT = 100
+"""Characters of two equations up to which SymPy takes longer to load than to compare them."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """An equation compared with the true one; None is undecided, and `reasons` has the reason.
@@ -135,7 +139,8 @@ def compare(
         answer = parse(answer, names).text
     except EquationError as error:
         return unreadable(f"the answer cannot be read: {error.message}.  {error.hint}".strip())
-    srbench.start()  # SymPy loads while texts are read
+    # SymPy loads while texts are read.
+    srbench.start(aside=len(truth) + len(answer) > _SHORT)
     with ThreadPoolExecutor(1) as aside:
         # None of this depends on the distance, and it has its own process.
         others = aside.submit(_others, truth, answer, names, r2, seconds)

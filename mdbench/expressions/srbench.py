@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -231,9 +232,18 @@ def complexities(
     return int(found["complexity"]), int(found["simplified"])
 
 
-def start() -> None:
-    """Start the processes that compare, without waiting; the first question to each would, too."""
-    for child in _children:
+def start(*, aside: bool = True) -> None:
+    """Start the processes that compare, without waiting; the first question to each would, too.
+
+    Parameters
+    ----------
+    aside
+        Whether questions for the second process are worth a process: each loads SymPy, which takes
+        half a second.  Without it the first one answers all.
+    """
+    if aside:
+        _both.set()
+    for child in _children[: 1 + aside]:
         child.start()
 
 
@@ -282,9 +292,10 @@ def _ask(question: dict[str, Any], seconds: int) -> dict[str, Any]:
 def _answer(question: str, seconds: int) -> dict[str, Any]:
     """Ask the child once: what took it too long would do so again."""
     asked = json.loads(question)
-    return _children[asked["ask"] in _ASIDE].ask(asked, seconds)
+    return _children[_both.is_set() and asked["ask"] in _ASIDE].ask(asked, seconds)
 
 
 _ASIDE = frozenset({"srbench", "complexities"})
 """Questions for a second process, so that they are answered in parallel with the rest."""
+_both = threading.Event()
 _children = tuple(LimitedProcess(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES) for _ in range(2))

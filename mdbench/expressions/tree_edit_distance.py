@@ -96,25 +96,32 @@ def _subtrees(
     """Fill in the distances of all subtrees that begin where those of two keyroots do."""
     (a, first_a, i), (b, first_b, j) = one, other
     start_a, start_b = first_a[i], first_b[j]
-    columns = range(start_b, j + 1)
+    # The innermost loop takes all the time: it is written without calls.
+    ends = [first - start_b for first in first_b[start_b : j + 1]]
+    labels = b[start_b : j + 1]
     # row[k]: the forest of one so far against the first k nodes of the other.
     rows = [list(range(j - start_b + 2))]
     for node in range(start_a, i + 1):
         above = rows[-1]
-        row = [above[0] + 1]
         begin = first_a[node]
         whole = begin == start_a
         label = a[node]
         known = distances[node]
         before = rows[begin - start_a]
-        left = row[0]
-        for k, column in enumerate(columns):
-            left = min(left, above[k + 1]) + 1
-            if whole and first_b[column] == start_b:
-                left = min(left, above[k] + (label != b[column]))
-                known[column] = left
+        left = above[0] + 1
+        row = [left]
+        for k, end in enumerate(ends):
+            deleted = above[k + 1]
+            left = (deleted if deleted < left else left) + 1  # noqa: FURB136
+            if whole and not end:
+                other_way = above[k] + (label != labels[k])
+                if other_way < left:  # noqa: PLR1730
+                    left = other_way
+                known[start_b + k] = left
             else:
-                left = min(left, before[first_b[column] - start_b] + known[column])
+                other_way = before[end] + known[start_b + k]
+                if other_way < left:  # noqa: PLR1730
+                    left = other_way
             row.append(left)
         rows.append(row)
 

@@ -420,18 +420,42 @@ class PublishedSets:
     title, source
         The benchmark, and where the tables are.
     values
-        By data type, set, method and metric.
+        By data type, set, method and metric.  What is behind a set's name, such as
+        ``+noise=0.01``, is behind the names of its datasets.
+    medians
+        The metrics whose values are medians over the datasets of a set; others are means.
     """
 
     title: str
     source: str
     values: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
+    medians: frozenset[str] = frozenset()
+
+    def set_of(self, data_type: str, groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """Return the set of each dataset, by its name with what was asked for.
+
+        Parameters
+        ----------
+        groups
+            The datasets of each set, by their names alone.
+        """
+        found: dict[str, str] = {}
+        for name in self.values[data_type]:
+            plain, plus, asked = name.partition("+")
+            found |= {f"{each}{plus}{asked}": name for each in groups.get(plain, ())}
+        return found
+
+
+def papers_of_sets() -> list[str]:
+    """Return the names of all papers with tables of whole sets, for `read_published_sets`."""
+    folder = resources.files("mdbench.reports").joinpath("published_sets")
+    return sorted(each.name.removesuffix(".toml") for each in folder.iterdir())
 
 
 @cache
-def read_published_sets(data_type: str) -> PublishedSets:
-    """Read a paper's tables of whole sets of a data type."""
+def read_published_sets(paper: str) -> PublishedSets:
+    """Read a paper's tables of whole sets of a data type; the paper may have the type's name."""
     folder = resources.files("mdbench.reports").joinpath("published_sets")
-    tables = tomllib.loads(folder.joinpath(f"{data_type}.toml").read_text("utf-8"))
+    tables = tomllib.loads(folder.joinpath(f"{paper}.toml").read_text("utf-8"))
     head = tables.pop("title")
-    return PublishedSets(head["short"], head["source"], tables)
+    return PublishedSets(head["short"], head["source"], tables, frozenset(head.get("medians", ())))

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from dataclasses import replace
-from statistics import median
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, percent, rounded
@@ -39,7 +39,7 @@ from mdbench.reports.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
@@ -200,7 +200,7 @@ def sets_table(
     """
     by_cell: dict[tuple[str, str], list[Record]] = defaultdict(list)
     tables = published.values[data_type]
-    set_of = {name: group for group in tables for name in groups.get(group, ())}
+    set_of = published.set_of(data_type, groups)
     for one in results:
         if one.data_type == data_type and one.dataset in set_of and one.attempted:
             by_cell[one.method, set_of[one.dataset]].append(one)
@@ -212,11 +212,12 @@ def sets_table(
             sides = bool(ones), method in rows
             if not (any(sides) if every else all(sides)):
                 continue
-            line = [method, group, f"{len(ones)} of {len(groups.get(group, ()))}"]
+            problems = len({one.dataset for one in ones})
+            line = [method, group, f"{problems} of {len(groups.get(group.partition('+')[0], ()))}"]
             for name, spec in specs.items():
                 there = rows.get(method, {}).get(name)
                 line.append(NOTHING if there is None else fixed(there, 3))
-                line.append(_mean(ones, spec))
+                line.append(_mean(ones, spec, median if name in published.medians else fmean))
             lines.append(line)
     head = ["method", "set", "problems here"]
     for spec in specs.values():
@@ -242,14 +243,16 @@ def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -
     return to_markdown(text_table(head, lines, {"method", "asked for"}))
 
 
-def _mean(ones: Iterable[Record], spec: MetricSpec) -> str:
+def _mean(
+    ones: Iterable[Record], spec: MetricSpec, mean: Callable[[list[float]], float] = fmean
+) -> str:
     """Write the mean of a metric over results, those without an answer included."""
     values = [
         one.metrics[spec.name] if one.answered and spec.name in one.metrics else spec.failed
         for one in ones
     ]
     known = [value for value in values if isinstance(value, int | float)]
-    return rounded(sum(known) / len(known), 3) if known else NOTHING
+    return rounded(mean(known), 3) if known else NOTHING
 
 
 def cost_table(board: Leaderboard) -> str:

@@ -12,12 +12,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import sys
 import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from functools import cache
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -26,7 +24,7 @@ import numpy as np
 
 from mdbench import datatypes, methods
 from mdbench.errors import DataError
-from mdbench.workspace import write_whole
+from mdbench.workspace import bench_hash, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -191,13 +189,10 @@ def _bytes_of(value: Any) -> int:
     return _LARGEST + 1
 
 
-_HERE = Path(__file__).resolve().parent.parent
 _MOST_FILES = 10_000
 """The user's files beyond which nothing is remembered."""
 _KEPT = 8
 """Contexts of a data type that are kept, the newest."""
-_PROCESSOR_LINES = ("model name", "flags", "Features")
-_SETTINGS = ("BLIS_", "MKL_", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_")
 
 
 @dataclass(frozen=True)
@@ -308,7 +303,7 @@ def context_of(kind: DataType[Any, Any], path: Path | None) -> str | None:
         code = [Path(name).read_bytes() for name in modules if name != "None"]
     except (OSError, _TooManyError):
         return None
-    parts = (_bench_hash(), code, own, None if path is None else str(path.absolute()), theirs)
+    parts = (bench_hash(), code, own, None if path is None else str(path.absolute()), theirs)
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -333,21 +328,3 @@ def _file_state(file: Path) -> tuple[str, int, int, int, int]:
     # The last of these changes with every change of the file, whatever the second is set to.
     is_ = file.stat()
     return str(file), is_.st_size, is_.st_ino, is_.st_mtime_ns, is_.st_ctime_ns
-
-
-@cache
-def _bench_hash() -> str:
-    """Hash the bench's code, the installed packages, and what numbers may depend on else."""
-    digest = hashlib.sha256()
-    for file in sorted(_HERE.rglob("*.py")):
-        digest.update(repr((str(file.relative_to(_HERE)), file.read_bytes())).encode())
-    others = [f"{platform.python_version()} {platform.machine()} {platform.libc_ver()}"]
-    # Names of packages' folders have the versions.
-    others += sorted(each.name for each in Path(np.__file__).parent.parent.iterdir())
-    others += sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(_SETTINGS))
-    with suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        others += sorted({line for line in lines if line.startswith(_PROCESSOR_LINES)})
-    for other in others:
-        digest.update(other.encode("utf-8", "surrogateescape") + b"\0")
-    return digest.hexdigest()

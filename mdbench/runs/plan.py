@@ -179,22 +179,24 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
         raise UsageError("--seed and --seeds were both given.", "Use one: --seeds 0,1,2.")
     seeds = tuple(dict.fromkeys(options.seeds or options.seed or (0,)))
     _refuse_many(len(chosen) * len(levels) * len(seeds) * len(names))
-    return tuple(
-        JobSpec(
-            algorithm=method.name,
-            data_type=data_type.name,
-            dataset=name,
-            snr_db=snr_db,
-            seed=seed,
-            **{**options.for_method(method.spec), "options": kept},
+    jobs: list[JobSpec] = []
+    for method in chosen:  # what is the same for all jobs of a method is made once
+        common = options.for_method(method.spec)
+        asked = data_type.expand_options(names, _folder_options(method, data_type) | given)
+        jobs += (
+            JobSpec(
+                algorithm=method.name,
+                data_type=data_type.name,
+                dataset=name,
+                snr_db=snr_db,
+                seed=seed,
+                **{**common, "options": kept},
+            )
+            for snr_db in levels
+            for seed in seeds
+            for name, kept in asked
         )
-        for method in chosen
-        for snr_db in levels
-        for seed in seeds
-        for name, kept in data_type.expand_options(
-            names, _folder_options(method, data_type) | given
-        )
-    )
+    return tuple(jobs)
 
 
 def _of_other_types(pattern: str, asked: str, workspace: Workspace) -> str:
@@ -424,7 +426,7 @@ class ResolvedJob:
         if spec.access.llm:
             background = self.source.background(self.job.dataset)
             parts["described"] = described(self.job.prompt, background)
-        return replace(self, parts=parts, dim=dataset.dim)
+        return ResolvedJob(self.job, self.method, self.data_type, self.source, parts, dataset.dim)
 
 
 def resolve_job(job: JobSpec, catalog: Catalog, environment: Mapping[str, str]) -> ResolvedJob:

@@ -413,7 +413,7 @@ class JobSpec(CommonOptions):
     @property
     def question(self) -> tuple[Any, ...]:
         """The question of a job, without method, limits and options."""
-        return tuple(getattr(self, name) for name, each in _declared(type(self)) if each.question)
+        return tuple([getattr(self, name) for name in _in_question(type(self))])
 
     @classmethod
     def question_in(cls, record: Mapping[str, Any] | Record) -> tuple[Any, ...]:
@@ -457,10 +457,10 @@ class JobSpec(CommonOptions):
     def key_parts(self) -> dict[str, str]:
         """Return its parts of the job's key, by name."""
         parts = {name: plain(value) for name, value in self.options.items()}
-        for name, each in _declared(type(self)):
+        for name, key, each in _in_key(type(self)):
             value = getattr(self, name)
-            if each.key is not None and (each.omitted is NOTHING or value != each.omitted):
-                parts[each.key] = each.to_key(value)
+            if each.omitted is NOTHING or value != each.omitted:
+                parts[key] = each.to_key(value)
         return parts
 
     def recorded(self) -> dict[str, Any]:
@@ -513,6 +513,14 @@ _declared: Callable[[Any], tuple[tuple[str, FieldOption], ...]] = cache(
     lambda spec: tuple((f.name, f.metadata["option"]) for f in fields(spec) if f.metadata)
 )
 """The fields of a specification that are declared, by name."""
+_in_key: Callable[[Any], tuple[tuple[str, str, FieldOption], ...]] = cache(
+    lambda spec: tuple((n, each.key, each) for n, each in _declared(spec) if each.key is not None)
+)
+"""Those that are parts of a job's key, by name and by that of the part."""
+_in_question: Callable[[Any], tuple[str, ...]] = cache(
+    lambda spec: tuple(name for name, each in _declared(spec) if each.question)
+)
+"""The names of those that are parts of its question."""
 
 
 def _shown(option: Option, value: Any) -> str:

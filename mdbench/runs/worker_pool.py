@@ -374,7 +374,10 @@ class WorkerSlot:
         gauge = self.gauge(job)
         if gauge is None:
             return None
-        gauge.sample()
+        if job.work_s is None:
+            gauge.sample_if_due()  # of jobs shorter than a period one sample serves several
+        else:
+            gauge.sample()
         return gauge.speed
 
     @property

@@ -76,7 +76,7 @@ def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
         assert listed == {
             "ode": {
                 *("--derivatives", "--inputs", "--missing", "--trajectory", "--truth", "--time"),
-                *("--time-format", "--hold", "--holdout", "--pool", "--scaling"),
+                *("--time-format", "--hold", "--holdout", "--pool", "--scaling", "--sweep"),
             },
             "pde": {"--derivatives", "--variant", "--max-rows", "--truth", "--axes", "--scaling"},
             "real": {"--fold"},

@@ -40,7 +40,7 @@ def test_names_are_those_of_the_source(name: str, tmp_path: Path) -> None:
 
 
 def test_heads_are_what_the_whole_files_say() -> None:
-    for folder in (ROOT / "datasets").iterdir():
+    for folder in (ROOT / "datasets").glob("*/"):
         heads: dict[str, Mapping[str, Any]] = {}
 
         def keep(name: str, head: Mapping[str, Any], heads: dict[str, Any] = heads) -> tuple[str]:
@@ -119,7 +119,7 @@ def test_a_data_type_without_facts_is_asked_itself(
     [
         ("ode", "ode.datasets", "read_system"),
         ("pde", "pde", "read_system"),
-        ("srsd", "srsd", "read_problem"),
+        ("srsd", "srsd.datasets", "read_problem"),
         ("surface", "surface.datasets", "read_surface"),
     ],
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -386,13 +388,18 @@ class EquationType(DataType[D, EquationTask[D]]):
         evidence: Evidence,
         targets: Iterable[int],
     ) -> Iterator[float]:
+        known = _LOSSES.setdefault(evidence, {})  # a grid proposes an equation again and again
         for equation, target in zip(equations, targets, strict=True):
-            values = self.candidate_values(task, equation, evidence.columns)
-            _check_finite(values, "values of the equations on the data of the choice")
-            with np.errstate(all="ignore"):
-                loss = evidence.loss(values, target)
-            if not math.isfinite(loss):
-                raise AnswerError("its error is not finite")
+            loss = known.get((equation.text, target))
+            if loss is None:
+                values = self.candidate_values(task, equation, evidence.columns)
+                _check_finite(values, "values of the equations on the data of the choice")
+                with np.errstate(all="ignore"):
+                    loss = evidence.loss(values, target)
+                if not math.isfinite(loss):
+                    raise AnswerError("its error is not finite")
+                if len(known) < _MOST_LOSSES and len(equation.text) <= _LONGEST_KNOWN:
+                    known[equation.text, target] = loss
             yield loss
 
 
@@ -458,12 +465,27 @@ def _error_by_state(scores: Sequence[float], task: EquationTask[Any]) -> list[st
     ]
 
 
+_MOST_LOSSES = 5_000
+"""Losses of equations that are remembered with a job's evidence."""
+_LONGEST_KNOWN = 400
+"""Characters of an equation beyond which it is read and evaluated again."""
+_LOSSES: WeakKeyDictionary[Evidence, dict[tuple[str, int], float]] = WeakKeyDictionary()
+
+
+@lru_cache(maxsize=1_000)
+def _parse_short(text: str, variables: tuple[str, ...]) -> Equation:
+    return parse(text, variables)
+
+
 def _parse_and_count(
     texts: Sequence[str], variables: Sequence[str]
 ) -> tuple[tuple[Equation, ...], int]:
     """Read equations, and count their nodes; what cannot be read or counted is no answer."""
     try:
-        read = tuple(parse(text, variables) for text in texts)
+        names = tuple(variables)
+        read = tuple(
+            (_parse_short if len(text) <= _LONGEST_KNOWN else parse)(text, names) for text in texts
+        )
         return read, sum(equation.complexity for equation in read)
     except EquationError as error:
         raise AnswerError(error.message) from None

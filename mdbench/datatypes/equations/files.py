@@ -123,6 +123,11 @@ class SystemFiles(Mapping[str, _T]):
             heads = {n: whole[n] for n in sorted(whole, key=lambda n: self._order(n, whole[n]))}
         return heads
 
+    @property
+    def unordered(self) -> Collection[str]:
+        """The names, for which no file is opened."""
+        return self._files.keys()
+
     def __getitem__(self, name: str) -> _T:
         if name not in self._known:
             self._known[name] = self._read(self._files[name])
@@ -143,6 +148,69 @@ class SystemFiles(Mapping[str, _T]):
         for name, head in self.heads.items():
             groups.setdefault(head[key], []).append(name)
         return groups
+
+
+class Suites(Mapping[str, _T]):
+    """The systems of a folder, and those of the folders in it, each of which is a suite.
+
+    Iteration goes over all of them: those of the folder itself first, then suite by suite.
+
+    Parameters
+    ----------
+    folder
+        The folder of a data type; or one file, which is all there is.
+    read, order
+        As those of `SystemFiles`.
+
+    Raises
+    ------
+    DataError
+        If a name is there twice.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        read: Callable[[Path], _T],
+        order: Callable[[str, Mapping[str, Any]], tuple[Any, ...]] | None,
+    ) -> None:
+        files = [folder] if folder.is_file() else sorted(folder.glob("*.toml"))
+        self.own = SystemFiles(files, read, order)
+        self.suites = {
+            each.name: SystemFiles(below, read, order)
+            for each in sorted(folder.glob("*/"))
+            if (below := sorted(each.glob("*.toml")))
+        }
+        self._suite_of = dict.fromkeys(self.own.unordered, self.own)
+        for title, suite in self.suites.items():
+            if twice := set(suite.unordered) & set(self._suite_of):
+                raise DataError(f"{folder / title}: {min(twice)!r} is a system elsewhere, too")
+            self._suite_of |= dict.fromkeys(suite.unordered, suite)
+
+    @property
+    def unordered(self) -> Collection[str]:
+        """The names, for which no file is opened."""
+        return self._suite_of.keys()
+
+    def known(self) -> Iterator[_T]:
+        """Return all systems that were not drawn by ``mdbench fresh``."""
+        suites = [each for title, each in self.suites.items() if not title.startswith(FRESH)]
+        for suite in (self.own, *suites):
+            yield from (suite[name] for name in suite)
+
+    def __getitem__(self, name: str) -> _T:
+        return self._suite_of[name][name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._suite_of
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.own
+        for suite in self.suites.values():
+            yield from suite
+
+    def __len__(self) -> int:
+        return len(self._suite_of)
 
 
 def named(name: str, entries: Mapping[str, _T]) -> _T:
@@ -180,7 +248,22 @@ def fingerprint(arrays: Mapping[str, Array], snr_db: float | None, noise: str, s
     return sha256.hexdigest()
 
 
-FUNCTIONS = ("abs", "cos", "cot", "exp", "log", "sin", "tan")
+FRESH = "fresh-"
+"""How the names of suites begin that ``mdbench fresh`` has drawn."""
+
+
+def fresh_number(generator: np.random.Generator, low: float, high: float) -> str:
+    """Draw a constant of two or three digits, log-uniform between two bounds; as text."""
+    value = math.exp(generator.uniform(math.log(low), math.log(high)))
+    return f"{float(f'{value:.{generator.integers(2, 4)}g}'):g}"
+
+
+FUNCTIONS = (
+    *("abs", "cos", "cosh", "cot", "exp", "log", "sign", "sin", "sinh", "sqrt", "tan", "tanh"),
+    *("max", "min"),
+)
+_OF_TWO = frozenset({"max", "min"})
+"""The functions of two arguments; all others have one."""
 _NODES = (
     *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow),
     *(ast.UnaryOp, ast.UAdd, ast.USub),
@@ -211,12 +294,17 @@ def parse(equation: str, names: Iterable[str]) -> ast.expr:
     called = {node.func for node in ast.walk(expression) if isinstance(node, ast.Call)}
     for node in ast.walk(expression):
         match node:
-            case ast.Call(func=ast.Name(id=name), args=[_], keywords=[]) if name in FUNCTIONS:
+            case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if (
+                name in FUNCTIONS and len(given) == 1 + (name in _OF_TWO)
+            ):
                 fault = ""
             case ast.Name(id=name):
                 fault = "" if name in names or node in called else "there is no such name"
             case ast.Call():
-                fault = f"the functions are {', '.join(FUNCTIONS)}, each of one argument"
+                fault = (
+                    f"the functions are {', '.join(FUNCTIONS)}; the last two have two arguments, "
+                    "all others one"
+                )
             case ast.Constant(value=value):
                 fault = "" if type(value) in {int, float} else "this is no number"
             case _:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ _SATURATED = 0.1
 """Rows to spare where there are none."""
 _CLEAR = 0.01
 """The floor up to which a window is long enough."""
+_SHORT = 2_000
+"""Samples up to which the rows of all windows are remembered."""
 
 
 def preference(losses: Array, floors: Array, pieces: int) -> float:
@@ -183,13 +186,13 @@ class Increments(Evidence):
             Whether states are exact to a share of their deviation, not of their size, so that
             an offset means nothing.
         """
-        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        _, weights = _gauss()
         total = sum(len(one.t) for one in measured)
         states, stretches, floors = [], [], []
         for curve, series in zip(curves, measured, strict=True):
             t = curve.t
             half = np.diff(t)[:, None] / 2
-            times = (t[:-1, None] + half * (nodes + 1)).ravel()
+            times = nodes_between(t)
             at = [curve.at(times)]
             if series.inputs is not None:
                 at.append(series.inputs_at(times))
@@ -220,6 +223,20 @@ class Increments(Evidence):
             whole += one.share * float(one.whole[target])
             first = last
         return left / whole
+
+
+@cache
+def _gauss() -> tuple[Array, Array]:
+    """Return nodes and weights for integrals from -1 to 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return nodes, weights
+
+
+def nodes_between(t: Array) -> Array:
+    """Return the times, ((n - 1) nodes,), at which right-hand sides are evaluated, of samples'."""
+    nodes, _ = _gauss()
+    half = np.diff(t)[:, None] / 2
+    return np.asarray((t[:-1, None] + half * (nodes + 1)).ravel())
 
 
 def windows(u: Array, variances: Array) -> tuple[int, Array, Array]:
@@ -257,5 +274,17 @@ def windows(u: Array, variances: Array) -> tuple[int, Array, Array]:
 
 def scatters(u: Array, window: int) -> Array:
     """Return the mean variance of each series (n, ...) within the windows, shaped like one row."""
-    cut = sliding_window_view(u, min(window, len(u)), axis=0)[:: max(1, window // 2)]
+    size = min(window, len(u))
+    if u.ndim == 1 and len(u) <= _SHORT:  # the same to the bit, for thousands of candidates
+        parts = u[_rows_of_windows(len(u), size, max(1, window // 2))]
+        off = parts - np.add.reduce(parts, axis=1, keepdims=True) / size
+        variances = np.add.reduce(np.multiply(off, off, out=off), axis=1) / (size - 1)
+        return np.asarray(np.add.reduce(variances) / len(variances))
+    cut = sliding_window_view(u, size, axis=0)[:: max(1, window // 2)]
     return np.asarray(np.mean(np.var(cut, axis=-1, ddof=1), axis=0))
+
+
+@lru_cache(maxsize=32)
+def _rows_of_windows(n: int, size: int, step: int) -> NDArray[np.intp]:
+    """Return the rows of a series of n samples that are in each window, (windows, size)."""
+    return np.arange(0, n - size + 1, step)[:, None] + np.arange(size)

@@ -214,6 +214,39 @@ def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Tas
     return Scores(metrics, {word: texts for word, texts in remarks.items() if texts})
 
 
+def coefficient_distance(
+    truth: Sequence[str], answer: Sequence[str], variables: tuple[str, ...]
+) -> float | None:
+    r"""Return the error of all coefficients of the terms, those of both multiplied out.
+
+    .. math:: \lVert \hat\Xi - \Xi \rVert / \lVert \Xi \rVert
+
+    Returns
+    -------
+    float or None
+        None where one cannot be multiplied out, or where the truth is zero.
+
+    References
+    ----------
+    Kaptanoglu et al., "Benchmarking sparse system identification with low-dimensional chaos",
+    Nonlinear Dynamics 111, 13143, 2023.
+
+    Examples
+    --------
+    >>> coefficient_distance(["3*u0 + 4*u1"], ["3*u0 + u0*u1"], ("u0", "u1"))
+    0.8246211251235321
+    """
+    off = size = 0.0
+    try:
+        for true, found in zip(truth, answer, strict=True):
+            t, p = expand(true, variables), expand(found, variables)
+            size += sum(float(value) ** 2 for value in t.values())
+            off += sum(float(p.get(one, 0) - t.get(one, 0)) ** 2 for one in {*t, *p})
+    except (EquationError, OverflowError):
+        return None
+    return float(np.sqrt(off / size)) if size else None
+
+
 def _known(verdict: Numerical | Structural) -> Value:
     return None if verdict == "unknown" else verdict.value
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mdbench.data.curve_cache import CurveCache
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.trajectory import (
     MIN_SAMPLES,
@@ -26,12 +27,12 @@ from mdbench.datatypes.equations.base import (
     EquationTask,
     EquationType,
 )
-from mdbench.datatypes.equations.files import suffix
+from mdbench.datatypes.equations.files import Suites, suffix
 from mdbench.datatypes.equations.options import EXACT, POOL
-from mdbench.datatypes.equations.selection import Increments
-from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.equations.selection import Increments, nodes_between
+from mdbench.datatypes.equations.terms import TERM_METRICS, coefficient_distance
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.ode import FACTS
+from mdbench.datatypes.ode import FACTS, SWEEP
 from mdbench.datatypes.ode.datasets import (
     TRAJECTORIES,
     OdeDataset,
@@ -41,13 +42,22 @@ from mdbench.datatypes.ode.datasets import (
     pool_name,
     rates,
 )
-from mdbench.datatypes.ode.simulation import MAX_EVALUATIONS, Ending, Frame, simulate, warm
+from mdbench.datatypes.ode.simulation import (
+    MAX_EVALUATIONS,
+    Ending,
+    Frame,
+    simulate,
+    valid_time,
+    warm,
+)
+from mdbench.datatypes.ode.sweeps import swept
+from mdbench.datatypes.ode.systems import SOLVER, read_system
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -103,6 +113,32 @@ _ENDED = MetricSpec(
 )
 
 
+_CHAOTIC = (
+    MetricSpec(
+        name="valid_time",
+        title="valid time",
+        explanation="for how many Lyapunov times the trajectory from the second initial condition "
+        "is followed: until the root of its mean squared error, each state over its deviation, is "
+        "above 0.4; at most the length of that trajectory",
+        unit="Lyapunov times",
+        better="higher",
+        on_failure=0.0,
+        digits=1,
+        places=frozenset({"board", "answer"}),
+    ),
+    MetricSpec(
+        name="coefficient_distance",
+        title="E_coef",
+        explanation="the norm of the errors of all coefficients, of true terms and of others, over "
+        "that of the true coefficients (Kaptanoglu et al. 2023); 1 for the answer 0",
+        scale="log",
+        on_failure=None,
+        places=frozenset({"board", "answer"}),
+    ),
+)
+"""Of systems with a Lyapunov exponent alone."""
+
+
 class _Samples(NamedTuple):
     """Some samples of one trajectory, as methods are shown them: see `Split`."""
 
@@ -129,12 +165,18 @@ class Ode(EquationType[OdeDataset]):
         _UNSEEN,
         _R2_UNSEEN,
         _ENDED,
+        *_CHAOTIC,
         COMPLEXITY,
         AGREEMENT,
     )
     check_datasets = ("rc-circuit", "harmonic-oscillator")
     options = FACTS.options
+    fresh_problems = 200
     has_plots = True
+
+    @cached_property
+    def _curves(self) -> CurveCache:
+        return CurveCache(self.cache / "curves")
 
     def advice(self, dataset: OdeDataset) -> list[str]:
         """Describe the data before a method is tried on them."""
@@ -149,7 +191,10 @@ class Ode(EquationType[OdeDataset]):
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Make one dataset of all files where they are to be pooled."""
+        """Make one dataset of all files where they are to be pooled, and several for a sweep."""
+        if SWEEP.key in given:
+            kept = {key: value for key, value in given.items() if key != SWEEP.key}
+            return [(name, kept) for name in swept(names, given[SWEEP.key])]
         if POOL.key not in given:
             return super().expand_options(names, given)
         return [(pool_name(names), {**given, POOL.key: list(names)})]
@@ -180,7 +225,12 @@ class Ode(EquationType[OdeDataset]):
         _, tests = dataset.parted(dataset.clean)
         test = _split_of(view, [_measured_samples(one, rates(one)) for one in tests])
         befores, _ = dataset.parted(given)
-        curves = dataset.curves(befores)
+        curves = self._curves.get(
+            [(one.t, one.u) for one in befores],
+            [nodes_between(one.t) for one in befores],
+            (dataset.scaled, [one.jumps for one in befores]),
+            lambda: dataset.curves(befores),
+        )
         shown = _split_of(view, _given_samples(dataset, curves, befores))
         return make(
             train=shown,
@@ -220,6 +270,12 @@ class Ode(EquationType[OdeDataset]):
         test = _split_of(view, [_measured_samples(given.rows(cut.test), true)])
         return make(train=train, validation=validation, refit=refit, test=test)
 
+    def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
+        """Draw problems: see the module ``fresh``."""
+        from mdbench.datatypes.ode.fresh import fresh_systems  # noqa: PLC0415 - few need it
+
+        return fresh_systems(seed, count, Suites(self.systems, read_system, FACTS.order).known())
+
     def preload(self) -> None:
         """Load the solver while the first worker starts."""
         warm()
@@ -227,6 +283,8 @@ class Ode(EquationType[OdeDataset]):
     def metric_names(self, task: EquationTask[OdeDataset]) -> tuple[str, ...]:
         """Return a task's metrics: without a second trajectory there are none of it."""
         left_out = set() if task.dataset.unseen else {_UNSEEN.name, _R2_UNSEEN.name}
+        if task.dataset.lyapunov is None or task.dataset.unseen is None:
+            left_out |= {spec.name for spec in _CHAOTIC}
         return tuple(name for name in super().metric_names(task) if name not in left_out)
 
     def course(self, task: EquationTask[OdeDataset]) -> Course:
@@ -257,12 +315,24 @@ class Ode(EquationType[OdeDataset]):
         values = np.stack([one.evaluate(noisy) for one in answer.parsed], axis=-1)
         _, tests = dataset.parted(dataset.clean, task.protocol)
         ways = [
-            (along(one, answer.equations, scaled=dataset.scaled), _TEST, _R2_TEST) for one in tests
+            (
+                along(one, answer.equations, scaled=dataset.scaled, solver=dataset.solver),
+                _TEST,
+                _R2_TEST,
+            )
+            for one in tests
         ]
+        scores: dict[str, Value] = {}
         if dataset.unseen is not None:
             other = dataset.unseen()
-            ways.append((simulate(answer.equations, other.t, other.u), _UNSEEN, _R2_UNSEEN))
-        scores: dict[str, Value] = {}
+            way = simulate(answer.equations, other.t, other.u, solver=dataset.solver)
+            ways.append((way, _UNSEEN, _R2_UNSEEN))
+            if dataset.lyapunov is not None:
+                lasted = valid_time(way.states, other.t, other.u, dataset.lyapunov)
+                scores["valid_time"] = None if way.ended is Ending.LATE else lasted
+                scores["coefficient_distance"] = coefficient_distance(
+                    dataset.truth or (), answer.equations, task.variables
+                )
         if np.isfinite(values).all():
             targets = task.test.targets
             scores[PUBLISHED_NMSE.name] = nmse(values, targets, scaled=task.scaled)
@@ -326,6 +396,7 @@ def along(
     evaluations: int = MAX_EVALUATIONS,
     *,
     scaled: bool,
+    solver: Mapping[str, Any] = SOLVER,
 ) -> Simulated:
     """Integrate equations along one trajectory, from its first state."""
     return simulate(
@@ -336,6 +407,7 @@ def along(
         inputs=series.inputs,
         held=series.held,
         frame=Frame.of(series.t, series.u) if scaled else None,
+        solver=solver,
     )
 
 

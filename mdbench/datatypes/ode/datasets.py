@@ -28,7 +28,7 @@ from mdbench.data.trajectory import (
     state_names,
 )
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
-from mdbench.datatypes.equations.files import SystemFiles, find_files, fingerprint, named
+from mdbench.datatypes.equations.files import Suites, find_files, fingerprint, named
 from mdbench.datatypes.equations.options import (
     EXACT,
     HOLD,
@@ -50,7 +50,8 @@ from mdbench.datatypes.equations.options import (
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
-from mdbench.datatypes.ode.systems import N_POINTS, integrate, read_system
+from mdbench.datatypes.ode.sweeps import Conditions
+from mdbench.datatypes.ode.systems import SOLVER, integrate, read_system
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
@@ -66,8 +67,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-ODEBENCH, DEV = "odebench", "dev"
-"""The groups of systems, by which ``--dataset`` asks for all of one."""
+ODEBENCH = "odebench"
+"""The group of the systems in the folder itself."""
 TIMES, TRAJECTORIES = "times", "trajectories"
 _EACH = 5
 
@@ -97,6 +98,10 @@ class OdeDataset(Dataset):
         Whether the states are in units of the user's, which mean nothing.
     notes
         How the files were read, for people.
+    lyapunov
+        The largest Lyapunov exponent, per unit of time; None where it is not known.
+    solver
+        The settings of the solver that the states were made with, and answers are simulated with.
     """
 
     given: Trajectory = field(repr=False)
@@ -107,6 +112,8 @@ class OdeDataset(Dataset):
     holdout: str = TIMES
     scaled: bool = False
     notes: tuple[str, ...] = ()
+    lyapunov: float | None = None
+    solver: Mapping[str, Any] = field(default_factory=SOLVER.copy, repr=False)
 
     def parted(
         self, series: Trajectory, protocol: Protocol = Protocol.STRICT
@@ -170,8 +177,8 @@ class _SecondTrajectory:
 class OdeSystems(Source[OdeDataset]):
     """The project's own systems; their clean arrays are made on first use.
 
-    The 63 of ODEBench are in the folder itself; those that methods may be developed on are in the
-    folder ``dev`` in it, and are used only where they are asked for.
+    The 63 of ODEBench are in the folder itself.  The folders in it are suites, such as ``dev`` of
+    the systems that methods may be developed on; they are used only where they are asked for.
     """
 
     def __init__(self, folder: Path, cache: Path) -> None:
@@ -179,33 +186,29 @@ class OdeSystems(Source[OdeDataset]):
         self.cache = cache
         self._floors: dict[str, float] = {}
         self._second: dict[str, _SecondTrajectory] = {}
-        self._own, self._dev = (
-            SystemFiles(each.glob("*.toml"), read_system, FACTS.order)
-            for each in (folder, folder / DEV)
-        )
-
-    @cached_property
-    def _groups(self) -> dict[str, list[str]]:
-        own, dev = list(self._own), list(self._dev)
-        if not own:
-            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
-        if twice := set(own) & set(dev):
-            raise DataError(f"{self.folder / DEV}: {min(twice)!r} is a system of ODEBench, too")
-        return {ODEBENCH: own, DEV: dev}
+        self._systems = Suites(folder, read_system, FACTS.order)
 
     def names(self) -> list[str]:
-        return self._groups[ODEBENCH]
+        if not self._systems.own.unordered:
+            raise DataError(f"{self.folder} has no systems: no file ends in .toml")
+        return list(self._systems.own)
 
     def groups(self) -> dict[str, list[str]]:
-        return self._groups
+        found = {ODEBENCH: self.names()}
+        for title, suite in self._systems.suites.items():
+            found[title] = list(suite)
+            new = [name for name in suite if not suite.heads[name].get("repeats")]
+            if len(new) < len(suite):
+                found[f"{title}-new"] = new
+        return found
 
     def _system(self, name: str) -> OdeSystem:
-        if name in self._dev:
-            return self._dev[name]
-        return named(name, self._own)
+        return named(name.partition("+")[0], self._systems)
 
     def title(self, name: str) -> str:
-        return self._system(name).description
+        system = self._system(name)
+        again = f" (repeats {', '.join(system.repeats)})" if system.repeats else ""
+        return f"{system.description}{again}"
 
     def background(self, name: str) -> Background:
         system = self._system(name)
@@ -226,12 +229,19 @@ class OdeSystems(Source[OdeDataset]):
             raise UsageError(
                 f"{own[0]} is an option for a file of your own.", "Name one by --dataset-path."
             )
-        system = self._system(name)
-        path = self.cache / f"{name}-{system.recipe[:16]}.npz"
-        clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
+        system, (_, conditions) = self._system(name), Conditions.read(name)
+        if conditions.usual:
+            path = self.cache / f"{name}-{system.recipe[:16]}.npz"
+            clean = load_or_make(path, lambda: Trajectory(*integrate(system)))
+        elif protocol is Protocol.PUBLISHED:
+            raise UsageError("The protocol published knows no --sweep.", "Leave one of them out.")
+        else:
+            system, clean = conditions.system(system), conditions.sampled(system)
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
-        given = Trajectory(clean.t, u)
-        identity = _fingerprint(u, clean, snr_db, protocol.value, seed, derivatives=derivatives)
+        given = replace(clean, u=conditions.noisy(u, name, seed), du=None)
+        identity = _fingerprint(
+            given.u, clean, snr_db, protocol.value, seed, derivatives=derivatives
+        )
         if identity not in self._floors:
             noisy = protocol is Protocol.PUBLISHED and snr_db is not None
             self._floors[identity] = _floor(system, given, clean, noisy=noisy)
@@ -246,20 +256,23 @@ class OdeSystems(Source[OdeDataset]):
             given=given,
             clean=clean,
             derivatives=derivatives,
-            unseen=self._unseen(system),
+            unseen=self._unseen(name, system),
+            lyapunov=system.lyapunov,
+            solver=system.solver,
         )
 
-    def _unseen(self, system: OdeSystem) -> _SecondTrajectory | None:
+    def _unseen(self, name: str, system: OdeSystem) -> _SecondTrajectory | None:
         if len(system.initial_conditions) < 2:  # noqa: PLR2004
             return None
-        return self._second.setdefault(system.name, _SecondTrajectory(system, self.cache))
+        return self._second.setdefault(name, _SecondTrajectory(system, self.cache))
 
     def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
         if protocol is Protocol.STRICT:
             return add_noise(u, name=name, snr_db=snr_db, seed=seed)
-        order = [*self._own, *self._dev]
-        before = sum(self._system(each).dim for each in order[: order.index(name)])
-        return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=N_POINTS * before)
+        order = list(self._systems)
+        earlier = [self._system(each) for each in order[: order.index(name)]]
+        before = sum(each.samples * each.dim for each in earlier)
+        return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=before)
 
 
 class OdeFiles(Source[OdeDataset]):
@@ -304,6 +317,11 @@ class OdeFiles(Source[OdeDataset]):
         if POOL.key in options:
             known, noisy = self._pooled(options), None
         else:
+            if "+" in name and name not in self.paths:
+                raise UsageError(
+                    "--sweep is of the project's own systems.",
+                    "Leave it out: files of your own are as they were sampled.",
+                )
             path = named(name, self.paths)
             noisy = None if snr_db is None else self.noisy.get((name, snr_db))
             known = read_recording(path, options)
@@ -411,8 +429,14 @@ def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bo
     but for its last digits: then the floor is what the truth so scores.
     """
     assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
-    rows = split_chronologically(len(clean.t)).test
-    targets = clean.du[rows]
+
+    def of_test(values: Array) -> Array:
+        pieces = replace(clean, u=values).pieces
+        return np.concatenate(
+            [one.rows(split_chronologically(len(one.t)).test).u for one in pieces]
+        )
+
+    targets = of_test(clean.du)
 
     def score(u: Array) -> float:
         columns = dict(zip(system.variables, u.T, strict=True))
@@ -420,9 +444,10 @@ def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bo
         return nmse(np.stack(values, axis=-1), targets)
 
     if noisy:
-        return score(given.u[rows])
-    off = score(clean.u[rows] * (1.0 + INTEGRATED_TO))
-    return off if off >= 1.0 else score(clean.u[rows])
+        return score(of_test(given.u))
+    test = of_test(clean.u)
+    off = score(test * (1.0 + INTEGRATED_TO))
+    return off if off >= 1.0 else score(test)
 
 
 def _fingerprint(

@@ -8,9 +8,13 @@ equations have passed the grammar; what is executed is written from their trees.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +25,7 @@ from mdbench.expressions.tree import FUNCTIONS, Call, Chain, Negation, Node, Num
 from mdbench.limited_process import PARSER_LOCK, LimitedProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,9 +40,12 @@ MAX_EVALUATIONS = 20_000
 few hundred."""
 BLOWN_UP = 1e6
 """A state of this many times the largest true one has blown up."""
+_MORE = 4
+"""How many times as much may be used where a solver has to be more accurate than usual."""
+_VALID = 0.4
+"""The error up to which a chaotic trajectory counts as followed."""
 _LONG = 20
 """Longer chains are written as calls, as Python reads no expression of any depth."""
-_TOLERANCES = {name: value for name, value in SOLVER.items() if name != "method"}
 
 
 class Ending(StrEnum):
@@ -83,10 +90,9 @@ def simulate(
     inputs: Array | None = None,
     held: bool = False,
     frame: Frame | None = None,
+    solver: Mapping[str, Any] = SOLVER,
 ) -> Simulated:
     """Integrate a system from the first true state, and compare the trajectories.
-
-    The solver and its tolerances are those that the data are made with.
 
     Parameters
     ----------
@@ -103,6 +109,8 @@ def simulate(
         such; in between they change evenly, or keep their values where they are `held`.
     frame
         The units in which the tolerances are meant; None for those of the data.
+    solver
+        The solver's settings, which are to be those that the data are made with.
     """
     question: dict[str, Any] = {
         "equations": list(equations),
@@ -112,6 +120,7 @@ def simulate(
         "evaluations": evaluations,
         "inputs": None if inputs is None else inputs.T.tolist(),
         "held": held,
+        "solver": {name: value for name, value in solver.items() if name != "method"},
     }
     if frame is not None:
         question |= {
@@ -120,7 +129,10 @@ def simulate(
             "time": frame.time,
             "limit": (np.abs(frame.offset) + BLOWN_UP * frame.size).tolist(),
         }
-    found = _child.ask(question)
+    accurate = solver["rtol"] < SOLVER["rtol"]
+    if accurate:
+        question["evaluations"] *= _MORE
+    found = _child.ask(question, MAX_SECONDS * (_MORE if accurate else 1))
     if "error" in found:
         return Simulated(None, Ending.LATE)
     ended, states = Ending(found["ended"]), np.array(found["u"])
@@ -149,6 +161,47 @@ class Frame(NamedTuple):
         size = np.std(u, axis=0)
         size = np.where(size > 0, size, np.maximum(np.abs(u[0]), np.finfo(float).tiny))
         return cls(np.mean(u, axis=0), size, float(t[-1] - t[0]) / 10 or 1.0)
+
+
+def valid_time(states: Array, t: Array, true: Array, lyapunov: float) -> float:
+    r"""Return for how long a trajectory is followed, in Lyapunov times.
+
+    It is until the root of the mean squared error of the states, each over its deviation, is first
+    above 0.4, or the simulation ends; :math:`\lambda (t - t_0)`.
+
+    Parameters
+    ----------
+    states
+        As far as they were simulated, (m, d).
+    t
+        Times, (n,), n at least m.
+    true
+        The true states, (n, d).
+    lyapunov
+        The largest Lyapunov exponent, per unit of time.
+
+    References
+    ----------
+    Pathak et al., "Model-free prediction of large spatiotemporally chaotic systems from data",
+    PRL 120, 024102, 2018, whose error is over the root of the mean square of the whole state; here
+    no state counts by its unit.
+
+    Examples
+    --------
+    >>> true = np.array([[0.0], [1.0], [0.0], [1.0]])
+    >>> valid_time(np.array([[0.0], [1.1], [1.0]]), np.arange(4.0), true, 0.5)
+    0.5
+    """
+    if not len(states):
+        return 0.0
+    deviations = np.std(true, axis=0)
+    kept = deviations > 0
+    with np.errstate(all="ignore"):
+        off = (states - true[: len(states)])[:, kept] / deviations[kept]
+        errors = np.sqrt(np.mean(np.square(off), axis=1)) if kept.any() else np.zeros(len(states))
+    wrong = np.flatnonzero(~(errors <= _VALID))
+    last = int(wrong[0]) - 1 if len(wrong) else len(states) - 1
+    return float(lyapunov * (t[max(last, 0)] - t[0]))
 
 
 def warm() -> None:
@@ -204,8 +257,30 @@ class _TooManyError(Exception):
 
 
 def prepare() -> None:
-    """Load the solver in the child, before any question."""
-    import scipy.integrate  # noqa: F401, PLC0415 - the child alone needs it
+    """Load the solver in the child, before any question.
+
+    Of SciPy no more is loaded than the solver itself takes, which halves the time: its two packages
+    are entered without what their ``__init__.py`` imports.  Where a version of SciPy is laid out
+    otherwise, all of it is loaded.
+    """
+    import scipy  # noqa: PLC0415 - the child alone needs it
+
+    if "scipy.integrate" in sys.modules:
+        return
+    names = "scipy.integrate", "scipy.integrate._ivp"
+    whole = set(sys.modules)
+    try:
+        for name in names:
+            sys.modules[name] = ModuleType(name)
+            sys.modules[name].__path__ = [str(Path(scipy.__path__[0], *name.split(".")[1:]))]
+        integrate: Any = sys.modules[names[0]]
+        integrate.ode = import_module("scipy.integrate._ode").ode
+        integrate.LSODA = import_module("scipy.integrate._ivp.lsoda").LSODA
+    except (ImportError, AttributeError):
+        for name in set(sys.modules) - whole:
+            if name.startswith("scipy.integrate"):
+                del sys.modules[name]
+        import_module("scipy.integrate")
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -251,7 +326,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # LSODA warns when it gives up
-            _march(right_hand_side, t, reached)
+            _march(right_hand_side, t, reached, question["solver"])
         if len(reached) < len(t):
             ended = Ending.STIFF
     except (ArithmeticError, ValueError, TypeError):
@@ -279,11 +354,13 @@ def _inputs_at(
     return before
 
 
-def _march(right_hand_side: Callable[..., list[float]], t: Any, reached: list[Any]) -> None:
+def _march(
+    right_hand_side: Callable[..., list[float]], t: Any, reached: list[Any], settings: Any
+) -> None:
     """Add the states at one time after the other, as far as the solver comes."""
     from scipy.integrate import LSODA  # noqa: PLC0415 - as in `prepare`
 
-    solver = LSODA(right_hand_side, t[0], reached[0], t[-1], **_TOLERANCES)
+    solver = LSODA(right_hand_side, t[0], reached[0], t[-1], **settings)
     while solver.status == "running":
         solver.step()
         if solver.status == "failed":

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from mdbench.data.trajectory import MIN_SAMPLES
 from mdbench.datatypes.equations.files import (
     FUNCTIONS,
     constants_of,
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     RightHandSide = Callable[[float, Array], Array]
 
+_WORD = re.compile(r"[A-Za-z]\w*")
+
 T_END = 10.0
 N_POINTS = 150
 
@@ -49,12 +54,18 @@ SOLVER: dict[str, Any] = {
     "first_step": 1e-6,
     "min_step": 1e-10,
 }
+"""As in MDBench."""
+ACCURATE: dict[str, Any] = SOLVER | {"rtol": 1e-9, "atol": 1e-11}
+"""For systems with a time span of their own, some of which are chaotic."""
 FORMS = ("trigonometric", "exponential", "other", "rational", "polynomial")
 """Sines, cosines, tangents; exponentials, logarithms; roots, broken powers, absolute values;
 states under a bar; and sums of powers of states."""
 _FORM_OF = dict.fromkeys(("sin", "cos", "tan", "cot"), "trigonometric") | dict.fromkeys(
     ("exp", "log"), "exponential"
 )
+_ARRANGED = frozenset({"abs", "cos", "cot", "exp", "log", "sin", "tan"})
+"""The functions of ODEBench, which SymPy writes as the same ones."""
+_MOST_SAMPLES = 100_000
 _REVISION = 1
 """To be raised whenever a change to this module changes the arrays that it makes."""
 
@@ -79,6 +90,15 @@ class OdeSystem:
         The value of each constant, by its name.
     initial_conditions
         Each of length `dim`; datasets are made from the first.
+    end, samples
+        The last time, and the number of equidistant samples from 0 on.
+    accurate
+        Whether it is integrated to 1e-9, so that chaos leaves ten Lyapunov times, and not as in
+        MDBench.
+    lyapunov
+        The largest Lyapunov exponent of a chaotic system, per unit of time; None for others.
+    repeats
+        Names of systems that it repeats, with other constants or in an extended form.
     """
 
     name: str
@@ -91,6 +111,16 @@ class OdeSystem:
     equations: tuple[str, ...]
     constants: Mapping[str, float]
     initial_conditions: tuple[tuple[float, ...], ...]
+    end: float = T_END
+    samples: int = N_POINTS
+    accurate: bool = False
+    lyapunov: float | None = None
+    repeats: tuple[str, ...] = ()
+
+    @property
+    def solver(self) -> dict[str, Any]:
+        """The solver and its tolerances, as SciPy's ``solve_ivp`` takes them."""
+        return ACCURATE if self.accurate else SOLVER
 
     @property
     def dim(self) -> int:
@@ -111,13 +141,15 @@ class OdeSystem:
     @property
     def recipe(self) -> str:
         """SHA-256 of all that decides the arrays of `integrate` for this system by default."""
-        decisive = (_REVISION, SOLVER, T_END, N_POINTS, self.truth, self.initial_conditions[0])
+        sampled = (self.solver, self.end, self.samples)
+        decisive = (_REVISION, *sampled, self.truth, self.initial_conditions[0])
         return hashlib.sha256(repr(decisive).encode()).hexdigest()
 
     @cached_property
     def right_hand_side(self) -> RightHandSide:
         """The function (t, u) -> du, for one state (dim,) or for a series of them (dim, n)."""
-        evaluate = _compile(_as_arranged_by_sympy(self), tuple(self.variables), np)
+        written = self.truth if self.accurate else _as_arranged_by_sympy(self)
+        evaluate = _compile(written, tuple(self.variables), np)
 
         def right_hand_side(_t: float, u: Array) -> Array:
             du = np.empty_like(u)
@@ -156,7 +188,7 @@ def read_system(path: Path) -> OdeSystem:
     DataError
         If the file cannot be read, a key is missing or unknown, a value is of the wrong kind, or
         an equation holds anything but arithmetic in the states, the constants and the functions
-        abs, cos, cot, exp, log, sin and tan.
+        of `mdbench.datatypes.equations.files`.
     """
     table = read_table(path)
     equations = texts(path, table, "equations")
@@ -173,6 +205,7 @@ def read_system(path: Path) -> OdeSystem:
             parse(equation, (*states, *constants))
         except ValueError as error:
             raise DataError(f"{path}: {key} = {equation!r}: {error}") from error
+    sampling = _sampling(path, table)
     system = OdeSystem(
         name=unicodedata.normalize("NFC", path.stem),
         id=text(path, table, "id"),
@@ -184,19 +217,58 @@ def read_system(path: Path) -> OdeSystem:
         equations=tuple(equations.values()),
         constants=constants,
         initial_conditions=_initial_conditions(path, table, len(states)),
+        **sampling,
     )
+    used = {word for each in equations.values() for word in _WORD.findall(each)} & {*FUNCTIONS}
+    if not system.accurate and (others := sorted(used - _ARRANGED)):
+        raise DataError(
+            f"{path}: the function {others[0]} is of systems with a time span of their own",
+            "Give the keys end and samples.",
+        )
     if table:
         raise DataError(f"{path}: unknown key {next(iter(table))!r}")
     return system
 
 
+def _sampling(path: Path, table: dict[str, Any]) -> dict[str, Any]:
+    """Pop what is known of times and chaos; nothing where a system is sampled as ODEBench's."""
+    found: dict[str, Any] = {}
+    if "end" in table or "samples" in table:
+        end, samples = number(path, "end", pop(path, table, "end")), pop(path, table, "samples")
+        if end <= 0:
+            raise DataError(f"{path}: end = {end:g} has to be above 0")
+        if isinstance(samples, bool) or not isinstance(samples, int):
+            raise DataError(f"{path}: samples = {samples!r} has to be a whole number")
+        if not MIN_SAMPLES <= samples <= _MOST_SAMPLES:
+            raise DataError(
+                f"{path}: samples = {samples}", f"It is from {MIN_SAMPLES} to {_MOST_SAMPLES:,}."
+            )
+        found = {"end": end, "samples": samples, "accurate": True}
+    if "lyapunov" in table:
+        found["lyapunov"] = number(path, "lyapunov", table.pop("lyapunov"))
+        if found["lyapunov"] <= 0:
+            raise DataError(
+                f"{path}: lyapunov = {found['lyapunov']:g}",
+                "It is above 0; leave it out for a system that is not chaotic.",
+            )
+    repeats = table.pop("repeats", [])
+    if not isinstance(repeats, list) or not all(isinstance(each, str) for each in repeats):
+        raise DataError(f"{path}: repeats = {repeats!r} has to be a list of names")
+    return found | {"repeats": tuple(repeats)}
+
+
 def integrate(
-    system: OdeSystem, initial_condition: Sequence[float] | None = None
+    system: OdeSystem,
+    initial_condition: Sequence[float] | None = None,
+    times: Array | None = None,
+    *,
+    evaluations: int = 1_000_000,
 ) -> tuple[Array, Array, Array]:
     """Integrate a system, and evaluate its right-hand sides on the solution.
 
     The solver is SciPy's LSODA with rtol 1e-5, atol 1e-7, a first step of 1e-6 and no step below
-    1e-10, as in MDBench (Ziaei Bideh et al., AAAI 2026).
+    1e-10, as in MDBench (Ziaei Bideh et al., AAAI 2026); for systems with a time span of their own
+    they are 1e-9 and 1e-11.
 
     Parameters
     ----------
@@ -204,34 +276,42 @@ def integrate(
         The system.
     initial_condition
         Where to start, of length `system.dim`; by default the first of the system's own.
+    times
+        Increasing times from 0 to the system's end at the most, (samples,).  By default equidistant
+        ones, both included; 150 to 10 where the system has no time span of its own.
+    evaluations
+        How often the right-hand sides may be evaluated.
 
     Returns
     -------
-    t : (150,)
-        Equidistant times from 0 to 10, both included.
-    u, du : (150, dim)
+    t : (samples,)
+        The times.
+    u, du : (samples, dim)
         The solution and its derivatives, in Fortran order.
 
     Raises
     ------
     DataError
-        If the solution does not reach the end, or leaves the domain of the equations.
+        If the solution does not reach the end with so many evaluations, or leaves the domain of the
+        equations.
     """
     from scipy.integrate import solve_ivp  # noqa: PLC0415 - a second that cached data do not need
 
     start = system.initial_conditions[0] if initial_condition is None else initial_condition
-    failure = f"{system.name} cannot be integrated from {list(start)} to t = {T_END:g}"
-    derivatives = system.right_hand_side
+    failure = f"{system.name} cannot be integrated from {list(start)} to t = {system.end:g}"
+    derivatives, used = system.right_hand_side, itertools.count(1)
 
     def right_hand_side(t: float, u: Array) -> Array:
+        if next(used) > evaluations:  # a solution may become infinite within the time span
+            raise DataError(f"{failure}: at t = {t:g} there were {evaluations:,} evaluations")
         du = derivatives(t, u)
         if not np.isfinite(du).all():  # LSODA would never come back
             raise DataError(f"{failure}: at t = {t:g}, u = {u.tolist()}, du is {du.tolist()}")
         return du
 
-    t = np.linspace(0.0, T_END, N_POINTS)
+    t = np.linspace(0.0, system.end, system.samples) if times is None else times
     with np.errstate(all="ignore"):
-        solution = solve_ivp(right_hand_side, (0.0, T_END), start, t_eval=t, **SOLVER)
+        solution = solve_ivp(right_hand_side, (0.0, system.end), start, t_eval=t, **system.solver)
     if not solution.success:
         raise DataError(f"{failure}: {solution.message}")
     u = solution.y
@@ -267,6 +347,8 @@ def _compile(
     with PARSER_LOCK:
         code = compile(ast.fix_missing_locations(function), "<equations>", "eval")
     functions = {name: getattr(module, name) for name in FUNCTIONS if hasattr(module, name)}
+    if module is np:
+        functions |= {"cot": lambda x: 1.0 / np.tan(x), "max": np.maximum, "min": np.minimum}
     scope = {"__builtins__": {}} | functions | {"abs": abs}
     return cast("Callable[..., tuple[Any, ...]]", eval(code, scope))  # noqa: S307 - whitelisted
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
-import re
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.data.noise import generator_of
-from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source, Split
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -21,13 +15,14 @@ from mdbench.datatypes.equations.base import (
     EquationType,
     table_split,
 )
-from mdbench.datatypes.equations.files import SystemFiles, named
-from mdbench.datatypes.equations.selection import Ratios
+from mdbench.datatypes.equations.files import Suites
+from mdbench.datatypes.equations.selection import NoisyRows, Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.srsd import FACTS, target_noise
-from mdbench.datatypes.srsd.laws import Spread, draw, read_problem
-from mdbench.errors import DataError, EquationError, UsageError
+from mdbench.datatypes.srsd import FACTS
+from mdbench.datatypes.srsd.datasets import ProblemName, Problems, SrsdDataset
+from mdbench.datatypes.srsd.laws import SRBENCH, read_problem
+from mdbench.errors import EquationError
 from mdbench.expressions import srbench
 from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.grammar import read
@@ -35,102 +30,25 @@ from mdbench.metrics.regression import agreement, is_accurate, nmse, r2, relativ
 from mdbench.metrics.spec import MetricSpec, Value, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from mdbench.datatypes.base import Source, Split
     from mdbench.datatypes.equations.base import EquationAnswer
-    from mdbench.datatypes.srsd.laws import FormulaProblem
+    from mdbench.datatypes.equations.selection import Evidence
     from mdbench.expressions import Equation
 
     Array = NDArray[np.float64]
 
-ROWS = 10_000
-TRAINING, VALIDATION = 8_000, 1_000
-"""Rows of the splits by position; the rest is the test."""
 SYMBOLIC_SECONDS = 10
 """CPU time that SymPy has for one step in comparing an answer with the truth."""
 
-_SUFFIX = re.compile(
-    r"(?P<problem>.*?)(?P<released>\+released)?(?P<dummies>\+dummy)?(\+noise=(?P<noise>[^+]+))?"
-)
 _EXACT = 1e-24
 """The square of what is left of an exact law in double precision, relative to the targets."""
 _MOST_WORK = 100_000
 """Nodes times rows of an answer that may be worked out with more digits: 2 s at the most."""
-_DUMMY_COLUMNS = (1, 2, 3)
-_DUMMY_EXPONENTS = (-32, 32)
-"""A dummy column spans the decade on either side of ten to one of these powers."""
-
-
-@dataclass(frozen=True)
-class ProblemName:
-    """A problem with its options, and its name: ``feynman-i.12.1+dummy+noise=0.01``.
-
-    Attributes
-    ----------
-    problem
-        The name of the problem.
-    released
-        Whether the slips of the released datasets are wanted.
-    dummies
-        Whether columns that have nothing to do with the target are mixed in.
-    noise
-        The standard deviation of the noise of the training targets, relative to the root of
-        their mean square.
-    """
-
-    problem: str
-    released: bool = False
-    dummies: bool = False
-    noise: float = 0.0
-
-    def __str__(self) -> str:
-        return (
-            f"{self.problem}{'+released' if self.released else ''}"
-            f"{'+dummy' if self.dummies else ''}{f'+noise={self.noise!r}' if self.noise else ''}"
-        )
-
-    @classmethod
-    def read(cls, name: str) -> ProblemName:
-        """Parse a name.
-
-        Raises
-        ------
-        UsageError
-            If the name ends in a noise level that is none.
-        """
-        match = _SUFFIX.fullmatch(name)
-        if match is None:
-            raise UsageError(f"There is no dataset {name!r}.")
-        noise = target_noise(match["noise"]) if match["noise"] else 0.0
-        return cls(match["problem"], bool(match["released"]), bool(match["dummies"]), noise)
-
-
-@dataclass(frozen=True, eq=False)
-class SrsdDataset(Dataset):
-    """A table of samples of a law.
-
-    Attributes
-    ----------
-    x
-        The variables, those without influence included, (10,000, number of columns).
-    y
-        The targets, without noise, (10,000,).
-    y_training
-        The targets of the training rows as a method may see them, (8,000,).
-    domain
-        How each column was drawn, for the comparison of equations: see `FormulaProblem.domain`.
-    set
-        How hard the problem is: one of `SETS`, or another text in a user's problem.
-    """
-
-    x: Array = field(repr=False)
-    y: Array = field(repr=False)
-    y_training: Array = field(repr=False)
-    domain: Mapping[str, Mapping[str, Any]] = field(repr=False)
-    set: str
 
 
 _TABLE_METRICS = (
@@ -183,6 +101,18 @@ _SYMBOLIC_METRICS = (
 )
 
 
+_SIMPLIFIED = MetricSpec(
+    name="simplified_complexity",
+    title="nodes, simplified",
+    explanation="nodes of the equation after SymPy's simplify (SRBench)",
+    scale="log",
+    digits=0,
+    on_failure=None,
+    places=frozenset({"answer"}),
+)
+"""Of SRBench's problems alone: others have the nodes of the equation as it is."""
+
+
 class Srsd(EquationType[SrsdDataset]):
     """Laws ``y = f(x)`` of physics, known by a table of samples."""
 
@@ -191,14 +121,23 @@ class Srsd(EquationType[SrsdDataset]):
     from_files = True
     views = FACTS.views
     check_datasets = ("feynman-i.12.1", "feynman-i.14.3")
-    metrics = (NMSE, *_TABLE_METRICS, *_SYMBOLIC_METRICS, *TERM_METRICS, COMPLEXITY, AGREEMENT)
+    metrics = (
+        NMSE,
+        *_TABLE_METRICS,
+        *_SYMBOLIC_METRICS,
+        *TERM_METRICS,
+        COMPLEXITY,
+        _SIMPLIFIED,
+        AGREEMENT,
+    )
     options = FACTS.options
+    fresh_problems = 100
     snr_levels = False
     of_equations = True
 
     def source(self, path: Path | None = None) -> Source[SrsdDataset]:
-        """Open the 120 problems; or a problem file of the user's, or a folder of them."""
-        return _Problems(self.systems if path is None else path)
+        """Open the project's problems; or a problem file of the user's, or a folder of them."""
+        return Problems(self.systems if path is None else path)
 
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
@@ -214,34 +153,34 @@ class Srsd(EquationType[SrsdDataset]):
     def task(
         self, dataset: SrsdDataset, view: str, protocol: Protocol
     ) -> EquationTask[SrsdDataset]:
-        """Cut a table 8:1:1 by position; only the training targets have noise.
+        """Cut a table by position, SRSD's 8:1:1; only the training targets have noise.
 
         The last fit is given the training and the validation rows, as for all data types; under
-        `published` it is given the training rows alone.
+        `published` SRSD's is given the training rows alone.
         """
         self.check_view(view)
         y = dataset.y.copy()
-        y[:TRAINING] = dataset.y_training
+        y[: len(dataset.y_training)] = dataset.y_training
         variables = tuple(dataset.domain)
-        border = TRAINING + VALIDATION
+        first, border = dataset.cuts
 
         def part(rows: slice) -> Split:
             return table_split(dataset.x[rows], y[rows, None], variables)
 
-        validation = part(slice(TRAINING, border))
-        evidence = Ratios(validation.columns, np.array([_EXACT]), validation.targets)
+        validation = part(slice(first, border))
+        whole = dataset.split == SRBENCH or protocol is not Protocol.PUBLISHED
         return EquationTask(
             dataset=dataset,
             view=view,
             protocol=protocol,
             variables=variables,
             targets=("y",),
-            train=part(slice(0, TRAINING)),
+            train=part(slice(0, first)),
             validation=validation,
-            refit=part(slice(0, TRAINING if protocol is Protocol.PUBLISHED else border)),
-            test=part(slice(border, ROWS)),
+            refit=part(slice(0, border if whole else first)),
+            test=part(slice(border, None)),
             any_order=True,
-            evidence=None if protocol is Protocol.PUBLISHED else evidence,
+            evidence=None if protocol is Protocol.PUBLISHED else _evidence(dataset, validation),
         )
 
     def fit_and_validation(
@@ -259,11 +198,11 @@ class Srsd(EquationType[SrsdDataset]):
         They are ``SET_set/{train,val,test}/NAME.txt``.
         """
         rows = np.column_stack([dataset.x, dataset.y])
-        border = TRAINING + VALIDATION
-        splits = {"train": (0, TRAINING), "val": (TRAINING, border), "test": (border, ROWS)}
-        for split, (first, last) in splits.items():
+        first, border = dataset.cuts
+        splits = {"train": (0, first), "val": (first, border), "test": (border, len(rows))}
+        for split, (begin, end) in splits.items():
             path = f"{dataset.set}_set/{split}/{dataset.name}.txt"
-            yield path, partial(_write_rows, rows=rows[first:last])
+            yield path, partial(_write_rows, rows=rows[begin:end])
 
     def loss(self, values: Array, targets: Array) -> float:
         """Return the relative error (SRSD, eq. 4): targets of any size count the same."""
@@ -316,6 +255,12 @@ class Srsd(EquationType[SrsdDataset]):
         doubles = super().values(task, equations)
         return min(agreement(each, predictions) for each in (values, doubles))
 
+    def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
+        """Draw problems: see the module ``fresh``."""
+        from mdbench.datatypes.srsd.fresh import fresh_laws  # noqa: PLC0415 - few need it
+
+        return fresh_laws(seed, count, Suites(self.systems, read_problem, FACTS.order).known())
+
     def preload(self) -> None:
         """Start the process in which SymPy works."""
         srbench.start()
@@ -324,6 +269,8 @@ class Srsd(EquationType[SrsdDataset]):
         """Return the names of a task's metrics: without a truth there are none that need one."""
         symbolic = {spec.name for spec in _SYMBOLIC_METRICS}
         left_out = set() if task.dataset.truth is not None else symbolic
+        if task.dataset.split != SRBENCH:
+            left_out.add(_SIMPLIFIED.name)
         return tuple(name for name in super().metric_names(task) if name not in left_out)
 
     def own_scores(
@@ -340,6 +287,8 @@ class Srsd(EquationType[SrsdDataset]):
         domain = task.dataset.domain
         names, seconds = tuple(domain), SYMBOLIC_SECONDS
         scores: dict[str, Value] = {}
+        if task.dataset.split == SRBENCH:
+            scores[_SIMPLIFIED.name] = _simplified(equation, names)
         try:
             scores["normalized_edit_distance"] = srbench.normalized_edit_distance(
                 truth, equation, names, seconds=seconds
@@ -363,133 +312,32 @@ class Srsd(EquationType[SrsdDataset]):
 DATA_TYPE = Srsd
 
 
+def _evidence(dataset: SrsdDataset, rows: Split) -> Evidence:
+    """Return what candidates are compared with: of SRBench's rows, which have noise, the squares.
+
+    A relative error would be that of the noise in the smallest targets.
+    """
+    floors = np.array([_EXACT])
+    if dataset.split != SRBENCH:
+        return Ratios(rows.columns, floors, rows.targets)
+    variance = float(np.var(rows.targets)) or 1.0
+    return NoisyRows(rows.columns, floors, rows.targets, np.array([variance]))
+
+
+def _simplified(equation: str, names: Sequence[str]) -> Value:
+    """Return the nodes of what SymPy simplifies an equation to; None where it needs too long."""
+    try:
+        return float(srbench.complexities(equation, names, seconds=SYMBOLIC_SECONDS)[1])
+    except EquationError:
+        return None
+
+
 def _accurate(equation: Equation, columns: Mapping[str, Array], most_work: int) -> Array:
     """Return exact values, rounded; those of double precision where there are none."""
     tree = read(equation.text, equation.variables)
     values = correctly_rounded_values(tree, columns, most_work=most_work)
     known = np.isfinite(values)
     return values if known.all() else np.where(known, values, equation.evaluate(columns))
-
-
-class _Problems(Source[SrsdDataset]):
-    """The problems in a folder, or one in a file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @cached_property
-    def problems(self) -> SystemFiles[FormulaProblem]:
-        """All problems by name: easy ones first, then in the order of their numbers."""
-        files = [self.path] if self.path.is_file() else sorted(self.path.glob("*.toml"))
-        if not self.path.exists():
-            raise DataError(f"There is nothing at {self.path}.")
-        if not files:
-            raise DataError(
-                f"{self.path} has no problems: no file ends in .toml",
-                "Give a problem file, or a folder of them: see docs/srsd.md.",
-            )
-        if unclear := [file.stem for file in files if "+" in file.stem]:
-            raise DataError(f"{unclear[0]}: a problem's name has no '+'", "Rename its file.")
-        return SystemFiles(files, read_problem, FACTS.order)
-
-    def names(self) -> list[str]:
-        return list(self.problems)
-
-    def groups(self) -> dict[str, list[str]]:
-        return self.problems.groups("set")
-
-    def title(self, name: str) -> str:
-        return named(ProblemName.read(name).problem, self.problems).title
-
-    def background(self, name: str) -> Background:
-        ask = ProblemName.read(name)
-        problem = named(ask.problem, self.problems)
-        if ask.dummies:  # other columns, of which some mean nothing
-            return Background(meanings={"y": problem.title})
-        names, meanings = {}, {"y": problem.title}
-        for column, text in problem.meanings.items():
-            name_, _, meaning = text.partition(": ")
-            names[column], meanings[column] = name_, meaning
-        return Background(names=names, meanings=meanings)
-
-    def load(
-        self,
-        name: str,
-        *,
-        snr_db: float | None,
-        seed: int,
-        protocol: Protocol,  # noqa: ARG002 - the samples are the same
-        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - all is in the name
-    ) -> SrsdDataset:
-        if snr_db is not None:
-            raise UsageError("srsd has no noise levels in dB.", "It has --target-noise 0.01.")
-        ask = ProblemName.read(name)
-        problem = named(ask.problem, self.problems)
-        formula = problem.released_data if ask.released else problem.law
-        x, y = draw(problem, formula, ROWS, accurate=not ask.released)
-        truth = problem.released_truth if ask.released else problem.law
-        spreads = dict(problem.spreads)
-        if ask.dummies:
-            x, truth, spreads = _with_dummies(problem, x, truth)
-        y_training = y[:TRAINING]
-        if ask.noise:
-            y_training = _noisy(y_training, ask.problem, ask.noise, seed)
-        sha256 = hashlib.sha256(f"{truth}\n{x.shape}\n".encode())
-        for array in (x, y, y_training):
-            sha256.update(np.ascontiguousarray(array).tobytes())
-        return SrsdDataset(
-            name=name,
-            dim=1,
-            snr_db=None,
-            truth=(truth,),
-            target_source="equations",
-            fingerprint=sha256.hexdigest(),
-            x=x,
-            y=y,
-            y_training=y_training,
-            domain=replace(problem, spreads=spreads).domain,
-            set=problem.set,
-        )
-
-
-def _with_dummies(
-    problem: FormulaProblem, x: Array, truth: str
-) -> tuple[Array, str, dict[str, Spread]]:
-    """Mix in one to three columns that the target does not depend on, at random places.
-
-    Their magnitudes are log-uniform over two decades around a random power of ten, with random
-    signs in about half of the columns, in single precision, as in SRSD's own dummy columns.
-    """
-    generator = generator_of("srsd dummies", problem.name)
-    order: list[str | None] = list(problem.spreads)
-    columns = dict(zip(problem.spreads, x.T, strict=True))
-    added: list[tuple[Spread, Array]] = []
-    for _ in range(generator.choice(_DUMMY_COLUMNS)):
-        k = int(generator.integers(*_DUMMY_EXPONENTS, endpoint=True))
-        sign = "mixed" if generator.random() < 0.5 else "positive"  # noqa: PLR2004 - even odds
-        spread = Spread("log-uniform", 10.0 ** (k - 1), 10.0 ** (k + 1), sign)
-        values = spread.draw(len(x), generator).astype(np.float32).astype(np.float64)
-        order.insert(int(generator.integers(len(order), endpoint=True)), None)
-        added.append((spread, values))
-    new_names: dict[str, str] = {}
-    spreads, arrays = {}, []
-    for place, old in enumerate(order):
-        if old is None:
-            spread, values = added.pop(0)
-        else:
-            new_names[old] = f"x{place}"
-            spread, values = problem.spreads[old], columns[old]
-        spreads[f"x{place}"] = spread
-        arrays.append(values)
-    truth = re.sub(r"\bx\d+\b", lambda match: new_names[match[0]], truth)
-    return np.stack(arrays, axis=-1), truth, spreads
-
-
-def _noisy(y: Array, name: str, gamma: float, seed: int) -> Array:
-    """Add normal noise of gamma times the root mean square (SRSD, eq. S2, as SRBench has it)."""
-    generator = generator_of("srsd noise", name, repr(gamma), seed)
-    deviation = gamma * math.sqrt(float(np.mean(np.square(y))))
-    return y + deviation * generator.standard_normal(y.shape)
 
 
 def _write_rows(file: IO[bytes], rows: Array) -> None:

@@ -32,11 +32,16 @@ if TYPE_CHECKING:
 
 DISTRIBUTIONS = ("uniform", "log-uniform", "uniform-integer")
 SIGNS = ("positive", "negative", "mixed", "range")
+SRSD, SRBENCH = SPLITS = ("srsd", "srbench")
+"""How the rows of a problem are cut; see `mdbench.datatypes.srsd.datasets`."""
 
 _SMALLEST, _LARGEST = (float(x) for x in (np.finfo("f4").smallest_normal, np.finfo("f4").max))
 """Targets are within single precision, or their rows are rejected."""
 _MOST_BATCHES = 200
 """Number of times that as many rows as are wanted are drawn before a problem is given up."""
+
+_MOST_STEPS = 10_000
+"""Rows from each start that a recurrence may have."""
 
 _RELEASED = frozenset({"data", "truth", "note"})
 
@@ -82,6 +87,48 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Recurrence:
+    """Rows that follow each other in steps, as those of the Strogatz problems do.
+
+    Within a step the rate of the first variable is held, so that it changes evenly; the second one
+    follows the rule of three stages of Bogacki and Shampine.  The rows are no solution of the
+    equations ``dx/dt``, ``dy/dt``: they are a table.
+
+    Attributes
+    ----------
+    rates
+        The rates of change of the two variables, in the columns ``x0`` and ``x1``.
+    step
+        The time of a step.
+    rows
+        The number of rows from each start.
+    starts
+        The first row of each series.
+    """
+
+    rates: tuple[str, str]
+    step: float
+    rows: int
+    starts: tuple[tuple[float, ...], ...]
+
+    def table(self) -> Array:
+        """Return the rows of all series, one after the other, (starts times rows, 2)."""
+        dx, dy = (parse(text, ("x0", "x1")) for text in self.rates)
+        h = self.step
+        state, series = np.array(self.starts), []
+        for _ in range(self.rows):
+            series.append(state)
+            x, y = state.T
+            rate = dx.evaluate({"x0": x, "x1": y})
+            first = dy.evaluate({"x0": x, "x1": y})
+            half = dy.evaluate({"x0": x + h / 2 * rate, "x1": y + h / 2 * first})
+            late = dy.evaluate({"x0": x + 3 * h / 4 * rate, "x1": y + 3 * h / 4 * half})
+            change = h / 9 * (2 * first + 3 * half + 4 * late)
+            state = np.stack([x + h * rate, y + change], axis=-1)
+        return np.stack(series, axis=1).reshape(-1, 2)
+
+
+@dataclass(frozen=True)
 class FormulaProblem:
     """A law and the distributions of its variables.
 
@@ -104,6 +151,10 @@ class FormulaProblem:
     released_data, released_truth
         What the samples and the truth of the released dataset follow; the `law` where they are
         right.
+    split
+        How its rows are cut: one of `SPLITS`.
+    recurrence
+        How its rows follow each other; None where they are drawn from the `spreads`.
     """
 
     name: str
@@ -116,6 +167,8 @@ class FormulaProblem:
     law: str
     released_data: str
     released_truth: str
+    split: str = SRSD
+    recurrence: Recurrence | None = None
 
     @property
     def domain(self) -> dict[str, dict[str, Any]]:
@@ -136,7 +189,7 @@ def draw(
     formula
         A right-hand side in the columns: the problem's law, or a variant of it.
     n
-        The number of rows.
+        The number of rows; those of a recurrence are as many as it has.
     accurate
         Whether targets are exact but for one rounding (`correctly_rounded_values`), or worked out
         in double precision, with what is lost by it, as those of the released datasets are.
@@ -144,22 +197,36 @@ def draw(
     Returns
     -------
     x
-        The variables, (n, number of variables).
+        The variables, (rows, number of variables).
     y
-        The target, (n,).
+        The target, (rows,).
 
     Raises
     ------
     DataError
-        If hardly any row has a target.
+        If hardly any row has a target; of a recurrence, if one has none.
     """
     generator = generator_of("srsd", problem.name)
     equation = parse(formula, problem.spreads)
     tree = read(formula, tuple(problem.spreads))
+
+    def targets(columns: Mapping[str, Array]) -> Array:
+        return correctly_rounded_values(tree, columns) if accurate else equation.evaluate(columns)
+
+    if problem.recurrence is not None:
+        with np.errstate(all="ignore"):
+            x = problem.recurrence.table()
+        y = targets(dict(zip(problem.spreads, np.ascontiguousarray(x.T), strict=True)))
+        if bad := np.flatnonzero(~np.isfinite(x).all(axis=1) | ~np.isfinite(y)).tolist():
+            raise DataError(
+                f"{problem.name}: row {bad[0]} of its recurrence is not finite",
+                "Mend the rates, the step or the starts.",
+            )
+        return x, y
     kept_x, kept_y, found = [], [], 0
     for _ in range(_MOST_BATCHES):
         columns = {name: spread.draw(n, generator) for name, spread in problem.spreads.items()}
-        y = correctly_rounded_values(tree, columns) if accurate else equation.evaluate(columns)
+        y = targets(columns)
         size = np.abs(y)
         valid = (size >= _SMALLEST) & (size <= _LARGEST)
         kept_x.append(np.stack(list(columns.values()), axis=-1)[valid])
@@ -193,6 +260,10 @@ def read_problem(path: Path) -> FormulaProblem:
     variables = _table(path, table, "variables")
     constants = _table(path, table, "constants") if "constants" in table else {}
     released = _table(path, table, "released") if "released" in table else {}
+    recurrence = _table(path, table, "recurrence") if "recurrence" in table else None
+    split = table.pop("split", SRSD)
+    if split not in SPLITS:
+        raise DataError(f"{path}: split = {split!r}", f"It is {' or '.join(SPLITS)}.")
     unknown = sorted(table) + [f"released.{key}" for key in released.keys() - _RELEASED]
     if unknown:
         raise DataError(
@@ -218,6 +289,8 @@ def read_problem(path: Path) -> FormulaProblem:
         law=law,
         released_data=others["data"],
         released_truth=others["truth"],
+        split=split,
+        recurrence=None if recurrence is None else _recurrence(path, recurrence, words),
     )
 
 
@@ -279,6 +352,34 @@ def _spread(path: Path, name: str, entry: object) -> Spread:
             f"{where}: sign = {sign!r} and low = {low:g}", "Give sign = 'range', or 'mixed'."
         )
     return Spread(distribution, low, high, sign)
+
+
+def _recurrence(path: Path, entry: dict[str, Any], words: Mapping[str, str]) -> Recurrence:
+    where = f"{path}: recurrence"
+    needed = {"rates", "step", "rows", "starts"}
+    if set(entry) != needed or "x1" not in words.values() or "x2" in words.values():
+        raise DataError(
+            f"{where} has the keys {sorted(entry)}",
+            f"It needs {', '.join(sorted(needed))}, and a problem of two variables.",
+        )
+    rates, step, rows, starts = (entry[key] for key in ("rates", "step", "rows", "starts"))
+    if not isinstance(rates, list) or len(rates) != 2:  # noqa: PLR2004 - one a variable
+        raise DataError(f"{where}.rates = {rates!r}", "It is a list of two formulas.")
+    if not isinstance(rows, int) or isinstance(rows, bool) or not 1 <= rows <= _MOST_STEPS:
+        raise DataError(f"{where}.rows = {rows!r}", f"It is a number from 1 to {_MOST_STEPS}.")
+    if not (isinstance(starts, list) and starts and all(_is_pair(each) for each in starts)):
+        raise DataError(f"{where}.starts = {starts!r}", "It is a list of pairs of numbers.")
+    dx, dy = (_formula(path, "recurrence.rates", text, words) for text in rates)
+    return Recurrence(
+        rates=(dx, dy),
+        step=_number(f"{where}.step", step),
+        rows=rows,
+        starts=tuple(tuple(_number(f"{where}.starts", v) for v in each) for each in starts),
+    )
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2  # noqa: PLR2004 - one a variable
 
 
 def _meaning(name: str, entry: Mapping[str, Any]) -> str:

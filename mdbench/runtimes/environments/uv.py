@@ -228,8 +228,8 @@ def _takes_files(folder: Path) -> bool:
         return False
 
 
-def compile_bytecode(prefix: Path) -> None:
-    """Write the bytecode of all that is installed in an environment.
+def compile_bytecode(prefix: Path, *more: Path) -> None:
+    """Write the bytecode of all that is installed in an environment, and of more folders.
 
     Workers write none, nor does a user who has set PYTHONDONTWRITEBYTECODE, and without it
     SymPy alone takes 2 s to import instead of 0.5 s.  Tests, half of what there is to compile,
@@ -239,8 +239,9 @@ def compile_bytecode(prefix: Path) -> None:
     options = ["-q", "-j", str(processes), "-x", "/site-packages/.*/tests?/"]
     # Isolated, so that PYTHONPYCACHEPREFIX does not put it elsewhere.  A package may ship a file
     # that is no valid Python, so the exit status means nothing.
+    folders = [str(folder) for folder in (prefix / "lib", *more)]
     with running(
-        [str(prefix / "bin" / "python"), "-I", "-m", "compileall", *options, str(prefix / "lib")],
+        [str(prefix / "bin" / "python"), "-I", "-m", "compileall", *options, *folders],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -424,7 +425,8 @@ def _entries(prefix: Path, but: str, *, folders: bool = False) -> Iterator[os.Di
 
 
 def _name(entry: os.DirEntry[str], prefix: Path) -> str:
-    return os.path.relpath(entry.path, prefix).encode("utf-8", "replace").decode()
+    # A slice, as all paths begin alike: an environment may have 20,000 files.
+    return entry.path[len(str(prefix)) + 1 :].encode("utf-8", "replace").decode()
 
 
 def _status_of(entry: os.DirEntry[str]) -> list[int]:

@@ -376,10 +376,17 @@ def test_the_published_task_is_what_the_published_code_makes(
     seed=st.integers(0, 99),
 )
 def test_no_later_sample_influences_an_earlier_split(
-    view: str, *, n: int, d: int, uniform: bool, known: bool, seed: int
+    tmp_path_factory: pytest.TempPathFactory,
+    view: str,
+    *,
+    n: int,
+    d: int,
+    uniform: bool,
+    known: bool,
+    seed: int,
 ) -> None:
     """Everything after a border changes; everything before it stays, to the last bit."""
-    kind = Ode(SYSTEMS, Path("unused"))
+    kind = Ode(SYSTEMS, tmp_path_factory.getbasetemp())
     generator = np.random.default_rng(seed)
     t = np.arange(float(n)) if uniform else np.cumsum(generator.uniform(0.1, 1.0, n))
     clean, du = generator.normal(size=(2, n, d))

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from harness import ROOT
 
-from mdbench.datatypes.ode.simulation import Ending, compiled, simulate, trajectory_r2
+from mdbench.datatypes.ode.simulation import Ending, answer, compiled, simulate, trajectory_r2
 from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.errors import DataError
 from mdbench.expressions import parse
@@ -128,3 +131,53 @@ def test_r2() -> None:
     assert trajectory_r2(np.full((3, 2), 1e300), true) is None
     flat = np.ones((3, 1))
     assert (trajectory_r2(flat, flat), trajectory_r2(flat + 1e-9, flat)) == (1.0, 0.0)
+
+
+OTHERWISE = """
+real = simulation.import_module
+def laid_out_otherwise(name):
+    if name.endswith({end!r}):
+        raise ImportError(name)
+    return real(name)
+simulation.import_module = laid_out_otherwise
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "is_whole"),
+    [
+        ("", False),
+        ("import scipy.integrate", True),
+        (OTHERWISE.format(end="_ode"), True),
+        (OTHERWISE.format(end="lsoda"), True),
+    ],
+)
+def test_the_solver_is_the_same_however_much_of_scipy_is_loaded(
+    before: str, *, is_whole: bool
+) -> None:
+    question = {
+        "equations": ["10*(u1 - u0)", "u0*(28 - u2) - u1", "u0*u1 - 8/3*u2"],
+        "t": np.linspace(0, 3, 40).tolist(),
+        "start": [1.0, 2.0, 3.0],
+        "limit": 1e6,
+        "evaluations": 20_000,
+    }
+    lines = [
+        "import json",
+        "from mdbench.datatypes.ode import simulation",
+        before,
+        "simulation.prepare()",
+        f"found = simulation.answer({question!r})",
+        "import scipy.integrate",
+        "print(json.dumps([found, hasattr(scipy.integrate, 'quad')]))",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    found, whole = json.loads(done.stdout)
+    assert whole is is_whole
+    assert found == json.loads(json.dumps(answer(question)))

@@ -9,7 +9,8 @@ from harness import ROOT, HereRuntime, Quiet, add_method, execute, known, number
 
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.srsd.data_type import ProblemName, Srsd, SrsdDataset
+from mdbench.datatypes.srsd.data_type import Srsd
+from mdbench.datatypes.srsd.datasets import ProblemName, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import equation, parse
 from mdbench.expressions.compensated_eval import correctly_rounded_values

@@ -105,3 +105,51 @@ def test_the_papers_numbers_are_shown_next_to_ours() -> None:
     ]
     assert rows[3] == ["afp", "hard", "1 of 1", "0.040", "1.000", "–", "–", "0.960", "0.200"]
     assert len(rows) == 4
+
+
+def test_srbenchs_rates_add_up_to_those_over_all_problems() -> None:
+    """The means over all 130 problems are in a table of SRBench's notebook, in percent."""
+    sets = read_published_sets("srbench").values["srsd"]
+    levels = ("", "+noise=0.001", "+noise=0.01", "+noise=0.1")
+    assert list(sets) == [f"srbench-{each}{n}" for each in ("feynman", "strogatz") for n in levels]
+    assert {len(rows) for rows in sets.values()} == {14}
+    for method, known in {
+        "afp": (20.48, 19.0, 16.31, 12.15),
+        "gpgomea": (27.12, 10.62, 4.69, 1.46),
+        "operon": (16.0, 12.31, 1.92, 0.08),
+        "gplearn": (15.48, 16.16, 16.05, 15.77),
+    }.items():
+        for level, percent in zip(levels, known, strict=True):
+            laws, tables = (
+                sets[f"srbench-{each}{level}"][method]["srbench_solution"]
+                for each in ("feynman", "strogatz")
+            )
+            assert (116 * laws + 14 * tables) / 1.3 == pytest.approx(percent, abs=0.1)
+
+
+def test_a_set_with_noise_is_compared_with_results_at_this_noise() -> None:
+    def result(dataset: str, **metrics: float) -> Record:
+        given = {**EXAMPLE, "algorithm": "operon", "data_type": "srsd", "dataset": dataset}
+        given |= {"system": dataset, "protocol": "strict", "status": "ok", "metrics": metrics}
+        return Record.model_validate(given)
+
+    specs = {spec.name: spec for spec in Srsd.metrics if spec.name in {"r2_accuracy", "complexity"}}
+    table = sets_table(
+        [
+            result("a", r2_accuracy=1.0, complexity=5.0),
+            *(
+                result(f"{x}+noise=0.1", r2_accuracy=0.0, complexity=n)
+                for x, n in zip("abc", (1, 2, 9), strict=True)
+            ),
+            result("a+noise=0.2", r2_accuracy=1.0, complexity=5.0),
+        ],
+        "srsd",
+        {"srbench-feynman": ["a", "b", "c"]},
+        specs,
+        read_published_sets("srbench"),
+    )
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    assert [row[1:] for row in rows if row[0] == "operon"] == [
+        ["srbench-feynman", "1 of 3", "0.852", "1.000", "82.750", "5.000"],
+        ["srbench-feynman+noise=0.1", "3 of 3", "0.755", "0.000", "89.000", "2.000"],
+    ]

@@ -145,8 +145,12 @@ def test_bytecode_is_written_of_all_but_tests(
     (package / "template.py").write_text("no {{ Python }}\n", encoding="utf-8")
     (prefix / "bin").mkdir()
     (prefix / "bin" / "python").symlink_to(sys.executable)
-    compile_bytecode(prefix)
-    assert [path.parent.parent for path in prefix.rglob("*.pyc")] == [package]
+    own = tmp_path / "checkout"
+    (own / "below").mkdir(parents=True)
+    (own / "below" / "module.py").write_text("x = 1\n", encoding="utf-8")
+    compile_bytecode(prefix, own)
+    compiled = [path.parent.parent for path in tmp_path.rglob("*.pyc")]
+    assert sorted(compiled) == sorted([own / "below", package])
 
 
 def fake_uv(folder: Path, script: str) -> Path:

@@ -1,0 +1,90 @@
+"""What whole runs cost, next to another version and to a yardstick.
+
+    bench_job.py                    beside the version of the last tag
+    bench_job.py --against COMMIT   beside that of a commit
+    bench_job.py --check            beside the committed ratios to the yardstick; 1 if too slow
+    bench_job.py --write            writes these ratios
+
+CPU seconds of all processes: workers, jobs and the processes that score.  Environments and arrays
+are made before.  Runs use the runtime venv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from functools import partial
+from typing import TYPE_CHECKING
+
+from versions import HERE, Version, check, checkout, command, cpu_s, in_turn, write, yardstick
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+METHODS = {
+    "zero, all done": "zero",
+    "zero, 63 systems": "zero",
+    "sindy, 63 systems": "sindy",
+}
+"""The runs, and the method of each: a job of zero costs nothing but the bench itself, and one of
+sindy is a grid of 256 settings."""
+_CHECKED = ("zero, all done", "zero, 63 systems")
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--against", metavar="COMMIT")
+    what.add_argument("--check", action="store_true")
+    what.add_argument("--write", action="store_true")
+    parser.add_argument("--pairs", type=int, default=3)
+    given = parser.parse_args()
+    names = _CHECKED if given.check or given.write else tuple(METHODS)
+    for method in sorted({METHODS[name] for name in names}):
+        cpu_s(command("install", method, "--runtime", "venv"), HERE.environment())
+    if given.check or given.write:
+        measured: dict[str, Callable[[], float]] = {
+            name: partial(_to_yardstick, name, given.pairs) for name in names
+        }
+        if given.write:
+            write(measured)
+            return 0
+        return check(measured)
+    with checkout(given.against) as other:
+        for name in names:
+            _show(name, other, given.pairs)
+    return 0
+
+
+def _run(name: str, version: Version) -> float:
+    """Return the CPU seconds of a run into a new folder, or of the same once more."""
+    with tempfile.TemporaryDirectory() as folder:
+        line = command("run", "--algorithm", METHODS[name], "--data-type", "ode")
+        line += ["--runtime", "venv", "--result-dir", folder]
+        used = cpu_s(line, version.environment())
+        return cpu_s(line, version.environment()) if name.endswith("all done") else used
+
+
+def _to_yardstick(name: str, pairs: int) -> float:
+    ruler = partial(cpu_s, yardstick(), HERE.environment())
+    return in_turn(partial(_run, name, HERE), ruler, pairs).ratio
+
+
+def _show(name: str, other: Version | None, pairs: int) -> None:
+    here = partial(_run, name, HERE)
+    if other is None:
+        here()
+        print(f"{name:20} {statistics.median(here() for _ in range(pairs)):6.2f} CPU s")
+        return
+    found = in_turn(here, partial(_run, name, other), pairs)
+    print(
+        f"{name:20} {statistics.median(found.first):6.2f} CPU s, {other.name} "
+        f"{statistics.median(found.second):6.2f}: {found.ratio:.2f} x",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

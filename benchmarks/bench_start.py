@@ -1,0 +1,112 @@
+"""What commands that do little cost, next to another version and to a yardstick.
+
+    bench_start.py                    beside the version of the last tag
+    bench_start.py --against COMMIT   beside that of a commit
+    bench_start.py --check            beside the committed ratios to the yardstick; 1 if too slow
+    bench_start.py --write            writes these ratios
+
+CPU seconds of all processes; and instructions, where they can be counted (`perf`, or `valgrind`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+from functools import partial
+from typing import TYPE_CHECKING
+
+from versions import (
+    HERE,
+    Version,
+    can_count_instructions,
+    check,
+    checkout,
+    command,
+    count_instructions,
+    cpu_s,
+    in_turn,
+    write,
+    yardstick,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COMMANDS = {
+    "mdbench --help": ("--help",),
+    "mdbench list": ("list",),
+    "mdbench run --help": ("run", "--help"),
+    "mdbench score": ("score", "x0*2 + x1", "2.1*x0"),
+}
+_COUNTED = ("mdbench --help",)
+"""Commands whose instructions are counted: Valgrind takes ten seconds for one."""
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--against", metavar="COMMIT")
+    what.add_argument("--check", action="store_true")
+    what.add_argument("--write", action="store_true")
+    parser.add_argument("--pairs", type=int, default=5)
+    given = parser.parse_args()
+    if given.check or given.write:
+        measured = _ratios(given.pairs)
+        if given.write:
+            write(measured)
+            return 0
+        return check(measured)
+    with checkout(given.against) as other:
+        for name, arguments in COMMANDS.items():
+            _show(name, arguments, other, given.pairs)
+    return 0
+
+
+def _ratios(pairs: int) -> dict[str, Callable[[], float]]:
+    """Return what measures each command's ratio to the yardstick."""
+    found: dict[str, Callable[[], float]] = {}
+    for name, arguments in COMMANDS.items():
+        if name in _COUNTED and can_count_instructions():
+            found[f"{name}, instructions"] = partial(_instructions, arguments)
+        found[name] = partial(_seconds, arguments, pairs)
+    return found
+
+
+def _seconds(arguments: tuple[str, ...], pairs: int) -> float:
+    run = partial(cpu_s, command(*arguments), HERE.environment(bare=True))
+    return in_turn(run, partial(cpu_s, yardstick(), HERE.environment(bare=True)), pairs).ratio
+
+
+def _instructions(arguments: tuple[str, ...]) -> float:
+    cpu_s(command(*arguments), HERE.environment(bare=True))  # makes the bytecode
+    own = count_instructions(command(*arguments), HERE.environment(bare=True))
+    other = count_instructions(yardstick(), HERE.environment(bare=True))
+    return (own or math.inf) / (other or 1.0)
+
+
+def _show(name: str, arguments: tuple[str, ...], other: Version | None, pairs: int) -> None:
+    line = command(*arguments)
+    here = partial(cpu_s, line, HERE.environment(bare=True))
+    if other is None:
+        here()
+        print(f"{name:22} {statistics.median(here() for _ in range(pairs)):6.3f} CPU s")
+        return
+    found = in_turn(here, partial(cpu_s, line, other.environment(bare=True)), pairs)
+    versions = (HERE, other) if name in _COUNTED else ()
+    counts = [count_instructions(line, each.environment(bare=True)) for each in versions]
+    counted = ""
+    million = [count / 1e6 for count in counts if count]
+    if len(million) > 1:
+        ratio = million[0] / million[1]
+        counted = f"   instructions {million[0]:6.0f} and {million[1]:6.0f} million: {ratio:.2f} x"
+    print(
+        f"{name:22} {statistics.median(found.first):6.3f} CPU s, {other.name} "
+        f"{statistics.median(found.second):6.3f}: {found.ratio:.2f} x{counted}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

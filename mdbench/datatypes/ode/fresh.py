@@ -1,0 +1,225 @@
+"""Systems drawn anew, which nobody has seen: their grammar, and what is accepted.
+
+The shares of sizes and forms are those of ODEBench's 63 systems.  A system is drawn by the seed,
+its number and how often it was tried, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench.data.noise import generator_of
+from mdbench.data.trajectory import split_chronologically
+from mdbench.datatypes.equations.files import fresh_number
+from mdbench.datatypes.ode.simulation import compiled
+from mdbench.datatypes.ode.systems import T_END, OdeSystem, integrate
+from mdbench.errors import DataError, EquationError
+from mdbench.expressions import parse
+from mdbench.expressions.structure import structure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+SIZES = {1: 23, 2: 28, 3: 10, 4: 2}
+"""Equations of the 63 systems of ODEBench."""
+FORMS = {"polynomial": 37, "trigonometric": 11, "rational": 9, "exponential": 5, "other": 1}
+"""Their forms; see `mdbench.datatypes.ode.systems.FORMS`."""
+_TERMS = ((1, 2, 3, 4), (0.25, 0.4, 0.25, 0.1))
+"""How many terms an equation has, and how often."""
+_BOUND, _MOVES, _LATE = 50.0, 0.2, 0.02
+"""States stay below the first; each covers the second, and in the test the third."""
+_SHARE, _CONDITION = 0.02, 300.0
+"""Each term is at least this share of its equation; and how far terms may resemble each other."""
+_EVALUATIONS = 20_000
+"""By which a trajectory reaches its end, or is no good."""
+_FAST = 2.5
+"""The shortest time in which a state changes, in steps."""
+_MOST_TRIES, _PATIENCE = 10_000, 400
+"""Systems that are tried, and those of one size and form."""
+
+
+def fresh_systems(seed: str, count: int, known: Iterable[OdeSystem]) -> Iterator[tuple[str, str]]:
+    """Draw systems; yield the name and the text of the file of each.
+
+    Parameters
+    ----------
+    known
+        Systems whose structure none of them has.
+
+    Raises
+    ------
+    DataError
+        If too few can be found.
+    """
+    taken = set()
+    for other in known:
+        try:
+            taken.add(structure(other.truth, list(other.variables), states=True))
+        except EquationError:
+            continue  # of ten states that are alike
+    for number in range(1, count + 1):
+        for attempt in range(_MOST_TRIES):
+            # Of some sizes and forms nearly all structures are known.
+            kind = generator_of("fresh ode kind", seed, number, attempt // _PATIENCE)
+            dim, form = int(_pick(kind, SIZES)), _pick(kind, FORMS)
+            generator = generator_of("fresh ode", seed, number, attempt)
+            system = _draw(generator, f"fresh-{seed}-{number:03}", dim, form)
+            if system is None or not _moves(system):
+                continue
+            try:
+                shape = structure(system.truth, list(system.variables), states=True)
+            except EquationError:
+                continue
+            if shape not in taken and all(_shown(system, one) for one in system.initial_conditions):
+                taken.add(shape)
+                yield system.name, _text(system, seed, number)
+                break
+        else:
+            raise DataError(f"Of {_MOST_TRIES} systems drawn none could be taken as {number}.")
+
+
+def _pick(generator: np.random.Generator, shares: dict[str, int] | dict[int, int]) -> str:
+    weights = np.array(list(shares.values()), dtype=float)
+    return str(list(shares)[int(generator.choice(len(weights), p=weights / weights.sum()))])
+
+
+def _draw(generator: np.random.Generator, name: str, dim: int, form: str) -> OdeSystem | None:
+    """Draw equations and two starts; None for terms that repeat and states that act on nothing."""
+    states = [f"u{i}" for i in range(dim)]
+    equations = []
+    special = int(generator.integers(dim))
+    for i in range(dim):
+        terms = []
+        count = int(generator.choice(_TERMS[0], p=_TERMS[1])) + (dim == 1)
+        for place in range(count):
+            odd = form if i == special and place == 0 else "polynomial"
+            terms.append(_factor(generator, states, states[i], odd))
+        if len(set(terms)) < len(terms):
+            return None
+        damped = {f"{states[i]}**3", f"{states[i]}"}
+        signs = ["-" if generator.random() < (0.8 if t in damped else 0.5) else "+" for t in terms]
+        text = " ".join(
+            f"{sign} {fresh_number(generator, 0.05, 6.0)}{f' * {term}' if term else ''}"
+            for sign, term in zip(signs, terms, strict=True)
+        )
+        equations.append(text.removeprefix("+ "))
+    for i, state in enumerate(states):
+        others = " ".join(equations[:i] + equations[i + 1 :] if dim > 1 else equations)
+        if not re.search(rf"\b{state}\b", others) or "u" not in equations[i]:
+            return None
+    starts = [[float(fresh_number(generator, 0.1, 4.0)) for _ in states] for _ in range(2)]
+    return OdeSystem(
+        name, name, name, name, name, "", dict.fromkeys(states, "state"),
+        tuple(equations), {}, tuple(map(tuple, starts)),
+    )  # fmt: skip
+
+
+def _factor(generator: np.random.Generator, states: list[str], own: str, form: str) -> str:
+    """Draw a term without its coefficient; empty for a constant."""
+    one, other = (str(generator.choice(states)) for _ in range(2))
+    product = f"{one} * {other}" if one != other else f"{one}**2"
+    if form == "polynomial":
+        kinds = ["", own, own, one, product, f"{own}**2", product, f"{own}**3"]
+        kinds += [f"{own}**2 * {one}" if one != own else f"{own}**4", f"{one} * {other} * {own}"]
+    elif form == "trigonometric":
+        rate = fresh_number(generator, 0.5, 3.0)
+        between = f"{one} - {other}" if one != other else f"{rate} * {one}"
+        kinds = [f"sin({one})", f"cos({one})", f"sin({between})", f"{other} * cos({one})"]
+        kinds += [f"sin({rate} * {one})", f"{own} * sin({between})", f"sin({one}) * cos({other})"]
+    elif form == "rational":
+        half = fresh_number(generator, 0.3, 4.0)
+        kinds = [
+            *(f"{own} / ({half} + {one})", f"{own}**2 / ({half} + {own}**2)"),
+            *(f"{other} * {own} / ({half} + {own}**2)", f"1 / ({half} + {one}**2)"),
+            *(f"{own}**3 / ({half} + {one}**3)", f"1 / ({half} + {own} + {one}**2)"),
+        ]
+    elif form == "exponential":
+        rate = fresh_number(generator, 0.2, 2.0)
+        kinds = [f"exp(-{one})", f"{own} * exp(-{rate} * {one})", f"exp(-{rate} * {one}**2)"]
+        kinds += [f"{other} * exp(-{rate} * {one}**2)", f"{own}**2 * exp(-{rate} * {own})"]
+    else:
+        kinds = [f"abs({one}) * {own}", f"abs({one})", f"{one} * abs({other})"]
+    return str(kinds[int(generator.integers(len(kinds)))]).strip()
+
+
+def _moves(system: OdeSystem) -> bool:
+    """Whether coarse solutions from both starts are bounded and move."""
+    rates = compiled(list(system.truth))
+    return all(_sketched(rates, start) for start in system.initial_conditions)
+
+
+def _shown(system: OdeSystem, start: Sequence[float]) -> bool:
+    """Whether one clean trajectory is bounded, moves in the test, and shows every term."""
+    try:
+        # Without the order of operations of the published files, which takes long to find.
+        t, u, du = integrate(replace(system, accurate=True), start, evaluations=_EVALUATIONS)
+    except DataError:
+        return False
+    span, test = np.ptp(u, axis=0), split_chronologically(len(t)).test
+    slow = np.std(u, axis=0) >= _FAST * (t[1] - t[0]) * np.std(du, axis=0)
+    return bool(
+        np.abs(u).max() <= _BOUND
+        and span.min() >= _MOVES
+        and np.ptp(u[test], axis=0).min() >= _LATE * span.max()
+        and slow.all()
+        and all(_seen(text, system, u, du[:, i]) for i, text in enumerate(system.truth))
+    )
+
+
+def _sketched(rates: Callable[..., list[float]], start: Sequence[float]) -> bool:
+    """Whether a coarse solution is bounded and moves, which takes a millisecond.
+
+    It is by Runge and Kutta's classical rule, with steps of 0.05.
+    """
+    h, state = 0.05, list(start)
+    low, high = list(start), list(start)
+    try:
+        for _ in range(round(T_END / h)):
+            a = rates(*state)
+            b = rates(*(x + h / 2 * k for x, k in zip(state, a, strict=True)))
+            c = rates(*(x + h / 2 * k for x, k in zip(state, b, strict=True)))
+            d = rates(*(x + h * k for x, k in zip(state, c, strict=True)))
+            steps = zip(state, a, b, c, d, strict=True)
+            state = [x + h / 6 * (k + 2 * p + 2 * q + r) for x, k, p, q, r in steps]
+            if not all(abs(x) < 2 * _BOUND for x in state):
+                return False
+            low = [min(pair) for pair in zip(low, state, strict=True)]
+            high = [max(pair) for pair in zip(high, state, strict=True)]
+    except (ArithmeticError, ValueError, TypeError):
+        return False
+    return min(b - a for a, b in zip(low, high, strict=True)) > _MOVES / 2
+
+
+def _seen(text: str, system: OdeSystem, u: Array, du: Array) -> bool:
+    """Whether each term is a part of the equation that the others cannot replace."""
+    columns = dict(zip(system.variables, u.T, strict=True))
+    parts = [each for each in re.split(r" [+-] (?![^(]*\))", f" {text}") if each.strip()]
+    terms = np.stack([parse(each, columns).evaluate(columns) for each in parts], axis=-1)
+    size = np.sqrt(np.mean(terms**2, axis=0))
+    if not np.isfinite(terms).all() or size.min() < _SHARE * np.sqrt(np.mean(du**2)):
+        return False
+    return bool(np.linalg.cond(terms / size) < _CONDITION)
+
+
+def _text(system: OdeSystem, seed: str, number: int) -> str:
+    """Write a system's file."""
+    lines = [
+        f'id = "F{number}"',
+        f'title = "Fresh system {number}"',
+        f'description = "A system of {system.dim} that was drawn"',
+        f'source = "mdbench fresh --seed {seed}"',
+        f"initial_conditions = {[list(start) for start in system.initial_conditions]}",
+        *("", "[variables]"),
+        *(f'{state} = "state {i}"' for i, state in enumerate(system.variables)),
+        *("", "[equations]"),
+        *(f'{s}_t = "{e}"' for s, e in zip(system.variables, system.equations, strict=True)),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,158 @@
+"""Laws drawn anew, which nobody has seen: their grammar, and what is accepted.
+
+The numbers of variables are those of the Feynman laws of SRBench, and so are the ranges of most
+variables.  A law is drawn by the seed, its number and how often it was tried, and by nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench.data.noise import generator_of
+from mdbench.datatypes.equations.files import fresh_number
+from mdbench.errors import DataError, EquationError
+from mdbench.expressions import parse
+from mdbench.expressions.structure import structure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mdbench.datatypes.srsd.laws import FormulaProblem
+
+SIZES = {1: 1, 2: 14, 3: 35, 4: 32, 5: 20, 6: 9, 7: 3, 8: 1, 9: 1}
+"""Variables of the 116 laws."""
+_RANGES = ((1.0, 5.0), (1.0, 3.0), (0.1, 2.0), (1.0, 10.0), (-2.0, 2.0))
+_HOW_OFTEN = (0.5, 0.2, 0.15, 0.05, 0.1)
+_ROWS = 400
+"""On which a law is looked at before it is taken."""
+_MATTERS, _VARIES = 1e-3, 0.05
+"""Without a variable at least this share of the variance is lost; and a target's least variation,
+its deviation over its mean size."""
+_RARE = 15.0
+"""The largest target that is taken, in deviations: next to a pole nothing else would count."""
+_MOST_TRIES = 3_000
+
+
+def fresh_laws(seed: str, count: int, known: Iterable[FormulaProblem]) -> Iterator[tuple[str, str]]:
+    """Draw laws; yield the name and the text of the file of each.
+
+    Parameters
+    ----------
+    known
+        Laws whose structure none of them has.
+
+    Raises
+    ------
+    DataError
+        If too few can be found.
+    """
+    taken = set()
+    for problem in known:
+        try:
+            taken.add(structure([problem.law], list(problem.spreads)))
+        except EquationError:
+            continue  # of many variables that are alike
+    for number in range(1, count + 1):
+        kind = generator_of("fresh law kind", seed, number)
+        weights = np.array(list(SIZES.values()), dtype=float)
+        size = int(kind.choice(list(SIZES), p=weights / weights.sum()))
+        for attempt in range(_MOST_TRIES):
+            generator = generator_of("fresh law", seed, number, attempt)
+            names = [f"x{i}" for i in range(size)]
+            formula = _formula(generator, names)
+            places = generator.choice(len(_RANGES), size, p=_HOW_OFTEN)
+            ranges = {name: _RANGES[int(i)] for name, i in zip(names, places, strict=True)}
+            try:
+                shape = structure([formula], names)
+                if shape in taken or not _accepted(formula, ranges, generator):
+                    continue
+            except EquationError:
+                continue
+            taken.add(shape)
+            yield f"fresh-{seed}-{number:03}", _text(formula, ranges, seed, number)
+            break
+        else:
+            raise DataError(f"Of {_MOST_TRIES} laws drawn none could be taken as {number}.")
+
+
+def _formula(generator: np.random.Generator, names: list[str]) -> str:
+    """Draw a law: groups of variables that are multiplied or added."""
+    left = [names[i] for i in generator.permutation(len(names))]
+    if generator.random() < 0.3:  # noqa: PLR2004 - one variable stands twice in some laws
+        left.append(str(generator.choice(names)))
+    groups: list[str] = []
+    while left:
+        count = min(len(left), int(generator.integers(1, 4)))
+        groups.append(_group(generator, [left.pop() for _ in range(count)]))
+    text = groups[0]
+    for group in groups[1:]:
+        sign = str(generator.choice(["*", "*", "/", "+", "-"]))
+        text = f"{text}*{group}" if sign == "*" else f"({text} {sign} {group})"
+    if generator.random() < 0.35:  # noqa: PLR2004 - 39 of the Feynman laws have a constant
+        text = f"{fresh_number(generator, 0.1, 20.0)}*{text}"
+    return text
+
+
+def _group(generator: np.random.Generator, names: list[str]) -> str:
+    """Draw a part of a law in some variables."""
+    parts = []
+    for name in names:
+        power = str(generator.choice(["", "", "", "**2", "**3", "**0.5"]))
+        parts.append(f"{name}{power}")
+    sign = str(generator.choice(["*", "*", "/", "+", "-"]))
+    inner = f" {sign} ".join(parts)
+    kind = float(generator.random())
+    number = fresh_number(generator, 0.1, 4.0)
+    shapes = {
+        0.55: f"({inner})",
+        0.62: f"sin({number}*{inner})" if sign in "*/" else f"sin({inner})",
+        0.69: f"cos({inner})",
+        0.77: f"exp(-{number}*({inner}))",
+        0.85: f"sqrt({number} + ({inner})**2)",
+        0.93: f"(1/({number} + ({inner})**2))",
+        0.97: f"log({number} + ({inner})**2)",
+        1.01: f"tanh({inner})",
+    }
+    return next(text for most, text in shapes.items() if kind < most)
+
+
+def _accepted(
+    formula: str, ranges: dict[str, tuple[float, float]], generator: np.random.Generator
+) -> bool:
+    """Whether a law is real everywhere, varies, and depends on each of its variables."""
+    columns = {name: generator.uniform(*ends, _ROWS) for name, ends in ranges.items()}
+    law = parse(formula, columns)
+    y = law.evaluate(columns)
+    if not np.isfinite(y).all() or not 1e-6 < np.abs(y).max() < 1e6:  # noqa: PLR2004 - sane sizes
+        return False
+    variance = float(np.var(y))
+    if np.abs(y - np.mean(y)).max() > _RARE * np.sqrt(variance):
+        return False
+    if np.sqrt(variance) < _VARIES * float(np.mean(np.abs(y))):
+        return False
+    for name in ranges:
+        other = columns | {name: generator.permutation(columns[name])}
+        off = law.evaluate(other)
+        if not np.isfinite(off).all() or np.mean((off - y) ** 2) < _MATTERS * variance:
+            return False
+    return True
+
+
+def _text(formula: str, ranges: dict[str, tuple[float, float]], seed: str, number: int) -> str:
+    """Write a law's file."""
+    lines = [
+        f'id = "F{number}"',
+        'set = "fresh"',
+        f'title = "Fresh law {number}"',
+        f'source = "mdbench fresh --seed {seed}"',
+        f'formula = "{formula}"',
+        *("", "[variables]"),
+        *(
+            f'{name} = {{ distribution = "uniform", low = {low!r}, high = {high!r}, sign = '
+            f'"{"range" if low < 0 else "positive"}" }}'
+            for name, (low, high) in ranges.items()
+        ),
+    ]
+    return "\n".join(lines) + "\n"
