@@ -6,15 +6,36 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mdbench.api import compare, dataset, load, run
+    from mdbench.cli.notebook import leaderboard, plot, predict, report, show
 
 __version__ = "0.2.0"
-__all__ = ["__version__", "compare", "dataset", "load", "run"]
+__all__ = [
+    "__version__",
+    "compare",
+    "dataset",
+    "leaderboard",
+    "load",
+    "plot",
+    "predict",
+    "report",
+    "run",
+    "show",
+]
+_OF_RESULTS = ("leaderboard", "plot", "predict", "report", "show")
 
 
 def __getattr__(name: str) -> object:
     # On first use: what they need takes a second to import.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _OF_RESULTS:
+        from mdbench.cli import notebook  # noqa: PLC0415
+
+        return getattr(notebook, name)
     from mdbench import api  # noqa: PLC0415
 
     return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,14 +5,17 @@ The names are those of `mdbench` itself: ``mdbench.run`` and so on.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Self, Union, get_args, get_origin
 
+import numpy as np
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
@@ -31,9 +34,9 @@ from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from mdbench.datatypes.base import Split, Task
     from mdbench.runs.spec import JobSpec
@@ -46,9 +49,11 @@ def run(
     data_type: str = "",
     *,
     study: str | Path | None = None,
-    say: Callable[[str], object] = str,
+    data: pd.DataFrame | Mapping[str, ArrayLike] | Sequence[ArrayLike] | None = None,
+    name: str = "data",
+    say: Callable[[str], object] | None = None,
     **options: Any,
-) -> pd.DataFrame:
+) -> Results:
     """Run methods on datasets, as ``mdbench run`` does; every job leaves a record.
 
     Parameters
@@ -60,8 +65,15 @@ def run(
     study
         A study file instead, with all options; of the others only those may be given with it that
         set where and how it is run.
+    data
+        Your own data instead of a dataset: a table, a mapping of column names to arrays, or arrays:
+        the times, shape ``(n,)``, and the states, shape ``(n,)`` or ``(n, states)``.  They are
+        written into ``NAME.csv`` in the folder of the results, and are as `dataset_path` then.
+    name
+        The name of these data.
     say
-        Called with lines of text on how the run goes on; such as `print`.
+        Called with lines of text on how the run goes on; such as `print`.  By default a bar shows
+        it, in a notebook and in a terminal.
     **options
         The options of the command line with underscores, those of the data type too: a text or a
         number each, a list for what may be given several times, True for a switch.
@@ -84,13 +96,19 @@ def run(
     ... )  # doctest: +SKIP
     """
     given = {"algorithm": algorithm or None, "data_type": data_type or None, **options}
+    if data is not None:
+        if "dataset_path" in options:
+            raise UsageError("data and dataset_path were both given.", "Give one of them.")
+        folder = Path(options.get("result_dir") or "results")
+        given["dataset_path"] = write_data(data, folder, name)
     asked = asked_for(given, study)
     workspace = Workspace.find()
     plan, whole = make_plan(asked, workspace), asked.whole
     backend = open_backend(whole)
-    listener = _Listener(say)
+    listener = _Bar() if say is None else _Listener(say)
     plan.catalog.set_progress(listener.message)
     with (
+        listener,
         notify_at_end(whole.notify, plan.result_dir, listener.message) as news,
         closing(
             open_runtime(
@@ -109,6 +127,11 @@ class _Listener:
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
     def message(self, text: str) -> None:
         self._say(text)
 
@@ -121,7 +144,138 @@ class _Listener:
         self.message(f"{job}  {record.status} {record.reason}".rstrip())
 
 
-def load(folder: str | Path = "results") -> pd.DataFrame:
+class _Bar(_Listener):
+    """Observer of a run that shows a bar in notebooks and terminals, and nothing in a pipe."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415 - for this default alone
+        from rich.progress import Progress  # noqa: PLC0415 - likewise
+
+        console = Console(stderr=True)
+        shown = console.is_terminal or console.is_jupyter
+        self._progress = Progress(console=console, disable=not shown, transient=True)
+        self._task = self._progress.add_task("preparing", total=None)
+        super().__init__(
+            lambda text: self._progress.update(self._task, description=text[:_LONGEST])
+        )
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def prepared(self, to_run: int, done: int) -> None:
+        del done
+        self._progress.update(self._task, total=to_run)
+
+    def job_ended(self, job: JobSpec, record: Record) -> None:
+        super().job_ended(job, record)
+        self._progress.advance(self._task)
+
+
+_LONGEST = 60
+"""Characters of a text next to a bar."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+def write_data(data: Any, folder: Path, name: str) -> Path:
+    """Write arrays as a CSV file in a folder, and return its path.
+
+    Raises
+    ------
+    UsageError
+        If they are no table of numbers, or the name is none of a file.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"name is {name!r}.", "Use letters, digits, '-', '_' and '.'.")
+    path = folder / f"{name}.csv"
+    text = _table_of(data).to_csv(index=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror or error}.", "Choose another result_dir."
+        ) from None
+    return path
+
+
+_FORMS = (
+    "Give a DataFrame, a dict of columns such as {'t': t, 'x': x}, or the arrays (t, x), all with "
+    "one row for each time."
+)
+
+
+def _table_of(data: Any) -> pd.DataFrame:
+    try:
+        if isinstance(data, pd.DataFrame):
+            unnamed = data.index.name is None and isinstance(data.index, pd.RangeIndex)
+            table = data if unnamed else data.reset_index()
+        elif isinstance(data, Mapping):
+            table = pd.DataFrame({str(name): np.ravel(values) for name, values in data.items()})
+        elif isinstance(data, np.ndarray) and data.ndim == _TABLE:
+            table = _numbered(data[:, 0], data[:, 1:])
+        else:
+            table = _numbered(*_times_and_states(data))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"data cannot be read: {str(error).rstrip('.')}.", _FORMS) from None
+    if table.empty:
+        raise UsageError("data has no rows.", _FORMS)
+    return table
+
+
+_TABLE, _PAIR = 2, 2
+"""Dimensions of an array that is a table; arrays that are times and states."""
+
+
+def _times_and_states(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    arrays = [data] if isinstance(data, str) else list(data)
+    if len(arrays) != _PAIR:
+        raise ValueError(f"it has {counted(len(arrays), 'part')}, not the times and states")
+    return np.ravel(arrays[0]), np.asarray(arrays[1])
+
+
+def _numbered(times: NDArray[Any], states: NDArray[Any]) -> pd.DataFrame:
+    columns = states[:, None] if states.ndim == 1 else states
+    if columns.ndim != _TABLE or len(columns) != len(times):
+        raise ValueError(f"the times have shape {times.shape}, the states {states.shape}")
+    return pd.DataFrame({"t": times, **{f"u{n}": column for n, column in enumerate(columns.T)}})
+
+
+class Results(pd.DataFrame):  # type: ignore[misc]
+    """A table of results; in a notebook it is shown as the few columns that matter most."""
+
+    @property
+    def _constructor(self) -> type[Results]:
+        return Results
+
+    def _repr_html_(self) -> str:
+        whole = "key" in self.columns and "measured.wall_s" in self.columns
+        return str(pd.DataFrame(self[_brief(self)] if whole else self)._repr_html_())
+
+
+def _brief(table: pd.DataFrame) -> list[str]:
+    """Return the columns to be shown: those of which something differs, scores, and answers."""
+    names = [name for name in _FIRST if name in table.columns]
+    same = {name for name in _IF_SEVERAL if table[name].nunique(dropna=False) < 2}  # noqa: PLR2004
+    scores = [name for name in table.attrs.get("metrics", ()) if name in table.columns]
+    kept = [name for name in names if name not in same]
+    return [*kept, *scores[:MOST_SCORES], "measured.wall_s", "equations"]
+
+
+MOST_SCORES = 3
+"""Metrics of a table in a notebook."""
+_FIRST = ("algorithm", "data_type", "dataset", "snr_db", "seed", "status", "reason")
+_IF_SEVERAL = frozenset({"data_type", "snr_db", "seed", "reason"})
+"""Columns that are shown where they have several values."""
+_LAST = ("mdbench", "study", "log", "exchanges", "key")
+"""Columns at the end: nobody reads them first."""
+
+
+def load(folder: str | Path = "results") -> Results:
     """Read results: a row for the newest record of every job, failures too.
 
     Parameters
@@ -168,16 +322,23 @@ _BY_NAME = ("metrics", "options")
 _LEFT_OUT = {"schema_number", "key_parts", "provenance", "runtime"}
 
 
-def table(records: Iterable[Record]) -> pd.DataFrame:
+def table(records: Iterable[Record]) -> Results:
     """Return records as a table, whose columns have the same types whatever is in them."""
-    rows = [_row(record) for record in records]
+    all_ = list(records)
+    rows = [_row(record) for record in all_]
     known = _columns(Record) | {"runtime": "string"}
-    names = dict.fromkeys([*known, *(name for row in rows for name in row)])
+    scores = dict.fromkeys(name for record in all_ for name in record.metrics)
+    found = dict.fromkeys([*known, *(name for row in rows for name in row)])
+    first = [name for name in (*_FIRST, *scores, "equations") if name in found]
+    names = [*first, *(name for name in found if name not in {*first, *_LAST})]
+    names += [name for name in _LAST if name in found]
     columns = {}
     for name in names:
         values = [row.get(name) for row in rows]
         columns[name] = pd.Series(values, dtype=known.get(name) or _kind(values))
-    return pd.DataFrame(columns)
+    made = Results(columns)
+    made.attrs["metrics"] = list(scores)
+    return made
 
 
 def _row(record: Record) -> dict[str, Any]:

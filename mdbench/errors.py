@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pydantic import ValidationError
 
@@ -142,10 +142,14 @@ def did_you_mean(given: str, allowed: Iterable[str]) -> str:
     'Did you mean sindy?'
     >>> did_you_mean("xyz", ["operon", "sindy"])
     'There are: operon, sindy.'
+    >>> did_you_mean("ODE", ["ode", "pde"])
+    'Did you mean ode?'
     >>> did_you_mean("xyz", [])
     'There are none.'
     """
     names = sorted(allowed)
+    if same := [name for name in names if name.lower() == given.lower()]:
+        return f"Did you mean {same[0]}?"
     near = get_close_matches(given, names, n=3, cutoff=0.5)
     near += [name for name in names if name not in near and _shares_a_word(given, name)]
     if near:
@@ -154,6 +158,27 @@ def did_you_mean(given: str, allowed: Iterable[str]) -> str:
         return "There are none."
     more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
     return f"There are: {', '.join(names[:MOST_SHOWN])}{more}."
+
+
+def families(given: str, names: Sequence[str]) -> list[str]:
+    """Return the names that have a word like the one given; several with one beginning as a glob.
+
+    Examples
+    --------
+    >>> families("lorentz", ["lorenz-equations-chaotic", "lorenz-equations-periodic", "rossler"])
+    ['lorenz-equations-*']
+    >>> families("lorens-84", ["lorenz-84", "lorenz-63", "duffing"])
+    ['lorenz-84']
+    """
+    close = get_close_matches(given.lower(), names, n=1, cutoff=0.85)
+    near = close or [name for name in names if _shares_a_word(given.lower(), name)]
+    found: dict[str, None] = {}
+    for name in near:
+        words = name.split("-")
+        beginnings = ("-".join(words[:count]) + "-" for count in range(len(words) - 1, 0, -1))
+        shared = (b for b in beginnings if sum(other.startswith(b) for other in near) > 1)
+        found[f"{family}*" if (family := next(shared, "")) else name] = None
+    return list(found)
 
 
 def _shares_a_word(given: str, name: str) -> bool:

@@ -150,11 +150,10 @@ class MethodSpec(_Table):
     @property
     def origin(self) -> str:
         """Return who wrote the code and chose the settings, as far as that is known."""
-        return ", ".join(
-            f"{value}{what}"
-            for value, what in ((self.implementation, ""), (self.settings, " settings"))
-            if value
-        )
+        whose = {"ours": "our", "upstream": "upstream", "author": "the author’s"}
+        settings = f"{whose[self.settings]} settings" if self.settings else ""
+        code = {"own": "own code"}.get(self.implementation or "", self.implementation)
+        return ", ".join(filter(None, [code, settings]))
 
     @property
     def chaotic(self) -> bool:

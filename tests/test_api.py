@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -253,3 +253,87 @@ def test_the_page_of_examples_is_true(tmp_path: Path, monkeypatch: pytest.Monkey
     doctest.DocTestRunner(optionflags=flags).run(page, out=said.append)
     assert not said, "".join(said)
     assert len(page.examples) > 25
+
+
+DECAY = {"t": np.linspace(0, 5, 60), "x": np.exp(-np.linspace(0, 5, 60))}
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    ("given", "columns"),
+    [
+        (DECAY, ["t", "x"]),
+        (pd.DataFrame(DECAY), ["t", "x"]),
+        (pd.DataFrame(DECAY).set_index("t"), ["t", "x"]),
+        ((DECAY["t"], DECAY["x"]), ["t", "u0"]),
+        ([DECAY["t"], np.stack([DECAY["x"]] * 2, axis=1)], ["t", "u0", "u1"]),
+        (np.stack([DECAY["t"], DECAY["x"]], axis=1), ["t", "u0"]),
+        ({name: list(values) for name, values in DECAY.items()}, ["t", "x"]),
+    ],
+)
+def test_data_of_a_notebook_are_run_once(tmp_path: Path, given: Any, columns: list[str]) -> None:
+    lines: list[str] = []
+    for _ in range(2):
+        table = mdbench.run(
+            "zero", "ode", data=given, name="mine", result_dir=str(tmp_path), say=lines.append
+        )
+        assert table["dataset"].tolist() == ["mine"]
+        assert table["status"].tolist() == ["ok"]
+    written = pd.read_csv(tmp_path / "mine.csv")
+    assert list(written.columns) == columns
+    assert np.array_equal(written["t"], DECAY["t"])  # every digit
+    assert "0 jobs to run; 1 with a record already." in lines
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([1, 2, 3], "3 parts"),
+        ("decay.csv", "1 part,"),
+        (5, "not iterable"),
+        ({"t": [1, 2], "x": [1]}, "same length"),
+        ((np.zeros(5), np.zeros((4, 2))), r"shape \(5,\), the states \(4, 2\)"),
+        ((np.zeros(5), np.zeros((5, 2, 2))), "states"),
+        (pd.DataFrame(), "no rows"),
+        ({}, "no rows"),
+    ],
+)
+def test_data_that_are_no_table_are_refused_in_two_lines(given: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=says) as error:
+        mdbench.run("zero", "ode", data=given)
+    assert str(error.value).count("\n") == 1
+    assert "DataFrame" in error.value.hint
+    assert not Path("results").exists()
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize("name", ["../x", "", "a/b", ".hidden", "a\nb"])
+def test_a_name_of_data_stays_in_the_folder(name: str) -> None:
+    with pytest.raises(UsageError, match="name is"):
+        mdbench.run("zero", "ode", data=DECAY, name=name)
+    with pytest.raises(UsageError, match="both given"):
+        mdbench.run("zero", "ode", data=DECAY, dataset_path="x.csv")
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_notebook_shows_a_small_table_and_the_keys_are_last() -> None:
+    table = mdbench.run("zero", "ode", dataset=["rc-circuit", "lorenz*"], n_jobs=1)
+    html = table._repr_html_()
+    heads = re.findall(r"<th>([a-z_][a-z_.0-9]*)</th>", html)
+    assert {"dataset", "status", "nmse", "equations"} <= set(heads)
+    assert len(heads) < 12
+    assert not {"key", "algorithm_sha", "study"} & set(heads)
+    assert list(table.columns)[:3] == ["algorithm", "data_type", "dataset"]
+    assert list(table.columns)[-1] == "key"
+    assert "key" in mdbench.load("results").columns
+    part = table[["dataset", "key"]]
+    assert "<th>key</th>" in part._repr_html_()  # what was asked for is shown
+
+
+def test_all_names_are_listed() -> None:
+    assert set(dir(mdbench)) == {
+        *("run", "load", "dataset", "compare", "show", "predict", "report", "leaderboard", "plot"),
+        "__version__",
+    }
+    assert all(callable(getattr(mdbench, name)) for name in dir(mdbench) if name[0] != "_")

@@ -5,11 +5,13 @@ It is longer than other modules, as it declares the options of 25 verbs and does
 
 from __future__ import annotations
 
+import codecs
 import resource
 import shutil
 import signal
 import sys
 import threading
+import unicodedata
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
@@ -76,8 +78,10 @@ RuntimeName = Annotated[
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit status, an `Exit`."""
     given = sys.argv[1:] if arguments is None else arguments
-    if isinstance(sys.stdout, TextIOWrapper):  # names such as rössler on a terminal without UTF-8
-        sys.stdout.reconfigure(errors="replace")
+    codecs.register_error(PLAIN, _in_plain_letters)
+    for stream in (sys.stdout, sys.stderr):  # signs on a terminal without UTF-8
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=PLAIN)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # else nohup: the terminal may go
@@ -97,6 +101,25 @@ def main(arguments: list[str] | None = None) -> int:
             return Exit.ERROR
         raise
     return int(code or 0)
+
+
+PLAIN = "mdbench-plain"
+"""The name of the codec error handler that writes signs in words."""
+_SIGNS = (
+    "✓ yes  ✗ no  ⚠ !  † +  ‡ #  … ...  → ->  × x  – -  — -  − -  ’ '  ‘ '  · -  ∞ inf  ± +-  ─ -"
+    "  ━ -  │ |  • *  ∂ d"
+)
+_IN_WORDS = dict(pair.split(" ") for pair in _SIGNS.split("  "))
+
+
+def _in_plain_letters(error: UnicodeError) -> tuple[str, int]:
+    """Replace what an encoding does not have: signs by words, letters by those without accents."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letter = error.object[error.start]
+    parts = unicodedata.normalize("NFKD", letter)
+    plain = "".join(_IN_WORDS.get(part, part if part.isascii() else "") for part in parts)
+    return plain or "?", error.start + 1
 
 
 _LEAST_MEMORY = 1 << 30
@@ -303,7 +326,7 @@ def llm_stub(
         float, typer.Option(metavar="P", help="Probability of that answer.", min=0.0, max=1.0)
     ] = 0.0,
 ) -> int:
-    """Serve as a language model that is none, to try a set-up; until it is interrupted."""
+    """Run a mock language-model server for testing, until it is interrupted."""
     from mdbench.cli.score import serve_stub
 
     return serve_stub(mode, port, seed, answer, knows, Console(highlight=False))

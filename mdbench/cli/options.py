@@ -19,7 +19,7 @@ from mdbench.runs.options import option_key, read, split_words, typed_fields
 from mdbench.runs.study import STUDY, RunOptions, Study, asked_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mdbench.runs.options import FieldOption
 
@@ -116,8 +116,69 @@ PASSTHROUGH = {"allow_extra_args": True, "ignore_unknown_options": True}
 """For verbs that leave options they do not know to the data type."""
 
 
+GROUPS: Mapping[str, str] = {
+    "What to run": "study algorithm data-type dataset snr with-noise seed seeds protocol choice",
+    "Budget": "timeout work threads memory max-processes max-output n-jobs memory-total retries",
+    "Data": "dataset-path",
+    "Isolation and machines": "runtime fresh-rooms require backend scheduler slurm",
+    "Output": "result-dir rerun save-pareto notify init dry-run json help",
+    "Language models": "prompt llm-",
+}
+"""Headings of the help of a run, and the options below each; a name with a hyphen at its end means
+all that begin so."""
+EXAMPLES = """\b
+Examples:
+  mdbench {verb} --algorithm sindy --data-type ode
+  mdbench {verb} --algorithm sindy operon --data-type ode --dataset 'lorenz*' --timeout 60
+  mdbench {verb} --algorithm sindy --data-type ode --dataset-path my-data.csv
+"""
+OTHERS = "Further options"
+"""The heading of options that no group has."""
+
+
+def group_of(option: str) -> str:
+    """Return the heading that an option is below, given its name with its hyphens.
+
+    Examples
+    --------
+    >>> group_of("--timeout"), group_of("--llm-calls"), group_of("--new")
+    ('Budget', 'Language models', 'Further options')
+    """
+    name = option.lstrip("-")
+    for heading, names in GROUPS.items():
+        if any(
+            name == each or (each[-1] == "-" and name.startswith(each)) for each in names.split()
+        ):
+            return heading
+    return OTHERS
+
+
+def _place(option: str) -> int:
+    """Return where an option stands in its group: in the order of the group."""
+    names = GROUPS.get(group_of(option), "").split()
+    name = option.lstrip("-")
+    return names.index(name) if name in names else len(names)
+
+
 class PassthroughCommand(TyperCommand):
     """A verb that leaves options it does not know to the data type, and lists them in its help."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, and the options in groups."""
+        formatter.write_paragraph()
+        for line in EXAMPLES.format(verb=self.name).splitlines()[1:]:
+            formatter.write(f"{line}\n")
+        rows: dict[str, list[tuple[int, tuple[str, str]]]] = {
+            heading: [] for heading in (*GROUPS, OTHERS)
+        }
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                option = parameter.opts[0]
+                rows[group_of(option)].append((_place(option), record))
+        for heading, found in rows.items():
+            if found:
+                with formatter.section(heading):
+                    formatter.write_dl([row for _, row in sorted(found, key=lambda each: each[0])])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each data type with options of its own."""
@@ -181,6 +242,36 @@ def with_options_of(kind: type[Any]) -> Callable[[Callable[[Any], int]], Callabl
     return decorate
 
 
+def _as_options(words: Sequence[str]) -> str:
+    """Write methods, data types and datasets that stand without options with them; empty if none.
+
+    Examples
+    --------
+    >>> _as_options(["--no", "such", "words"])
+    ''
+    """
+    from mdbench import datatypes
+    from mdbench.methods import discover
+    from mdbench.workspace import Workspace
+
+    known: dict[str, list[str]] = {"--algorithm": [], "--data-type": [], "--dataset": []}
+    with suppress(MdbenchError):
+        place = Workspace.find()
+        methods = discover(place.algorithms)
+        kinds = [name for name in datatypes.names() if name in {w.lower() for w in words}]
+        for word in words:
+            if word in methods:
+                known["--algorithm"].append(word)
+            elif word.lower() in kinds:
+                known["--data-type"].append(word.lower())
+            elif any(
+                word in datatypes.own_names(kind, place.datasets / kind, place.arrays / kind)
+                for kind in kinds
+            ):
+                known["--dataset"].append(word)
+    return " ".join(f"{option} {' '.join(found)}" for option, found in known.items() if found)
+
+
 _TYPED = "COMMANDLINE"
 
 
@@ -223,6 +314,10 @@ class ParsedArgs:
                 if near := get_close_matches(option.name, unknown, n=1):
                     raise UsageError(
                         f"{near[0]!r} is no option of a run.", f"Did you mean {option.name}?"
+                    )
+                if meant := _as_options(self.words):
+                    raise UsageError(
+                        f"{self.words[0]!r} stands without an option.", f"Did you mean: {meant}?"
                     )
                 raise UsageError(
                     f"{option.name} is missing.  {option.help}",

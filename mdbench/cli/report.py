@@ -16,7 +16,7 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UsageError
-from mdbench.records import Record, being_written, read_folder
+from mdbench.records import Record, being_written, read_folder, uncollected
 from mdbench.reports.bundle import is_bundle, opened, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
@@ -59,6 +59,7 @@ def combine_records(folder: Path, out: Path, console: Console, wanted: Wanted = 
     )
 
 
+@uncollected()
 def write_report(
     folder: Path,
     out: Path | None,
@@ -86,7 +87,9 @@ def write_report(
         from mdbench.reports.terminal import leaderboards
 
         for sha256, number in studies(results):
-            of = f"of the study with SHA-256 {sha256}" if sha256 else "of no study"
+            are = "is" if number == 1 else "are"
+            of = f"of the study with SHA-256 {sha256}"
+            of = of if sha256 else f"that {are} not part of a study"
             console.print(f"{counted(number, 'result')} {of}", soft_wrap=True)
         for each in given_options(results, _options(results)):
             console.print(f"{each.name}: {escape(each.value)}", soft_wrap=True)

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -214,6 +214,46 @@ def predict_answer(
     place, name = place_and_name(what, folder)
     if out is None:  # what is printed is the table alone
         console = Console(stderr=True, highlight=False)
+    found = prediction(asked, place, name, algorithm, console)
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(found.names)
+    table.writerows([repr(float(value)) for value in row] for row in found.rows)
+    if out is None:
+        print(text.getvalue(), end="")
+        return
+    write(out, text.getvalue())
+    console.print(
+        f"{counted(len(found.rows), 'row')} by {escape(found.method)}'s equations in "
+        f"{escape(str(out))}",
+        soft_wrap=True,
+    )
+
+
+class Prediction(NamedTuple):
+    """What equations predict: the names of columns, the rows, and whose equations they are."""
+
+    names: list[str]
+    rows: Array
+    method: str
+
+
+def prediction(
+    asked: PredictionOptions,
+    place: Path,
+    name: str | None,
+    algorithm: Sequence[str],
+    console: Console,
+) -> Prediction:
+    """Integrate or evaluate the best answer; raises as `predict_answer`.
+
+    Parameters
+    ----------
+    place, name, algorithm
+        As `answers_of`.
+    console
+        Where it is shown that an integration ended early.
+    """
     found = answers_of(place, name, algorithm)
     systems = sorted({system for system, _ in found})
     if len(systems) > 1:
@@ -229,18 +269,7 @@ def predict_answer(
         names, rows = _integrated(one, system, asked, console)
     else:
         names, rows = _evaluated(one, system, asked)
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(names)
-    table.writerows([repr(float(value)) for value in row] for row in rows)
-    if out is None:
-        print(text.getvalue(), end="")
-        return
-    write(out, text.getvalue())
-    console.print(
-        f"{counted(len(rows), 'row')} by {escape(one.method)}'s equations in {escape(str(out))}",
-        soft_wrap=True,
-    )
+    return Prediction(names, rows, one.method)
 
 
 def _integrated(

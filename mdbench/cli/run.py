@@ -344,18 +344,20 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
         f"{counted(found.jobs, 'job')}: {found.jobs - due} done, {due} to run. Nothing was done."
     )
     if due:
-        takes = [
-            f"{_time(found.wall_s)} at {min(found.n_jobs, due)} at a time",
-            f"CPU {_time(found.cpu_s)}",
-            f"memory {_size(found.memory_mb)}",
-            f"disk {_size(found.disk_mb)}",
-        ]
-        console.print(f"Expected: {', '.join(takes)}.", soft_wrap=True)
-        console.print(
-            f"In brackets the interval that holds in {COVERAGE:.0%} of cases; where there is no "
-            "record, it is the budget. Environments that have to be made come on top.",
-            soft_wrap=True,
-        )
+        unknown = sum(one.basis == BUDGET for one in found.due)
+        sizes = f"memory {_size(found.memory_mb)}, disk {_size(found.disk_mb)}"
+        at_a_time = f"at {min(found.n_jobs, due)} at a time"
+        takes = f"{_time(found.wall_s)} {at_a_time}, CPU {_time(found.cpu_s)}, {sizes}"
+        if unknown:
+            takes = f"unknown, at most {_most(found.wall_s)} {at_a_time}; {sizes}"
+        console.print(f"Expected: {takes}.", soft_wrap=True)
+        notes = ["Environments that have to be made come on top."]
+        if unknown:
+            what = "The times" if unknown == due else f"The times of {counted(unknown, 'job')}"
+            notes.insert(0, f"{what} are unknown, as there are no records: the most is the limit.")
+        else:
+            notes.insert(0, f"In brackets: the interval that holds in {COVERAGE:.0%} of cases.")
+        console.print(" ".join(notes), soft_wrap=True)
 
 
 def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
@@ -404,16 +406,33 @@ def _cost_line(cost: CostEstimate) -> str:
     counts = f"{counted(cost.jobs, 'job')}, {cost.done:,} done"
     if not cost.to_run:
         return f"{cost.algorithm} · {cost.data_type}: {counts}"
-    sources = ", ".join(f"{name} {count:,}" for name, count in Counter(cost.basis).most_common())
+    start = f"{cost.algorithm} · {cost.data_type}: {counts}, {cost.to_run:,} to run; "
+    size = f"memory {_size(cost.memory_mb)}, disk {_size(cost.disk_mb)}"
+    words = {BUDGET: "the time limit", "dataset": "records of the dataset"}
+    words |= {"size": "records of the size", "method": "records of the method"}
+    sources = ", ".join(
+        f"{words.get(name, name)}: {count:,}" for name, count in Counter(cost.basis).most_common()
+    )
+    if BUDGET in cost.basis:
+        most = f"{_most(cost.job_s)} a job, {_most(cost.wall_s)} in all"
+        return f"{start}time unknown, at most {most}; {size}; estimated from {sources}"
     return (
-        f"{cost.algorithm} · {cost.data_type}: {counts}, {cost.to_run:,} to run; "
-        f"a job {_time(cost.job_s)}, all {_time(cost.wall_s)}, CPU {_time(cost.cpu_s)}, "
-        f"memory {_size(cost.memory_mb)}, disk {_size(cost.disk_mb)}; estimated from {sources}"
+        f"{start}a job {_time(cost.job_s)}, all {_time(cost.wall_s)}, CPU {_time(cost.cpu_s)}, "
+        f"{size}; estimated from {sources}"
     )
 
 
+BUDGET = "budget"
+"""What an expectation comes from where there is no record: only the most is known then."""
+_TIMES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
 def _time(one: Interval | None) -> str:
-    return _with_interval(one, ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")))
+    return _with_interval(one, _TIMES)
+
+
+def _most(one: Interval | None) -> str:
+    return "any time" if one is None else _with_unit(one.high, _TIMES)
 
 
 def _size(one: Interval | None) -> str:
@@ -424,11 +443,13 @@ def _with_interval(one: Interval | None, units: tuple[tuple[float, str], ...]) -
     """Write a quantity and its interval, each in the unit that it has whole ones of."""
     if one is None:
         return "unknown"
-    found = []
-    for part in (one.value, one.low, one.high):
-        size, unit = next((each for each in units if part >= each[0]), units[-1])
-        found.append(f"{part / size:.3g} {unit}")
+    found = [_with_unit(part, units) for part in (one.value, one.low, one.high)]
     return f"{found[0]} ({found[1]} to {found[2]})"
+
+
+def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
+    size, unit = next((each for each in units if value >= each[0]), units[-1])
+    return f"{value / size:.3g} {unit}"
 
 
 def write_or_check_study(args: ParsedArgs, init: Path | None, console: Console) -> None:

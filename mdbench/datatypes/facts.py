@@ -174,7 +174,7 @@ class Protocol(StrEnum):
     STRICT = "strict"
     """Every split on its own, and what is scored is the answer as it is printed."""
     PUBLISHED = "published"
-    """The pipeline behind the published tables, slips included."""
+    """The pipeline behind the published tables, including its known errors."""
 
     @property
     def usual(self) -> Mapping[str, str]:

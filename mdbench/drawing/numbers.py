@@ -48,12 +48,14 @@ def noise_name(snr_db: float | None, *, measured: bool = False) -> str:
 
 
 def scientific(value: float | None) -> str:
-    """Write an error with two digits.
+    """Write a number with two digits, as a power of ten only where that is shorter.
 
     Examples
     --------
     >>> scientific(1.25), scientific(9.96), scientific(0.0), scientific(math.inf)
-    ('1.3e0', '1.0e1', '0', 'none')
+    ('1.3', '10', '0', 'none')
+    >>> scientific(0.00125), scientific(-0.000125), scientific(1250.0)
+    ('0.0013', '-1.3e-4', '1.3e3')
     """
     if value is None:
         return NOTHING
@@ -68,7 +70,10 @@ def scientific(value: float | None) -> str:
     mantissa = exact.scaleb(-power).quantize(Decimal("0.1"), ROUND_HALF_UP)
     if mantissa >= 10:  # noqa: PLR2004 - 9.96 is 1.0e1
         mantissa, power = Decimal("1.0"), power + 1
-    return f"{'-' if value < 0 else ''}{mantissa}e{power}"
+    sign = "-" if value < 0 else ""
+    if -3 <= power <= 2:  # noqa: PLR2004 - from 0.0010 to 990
+        return f"{sign}{mantissa.scaleb(power):.{max(0, 1 - power)}f}"
+    return f"{sign}{mantissa}e{power}"
 
 
 def fixed(value: float | None, digits: int = 0) -> str:

@@ -23,6 +23,7 @@ WIDTH, HEIGHT = 480, 330
 """Of a figure; 480 is near a telephone's width, so that letters stay readable there."""
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 46
 MARKERS = COLOURS = 7
+_FEWEST_TICKS = 3
 _DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2", "1 2")
 
 
@@ -57,7 +58,7 @@ def dashes(number: int) -> str:
 
 
 def ticks(low: float, high: float, *, log: bool, most: int = 6) -> list[float]:
-    """Choose round values between two ends; on a logarithmic axis, powers of ten.
+    """Choose round values between two ends: 1, 2 or 5 times a power of ten.
 
     Examples
     --------
@@ -65,20 +66,27 @@ def ticks(low: float, high: float, *, log: bool, most: int = 6) -> list[float]:
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     >>> ticks(1e-3, 1e1, log=True)
     [0.001, 0.01, 0.1, 1.0, 10.0]
+    >>> ticks(4.0, 60.0, log=True)
+    [5.0, 10.0, 20.0, 50.0]
     """
     if log:
         first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-        if last - first <= 1:  # powers of ten alone would be few
-            steps = [m * 10.0**power for power in range(first - 1, last + 1) for m in (1, 2, 5)]
-            return [step for step in steps if low * 0.999 <= step <= high * 1.001]
-        step = max(1, math.ceil((last - first + 1) / most))
-        return [10.0**power for power in range(first, last + 1, step)]
+        if last - first >= _FEWEST_TICKS - 1:
+            step = math.ceil((last - first + 1) / most)
+            return [10.0**power for power in range(first, last + 1, step)]
+        for multiples in ((1, 2, 5), (1, 3), (1,)):  # powers of ten alone would be few
+            steps = [m * 10.0**power for power in range(first - 1, last + 1) for m in multiples]
+            inside = [step for step in steps if low * 0.999 <= step <= high * 1.001]
+            if _FEWEST_TICKS <= len(inside) <= most + 1:
+                return inside
     rough = (high - low) / (most - 1)
     power = 10.0 ** math.floor(math.log10(rough))
     width = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
     first = math.ceil(low / width - 1e-9)
+    digits = 1 - math.floor(math.log10(width))
     return [
-        round((first + n) * width, 12) for n in range(math.floor(high / width + 1e-9) - first + 1)
+        round((first + n) * width, digits)
+        for n in range(math.floor(high / width + 1e-9) - first + 1)
     ]
 
 
@@ -92,10 +100,8 @@ class Axis:
         self.low: float
         self.high: float
         if log:
-            self.low = 10.0 ** math.floor(math.log10(low) + 1e-9)
-            self.high = 10.0 ** math.ceil(math.log10(high) - 1e-9)
-            if self.low == self.high:
-                self.high *= 10
+            beyond = max((high / low) ** 0.04, 10**0.1)
+            self.low, self.high = low / beyond, high * beyond
         else:
             self.low = 0.0 if zero else float(low)
             self.high = float(high) if high > self.low else self.low + 1.0
@@ -111,11 +117,14 @@ class Axis:
         return min(1.0, max(0.0, (value - low) / (high - low)))
 
     def label(self, value: float) -> str:
-        """Write a tick's value; powers of ten as such."""
-        if self.log and not 0.01 <= value <= 1000:  # noqa: PLR2004 - short enough as they are
-            power = round(math.log10(value))
-            return f'10<tspan dy="-5" font-size="9">{"−" * (power < 0)}{abs(power)}</tspan>'
-        return f"{value:g}".replace("-", "−")
+        """Write a tick's value, as a power of ten where it is long; no two are alike."""
+        if value == 0 or 0.01 <= abs(value) < 1e5:  # noqa: PLR2004 - short enough as they are
+            return f"{value:g}".replace("-", "−")
+        mantissa, power = f"{value:.5e}".split("e")
+        factor = f"{float(mantissa):g}".replace("-", "−")
+        before = {"1": "", "−1": "−"}.get(factor, f"{factor}·")
+        exponent = f"{int(power)}".replace("-", "−")
+        return f'{before}10<tspan dy="-5" font-size="9">{exponent}</tspan>'
 
 
 class Plot:
@@ -135,6 +144,10 @@ class Plot:
         The titles of the two axes: x, y.
     beyond
         What a value above the axis means; a band above the plot is kept for it.
+    right
+        Pixels on the right that are kept free.
+    counts
+        How many values each place has, as text.
     """
 
     def __init__(
@@ -144,12 +157,16 @@ class Plot:
         y: Axis,
         labels: tuple[str, str],
         beyond: str = "",
+        *,
+        right: float = RIGHT,
+        counts: Sequence[str] = (),
     ) -> None:
-        self.x, self.y, self.title = x, y, title
+        self.x, self.y, self.title, self.labels = x, y, title, labels
+        self.end = WIDTH - right
         self.top = TOP + (28 if beyond else 0)
         self.parts: list[str] = []
         self.data_attributes: dict[str, str] = {}
-        right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+        right, bottom = self.end, HEIGHT - BOTTOM
         for value in ticks(y.low, y.high, log=y.log):
             at = self.at_y(value)
             self.parts.append(f'<path class="grid" d="M{LEFT} {at:.1f}H{right}"/>')
@@ -161,7 +178,13 @@ class Plot:
                 self.text(at, bottom + 17, x.label(value), raw=True)
         else:
             for number, name in enumerate(x):
-                self.text(self.at_x(number), bottom + 17, name)
+                if number:  # marks between two lines belong to one place
+                    at = self.at_x(number - 0.5)
+                    self.parts.append(f'<path class="grid" d="M{at:.1f} {self.top}V{bottom}"/>')
+                text = escape(name)
+                if counts:
+                    text += f'<tspan class="count" dx="4">{escape(counts[number])}</tspan>'
+                self.text(self.at_x(number), bottom + 17, text, raw=True)
         if beyond:
             self.parts.append(
                 f'<path class="band" d="M{LEFT} {self.top - 8}H{right}V{TOP}H{LEFT}z"/>'
@@ -177,7 +200,7 @@ class Plot:
 
     def at_x(self, value: float) -> float:
         """Return the pixel of a value, or of the n-th place (fractions lie between places)."""
-        width = WIDTH - RIGHT - LEFT
+        width = self.end - LEFT
         if isinstance(self.x, Axis):
             return LEFT + width * self.x.place(value)
         return LEFT + width * (value + 0.5) / max(1, len(self.x))
@@ -215,10 +238,13 @@ class Plot:
         joined: bool = True,
         size: float = 4.5,
         aside: float = 0.0,
+        hovers: Sequence[str] = (),
     ) -> None:
         """Draw one method: a line, its points, and from where to where each one spreads.
 
         All of it lies `aside` of its place, in pixels, so that equal methods stand side by side.
+        The line is interrupted where a place has no point.  A pointer that rests on the line shows
+        the name, and one that rests on a point its text of `hovers`.
         """
         dash = dashes(number)
         places = [(self.at_x(x) + aside, self.at_y(y)) for x, y in points]
@@ -232,10 +258,21 @@ class Plot:
                 f'<path class="spread" d="M{x:.1f} {self.at_y(low):.1f}V{self.at_y(high):.1f}"/>'
             )
         if joined and len(places) > 1:
-            path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+            path = ""
+            for step, (x, y) in enumerate(places):
+                gap = not step or (
+                    not isinstance(self.x, Axis) and points[step][0] - points[step - 1][0] > 1
+                )
+                path += f"{'M' if gap else 'L'}{x:.1f} {y:.1f}"
             dashed = f' stroke-dasharray="{dash}"' if dash else ""
-            self.parts.append(f'<path class="line"{dashed} d="M{path}"/>')
-        self.parts += [marker(number, x, y, size) for x, y in places]
+            self.parts.append(f'<path class="line"{dashed} d="{path}"/>')
+        for place, (x, y) in enumerate(places):
+            sign = marker(number, x, y, size)
+            if hovers:
+                shape = sign[1 : sign.index(" ")]
+                inside = f"><title>{escape(hovers[place])}</title></{shape}>"
+                sign = sign.removesuffix("/>") + inside
+            self.parts.append(sign)
         self.parts.append("</g>")
 
     def render(self) -> str:

@@ -35,6 +35,7 @@ from mdbench.records.store import (
     read_latest,
     read_records,
     results_files,
+    uncollected,
 )
 
 __all__ = [
@@ -68,4 +69,5 @@ __all__ = [
     "read_latest",
     "read_records",
     "results_files",
+    "uncollected",
 ]

@@ -79,9 +79,9 @@ def _finite(value: float) -> float | None:
 
 def _bounded(value: float) -> float | None:
     # Null means that the scorer could not decide; what is too large for a float is known to be bad.
-    if math.isnan(value):
-        return None
-    return float(max(-LARGEST, min(LARGEST, value)))
+    if -LARGEST <= value <= LARGEST:
+        return float(value)
+    return None if math.isnan(value) else float(math.copysign(LARGEST, value))
 
 
 def _printable(value: Any) -> Any:
@@ -97,13 +97,15 @@ def _one_line(value: Any) -> Any:
 
 
 def _strict_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
     if isinstance(value, float):
         return _finite(value)
     if isinstance(value, dict):
         return {_printable(name): _strict_json(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_strict_json(part) for part in value]
-    return _printable(value)
+    return value
 
 
 # A record must be written whatever a method did, so these replace what JSON cannot hold.

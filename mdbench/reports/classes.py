@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections import defaultdict
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -85,9 +86,15 @@ class RecordClass(NamedTuple):
     @property
     def title(self) -> str:
         """All of it as one text."""
-        return ", ".join(self.words)
+        return _title(self)
 
 
+@cache
+def _title(class_: RecordClass) -> str:
+    return ", ".join(class_.words)
+
+
+@cache
 def _usual(protocol: str) -> str:
     with suppress(ValueError):  # a protocol of a later version
         return Protocol(protocol).usual["derivatives"]

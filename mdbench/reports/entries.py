@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from contextlib import suppress
+from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,13 +100,18 @@ class CountedValues(NamedTuple):
 
 def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
     """Reduce a result to what is counted."""
-    names = result.metrics if result.answered else result.judged_by
+    answered, metrics = result.answered, result.metrics
+    names = metrics if answered else result.judged_by
     return Entry(
         method=result.method,
         case=Case(result.system, result.snr_db, result.protocol),
         dim=result.dim,
         status=result.status,
-        values={spec.name: _read(spec, result) for spec in specs if spec.name in names},
+        values={
+            spec.name: _value(spec, metrics[spec.name]) if answered else None
+            for spec in specs
+            if spec.name in names
+        },
         floor=_six_digits(result.floor),
         wall_s=_six_digits(result.measured.wall_s),
         memory_mb=_six_digits(result.measured.peak_memory_mb),
@@ -192,10 +198,9 @@ def best_first(specs: Sequence[MetricSpec]) -> Callable[[Record], tuple[bool | f
     primary, flags = specs[0], marked(specs)
 
     def key(one: Record) -> tuple[bool | float, ...]:
-        values = entry(one, specs).values
-        score = values.get(primary.name)
+        score = _read(primary, one)
         loss = primary.loss(score) if isinstance(score, int | float) else math.inf
-        return *(values.get(flag.name) != 1 for flag in flags), loss
+        return *(_read(flag, one) != 1 for flag in flags), loss
 
     return key
 
@@ -211,6 +216,8 @@ def specs_of(
     found: dict[str, dict[str, set[str]]] = defaultdict(dict)
     for one in results:
         names = found[one.data_type]
+        if one.data_type in known:
+            continue
         for name in (*one.metrics, *one.judged_by):
             value = one.metrics.get(name)
             names.setdefault(name, set()).update([value] if isinstance(value, str) else [])
@@ -238,12 +245,23 @@ def _plain(name: str, labels: set[str]) -> MetricSpec:
 
 
 def _read(spec: MetricSpec, result: Record) -> Value:
-    value = result.metrics.get(spec.name) if result.answered else None
+    return _value(spec, result.metrics.get(spec.name) if result.answered else None)
+
+
+def _value(spec: MetricSpec, value: Value) -> Value:
     if spec.kind == "label":
         return value if value in spec.labels else None
     if value is None or isinstance(value, str):
         return None
-    return _six_digits(max(-ENDLESS, min(ENDLESS, value)))  # sums of several stay finite
+    if value in _SHORT:
+        return value
+    if not -ENDLESS < value < ENDLESS:
+        value = math.copysign(ENDLESS, value)  # sums of several stay finite
+    return float(f"{value:.5e}")
+
+
+_SHORT = frozenset(map(float, range(100)))
+"""Values of most flags and counts, which need no rounding."""
 
 
 def _six_digits(value: float | None) -> float | None:
@@ -369,12 +387,17 @@ def _many(count: int) -> str:
 
 def _machine(machine: Machine) -> str:
     """Describe a machine, as far as it is known."""
-    parts = [machine.cpu]
-    if machine.cores:
-        parts.append(f"{machine.cores} {'core' if machine.cores == 1 else 'cores'}")
-    if machine.memory_mb:
-        parts.append(f"{fixed(machine.memory_mb / 1024)} GiB")
-    return ", ".join(filter(None, [*parts, machine.os]))
+    return _described(machine.cpu, machine.cores, machine.memory_mb, machine.os)
+
+
+@cache
+def _described(cpu: str, cores: int, memory_mb: int, system: str) -> str:
+    parts = [cpu]
+    if cores:
+        parts.append(f"{cores} {'core' if cores == 1 else 'cores'}")
+    if memory_mb:
+        parts.append(f"{fixed(memory_mb / 1024)} GiB")
+    return ", ".join(filter(None, [*parts, system]))
 
 
 def _python(one: Record) -> str:

@@ -11,8 +11,9 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from mdbench.drawing.numbers import ENDLESS, NO_ANSWER, fixed, rounded, scientific
-from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, WIDTH, Axis, Plot, marker
+from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, LEFT, TOP, WIDTH, Axis, Plot, marker
 from mdbench.reports.entries import best_mark, counted_values, marked
+from mdbench.reports.statistics import wilson
 from mdbench.reports.tables import ALARM, UNDECIDED, warning
 
 if TYPE_CHECKING:
@@ -26,12 +27,18 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 1e-12, 1e6
 """Scores beyond these are drawn here: they cannot be distinguished."""
 SHARES_WORTH_DRAWING = 2
-SPREAD, WIDEST = 0.84, 0.11
-"""The share of a place's width that its marks take, and of what one of them may take."""
+LONGEST_LABEL = 16
+"""Characters of a method's name next to a figure."""
+FEWEST_PLACES, MOST_COUNTED = 2, 5
+"""Places along an axis: from how many on there is a figure, and with how many it has counts."""
+SPREAD, WIDEST = 0.84, 0.06
+"""The share of a place's width that its marks take at most, and of what one of them may take."""
 SIZE, SMALLEST_SIZE = 4.5, 3.0
 """Half the width of a mark, and that of the smallest."""
-LABEL, LINE = 90, 13
-"""Pixels that the name of a method may take."""
+CLOSEST = 4.6
+"""Pixels between two marks at one place."""
+LETTER, LINE = 7.6, 13
+"""Pixels of a letter of a method's name, and of a line of names."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +118,9 @@ def _by_noise(
     }
     title = f"{spec.title[:1].upper()}{spec.title[1:]} by noise"
     label = f"{spec.title} (%)" if share else f"{spec.title} ({spec.unit})".replace(" ()", "")
-    levels = {snr_db: board.noise_name(snr_db) for snr_db in board.noise_levels}
+    levels = {snr_db: board.noise_name(snr_db).removesuffix(" dB") for snr_db in board.noise_levels}
     page_data = {"figure": spec.name, "places": json.dumps(list(levels))}
-    labels = ("noise", label)
+    labels = ("SNR (dB)", label)
     svg = _lines(
         title,
         levels,
@@ -123,10 +130,13 @@ def _by_noise(
         labels=labels,
         log=log,
         mean=mean,
+        share=share,
         page_data=page_data,
     )
-    what = "share of jobs" if share else "mean" if mean else "median and quartiles"
-    caption = f"{spec.explanation}: {what}. "
+    what = "share of jobs, with Wilson’s 95 % interval" if share else "mean"
+    caption = (
+        f"{spec.explanation}: {what if mean else 'median and quartiles'}. n: values per mark. "
+    )
     if spec is board.primary:
         caption += "A score that is better than the truth’s is drawn as that. "
     if spec.failed is None:
@@ -148,13 +158,17 @@ def _lines(
     labels: tuple[str, str],
     log: bool,
     mean: bool,
+    share: bool = False,
     page_data: Mapping[str, str],
 ) -> str | None:
-    """Draw a line for each method: means, or medians with quartiles.
+    """Draw a line for each method: means, shares with intervals, or medians with quartiles.
 
     Methods are side by side at each place, in the order of the leaderboard, so that none hides
-    another one that has the same values.
+    another one that has the same values.  None where there is one place only: there is nothing to
+    compare along the axis, and the leaderboard has the numbers.
     """
+    if len(places) < FEWEST_PLACES:
+        return None
     centre = fmean if mean else median
     drawn = {
         method: [
@@ -166,23 +180,48 @@ def _lines(
         end
         for each in drawn.values()
         for _, values in each
-        for end in ([fmean(values)] if mean else [median(values), *_quartiles(values)])
+        for end in [centre(values), *_spread(values, mean=mean, share=share)]
     ]
     if not ends:
         return None
     axis = Axis(ends, log=log, zero=min(ends) >= 0)
     beyond = NO_ANSWER if any(math.isinf(value) for value in ends) else ""
-    plot = Plot(title, [*places.values()], axis, labels, beyond)
-    _set_attributes(plot, page_data, mean=mean)
+    counts = [_count([len(found.get((method, key), ())) for method in order]) for key in places]
+    if len(places) > MOST_COUNTED:
+        counts = []
+    plot = Plot(title, [*places.values()], axis, labels, beyond, counts=counts)
+    _set_attributes(plot, page_data, mean=mean, share=share)
     shown = [method for method in order if drawn[method]]
-    step = min(WIDEST, SPREAD / len(shown)) * (plot.at_x(1) - plot.at_x(0))
+    width = plot.at_x(1) - plot.at_x(0)
+    widest = SPREAD * width / len(shown)
+    step = min(widest, max(CLOSEST, WIDEST * width))
     size = min(SIZE, max(SMALLEST_SIZE, step / 2))
     for place, method in enumerate(shown):
         aside = (place - (len(shown) - 1) / 2) * step
         points = [(float(i), centre(values)) for i, values in drawn[method]]
-        spreads = [] if mean else [_quartiles(values) for _, values in drawn[method]]
-        plot.series(numbers[method], method, points, spreads, size=size, aside=aside)
+        spreads = [
+            pair for _, values in drawn[method] if (pair := _spread(values, mean=mean, share=share))
+        ]
+        names = [*places.values()]
+        hovers = [f"{method}, {names[int(i)]}: {labels[1]} {value:.3g}" for i, value in points]
+        plot.series(numbers[method], method, points, spreads, size=size, aside=aside, hovers=hovers)
     return plot.render()
+
+
+def _spread(values: Sequence[float], *, mean: bool, share: bool) -> tuple[()] | tuple[float, float]:
+    """Return the ends of the bar of a mark: quartiles, or the interval of a share in per cent."""
+    if share:
+        low, high = wilson(fmean(values) / 100, len(values))
+        return 100 * low, 100 * high
+    return () if mean else _quartiles(values)
+
+
+def _count(numbers: Iterable[int]) -> str:
+    known = [number for number in numbers if number]
+    if not known:
+        return ""
+    low, high = min(known), max(known)
+    return f"n {low}" if low == high else f"n {low}–{high}"
 
 
 def _set_attributes(plot: Plot, page_data: Mapping[str, str], **more: bool) -> None:
@@ -209,11 +248,19 @@ def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure
     if not rows:
         return None
     title = f"{primary.title} against {size.title}"
+    # The truth's score, such as 1e-12, would leave little of the axis to the methods.
+    known = [row.method for row in rows if not row.reference] or [*places]
+    truths = [row.method for row in rows if row.reference and row.method not in known]
     x_axis = Axis([x for x, _ in places.values()], log=True)
-    y_axis = Axis([y for _, y in places.values()], log=log)
+    y_axis = Axis([places[method][1] for method in known], log=log)
     beyond = NO_ANSWER if any(math.isinf(y) for _, y in places.values()) else ""
-    plot = Plot(title, x_axis, y_axis, (size.title, primary.title), beyond)
-    _set_attributes(plot, {"figure": "weighed"})
+    right = 30 + LETTER * min(LONGEST_LABEL, max(map(len, places)))
+    labels = size.title, primary.title
+    plot = Plot(title, x_axis, y_axis, labels, beyond, right=right)
+    _set_attributes(plot, {"figure": "weighed", "end": f"{plot.end:.1f}"})
+    for method in truths:
+        at = plot.at_y(places[method][1])
+        plot.parts.append(f'<path class="split" d="M{LEFT} {at:.1f}H{plot.end:.1f}"/>')
     own = [places[row.method] for row in rows if row.standing == "compared"]
     front = pareto((x, primary.loss(y)) for x, y in own)
     if front:
@@ -229,31 +276,56 @@ def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure
     caption += (
         "Baselines and references are not part of it. Marks that would overlap are side by side."
     )
+    if truths:
+        caption += f" The dotted line is {', '.join(truths)}, at the edge if beyond the axis."
     return Figure(title, caption, plot.render())
 
 
 def _name_and_mark(
     plot: Plot, places: Mapping[str, tuple[float, float]], numbers: Mapping[str, int]
 ) -> None:
-    """Draw methods as marks with names, none of which hides another one."""
-    taken: list[tuple[float, float]] = []
+    """Draw methods as marks, and their names on the right, with lines from the marks."""
     marks: dict[str, tuple[float, float]] = {}
     for method in sorted(places, key=lambda method: -places[method][1]):
         x, y = places[method]
         at_y = plot.at_y(y)
-        at_x = _beside(plot.at_x(x), at_y, marks.values())
-        marks[method] = at_x, at_y
-        shift, anchor = (-9, "end") if at_x > 0.7 * WIDTH else (9, "start")
-        label, step = at_y - 5, 1
-        while any(abs(at_x - ox) < LABEL and abs(label - oy) < LINE for ox, oy in taken):
-            if label >= HEIGHT - BOTTOM:  # not over the axis: on upwards, past what is there
-                step = -1
-            label += step
-        taken.append((at_x, label))
-        plot.text(at_x + shift, label, method, anchor, "halo")
-    for method, (at_x, _) in marks.items():  # over the names, whose halos would hide them
+        marks[method] = _beside(plot.at_x(x), at_y, marks.values()), at_y
+    ordered = sorted(marks, key=lambda method: (marks[method][1], -marks[method][0]))
+    heights = _heights([marks[method][1] for method in ordered])
+    for method, height in zip(ordered, heights, strict=False):
+        at_x, at_y = marks[method]
+        end = plot.end + 14
+        plot.parts.append(
+            f'<path class="lead" d="M{at_x + SIZE:.1f} {at_y:.1f}L{end:.1f} {height:.1f}h4"/>'
+        )
+        plot.text(end + 8, height + 4, _cut(method), "start", "halo")
+    for method, (at_x, _) in marks.items():  # over the lines
         point = places[method]
-        plot.series(numbers[method], method, [point], aside=at_x - plot.at_x(point[0]))
+        hover = f"{method}: {plot.labels[0]} {point[0]:.4g}, {plot.labels[1]} {point[1]:.3g}"
+        aside = at_x - plot.at_x(point[0])
+        plot.series(numbers[method], method, [point], aside=aside, hovers=[hover])
+
+
+def _heights(wanted: Sequence[float]) -> list[float]:
+    """Move labels apart, sorted from the top: as many as there is space for.
+
+    Examples
+    --------
+    >>> _heights([50.0, 51.0, 100.0])
+    [50.0, 63.0, 100.0]
+    """
+    lowest = HEIGHT - BOTTOM - 4
+    kept = list(wanted[: int((lowest - TOP) // LINE) + 1])
+    for place, height in enumerate(kept[1:], start=1):
+        kept[place] = max(height, kept[place - 1] + LINE)
+    for place in reversed(range(len(kept))):
+        most = lowest if place == len(kept) - 1 else kept[place + 1] - LINE
+        kept[place] = min(kept[place], most)
+    return kept
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
 
 
 def _beside(x: float, y: float, marks: Iterable[tuple[float, float]]) -> float:
@@ -432,7 +504,7 @@ def middle(entries: Iterable[Entry], spec: MetricSpec | None) -> float | None:
 def cell_of(board: Leaderboard, entries: Sequence[Entry]) -> tuple[str, str]:
     """Sum up one method on one case: a class of the style sheet, and the text of the cell."""
     sign = sign_of(board, entries)
-    alarm = ALARM if any(one.answered and one.alarms(board.known) for one in entries) else ""
+    alarm = ALARM if any(one.answered and one.alarms(board.alarmed) for one in entries) else ""
     marks = [spec.mark for spec in marked(board.specs)]
     if sign in marks:
         return "found" if sign == marks[0] else "near", f"{sign}{alarm}"
@@ -457,9 +529,10 @@ def cell_of(board: Leaderboard, entries: Sequence[Entry]) -> tuple[str, str]:
 
 
 def heat_map(board: Leaderboard, snr_db: float | None) -> str:
-    """Draw methods against systems at one noise level."""
+    """Draw methods, the best first, against systems, the easiest first, at one noise level."""
     grid = board.grid(snr_db)
-    systems, methods = grid.systems, grid.methods
+    there = {*grid.systems}
+    systems, methods = [one for one in board.by_difficulty if one in there], grid.methods
     unfit = {case.system for case in board.unfit if case.snr_db == snr_db}
     head = 24 + 5 * max((len(method) for method in methods), default=0)  # names lean
     longest = max((len(system) for system in systems), default=0)
@@ -490,7 +563,7 @@ def heat_map(board: Leaderboard, snr_db: float | None) -> str:
             if not (found := grid.cell(system, method)):
                 continue
             kind, text = cell_of(board, found)
-            alarms = dict.fromkeys(spec for one in found for spec in one.alarms(board.known))
+            alarms = dict.fromkeys(spec for one in found for spec in one.alarms(board.alarmed))
             text_ = "; ".join(warning(spec) for spec in alarms) if ALARM in text else ""
             x = left + wide * j
             parts.append(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+import zlib
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -58,6 +62,10 @@ if TYPE_CHECKING:
     from mdbench.reports.systems import Draw
     from mdbench.reports.tables import Table
 
+PACKED_FROM = 2000
+"""Results from which on the closed parts of a page are packed, and made when they are opened."""
+PACKING = 6
+"""The level of zlib: a higher one takes three times as long for 2 % less."""
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
 
@@ -154,6 +162,7 @@ def page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    packed = len(results) >= PACKED_FROM
     days = [result.measured.started.date().isoformat() for result in results]
     dims = sorted({result.dim for result in results if result.dim is not None})
     return environment.get_template("report.html.j2").render(
@@ -171,10 +180,21 @@ def page(
         classes=classes,
         in_progress=in_progress,
         counted=counted,
+        packed=packed,
+        later=partial(_maybe_packed, packed=packed),
         resamples=ranking.RESAMPLES,
         fewest=ranking.FEWEST,
         data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
     )
+
+
+def _maybe_packed(caller: Callable[[], str], *, shown: bool = False, packed: bool) -> str:
+    """Return a part of the page; `packed` (zlib, base64) unless it is `shown` at first."""
+    part = caller()
+    if shown or not packed:
+        return part
+    text = base64.b64encode(zlib.compress(part.encode(), PACKING)).decode("ascii")
+    return Markup(f'<script type="text/plain" class="packed">{text}</script>')  # noqa: S704 - base64
 
 
 def _models(
@@ -232,7 +252,7 @@ def _section(
     specs = [spec for spec in boards[0].specs if spec.name in known]
     systems = [
         system_section(
-            f"{data_type}-{number}",
+            identifier,
             ones,
             scope,
             specs,
@@ -240,7 +260,9 @@ def _section(
             derivative=derivative,
             named_classes=len(boards) > 1,
         )
-        for number, ((name, _), ones) in enumerate(by_system.items())
+        for identifier, ((name, _), ones) in zip(
+            _anchors(data_type, by_system), by_system.items(), strict=True
+        )
     ]
     primary = boards[0].primary
     return {
@@ -257,6 +279,27 @@ def _section(
         "reasons": _reasons(results),
         "systems": systems,
     }
+
+
+def _anchors(data_type: str, systems: Iterable[tuple[str, bool]]) -> list[str]:
+    """Name the sections of systems, own ones marked, so that a link holds in the next report.
+
+    Examples
+    --------
+    >>> _anchors("kind", [("rc-circuit", False), ("my system", True), ("my?system", True)])
+    ['kind/rc-circuit', 'kind/own/my-system', 'kind/own/my-system-2']
+    """
+    found: dict[str, None] = {}
+    for name, own in systems:
+        plain = f"{data_type}/{'own/' * own}{_NOT_IN_ANCHORS.sub('-', name)}"
+        number = 1
+        while (anchor := f"{plain}-{number}" if number > 1 else plain) in found:
+            number += 1
+        found[anchor] = None
+    return list(found)
+
+
+_NOT_IN_ANCHORS = re.compile(r"[^A-Za-z0-9_.+=-]+")
 
 
 def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:

@@ -6,6 +6,7 @@ holds the two together.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
@@ -248,6 +249,11 @@ class Leaderboard:
         )
 
     @cached_property
+    def alarmed(self) -> tuple[MetricSpec, ...]:
+        """The known metrics of which some values are to be marked."""
+        return tuple(spec for spec in self.known if spec.alarm is not None)
+
+    @cached_property
     def weighs(self) -> MetricSpec | None:
         """The metric that accuracy is weighed against, where it is known."""
         return next((spec for spec in self.known if spec.weighs), None)
@@ -279,6 +285,31 @@ class Leaderboard:
         if low >= 0 and high <= 1:
             return 1 - value if self.primary.better == "higher" else value
         return bisect_left(losses, self.primary.loss(value)) / len(losses)
+
+    @cached_property
+    def by_difficulty(self) -> tuple[str, ...]:
+        """All systems, the easiest first: by how often the first flag holds, then by the losses.
+
+        Methods that are shown apart do not count, where there are others.
+        """
+        apart = {row.method for row in self.rows if row.standing in {"baseline", "reference"}}
+        tried = [one for one in self.entries if one.attempted]
+        counted = [one for one in tried if one.method not in apart] or tried
+        methods = {one.method for one in counted}
+        flag = next((spec.name for spec in self.specs if spec.mark), "")
+        held: dict[str, list[float]] = defaultdict(list)
+        for one in counted:
+            held[one.case.system].append(float(one.values.get(flag) == 1))
+        losses: dict[str, list[float]] = defaultdict(list)
+        for method in methods:
+            for case, loss in self.losses[method].items():
+                losses[case.system].append(loss)
+
+        def difficulty(system: str) -> tuple[float, float, str]:
+            found, known = held.get(system, [0.0]), losses.get(system, [math.inf])
+            return -sum(found) / len(found), median(known), system
+
+        return tuple(sorted({one.case.system for one in self.entries}, key=difficulty))
 
     def grid(self, snr_db: float | None) -> Grid:
         """Lay the results at one noise level out, systems against methods."""

@@ -112,9 +112,8 @@ def friedman(
     systems: Sequence[str],
 ) -> Friedman:
     """Rank on each case, take the mean over the cases of a system, and rank those."""
-    from scipy.stats import rankdata  # noqa: PLC0415 - takes a second
-
-    found = rankdata([[scored[m].losses[case] for m in ranked] for case in common], axis=1)
+    losses = ([scored[m].losses[case] for m in ranked] for case in common)
+    found = np.array([statistics.midranks(np.array(each)) for each in losses])
     rows: dict[str, list[int]] = {system: [] for system in systems}
     for number, case in enumerate(common):
         rows[case.system].append(number)

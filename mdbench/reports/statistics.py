@@ -3,7 +3,7 @@
 A loss without an answer is infinite.  Two failures on the same system are a tie, and a failure
 against an answer is the largest difference there is; nothing is dropped.
 
-SciPy's statistics are imported where they are needed, as that takes a second.
+Of SciPy's statistics only what is seldom needed is used: importing them takes a second.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+_NORMAL = 1.959963984540054
+"""The quantile of the normal distribution that leaves 2.5 % above it."""
 EXACT_UP_TO = 200
 """Pairs up to which the distribution under the null hypothesis is counted out."""
 
@@ -105,6 +108,45 @@ def difference(loss: float, other: float, *, log: bool) -> float:
     return own - theirs if max(loss, other) > 0 else theirs - own
 
 
+def midranks(values: Array) -> Array:
+    """Rank numbers from 1; equal ones, infinite ones too, share the mean of their ranks.
+
+    Examples
+    --------
+    >>> midranks(np.array([0.5, math.inf, 0.1, 0.5]))
+    array([2.5, 4. , 1. , 2.5])
+    """
+    ordered = np.sort(values)
+    before, up_to = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+    return np.asarray((before + up_to + 1) / 2, np.float64)
+
+
+@lru_cache
+def studentized_range(share: float, groups: int) -> float:
+    """Return the quantile of the range of so many standard normal numbers.
+
+    Examples
+    --------
+    >>> round(studentized_range(0.95, 3), 3)
+    3.314
+
+    References
+    ----------
+    Demšar, J. Mach. Learn. Res. 7, 1 (2006), table 5: these quantiles divided by sqrt(2).
+    """
+    from scipy.special import ndtr  # noqa: PLC0415 - takes a moment
+
+    z = np.linspace(-9.0, 9.0, 1801)
+    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    low, high = 0.0, 40.0
+    while high - low > 1e-12 * high:
+        q = (low + high) / 2
+        # The largest lies at z, and all others between z - q and z.
+        below = groups * float(np.sum(density * (ndtr(z) - ndtr(z - q)) ** (groups - 1))) * 0.01
+        low, high = (q, high) if below < share else (low, q)
+    return high
+
+
 def wilcoxon(differences: Sequence[float] | Array) -> Wilcoxon:
     """Test whether paired differences lie around zero.
 
@@ -121,11 +163,9 @@ def wilcoxon(differences: Sequence[float] | Array) -> Wilcoxon:
     Wilcoxon, Biometrics Bulletin 1, 80 (1945); the treatment of zeros is Pratt's, J. Am. Stat.
     Assoc. 54, 655 (1959); the effect size is Kerby's, Comprehensive Psychology 3, 1 (2014).
     """
-    from scipy import stats  # noqa: PLC0415 - see above
-
     d = np.asarray(differences, np.float64)
     zeros = int(np.sum(d == 0))
-    ranks = stats.rankdata(np.abs(d))
+    ranks = midranks(np.abs(d))
     plus, minus = float(ranks[d > 0].sum()), float(ranks[d < 0].sum())
     counted = ranks[d != 0]
     exact = len(d) <= EXACT_UP_TO
@@ -135,6 +175,8 @@ def wilcoxon(differences: Sequence[float] | Array) -> Wilcoxon:
     elif not total:
         p = 1.0
     else:
+        from scipy import stats  # noqa: PLC0415 - see above
+
         p = float(stats.wilcoxon(d, zero_method="pratt", method="approx").pvalue)
     return Wilcoxon(
         n=len(d),
@@ -162,6 +204,27 @@ def _counted_out(ranks: Array, smaller: float) -> float:
         ways /= 2  # probabilities, which do not overflow
     below = float(ways[: round(2 * smaller) + 1].sum())
     return min(1.0, 2 * below)
+
+
+def wilson(share: float, number: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share of so many independent trials.
+
+    References
+    ----------
+    Wilson, J. Am. Stat. Assoc. 22, 209 (1927).
+
+    Examples
+    --------
+    >>> low, high = wilson(0.0, 10)
+    >>> low, round(high, 3)
+    (0.0, 0.278)
+    """
+    z2 = _NORMAL**2
+    centre = share + z2 / (2 * number)
+    half = _NORMAL * math.sqrt(share * (1 - share) / number + z2 / (4 * number**2))
+    ends = ((centre + sign * half) / (1 + z2 / number) for sign in (-1, 1))
+    low, high = (min(1.0, max(0.0, round(end, 12))) for end in ends)
+    return low, high
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -199,19 +262,22 @@ def friedman(scores: Array, level: float = 0.05) -> Friedman:
     Demšar, J. Mach. Learn. Res. 7, 1 (2006): Nemenyi's critical difference
     q sqrt(k (k+1) / (6 N)).
     """
-    from scipy import stats  # noqa: PLC0415 - see above
+    from scipy.special import bdtr, chdtrc  # noqa: PLC0415 - takes a moment
 
     blocks, methods = scores.shape
-    ranks = stats.rankdata(scores, axis=1)
+    ranks = np.array([midranks(row) for row in scores])
     mean_ranks = tuple(float(rank) for rank in ranks.mean(axis=0))
     if np.ptp(ranks) == 0:
         p = 1.0
     elif methods == 2:  # noqa: PLR2004 - then it is the sign test, which is exact
         wins = [int(np.sum(np.diff(scores) < 0)), int(np.sum(np.diff(scores) > 0))]
-        p = float(stats.binomtest(wins[0], sum(wins)).pvalue)
+        p = min(1.0, 2 * float(bdtr(min(wins), sum(wins), 0.5)))
     else:
-        p = float(stats.friedmanchisquare(*scores.T).pvalue)
-    q = float(stats.studentized_range.ppf(1 - level, methods, np.inf)) / math.sqrt(2)
+        # With ties the variance of the ranks is less than that of 1 to `methods`.
+        spread = ranks - (methods + 1) / 2
+        between = float((spread.sum(axis=0) ** 2).sum())
+        p = float(chdtrc(methods - 1, (methods - 1) * between / float((spread**2).sum())))
+    q = studentized_range(1 - level, methods) / math.sqrt(2)
     return Friedman(mean_ranks, p, q * math.sqrt(methods * (methods + 1) / (6 * blocks)), blocks)
 
 
@@ -238,20 +304,27 @@ def draws(number: int, repeats: Sequence[int]) -> NDArray[np.int64]:
     ----------
     Davison, Hinkley, "Bootstrap Methods and their Application" (1997), section 3.8.
     """
+    return _draws(number, tuple(repeats))
+
+
+@lru_cache(maxsize=8)  # most methods of a board have the same systems and seeds
+def _draws(number: int, repeats: tuple[int, ...]) -> NDArray[np.int64]:
     size, most = len(repeats), max(repeats)
     per_system = 1 if most == 1 else 1 + most  # of one repeat there is nothing to draw
     shares = _shares(number * size * per_system).reshape(number, size, per_system)
     systems = (shares[..., 0] * size).astype(np.int64)
     having = np.asarray(repeats, np.int64)
     first = np.cumsum(having) - having
-    counts = np.zeros((number, int(having.sum())), np.int64)
-    rows = np.arange(number)[:, None]
+    width = int(having.sum())
+    row = np.arange(number)[:, None] * width
     if most == 1:
-        np.add.at(counts, (rows, systems), 1)
-        return counts
-    for place in range(most):
-        drawn = first[systems] + (shares[..., 1 + place] * having[systems]).astype(np.int64)
-        np.add.at(counts, (rows, drawn), place < having[systems])
+        drawn = row + systems
+    else:
+        own = having[systems][..., None]
+        seeds = (shares[..., 1:] * own).astype(np.int64) + (row + first[systems])[..., None]
+        drawn = seeds[np.arange(most) < own]
+    counts = np.bincount(drawn.ravel(), minlength=number * width).reshape(number, width)
+    counts.setflags(write=False)
     return counts
 
 

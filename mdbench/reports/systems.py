@@ -27,6 +27,7 @@ from mdbench.expressions.printers import (
     sympy_symbols,
     written_as,
 )
+from mdbench.metrics.spec import CONSTANT, RESTS
 from mdbench.records import Record
 from mdbench.reports.classes import by_class, class_of
 from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
@@ -219,6 +220,7 @@ class Line:
     scores: tuple[Cell, ...]
     answer: Markup
     notes: str
+    raw: Markup
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,7 @@ class System:
     note: str
     found: str
     identifier: str
+    classes: tuple[int, ...]
     unfit: tuple[str, ...]
     best: str
     codes: tuple[tuple[str, str], ...]
@@ -300,10 +303,17 @@ def system_section(
         note=drawn.note if drawn else "",
         found=_found(results, specs, scope),
         identifier=identifier,
+        classes=_classes(lines),
         unfit=tuple(unfit),
         best=summary_line(best, specs) if best and codes else "",
         codes=codes,
     )
+
+
+def _classes(lines: Sequence[Line]) -> tuple[int, ...]:
+    """Return the classes that have a line; none where a method that is in every class has one."""
+    known = [line.record_class for line in lines if line.record_class is not None]
+    return tuple(sorted({*known})) if len(known) == len(lines) else ()
 
 
 def _title(first: Record, scope: Scope) -> str:
@@ -361,17 +371,14 @@ def _line(
     values = entry(one, specs).values if one.answered else {}
     verdict, css = str(one.status), "bad"
     answer = Markup("<span class=reason>{}</span>").format(one.reason)
-    notes = ""
+    notes, raw = "", Markup()
     if one.answered:
         held, unknown = best_mark(specs, values)
         verdict = f"{held.mark} {held.title}" if held else "undecided" if unknown else verdict
         css = ("good" if held is flags[0] else "close") if held else ""
-        answer = _equations(one.targets, one.equations or (), derivative)
-        notes = "; ".join(
-            f"{word}: {', '.join(texts[:NAMES_SHOWN])}{'…' * (len(texts) > NAMES_SHOWN)}"
-            for word, texts in one.notes.items()
-            if texts
-        )
+        answer = _equations(one.targets, one.equations or (), derivative, tidied=True)
+        notes = "; ".join(_note(word, one.notes[word]) for word in NOTES if one.notes.get(word))
+        raw = _as_given(one, answer, derivative)
     return Line(
         method=one.method,
         number=scope.numbers[one.method] % COLOURS,
@@ -386,7 +393,40 @@ def _line(
         scores=tuple(answer_cell(spec, values, beaten(spec, specs, one)) for spec in shown),
         answer=answer,
         notes=notes,
+        raw=raw,
     )
+
+
+NOTES = {
+    "missing": "missing: ",
+    "extra": "extra: ",
+    "negligible": "negligible: ",
+    "coefficients": "",
+    RESTS: "",
+    CONSTANT: "",
+}
+"""Notes of scorers that are shown under an answer, and the words before them; others are shown
+with the answer as it was given, on demand."""
+
+
+def _note(word: str, texts: Sequence[str]) -> str:
+    shown = ", ".join(texts[:NAMES_SHOWN]) + "…" * (len(texts) > NAMES_SHOWN)
+    return f"{NOTES.get(word, f'{word}: ')}{shown}"
+
+
+def _as_given(one: Record, answer: Markup, derivative: str) -> Markup:
+    """Show on demand the equations as the method gave them, and further notes of the scorer."""
+    given = _equations(one.targets, one.equations or (), derivative)
+    pairs = zip(one.targets, one.equations or (), strict=False)
+    lines = [f"{target} = {text}" for target, text in pairs]
+    lines += [
+        _note(word, texts) for word, texts in one.notes.items() if texts and word not in NOTES
+    ]
+    if not lines:
+        return Markup()
+    form = "<details class=raw><summary>as given</summary>{}<code>{}</code></details>"
+    formulas = Markup() if given == answer else given
+    return Markup(form).format(formulas, Markup("<br>").join(lines))  # noqa: S704 - escaped
 
 
 def _noise(one: Record) -> str:
@@ -394,12 +434,14 @@ def _noise(one: Record) -> str:
     return noise_name(one.snr_db, measured=measurements([one]))
 
 
-def _equations(targets: Sequence[str], equations: Sequence[str], derivative: str) -> Markup:
+def _equations(
+    targets: Sequence[str], equations: Sequence[str], derivative: str, *, tidied: bool = False
+) -> Markup:
     """Set equations one below the other."""
     lines = []
     for number, text in enumerate(equations):
         left = left_hand_side(targets[number], derivative) if number < len(targets) else ""
-        right = mathml(text, derivatives=derivative != TOTAL)
+        right = mathml(text, derivatives=derivative != TOTAL, tidied=tidied)
         lines.append(f"<div class=eq>{left} = {right}</div>")
     return Markup("".join(lines))  # noqa: S704 - all text in it was escaped
 

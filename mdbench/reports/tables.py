@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import rich.table
+    from rich.console import Console, ConsoleOptions, RenderResult
 
     from mdbench.metrics.spec import MetricSpec, Place, Value
     from mdbench.records import Record
@@ -101,6 +102,8 @@ class Column:
         Characters that it takes in a terminal at most; 0 for any number.
     more
         Whether a telephone shows it on demand only.
+    names
+        Whether it names the rows: a terminal never cuts it.
     """
 
     title: str
@@ -112,6 +115,7 @@ class Column:
     fills: bool = False
     widest: int = 0
     more: bool = False
+    names: bool = False
 
     @property
     def css(self) -> str:
@@ -160,7 +164,13 @@ def _in_markdown(text: str) -> str:
     return _TAG.sub("&lt;", " ".join(text.splitlines())).replace("|", "\\|")
 
 
-def to_terminal(table: Table, *, expand: bool = False, padding: int = 0) -> rich.table.Table:
+def to_terminal(
+    table: Table,
+    *,
+    expand: bool = False,
+    padding: int = 0,
+    choices: Sequence[Collection[str]] = (),
+) -> rich.table.Table:
     """Return a table for a terminal.
 
     Parameters
@@ -169,34 +179,72 @@ def to_terminal(table: Table, *, expand: bool = False, padding: int = 0) -> rich
         Whether it takes the whole width.
     padding
         Characters left free at the sides of each cell.
+    choices
+        Titles of columns that are left out: the first choice with which the table fits into the
+        terminal is taken, so that names of rows are never cut.
     """
     from rich import box  # noqa: PLC0415 - other renderers do without
     from rich.table import Table as RichTable  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
 
-    made = RichTable(
-        box=box.SIMPLE_HEAD,
-        expand=expand,
-        padding=(0, padding),
-        title=table.title or None,
-        title_justify="left",
-        caption=table.caption or None,
-        caption_justify="left",
-    )
-    for column in table.columns:
-        made.add_column(
-            column.title,
-            justify="left" if column.left else "right",
-            no_wrap=not column.wraps,
-            overflow="ellipsis",
-            max_width=column.widest or None,
-            ratio=1 if column.fills else None,
-            width=NARROWEST if column.fills else None,
+    class Fitted(RichTable):
+        """The table, with as many columns as the width has space for."""
+
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            kept, fits = table, not choices
+            for titles in choices:
+                kept = without_columns(table, lambda column, _, out=titles: column.title in out)  # type: ignore[misc]
+                if fits := _narrowest(kept, padding) <= options.max_width:
+                    break
+            if fits and len(kept.columns) == len(table.columns):
+                yield from super().__rich_console__(console, options)
+            else:
+                yield from made(kept, whole=fits).__rich_console__(console, options)
+
+    def made(table: Table, kind: type[RichTable] = RichTable, *, whole: bool = True) -> RichTable:
+        found = kind(
+            box=box.SIMPLE_HEAD,
+            expand=expand,
+            padding=(0, padding),
+            title=table.title or None,
+            title_justify="left",
+            caption=table.caption or None,
+            caption_justify="left",
         )
-    for number, row in enumerate(table.rows):
-        style = GREY if number in table.grey else ""
-        made.add_row(*(Text(cell.text, style=cell.style or style) for cell in row))
-    return made
+        for place, column in enumerate(table.columns):
+            longest = max((len(row[place].text) for row in table.rows), default=0)
+            found.add_column(
+                column.title,
+                justify="left" if column.left else "right",
+                no_wrap=not column.wraps,
+                overflow="fold" if column.names else "ellipsis",
+                max_width=column.widest or None,
+                min_width=longest if column.names and whole else None,
+                ratio=1 if column.fills else None,
+                width=NARROWEST if column.fills else None,
+            )
+        for number, row in enumerate(table.rows):
+            style = GREY if number in table.grey else ""
+            found.add_row(*(Text(cell.text, style=cell.style or style) for cell in row))
+        return found
+
+    return made(table, Fitted)
+
+
+def _narrowest(table: Table, padding: int) -> int:
+    """Return how many characters a table takes in a terminal at least."""
+    width = 1
+    for place, column in enumerate(table.columns):
+        cells = [row[place].text for row in table.rows]
+        if column.fills:
+            least = NARROWEST
+        elif column.wraps and not column.names:
+            least = max((len(word) for text in cells for word in text.split()), default=1)
+        else:
+            least = max(map(len, cells), default=1)
+        heads = [len(line) for line in column.title.splitlines()] if not column.fills else []
+        width += max([least, *heads]) + 1 + 2 * padding
+    return width
 
 
 GREY = "bright_black"
@@ -227,7 +275,8 @@ def leaderboard_table(board: Leaderboard) -> Table:
         f"bootstrap interval of {primary.title}, systems and then their seeds drawn; none of fewer "
         f"than {FEWEST} systems"
     )
-    ratio = Column("× floor", "ratio", f"median of {primary.title} over that of the truth")
+    meaning = f"median ratio of {primary.title} to that of the ground-truth equations"
+    ratio = Column("ratio to truth", "ratio", meaning)
     not_ok = "jobs that ended otherwise than ok, by cause"
     found = [
         Column("rank", "rank", f"place by {primary.title} among the methods that are compared"),

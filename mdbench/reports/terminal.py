@@ -12,7 +12,7 @@ from rich.text import Text
 
 from mdbench.drawing.numbers import cleanest_first, counted, duration, fixed, noise_name, percent
 from mdbench.metrics.spec import MetricSpec, is_high
-from mdbench.records import Record, Status
+from mdbench.records import ANSWERED, Record, Status
 from mdbench.reports.entries import aggregate, best_mark, counted_values, entry, marked, specs_of
 from mdbench.reports.tables import (
     ALARM,
@@ -120,7 +120,8 @@ def run_table(
             del cells[name]
     notes["worse"] = _of_beaten(specs, rows)
     columns = {name: Column(name, left=name in LEFT) for name in cells} | {
-        "dataset": Column("dataset", left=True, wraps=True, widest=30),  # the one to give way
+        "dataset": Column("dataset", left=True, wraps=True, names=True),
+        "method": Column("method", left=True, wraps=True, names=True),
         answer: Column(answer, left=True, fills=cut),
     }
     table = Table(
@@ -128,7 +129,11 @@ def run_table(
         [*zip(*cells.values(), strict=True)],
         caption="\n".join(filter(None, notes.values())),
     )
-    return to_terminal(table, expand=cut)
+    least = ["floor", "size", "time", "found"]
+    choices = [least[:number] for number in range(len(least) + 1)]
+    further = [answer], [primary.title], [answer, primary.title], [answer, primary.title, "status"]
+    choices += [[*least, *each] for each in further]
+    return to_terminal(table, expand=cut, choices=choices if cut else ())
 
 
 def answers(records: Iterable[Record]) -> Text:
@@ -172,8 +177,8 @@ def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
     if all(floor is None for floor in floors):
         return ""
     high = any(is_high(floor, primary) for floor in floors)
-    mark = f"; {ALARM} high: scores mean little" if high else ""
-    return f"floor: the score of the truth on the same test{mark}"
+    mark = f"\n{ALARM} high: scores mean little" if high else ""
+    return f"floor: score of the ground-truth equations on the test set{mark}"
 
 
 def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich.table.Table:
@@ -202,7 +207,7 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
                 _printable(algorithm),
                 *([noise_name(snr_db)] if with_noise else []),
                 str(len(jobs)),
-                str(counts[Status.OK]),
+                str(sum(counts[status] for status in ANSWERED)),
                 *(_summed(spec, found) for spec, found in zip(shown, values, strict=True)),
                 _time(sum(job.measured.wall_s or 0.0 for job in jobs)),
                 "\n".join(causes) or NOTHING,
@@ -210,15 +215,17 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
         )
     table = Table(
         [
-            Column("method", left=True),
+            Column("method", left=True, wraps=True, names=True),
             *[Column("noise")] * with_noise,
-            *map(Column, ("jobs", "ok", *heads, "time\ntotal")),
+            *map(Column, ("jobs", "answers", *heads, "time\ntotal")),
             Column("not ok", left=True, wraps=True, fills=True),
         ],
         [[*map(Cell, line)] for line in lines],
-        caption=f"{primary.title}: failures count as worse than any answer{marks}",
+        caption=f"{primary.title}: failures rank last{marks}",
     )
-    return to_terminal(table, expand=True)
+    gone = ["time\ntotal", "jobs", *heads[:0:-1], "not ok"]
+    choices = [gone[:number] for number in range(len(gone) + 1)]
+    return to_terminal(table, expand=True, choices=choices)
 
 
 def failures(records: Iterable[Record]) -> Text:
@@ -353,7 +360,8 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
         " ".join(f"{count} {cause}" for cause, count in row.causes.items()) or "–"
         for row in board.rows
     ]
-    for head in [*map(_head, reversed(optional)), "MB", "jobs", "95\xa0%", "not ok"]:
+    given_up = [*map(_head, reversed(optional)), "MB", "jobs", "95\xa0%", "not ok", "time"]
+    for head in [*given_up, *map(_head, reversed(others))]:
         if sum(map(_narrowest, columns, columns.values())) + len(columns) < width:
             break
         columns.pop(head, None)
@@ -373,7 +381,8 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
             Column(
                 head.replace(" ", "\n") if head != "not ok" else head,
                 left=head in {"method", "not ok"},
-                wraps=head == "not ok",
+                wraps=head in {"method", "not ok"},
+                names=head == "method",
             )
             for head in columns
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -12,9 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench import datatypes
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.datatypes.base import Answer
-from mdbench.errors import MOST_SHOWN, AnswerError, DataError, MethodError, UsageError, did_you_mean
+from mdbench.errors import (
+    MOST_SHOWN,
+    AnswerError,
+    DataError,
+    MdbenchError,
+    MethodError,
+    UsageError,
+    did_you_mean,
+    families,
+)
 from mdbench.language_models.views import described
 from mdbench.records import key_of
 from mdbench.runs.catalog import Catalog
@@ -157,7 +168,12 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
             "Give the price of tokens, e.g. --llm-price 0.15/0.60.",
         )
     source = catalog.source(data_type.name, options.dataset_path)
-    names = select_names(source.names(), options.datasets, source.groups())
+
+    def elsewhere(pattern: str) -> str:
+        place = catalog.workspace
+        return "" if options.dataset_path else _of_other_types(pattern, data_type.name, place)
+
+    names = select_names(source.names(), options.datasets, source.groups(), elsewhere)
     levels = _noise_levels(options, data_type)
     if options.seed and options.seeds:
         raise UsageError("--seed and --seeds were both given.", "Use one: --seeds 0,1,2.")
@@ -183,10 +199,24 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     return tuple(jobs)
 
 
+def _of_other_types(pattern: str, asked: str, workspace: Workspace) -> str:
+    """Return which data type has datasets of a name; empty for none, and where it is near here."""
+    for name in datatypes.names():
+        if name == asked:
+            continue
+        with suppress(MdbenchError):  # one whose files are not there
+            own = datatypes.own_names(name, workspace.datasets / name, workspace.arrays / name)
+            if found := [each for each in own if pattern.lower() in each]:
+                shown = " or ".join(families(pattern, found)[:3])
+                return f"It is in {name}: --data-type {name} --dataset {shown}."
+    return ""
+
+
 def select_names(
     names: Sequence[str],
     patterns: Sequence[str],
     groups: Mapping[str, Sequence[str]] | None = None,
+    elsewhere: Callable[[str], str] | None = None,
 ) -> list[str]:
     """Pick the names that a pattern names or matches, in their own order.
 
@@ -199,6 +229,9 @@ def select_names(
     groups
         The names in each group; those that are not among `names` are picked by their own name or
         by the group's, and globs that match none of `names` are tried on them.
+    elsewhere
+        Gives, for a pattern that matches nothing, an advice that comes before near names; empty
+        for none.
 
     Raises
     ------
@@ -215,9 +248,12 @@ def select_names(
         matching = matching or list(groups.get(pattern, ()))
         matching = matching or [name for name in every if fnmatchcase(name, pattern)]
         if not matching:
-            near = did_you_mean(pattern, [*every, *groups])
+            family = families(pattern, names)[:3]
+            near = f"Did you mean {' or '.join(family)}?" if family else ""
+            advice = elsewhere(pattern) if elsewhere else ""
+            near = advice or near or did_you_mean(pattern, [*every, *groups])
             raise UsageError(
-                f"--dataset {pattern!r} matches none of the {len(every)} datasets.",
+                f"--dataset {pattern!r} matches none of the {len(names)} datasets.",
                 f"{near} To see all: mdbench list --datasets",
             )
         picked.update(matching)

@@ -59,7 +59,7 @@ def test_cells_are_shown_next_to_the_papers() -> None:
     assert table["system"] == ["floor", "sindy", "Paper", "operon", "Paper"]
     assert table["`a`"] == ["2.0e-5", "✓", "✓", "✗ timeout", "✗"]
     assert table["`b`"] == ["–", "2.0e-4 (7) ±1", "✓", "?", ""]
-    assert table["`c`"] == ["–", "3.0e1 (12)", "1e-2 (17)", "? (18) ±1", ""]
+    assert table["`c`"] == ["–", "30 (12)", "1e-2 (17)", "? (18) ±1", ""]
     # The paper's tables are of clean data.
     noisy = rows(systems_table(made, "ode", 10.0, PAPER))
     assert noisy["system"] == ["floor", "sindy"]
@@ -109,7 +109,7 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     head, _, line, _, note = leaderboard_markdown(made).splitlines()
     cells = dict(zip(head.split(" | "), line.split(" | "), strict=True))
     assert (cells["accuracy"], cells["verbosity"]) == ("0.125\xa0⚠", "1\xa0wordy")
-    assert not {"identified", "likelihood", "× floor", "family", "not ok"} & cells.keys()
+    assert not {"identified", "likelihood", "ratio to truth", "family", "not ok"} & cells.keys()
     assert note.endswith("likelihood 1.")
 
 
@@ -162,7 +162,7 @@ def test_protocols_are_kept_apart() -> None:
     )
     assert "| ✓ |" in tables["published"]
     assert "| ✓ |" not in tables["strict"]
-    assert "| 2.5e-1 (5) |" in tables["strict"]
+    assert "| 0.25 (5) |" in tables["strict"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import math
 import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,12 +92,14 @@ def test_shares_are_those_of_all_jobs_that_are_judged_by_the_flag() -> None:
         data("sindy", "s5", status="crashed"),
         data("sindy", "s6", status="crashed"),
         data("sindy", "s7", status="interrupted"),
+        *(data(m, "s0", snr_db=20.0) for m in ("sindy", "truth", "zero")),  # one level: no figure
         *(data("truth", f"s{i}", verdict="identified") for i in (0, 1, 2, 5, 6)),
         *(data("zero", f"s{i}", status="crashed") for i in (0, 1, 2, 5, 6)),
     ]
     drawn = figures.figures(compare(records), NUMBERS)
     (svg,) = (figure.svg for figure in drawn if figure.title == "Identified by noise")
-    plot = Plot("t", ["clean"], Axis([100.0, 0.0], log=False, zero=True), ("", ""))
+    plot = Plot("t", ["clean", "20"], Axis([100.0, 0.0], log=False, zero=True), ("", ""))
+    assert svg.index(">n 4–5</tspan>") < svg.index(">n 1</tspan>")
     for name, share in (("sindy", 25.0), ("truth", 100.0), ("zero", 0.0)):
         (place,) = re.findall(rf'data-m="{name}" data-o="(\S+)" data-p="(\S+) (\S+)"', svg)
         aside, x, y = map(float, place)
@@ -143,6 +146,8 @@ def test_failures_lie_above_all_answers_and_scores_of_cases_that_rank_nobody_now
         data("zero", status="crashed"),
         data("zero", "noisy", status="crashed", floor=2.0),
         data("sindy", "noisy", nmse=1e5, floor=2.0),
+        data("sindy", nmse=1e-2, snr_db=20.0),
+        data("zero", status="crashed", snr_db=20.0),
     ]
     figure = figures.figures(compare(records), NUMBERS)[0]
     assert ">none<" in figure.svg
@@ -163,3 +168,82 @@ def test_labels_of_methods_stay_apart_and_off_the_axis() -> None:
     assert len(heights) == 6
     assert all(below - above >= 13 for above, below in pairwise(heights))
     assert heights[-1] <= 330 - 46
+
+
+def figure_of(records: list[dict[str, Any]], title: str, **numbers: int) -> figures.Figure:
+    names = {one["algorithm"]: n for n, one in enumerate(records)}
+    drawn = figures.figures(compare(records), names | numbers)
+    return next(figure for figure in drawn if figure.title == title)
+
+
+def test_no_figure_along_an_axis_with_one_place() -> None:
+    for records in ([data("a"), data("b")], [data("a", snr_db=20.0), data("b", snr_db=20.0)]):
+        titles = [one.title for one in figures.figures(compare(records), {"a": 0, "b": 1})]
+        assert titles == ["NMSE against nodes"]
+
+
+def test_lines_do_not_cross_levels_without_data() -> None:
+    levels = (None, 40.0, 30.0, 20.0)
+    records = [data("a", snr_db=level, nmse=1e-3, complexity=5) for level in levels]
+    # No answer has no nodes.
+    records += [
+        data("b", snr_db=level, status="crashed" if level == 30.0 else "ok") for level in levels
+    ]
+    svg = figure_of(records, "Nodes by noise").svg
+    lines = dict(re.findall(r'data-m="(\w)".*?class="line"[^>]*d="([^"]*)"', svg))
+    assert [re.sub("[^ML]", "", lines[name]) for name in "ab"] == ["MLLL", "MLM"]
+
+
+@pytest.mark.parametrize("count", [2, 5, 12, 20, 30])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 12.0])
+def test_every_label_has_a_line_to_its_mark_and_stays_inside(count: int, spread: float) -> None:
+    generator = np.random.default_rng(count)
+    records = [
+        data(f"m{i}", nmse=10 ** -(spread * generator.random()), complexity=5 + i % 3)
+        for i in range(count)
+    ]
+    svg = figure_of(records, "NMSE against nodes").svg
+    labels = re.findall(r'class="halo" x="([^"]*)" y="([^"]*)"[^>]*>(\w+)<', svg)
+    lines = re.findall(r'class="lead" d="M(\S+) (\S+)L(\S+) (\S+)h4"', svg)
+    marks = {
+        name: (float(x), float(y))
+        for name, x, y in re.findall(r'data-m="(\w+)" data-o="\S+" data-p="(\S+) (\S+)"', svg)
+    }
+    assert len(marks) == count
+    assert len(labels) == len(lines) == min(count, 21)
+    for (x, y, name), line in zip(labels, lines, strict=True):
+        x0, y0, x1, y1 = map(float, line)
+        assert (x0, y0) == pytest.approx((marks[name][0] + 4.5, marks[name][1]), abs=0.2)
+        assert (x1, y1) == pytest.approx((float(x) - 8, float(y) - 4), abs=0.2)
+        assert float(x) + 7.6 * len(name) <= 480
+    heights = sorted(float(y) for _, y, _ in labels)
+    assert all(below - above >= 12.9 for above, below in pairwise(heights))
+    assert heights[0] >= 8
+    assert heights[-1] <= 330 - 46
+
+
+def test_the_truth_takes_no_decades_of_the_axis() -> None:
+    records = [data("sindy", nmse=1e-2), data("operon", nmse=1e-3), data("truth", nmse=1e-12)]
+    figure = figure_of(records, "NMSE against nodes")
+    low, high, _ = map(float, re.findall(r'data-y="(.*?)"', figure.svg)[0].split())
+    assert 1e-4 < low < 1e-3
+    assert 1e-2 < high < 1e-1
+    (height,) = re.findall(r'class="split" d="M58 (\S+?)H', figure.svg)
+    assert float(height) == pytest.approx(330 - 46, abs=0.1)
+    assert "dotted line is truth" in figure.caption
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_labels_of_ticks_are_round_and_differ(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    low = 10 ** generator.uniform(-13, 5)
+    for high in (low * 10 ** generator.uniform(0.001, 14), low * 1.5, low * 8):
+        for log in (True, False):
+            axis = Axis([low, high], log=log)
+            found = ticks(axis.low, axis.high, log=log)
+            labels = [axis.label(each) for each in found]
+            assert len({*labels}) == len(labels) >= 2
+            for tick in found if log else ():
+                mantissa = float(f"{tick:.6e}".split("e")[0])
+                assert mantissa in {1, 2, 3, 5} or high / low < 30
+    assert Axis([1e-11, 9e-11], log=True).label(2e-11).startswith("2·10<tspan")

@@ -85,7 +85,7 @@ def test_a_plane_is_drawn_with_what_equations_miss(tmp_path: Path) -> None:
     shown = pictures(found.html)
     assert len(shown) == 3 + 3  # three times; the truth, a and c
     assert f"the truth: {dataset.floor:.1e}".replace("e-0", "e-") in found.html
-    assert "c: 5.0e-1" in found.html
+    assert "c: 0.50" in found.html
     truth, zero, near = (float(picture.mean()) for picture in shown[3:])
     assert truth < near < zero
 

@@ -165,8 +165,9 @@ def test_plan_prints_and_gives_json(capsys: pytest.CaptureFixture[str]) -> None:
     line += ["--runtime", "venv", "--timeout", "3600"]
     assert main(["plan", *line]) == 0
     text = capsys.readouterr().out
-    assert "zero · ode: 1 job, 0 done, 1 to run; a job 1 h (0 s to 1 h)" in text
-    assert "estimated from budget 1" in text
+    assert "zero · ode: 1 job, 0 done, 1 to run; time unknown, at most 1 h a job" in text
+    assert "estimated from the time limit: 1" in text
+    assert "of cases" not in text
     assert "1 job: 0 done, 1 to run. Nothing was done." in text
     assert main(["plan", *line, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -75,7 +75,7 @@ PUBLISHED_NMSE = MetricSpec(
 COMPLEXITY = MetricSpec(
     name="complexity",
     title="nodes",
-    explanation="nodes of the expressions that SymPy makes of the answer's equations, summed",
+    explanation="complexity: nodes in the SymPy expression trees of the equations",
     scale="log",
     digits=0,
     on_failure=None,
@@ -84,9 +84,9 @@ COMPLEXITY = MetricSpec(
 )
 AGREEMENT = MetricSpec(
     name="agreement",
-    title="agreement",
-    explanation="squared distance of what the method predicts from the values of its equations, "
-    "over the larger sum of squares of the two; the worst of all answers, marked where they differ",
+    title="prediction mismatch",
+    explanation="relative squared difference between what the method predicts and the values of "
+    "its equations; the worst of all answers, marked where they differ",
     scale="log",
     on_failure=None,
     aggregate="max",

@@ -70,7 +70,7 @@ def of_trajectory(dataset: Any) -> list[str]:
         return [*lines, *of_states(names, given, None)]
     apart = between_halves(t, u[:, moving])
     back = integrated_back(t, curves.u[:, moving], curves.du[:, moving])
-    text = f"integrated back they miss the smoothed states by {_share(float(back.max()))}"
+    text = f"reconstruction error after re-integration: {_share(float(back.max()))}"
     rough = False
     if apart is not None:
         each = ", ".join(
@@ -115,8 +115,7 @@ def of_field(dataset: Any) -> list[str]:
         if len(moving):
             back = max(back, float(integrated_back(given.t, u[:, moving], du[:, moving]).max()))
     lines.append(
-        "derivatives in time: integrated back they miss the smoothed states by at most "
-        f"{_share(back)}"
+        f"derivatives in time: reconstruction error after re-integration at most {_share(back)}"
     )
     for axis, place in {**{name: i for i, name in enumerate(given.grid)}, "t": time_axis}.items():
         found = []

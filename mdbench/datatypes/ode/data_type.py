@@ -102,8 +102,8 @@ _R2_TEST, _R2_UNSEEN = (
 )
 _ENDED = MetricSpec(
     name="simulation_ended",
-    title="broke off",
-    explanation="simulations that did not come to the last time, by cause",
+    title="simulation stopped",
+    explanation="simulations that ended before the last time, by cause",
     kind="label",
     labels=(Ending.WHOLE, Ending.BLEW_UP, Ending.STIFF),
     better="neither",

@@ -51,8 +51,8 @@ _SINGLE = float(np.finfo(np.float32).eps)
 _FVU = MetricSpec(
     name="fvu",
     title="FVU",
-    explanation="mean squared error on the rows held out, over the variance of the target in all "
-    "rows; the mean of them scores about 1",
+    explanation="fraction of variance unexplained: mean squared error on the held-out rows, over "
+    "the variance of the target in all rows; the mean of the target scores about 1",
     scale="log",
     resolution=1e-12,
     nothing=1.0,

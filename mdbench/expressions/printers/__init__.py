@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,6 +26,7 @@ from mdbench.expressions.printers.mathematics import (
     Printer,
     plain_number,
 )
+from mdbench.expressions.tidy import tidy
 from mdbench.expressions.tree import ALIASES, CONSTANTS, Call, Chain, Negation, Node, Number
 
 if TYPE_CHECKING:
@@ -315,7 +317,7 @@ def name_as(name: str, language: str) -> str:
     return name if printer is None else printer.name(name)
 
 
-def mathml(text: str, *, derivatives: bool = True) -> str:
+def mathml(text: str, *, derivatives: bool = True, tidied: bool = False) -> str:
     """Return a right-hand side as MathML, its numbers rounded to four digits.
 
     Parameters
@@ -324,27 +326,41 @@ def mathml(text: str, *, derivatives: bool = True) -> str:
         The equation; every name in it that is not called and is no constant is a variable.
     derivatives
         Whether a name such as ``u0_xx`` is a derivative, and not only a name.
+    tidied
+        Whether constants are folded, and factors of 1 left out: see `tidy`.
 
     Returns
     -------
     str
-        A ``math`` element whose ``alttext`` is the text as it was given; a ``code`` element
-        where the text is too long or is no equation.
+        A ``math`` element whose ``alttext`` is the text as it was given, or ``data-text`` where it
+        is tidied and differs; a ``code`` element where the text is too long or is no equation.
 
     Examples
     --------
     >>> mathml("u0**2")
     '<math alttext="u0**2"><msup><msub><mi>u</mi><mn>0</mn></msub><mn>2</mn></msup></math>'
     """
-    if len(text) <= LONGEST:
-        try:
-            check(text)
-            inner = MathMLPrinter(derivatives=derivatives).print(read(text, names_in(text)))
-        except EquationError:
-            pass
-        else:
-            return f'<math alttext="{escape(text)}">{inner}</math>'
-    return f"<code>{escape(text)}</code>"
+    forms = _mathml_forms(text, derivatives=derivatives)
+    if forms is None:
+        return f"<code>{escape(text)}</code>"
+    given, tidy_form = forms
+    differs = tidied and given != tidy_form
+    attribute, inner = ("data-text", tidy_form) if differs else ("alttext", given)
+    return f'<math {attribute}="{escape(text)}">{inner}</math>'
+
+
+@lru_cache(maxsize=1024)
+def _mathml_forms(text: str, *, derivatives: bool) -> tuple[str, str] | None:
+    """Return the MathML of a text, as it is and tidied; None where it is none, or too long."""
+    if len(text) > LONGEST:
+        return None
+    printer = MathMLPrinter(derivatives=derivatives)
+    try:
+        check(text)
+        node = read(text, names_in(text))
+        return printer.print(node), printer.print(tidy(node))
+    except EquationError:
+        return None
 
 
 def left_hand_side(target: str, d: str = "d") -> str:

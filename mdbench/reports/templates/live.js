@@ -62,7 +62,7 @@
     };
     try { sessionStorage.setItem(KEY, JSON.stringify(saved)); } catch { /* the page begins at its top */ }
   };
-  const restore = () => {
+  const restore = async () => {
     let saved = null;
     try {
       saved = JSON.parse(sessionStorage.getItem(KEY));
@@ -70,8 +70,14 @@
     } catch { /* nothing is kept */ }
     if (!saved) return;
     history.scrollRestoration = "manual";
-    const fresh = folds(), now = controls(), columns = heads();
-    for (const [name, open] of saved.folds) if (fresh.has(name)) fresh.get(name).open = open;
+    // Parts may be made when they are opened, and then have parts.
+    for (let known = 0, fresh = folds(); fresh.size > known; fresh = folds()) {
+      known = fresh.size;
+      const open = saved.folds.filter(([name, isOpen]) => isOpen && fresh.has(name)).map(([name]) => fresh.get(name));
+      for (const [name, isOpen] of saved.folds) if (!isOpen && fresh.has(name)) fresh.get(name).open = false;
+      await (globalThis.mdbench?.openParts(open) ?? open.forEach((fold) => { fold.open = true; }));
+    }
+    const now = controls(), columns = heads();
     for (const [name, value] of saved.controls)
       if (now.has(name) && choose(now.get(name), value))
         now.get(name).dispatchEvent(new Event("change", {bubbles: true}));

@@ -10,7 +10,11 @@
 
   // Numbers as text: the same as numbers.py.
   const scientific = (x) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER : x === 0 ? "0"
-    : Math.abs(x) >= ENDLESS ? (x > 0 ? "∞" : "-∞") : x.toExponential(1).replace("e+", "e");
+    : Math.abs(x) >= ENDLESS ? (x > 0 ? "∞" : "-∞") : plain(x.toExponential(1));
+  const plain = (text) => {
+    const power = Number(text.split("e")[1]);
+    return power < -3 || power > 2 ? text.replace("e+", "e") : Number(text).toFixed(Math.max(0, 1 - power));
+  };
   const fixed = (x, digits = 0) => x === null ? NOTHING : !isFinite(x) ? NO_ANSWER : x.toFixed(digits);
   const rounded = (x, digits) => x === null || !isFinite(x) || Math.abs(x) <= (digits ? 1e3 : 1e6)
     ? fixed(x, digits) : scientific(x);
@@ -44,8 +48,8 @@
   }
 
   const median = (values) => {
-    if (!values.length) return null;
-    const sorted = [...values].sort((a, b) => a - b), half = sorted.length >> 1;
+    if (values.length < 2) return values[0] ?? null;
+    const sorted = Float64Array.from(values).sort(), half = sorted.length >> 1;
     return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   };
   const mean = (values) => values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
@@ -87,24 +91,28 @@
   const ascending = (a, b) => a === b ? 0 : a - b;
   const interval = (values, places, having, byMean) => {
     const order = values.map((_, i) => i).sort((a, b) => ascending(values[a], values[b]));
-    const found = [];
-    for (const row of draws(having)) {
+    const sorted = Float64Array.from(order, (i) => values[i]), at = Int32Array.from(order, (i) => places[i]);
+    const rows = draws(having), size = sorted.length, found = new Float64Array(rows.length);
+    let kept = 0;
+    for (const row of rows) {
       let total = 0;
-      for (const place of places) total += row[place];
+      for (let i = 0; i < size; i++) total += row[at[i]];
       if (!total) continue;
       let sum = 0, lower = null, upper = null;
-      for (const i of order) {
-        const times = row[places[i]];
-        if (byMean) { if (times) sum += times * values[i]; continue; }
-        sum += times;
-        if (lower === null && sum >= total / 2) lower = values[i];
-        if (sum > total / 2) { upper = values[i]; break; }
+      if (byMean) {
+        for (let i = 0; i < size; i++) if (row[at[i]]) sum += row[at[i]] * sorted[i];
+        found[kept++] = sum / total;
+        continue;
       }
-      found.push(byMean ? sum / total : (lower + upper) / 2);
+      for (let i = 0; i < size; i++) {
+        sum += row[at[i]];
+        if (lower === null && 2 * sum >= total) lower = sorted[i];
+        if (2 * sum > total) { upper = sorted[i]; break; }
+      }
+      found[kept++] = (lower + upper) / 2;
     }
-    found.sort(ascending);
-    return [found[Math.floor(0.025 * found.length)],
-      found[Math.min(found.length - 1, Math.floor(0.975 * found.length))]];
+    const all = found.subarray(0, kept).sort();
+    return [all[Math.floor(0.025 * kept)], all[Math.min(kept - 1, Math.floor(0.975 * kept))]];
   };
 
   // What is compared, and who has done it all: the same as coverage.py.
@@ -179,7 +187,7 @@
       const scores = fit.map(([job, loss]) => [job, loss === Infinity ? primary.failed : primary.loss(loss)])
         .filter(([, score]) => score !== null);
       const value = primary.of(scores.map(([, score]) => score));
-      const sorted = fit.length ? fit.map(([, loss]) => loss).sort(ascending) : [Infinity];
+      const sorted = fit.length ? Float64Array.from(fit, ([, loss]) => loss).sort() : [Infinity];
       const parts = data.quantiles.map((part) => sorted[Math.floor(part * (sorted.length - 1))]);
       return [method, {ones, scores, order: [value === null ? Infinity : primary.loss(value), ...parts]}];
     }));
@@ -205,7 +213,7 @@
         return first.get(name) + seeds.get(name).indexOf(job % t.repeats);
       });
       const of = scores.map(([, score]) => score);
-      const [low, high] = seeds.size >= data.fewest ? interval(of, places, having, byMean) : [null, null];
+      const ends = () => seeds.size >= data.fewest ? interval(of, places, having, byMean) : [null, null];
       const above = scores.filter(([job]) => floors.get(caseOfJob(job)) > primary.resolution)
         .map(([job, score]) => score / floors.get(caseOfJob(job)));
       const done = ones.filter(attempted), [name, family, reference, origin] = data.methods[method];
@@ -220,7 +228,7 @@
       return {
         cutOff: 2 * ones.filter((i) => CUT_OFF.has(t.x[i])).length > ones.length,
         name, family, standing, origin, rank: rankOf(method), coverage: covered(method), jobs: ones.length,
-        answers: ones.filter(answered).length, low, high, above: median(above), values, causes,
+        answers: ones.filter(answered).length, ends, drawn: of.length, above: median(above), values, causes,
         place: [Math.max(0, data.standings.indexOf(standing) - 1),
           -new Set([...own].map(caseOfJob)).size, -own.size, ...order, name],
         wall: median(present(done.map((i) => t.w[i]))),
@@ -255,8 +263,10 @@
     done: (row) => [percent(row.coverage), row.coverage],
     family: (row) => [row.family, row.family],
     origin: (row) => [row.origin || NOTHING, row.origin],
-    interval: (row, primary) => [row.low === null ? NOTHING
-      : `${primary.written(row.low)} … ${primary.written(row.high)}`, row.low],
+    interval: (row, primary) => {
+      const [low, high] = row.ends();
+      return [low === null ? NOTHING : `${primary.written(low)} … ${primary.written(high)}`, low];
+    },
     ratio: (row) => [rounded(row.above, 1), row.above],
     answers: (row) => [`${row.answers}/${row.jobs}`, row.answers / (row.jobs || 1)],
     time: (row) => [duration(row.wall), row.wall],
@@ -279,23 +289,40 @@
     return [spec.written(value) + (alarm ? ALARM : ""), value, alarm ? spec.warning : ""];
   };
 
+  // The intervals of many results take a while: they come when all else is shown.
+  const AT_ONCE = 3000;
+  let later = [], waiting = false;
+  const next = () => {
+    later.shift()?.();
+    waiting = later.length > 0;
+    if (waiting) setTimeout(next);
+  };
+  const fillCell = (cell, [text, value, warning]) => {
+    cell.textContent = text;
+    if (warning) cell.title = warning;
+    if (value !== null) cell.dataset.v = Math.abs(value) === Infinity ? (value > 0 ? "inf" : "-inf") : value;
+  };
   const show = (table, rows, {columns, specs}) => {
-    const body = document.createElement("tbody");
+    const body = document.createElement("tbody"), many = rows.reduce((sum, row) => sum + row.drawn, 0) > AT_ONCE;
     for (const row of rows) {
       const line = body.insertRow();
       line.dataset.g = data.standings.indexOf(row.standing);
       line.className = row.coverage < 1 ? "grey" : "";
       columns.forEach((column, place) => {
         const cell = line.insertCell();
-        const [text, value, warning] = typeof column === "string" ? general[column](row, specs[0])
-          : ofSpec(specs[column], column === 0, row.values[column]);
         cell.className = table.tHead.rows[0].cells[place].className;
-        cell.textContent = text;
-        if (warning) cell.title = warning;
-        if (value !== null) cell.dataset.v = Math.abs(value) === Infinity ? (value > 0 ? "inf" : "-inf") : value;
+        if (column === "interval" && many) {
+          cell.textContent = "…";
+          later.push(() => cell.isConnected && fillCell(cell, general.interval(row, specs[0])));
+        } else fillCell(cell, typeof column === "string" ? general[column](row, specs[0])
+          : ofSpec(specs[column], column === 0, row.values[column]));
       });
     }
     table.tBodies[0].replaceWith(body);
+    if (later.length && !waiting) {
+      waiting = true;
+      setTimeout(next, 50);
+    }
     const undecided = specs.map((spec, k) => [spec.title, rows.reduce((sum, row) => sum + row.values[k].undecided, 0)])
       .filter(([, count]) => count).map((each) => each.join(" ")).join(", ");
     const block = table.closest(".block");
@@ -323,15 +350,62 @@
       else head.removeAttribute("aria-sort");
     });
   };
-  for (const table of document.querySelectorAll("table.sortable"))
-    [...table.tHead.rows[0].cells].forEach((head, column) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(...head.childNodes);
-      head.append(button);
-      button.addEventListener("click", () =>
-        sort(table, column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1));
-    });
+  const prepare = (part) => {
+    for (const table of part.querySelectorAll("table.sortable"))
+      [...table.tHead.rows[0].cells].forEach((head, column) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.append(...head.childNodes);
+        head.append(button);
+        button.addEventListener("click", () =>
+          sort(table, column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1));
+      });
+    for (const button of part.querySelectorAll("button.copy")) button.hidden = false;
+  };
+  prepare(document);
+
+  // Parts of a large page are packed until they are opened.
+  const unpack = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).text();
+  };
+  const fill = async (details) => {
+    const packed = details.querySelector(":scope > script.packed:not([data-seen])");
+    if (!packed) return;
+    packed.dataset.seen = "";
+    const made = document.createElement("template");
+    try {
+      made.innerHTML = await unpack(packed.textContent);
+    } catch {
+      made.innerHTML = "<p class=note>This browser is too old to open packed parts.</p>";
+    }
+    const inner = [...made.content.querySelectorAll("details[open]")];
+    prepare(made.content);
+    packed.replaceWith(made.content);
+    filter(details);
+    await Promise.all(inner.map(fill));
+  };
+  // What is wider than its place is scrolled with the keys, too.
+  const reachable = (part) => {
+    for (const each of part.querySelectorAll(".scroll, td.eqs, td code")) {
+      const wide = each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight;
+      const scrolls = getComputedStyle(each).overflowX === "auto";
+      if (wide && scrolls) each.tabIndex = 0;
+      else each.removeAttribute("tabindex");
+    }
+  };
+  reachable(document);
+  addEventListener("resize", () => reachable(document));
+  document.addEventListener("toggle", ({target}) => {
+    if (target.open) fill(target).then(() => reachable(target));
+  }, true);
+  // Opens parts, and is done when they can be read.
+  const openParts = async (parts) => {
+    for (const part of parts) part.open = true;
+    await Promise.all(parts.map(fill));
+  };
+  globalThis.mdbench = {openParts};
 
   const form = document.getElementById("filters"), filtered = document.getElementById("filtered");
   const families = new Map(data.methods.map((method) => [method[0], method[FAMILY]]));
@@ -345,40 +419,53 @@
     for (const each of block.querySelectorAll(".of-all")) each.hidden = active;
     block.querySelector(".whole-note").hidden = !active;
   };
-  const apply = () => {
-    const chosen = {class: "", ...Object.fromEntries(new FormData(form))};
+  const is = (wanted, value) => wanted === "" || wanted === String(value ?? "");
+  let chosen = {class: "", noise: "", dim: "", family: ""};
+  // Shows of a part what is chosen: all that it is made of, or a part that was just opened.
+  const filter = (root) => {
     const active = Boolean(chosen.noise || chosen.dim || chosen.family);
-    const is = (wanted, value) => wanted === "" || wanted === String(value ?? "");
     const ofFamily = (method) => !families.has(method) || is(chosen.family, families.get(method));
-    let count = 0, all = 0;
-    for (const table of document.querySelectorAll("table.board")) {
+    for (const table of active || root === document ? root.querySelectorAll("table.board") : []) {
       const type = table.dataset.type, block = table.closest(".block");
-      block.hidden = !is(chosen.class, data.types[type].class);
-      if (chosen.class && !block.hidden && "open" in block) block.open = true;
-      const found = board(type, (t, i) => is(chosen.noise, t.n[i]) && is(chosen.dim, t.d[i])
-        && is(chosen.family, data.methods[t.m[i]][FAMILY]));
+      const found = board(type, keepOf());
       const sorted = [...table.tHead.rows[0].cells].findIndex((head) => head.hasAttribute("aria-sort"));
       const down = sorted >= 0 && table.tHead.rows[0].cells[sorted].getAttribute("aria-sort") === "descending";
       show(table, found.rows, data.types[type]);
       if (sorted >= 0) sort(table, sorted, down ? -1 : 1);
       figures(block, type, found, active);
-      if (!block.hidden) count += found.entries.length;
-      all += data.types[type].m.length;
     }
-    for (const map of document.querySelectorAll("details.heatmap")) {
-      map.hidden = !is(chosen.noise, map.dataset.n);
-      drawHeat(map.querySelector("svg"), (dim) => is(chosen.dim, dim), ofFamily);
+    for (const map of root.querySelectorAll("details.heatmap, svg.heat")) {
+      if (map.matches("details")) map.hidden = !is(chosen.noise, map.dataset.n);
+      else drawHeat(map, (dim) => is(chosen.dim, dim), ofFamily);
     }
-    for (const part of document.querySelectorAll(".legend [data-m], .picture g[data-m]"))
+    for (const part of root.querySelectorAll(".legend [data-m], .picture g[data-m]"))
       part.style.display = ofFamily(part.dataset.m) ? "" : "none";
-    for (const system of document.querySelectorAll("details.system"))
-      system.hidden = !is(chosen.dim, system.dataset.dim);
-    for (const row of document.querySelectorAll("table.answers tbody tr"))
+    for (const row of root.querySelectorAll("table.answers tbody tr"))
       row.hidden = !(is(chosen.noise, row.dataset.n) && (!row.dataset.c || is(chosen.class, row.dataset.c))
         && is(chosen.family, families.get(row.dataset.m)));
+  };
+  const keepOf = () => {
+    const wanted = (text) => text === "" ? null : Number(text);
+    const noise = wanted(chosen.noise), dim = wanted(chosen.dim);
+    const inFamily = data.methods.map((method) => is(chosen.family, method[FAMILY]));
+    return (t, i) => (noise === null || t.n[i] === noise) && (dim === null || t.d[i] === dim) && inFamily[t.m[i]];
+  };
+  const apply = () => {
+    chosen = {class: "", ...Object.fromEntries(new FormData(form))};
+    const number = data.classes.indexOf(chosen.class), keep = keepOf();
+    let count = 0, all = 0;
+    for (const block of document.querySelectorAll(".block")) {
+      const t = data.types[block.dataset.type];
+      block.hidden = !is(chosen.class, t.class);
+      if (chosen.class && !block.hidden && "open" in block) openParts([block]);
+      for (let i = 0; i < t.m.length; i++) count += !block.hidden && keep(t, i);
+      all += t.m.length;
+    }
     for (const system of document.querySelectorAll("details.system"))
-      if (chosen.class && ![...system.querySelectorAll("table.answers tbody tr")].some((row) => !row.hidden))
-        system.hidden = true;  // nothing of this class
+      system.hidden = !is(chosen.dim, system.dataset.dim)
+        || Boolean(chosen.class && system.dataset.classes && !system.dataset.classes.split(" ").includes(String(number)));
+    later = [];
+    filter(document);
     filtered.textContent = count === all ? "" : `${count} of ${all} results`;
   };
 
@@ -406,8 +493,12 @@
       select.value = found ? found.value : "";
     }
     if (written() !== before) apply();
-    const section = query.size && place && document.getElementById(place);
-    if (section) section.scrollIntoView();
+    const section = place && document.getElementById(decodeURIComponent(place));
+    if (!section) return;
+    const around = [];
+    for (let part = section.closest("details"); part; part = part.parentElement.closest("details")) around.push(part);
+    const closed = around.some((part) => !part.open);
+    if (query.size || closed) openParts(around).then(() => section.scrollIntoView());
   };
   // A class that is chosen is opened, and the others of its data type are closed.
   for (const link of document.querySelectorAll(".classes a")) link.addEventListener("click", () => {
@@ -428,30 +519,25 @@
   for (const select of selects) select.value = "";  // browsers remember what was chosen before a reload
   reopen();
 
-  // What is closed is open on paper.
+  // Formulas are not broken into lines: what is too wide for the paper is written as text.
   const WIDEST_FORMULA = 420;
-  let closed = [];
+  const textOf = (math) => math.getAttribute("alttext") ?? math.dataset.text;
   addEventListener("beforeprint", () => {
-    closed = [...document.querySelectorAll("details:not([open])")];
-    for (const each of closed) each.open = true;
-    // Formulas are not broken into lines: what is too wide for the paper is written as text.
-    const wide = [...document.querySelectorAll("math")].filter((math) =>
-      math.getAttribute("alttext") && math.getBoundingClientRect().width > WIDEST_FORMULA);
+    const wide = [...document.querySelectorAll("details[open] math")].filter((math) =>
+      textOf(math) && math.getBoundingClientRect().width > WIDEST_FORMULA);
     for (const math of wide) {
       const text = document.createElement("span");
       text.className = "plain";
-      text.textContent = math.getAttribute("alttext");
+      text.textContent = textOf(math);
       math.after(text);
       math.setAttribute("hidden", "");  // formulas have no property of that name
     }
   });
   addEventListener("afterprint", () => {
-    for (const each of closed) each.open = false;
     for (const text of document.querySelectorAll("math + .plain")) {
       text.previousElementSibling.removeAttribute("hidden");
       text.remove();
     }
-    closed = [];
   });
 
   // Code is copied; where the browser does not let a page do it, it is selected for Ctrl+C.
@@ -474,5 +560,4 @@
     button.textContent = text;
     setTimeout(() => { button.textContent = label; }, 3000);
   });
-  for (const button of document.querySelectorAll("button.copy")) button.hidden = false;
 })();

@@ -218,7 +218,7 @@ def with_package_count(
 
     def doing() -> str:
         count = sum(1 for _ in prefix.glob("lib/python*/site-packages/*.dist-info"))
-        return f"{what}: {count} of up to {len(set(locked))} packages are in"
+        return f"{what}: installed {count} of {len(set(locked))} packages"
 
     return telling
 

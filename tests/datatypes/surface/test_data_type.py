@@ -412,9 +412,9 @@ def test_pictures_end_where_the_page_has_no_more_space() -> None:
     data = load("EBS2")
     shown = [PlottedAnswer(f"m{i}", i, ("sin(x)",), {"chamfer": 0.5}) for i in range(3)]
     whole = KIND.plots(data, shown, PlotBudget(10_000))
-    assert [f"m{i}: 5.0e-1" in whole.html for i in range(3)] == [True] * 3
+    assert [f"m{i}: 0.50" in whole.html for i in range(3)] == [True] * 3
     few = KIND.plots(data, shown, PlotBudget(2_000))
-    assert [f"m{i}: 5.0e-1" in few.html for i in range(3)] == [True, False, False]
+    assert [f"m{i}: 0.50" in few.html for i in range(3)] == [True, False, False]
     assert KIND.plots(data, shown, PlotBudget(0)).note
 
 

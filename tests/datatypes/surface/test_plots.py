@@ -37,7 +37,7 @@ def test_a_truth_is_drawn_from_two_sides(shape: Shape) -> None:
 def test_answers_are_coloured_by_their_distance() -> None:
     html = surface_pictures(BOWL, 0.01, [("near", 0.0, ["x**2 + y**2"]), ("far", 0.5, ["25"])])
     assert "near: 0<" in html
-    assert "far: 5.0e-1" in html
+    assert "far: 0.50" in html
     truth, _, near, _, far, _ = pixels(html)
     assert np.mean(truth == near) > 0.99
     behind = truth.max()

@@ -240,7 +240,7 @@ def test_an_environment_states_how_it_fills(
         say("begun")
         for count, name in enumerate(["a-1", "b-2"], start=1):
             (tmp_path / f"env/lib/python3.11/site-packages/{name}.dist-info").mkdir(parents=True)
-            wanted = f"making env: {count} of up to 3 packages are in"
+            wanted = f"making env: installed {count} of 3 packages"
             assert wait_until(lambda wanted=wanted: any(wanted in line for line in lines), LONG)
 
     with_package_count(make, "making env", tmp_path / "env", lock, lines.append)()
@@ -285,7 +285,7 @@ def test_the_set_up_is_reported_and_can_be_stopped(tmp_path: Path) -> None:
         lines = []
         for line in process.stderr:
             lines.append(line)
-            if "making .venv: 0 of up to 2 packages are in" in line:
+            if "making .venv: installed 0 of 2 packages" in line:
                 break
         process.send_signal(signal.SIGTERM)
         rest = process.stderr.read()

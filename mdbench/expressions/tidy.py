@@ -1,0 +1,159 @@
+"""Equations as people write them: constants folded, factors of 1 and terms of 0 left out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench.expressions.tree import (
+    CONSTANTS,
+    Call,
+    Chain,
+    Negation,
+    Node,
+    Number,
+    Power,
+    parts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Factor = tuple[str, Node]
+"""A factor or a summand, and the operator before it."""
+DIGITS = 4
+"""Significant digits by which a factor is 1: as many as are shown."""
+
+
+def tidy(node: Node) -> Node:
+    """Return a tree of the same values, as a person would write it.
+
+    Numbers in a product become one factor, which is left out where it is shown as 1; nested
+    products become one; numbers in a sum become one summand, and a summand whose coefficient is 0
+    is left out.  Named constants, such as pi, and exponents that are literals stay.
+
+    Examples
+    --------
+    >>> from mdbench.expressions.grammar import read
+    >>> from mdbench.expressions.tree import text_of
+    >>> text_of(tidy(read("(0.5*(((-0.4)*x0)*((-5.0)*x1))) + 0*x0 - -1*x1", ("x0", "x1"))))
+    '((x0 * x1) + x1)'
+    """
+    match node:
+        case Negation() | Chain(rest=((("*" | "/"), _), *_)):
+            return _product(*_factors(node))
+        case Chain():
+            return _sum(node)
+        case Power():
+            exponent = node.exponent if isinstance(node.exponent, Number) else tidy(node.exponent)
+            base = tidy(node.base)
+            whole = isinstance(exponent, Number) and exponent.constant == 1
+            return base if whole else replace(node, base=base, exponent=exponent)
+        case Call():
+            return replace(node, arguments=tuple(map(tidy, node.arguments)))
+    return node
+
+
+def _is_number(node: Node) -> bool:
+    """Whether a part is a finite number that no named constant is in."""
+    if node.constant is None or not math.isfinite(node.constant):
+        return False
+    return not any(isinstance(part, Number) and part.text in CONSTANTS for part in parts(node))
+
+
+def _factors(node: Node) -> tuple[float, list[Factor]]:
+    """Return the number and the other factors of a product, those of its products included."""
+    if _is_number(node):
+        return float(node.constant or 0.0), []
+    match node:
+        case Negation():
+            number, found = _factors(node.operand)
+            return -number, found
+        case Chain(rest=((("*" | "/"), _), *_)):
+            number, found = _factors(node.first)
+            found = list(found)
+            for symbol, operand in node.rest:
+                own, more = _factors(operand)
+                if symbol == "/" and (own == 0 or not math.isfinite(1 / own)):
+                    found.append(("/", tidy(operand)))  # nothing is divided by zero here
+                    continue
+                product = number * own if symbol == "*" else number / own
+                if not math.isfinite(product) or (product == 0 and number != 0 and own != 0):
+                    found.append((symbol, tidy(operand)))
+                    continue
+                number = product
+                turned = {"*": "/", "/": "*"}
+                found += [(turned[s] if symbol == "/" else s, each) for s, each in more]
+            return number, found
+    made = tidy(node)
+    if made is not node and (_is_number(made) or isinstance(made, Negation) or _is_product(made)):
+        return _factors(made)  # a sum of which one summand is left
+    return 1.0, [("*", made)]
+
+
+def _is_product(node: Node) -> bool:
+    return isinstance(node, Chain) and node.rest[0][0] in "*/"
+
+
+def _number(value: float) -> Node:
+    made = Number(np.float64(abs(value)), repr(abs(value)))
+    return Negation(np.float64(value), made) if value < 0 else made
+
+
+def _product(number: float, factors: list[Factor]) -> Node:
+    """Return a product, its number first, with a minus before it where that is negative."""
+    if number == 0 or not factors:
+        return _number(number)
+    shown = f"{abs(number):.{DIGITS}g}"
+    above = [node for symbol, node in factors if symbol == "*"]
+    below = [node for symbol, node in factors if symbol == "/"]
+    first = [_number(abs(number))] if shown != "1" or not above else []
+    kept = [*first, *above]
+    made: Node = kept[0]
+    rest = [*(("*", each) for each in kept[1:]), *(("/", each) for each in below)]
+    if rest:
+        made = Chain(None, made, tuple(rest))
+    return Negation(None, made) if number < 0 else made
+
+
+def _summands(node: Node, sign: int = 1) -> Iterable[tuple[float, list[Factor]]]:
+    match node:
+        case Chain(rest=((("+" | "-"), _), *_)):
+            yield from _summands(node.first, sign)
+            for symbol, operand in node.rest:
+                yield from _summands(operand, sign if symbol == "+" else -sign)
+        case Negation():
+            yield from _summands(node.operand, -sign)
+        case _:
+            number, factors = _factors(node)
+            match factors:
+                case [("*", Chain(rest=((("+" | "-"), _), *_)) as inner)] if abs(number) == 1:
+                    yield from _summands(inner, sign * int(number))
+                case _:
+                    yield sign * number, factors
+
+
+def _sum(node: Chain) -> Node:
+    """Return a sum, its summands in their order and its number where the first one was."""
+    kept: list[tuple[float, list[Factor]]] = []
+    place = None
+    for number, factors in _summands(node):
+        if factors:
+            kept += [(number, factors)] * (number != 0)
+        elif place is None:
+            place = len(kept)
+            kept.append((number, []))
+        else:
+            kept[place] = kept[place][0] + number, []
+    if place is not None and (kept[place][0] == 0 or not math.isfinite(kept[place][0])):
+        if not math.isfinite(kept[place][0]):
+            return node
+        del kept[place]
+    if not kept:
+        return _number(0.0)
+    first, *others = kept
+    rest = tuple(("-" if n < 0 else "+", _product(abs(n), factors)) for n, factors in others)
+    return Chain(None, _product(*first), rest) if rest else _product(*first)
