@@ -118,7 +118,7 @@ def run(
     ):
         summary = execute(plan, runtime, listener, backend)
         news.ended(plan, summary)
-        return table(summary.records)
+        return _of(plan.result_dir, table(summary.records))
 
 
 class _Listener:
@@ -307,7 +307,14 @@ def load(folder: str | Path = "results") -> Results:
     files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
     if not files or not files[0].is_file():
         raise UsageError(f"There are no results in {place}.", "Results come from: mdbench run")
-    return table(record for file in files for record in RecordStore(file).latest().values())
+    found = (record for file in files for record in RecordStore(file).latest().values())
+    return _of(place, table(found))
+
+
+def _of(folder: Path, results: Results) -> Results:
+    """Note where results are, for `mdbench.show` and others."""
+    results.attrs["folder"] = str(folder)
+    return results
 
 
 _SPREAD: dict[str, type[BaseModel]] = {

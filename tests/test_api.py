@@ -331,6 +331,15 @@ def test_a_notebook_shows_a_small_table_and_the_keys_are_last() -> None:
     assert "<th>key</th>" in part._repr_html_()  # what was asked for is shown
 
 
+def test_results_are_shown_by_their_table_or_their_folder() -> None:
+    table = mdbench.run("zero", "ode", dataset="rc-circuit", n_jobs=1, say=lambda _: None)
+    assert mdbench.show(table).equals(mdbench.show("results"))
+    assert mdbench.show(mdbench.load("results")).equals(mdbench.show("results"))
+    for other in (pd.DataFrame({"a": [1]}), 3, None):
+        with pytest.raises(UsageError, match="Results are a folder or what"):
+            mdbench.show(other)
+
+
 def test_all_names_are_listed() -> None:
     assert set(dir(mdbench)) == {
         *("run", "load", "dataset", "compare", "show", "predict", "report", "leaderboard", "plot"),

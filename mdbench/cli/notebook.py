@@ -29,8 +29,26 @@ if TYPE_CHECKING:
 __all__ = ["leaderboard", "plot", "predict", "report", "show"]
 
 
+def _place(results: str | Path | pd.DataFrame) -> Path:
+    """Return the folder of results, by its name or by a table that was read from it.
+
+    Raises
+    ------
+    UsageError
+        If it is something else.
+    """
+    if isinstance(results, pd.DataFrame) and isinstance(known := results.attrs.get("folder"), str):
+        return Path(known)
+    if not isinstance(results, str | Path):
+        raise UsageError(
+            f"Results are a folder or what mdbench.run returns, not {type(results).__name__}.",
+            'E.g. mdbench.show("results")',
+        )
+    return Path(results)
+
+
 def show(
-    folder: str | Path = "results",
+    folder: str | Path | pd.DataFrame = "results",
     dataset: str | None = None,
     *,
     algorithm: str | Sequence[str] = (),
@@ -42,7 +60,7 @@ def show(
     Parameters
     ----------
     folder
-        Results, or a bundle.
+        Results: a folder, a bundle, or what `mdbench.run` and `load` return.
     dataset
         A name or a glob; None for all.
     algorithm
@@ -74,7 +92,7 @@ def show(
             specs[0].name: one.metrics.get(specs[0].name),
             "equations": code(one, language),
         }
-        for (name, snr_db), (answers, specs) in answers_of(Path(folder), dataset, methods).items()
+        for (name, snr_db), (answers, specs) in answers_of(_place(folder), dataset, methods).items()
         for one in (answers if every else answers[:1])
     ]
     return pd.DataFrame(rows)
@@ -82,7 +100,7 @@ def show(
 
 def predict(
     dataset: str | None = None,
-    folder: str | Path = "results",
+    folder: str | Path | pd.DataFrame = "results",
     *,
     algorithm: str | Sequence[str] = (),
     start: Mapping[str, float] | None = None,
@@ -97,7 +115,7 @@ def predict(
     dataset
         A name or a glob of one dataset with an answer; None where there is only one.
     folder
-        Results, or a bundle.
+        Results: a folder, a bundle, or what `mdbench.run` and `load` return.
     algorithm
         Only these methods.
     start
@@ -123,12 +141,14 @@ def predict(
     methods = [algorithm] if isinstance(algorithm, str) else list(algorithm)
     text = ",".join(f"{name}={value!r}" for name, value in start.items()) if start else None
     asked = PredictionOptions(text, until, points, None if given is None else Path(given))
-    found = prediction(asked, Path(folder), dataset, methods, Console(stderr=True, highlight=False))
+    found = prediction(
+        asked, _place(folder), dataset, methods, Console(stderr=True, highlight=False)
+    )
     return pd.DataFrame(found.rows, columns=found.names)
 
 
 def report(
-    folder: str | Path = "results",
+    folder: str | Path | pd.DataFrame = "results",
     out: str | Path = "report.html",
     *,
     title: str = "mdbench report",
@@ -140,12 +160,14 @@ def report(
     mdbench.errors.UsageError
         If there are no results, or the page cannot be written.
     """
-    results = read_results(Path(folder))
-    write(Path(out), html_of(results, title=title, probes=read_probes(Path(folder))))
+    results = read_results(_place(folder))
+    write(Path(out), html_of(results, title=title, probes=read_probes(_place(folder))))
     return Path(out)
 
 
-def leaderboard(folder: str | Path = "results", data_type: str | None = None) -> pd.DataFrame:
+def leaderboard(
+    folder: str | Path | pd.DataFrame = "results", data_type: str | None = None
+) -> pd.DataFrame:
     """Return the comparison of methods, the best first, as ``mdbench report --text``.
 
     Parameters
@@ -167,7 +189,7 @@ def leaderboard(folder: str | Path = "results", data_type: str | None = None) ->
     mdbench.errors.UsageError
         If there are no results, or of several data types and none was named.
     """
-    board = _board(Path(folder), data_type)
+    board = _board(_place(folder), data_type)
     specs, found = board.known, [row.values for row in board.rows]  # noqa: PD011 - of rows of a board
     return pd.DataFrame(
         {
@@ -186,7 +208,10 @@ def leaderboard(folder: str | Path = "results", data_type: str | None = None) ->
 
 
 def plot(
-    folder: str | Path = "results", data_type: str | None = None, *, ax: Axes | None = None
+    folder: str | Path | pd.DataFrame = "results",
+    data_type: str | None = None,
+    *,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw each method's primary score against the size of its answers, with matplotlib.
 
@@ -210,7 +235,7 @@ def plot(
         raise UsageError(
             "matplotlib is not installed.", "Install it: pip install matplotlib"
         ) from None
-    board = _board(Path(folder), data_type)
+    board = _board(_place(folder), data_type)
     size = board.weighs
     if size is None:
         raise UsageError(

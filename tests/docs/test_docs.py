@@ -7,11 +7,11 @@ import pkgutil
 import re
 import tomllib
 
+import options_page
 import pytest
 from harness import ROOT
 
 import mdbench
-from mdbench.cli import main
 from mdbench.methods import Limit, MethodSpec
 from mdbench.runtimes import protocol
 
@@ -31,18 +31,20 @@ def rows(text: str) -> dict[str, str]:
     return found
 
 
-def test_options_of_the_readme_are_those_of_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--help"]) == 0
-    offered = set(re.findall(r"^ +(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
-    named = {name.split()[0] for name in rows(README) if name.startswith("--")}
-    assert named == offered - {"--help"}
+def test_the_page_of_options_is_what_the_code_says() -> None:
+    assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == options_page.page()
 
 
-def test_verbs_of_the_readme_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    offered = set(re.findall(r"^  ([a-z]+)  ", capsys.readouterr().out, re.MULTILINE))
-    sentence = README[README.index("is the command with all verbs") : README.index("## Your own")]
-    assert set(re.findall(r"`([a-z]+)`", sentence)) == offered
+def test_numbers_of_the_readme_are_those_of_the_page_of_results() -> None:
+    results = (ROOT / "docs" / "results-equal-work.md").read_text(encoding="utf-8")
+    block = results[results.index("<!-- recovered -->") :].partition("<!-- end -->")[0]
+    page = {line.split(" | ")[0]: line.strip("| ").split(" | ") for line in block.splitlines()}
+    table = README[README.index("| method | clean |") :].partition("\n\n")[0].splitlines()[2:]
+    assert len(table) == 8
+    for line in table:
+        name, *cells = line.strip("| ").split(" | ")
+        _, clean, noisy, _, _, work = page[f"| {name}"]
+        assert cells == [clean, noisy, work]
 
 
 @pytest.mark.parametrize("file", ["README.md", *sorted(p.name for p in ROOT.glob("docs/*.md"))])
