@@ -72,7 +72,7 @@ def refuse_large_file(path: Path) -> None:
 
 
 def open_npz(file: IO[bytes], path: Path, expected: str) -> NpzFile:
-    """Open an NPZ file without reading its arrays.
+    """Open an NPZ file without reading its arrays; its caller holds `PARSER_LOCK`.
 
     Raises
     ------

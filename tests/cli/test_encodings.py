@@ -39,8 +39,9 @@ def test_an_interrupt_during_imports_leaves_no_traceback() -> None:
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'mdbench.cli.options': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupting())\n"
-        "from mdbench.cli import main\n"
-        "sys.exit(main(['list']))\n"
+        "sys.argv = ['mdbench', 'list']\n"
+        "from mdbench.__main__ import start\n"
+        "sys.exit(start())\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
