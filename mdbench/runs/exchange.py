@@ -57,6 +57,8 @@ _DYING_SECONDS = 0.5
 """Seconds that a killed job may take to be gone, before its worker is killed too."""
 _BACKLOG_SECONDS = 0.25
 """Seconds for which messages that came in time are read once the time is up."""
+_TOGETHER_SECONDS = 0.5
+"""Time in which a worker ends that was killed with its job."""
 _CHECK_OUTPUT_SECONDS = 1.0
 """Seconds between two checks of the size of a job's folder."""
 _CAUSED_BY_METHOD = {
@@ -325,12 +327,30 @@ class JobExchange:
             raise JobStoppedError(Status(message.kind), message.error)
         elif isinstance(message, Ended):
             self._ended = True
+            if message.exit == -signal.SIGKILL:
+                self._refuse_if_lost()
             raise JobStoppedError(
                 Status.CRASHED, _death(message.exit), killed=message.exit in _FROM_OUTSIDE
             )
         else:
             return False
         return True
+
+    def _refuse_if_lost(self) -> None:
+        """Raise where what ran the worker is gone with its job: then that is why the job is, too.
+
+        Raises
+        ------
+        WorkerGoneError
+            If the worker was lost by no doing of the method.
+        """
+        try:
+            self._worker.receive(_TOGETHER_SECONDS)
+        except WorkerGoneError as gone:
+            if gone.lost:
+                raise
+        except (WorkerTimeoutError, ProtocolError):
+            pass
 
     def _is_late_for_long(self) -> bool:
         """Whether a limit has been reached, and what came before has been read."""

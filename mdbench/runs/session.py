@@ -224,6 +224,8 @@ class JobSession:
         units = self._task.dataset.units if spec.asks_for_units else None
         meter = self._exchange.meter
         if self._job.work_s is not None:
+            if not self._worker.alive:
+                raise WorkerGoneError("the worker ended before its job began", lost=True)
             if meter is None or self._worker.cpu_s() is None:
                 raise JobStoppedError(Status.UNAVAILABLE, _NOT_MEASURED, waits=True)
             self._exchange.share_speed(meter)

@@ -7,8 +7,10 @@ standard input is closed, so a run that is killed leaves none.
 
 from __future__ import annotations
 
+import math
 import os
 import select
+import signal
 import socket
 import struct
 import threading
@@ -72,6 +74,8 @@ _PIPES = "/mdbench/pipes"
 _TMP_MB = 256
 """Bytes that may be written outside of a job's folder, which is memory."""
 _STOP_SECONDS = 1.0
+_SEEK_SECONDS = 0.2
+"""Seconds between two looks for a worker's process, which is not there at once."""
 _NEWS_SECONDS = 0.5
 """Seconds that the engine may take to report that memory ran out."""
 _CHECK_SECONDS = 1.0
@@ -207,7 +211,7 @@ class DockerWorker(Worker):
         self._limits = limits
         self._paths = dict(paths or {})
         self._found: int | None = None
-        self._sought = False
+        self._seek_at = 0.0
         given = worker_cores()
         self._own_cores = Cores(limits.threads) if given is None else None
         self._cores = given or (self._own_cores.numbers if self._own_cores is not None else ())
@@ -391,15 +395,17 @@ class DockerWorker(Worker):
         """
         if self._ended:
             return None
-        if not self._sought:
-            self._sought = True
+        if self._found is None and time.monotonic() >= self._seek_at:
+            self._seek_at = time.monotonic() + _SEEK_SECONDS
             try:
                 with self._calls:
                     first = int(self._client.inspect_container(self._id)["State"]["Pid"])
                 own = Path(f"/proc/{first}/cgroup").read_text(encoding="utf-8")
             except (*UNREACHABLE, KeyError, ValueError):
                 return None
-            if self._id in own:
+            if self._id not in own:
+                self._seek_at = math.inf  # it is in another count of processes, and stays there
+            else:
                 self._found = next(iter(processes.children(first)), None)
         return self._found
 
@@ -470,6 +476,9 @@ class DockerWorker(Worker):
         code = int(died[-1]["Actor"]["Attributes"].get("exitCode", "0"))
         if code > 128:  # noqa: PLR2004 - as a shell gives a signal
             code = 128 - code
+        # Only who asks the engine to kill it leaves this: neither the job nor the kernel does.
+        if code == -signal.SIGKILL and not self._interrupted and self._news("kill"):
+            return WorkerGoneError("the worker's container was killed from outside", lost=True)
         return WorkerGoneError(f"the worker ended with exit status {code}", code)
 
     def _drain(self) -> None:

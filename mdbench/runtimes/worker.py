@@ -405,7 +405,7 @@ def await_hello(worker: Worker, method: Method) -> None:
     MethodError
         If the adapter cannot be imported; with the reason.
     UnavailableError
-        If the adapter raises it at its import.
+        If the adapter raises it at its import, or if what ran the worker is gone.
     """
     try:
         message = worker.receive(_START_SECONDS)
@@ -418,6 +418,12 @@ def await_hello(worker: Worker, method: Method) -> None:
     except (WorkerGoneError, ProtocolError) as error:
         breach = worker.breach()
         worker.close()
+        if isinstance(error, WorkerGoneError) and error.lost:
+            raise UnavailableError(
+                f"The worker of {method.name} was lost: {error}.",
+                "The same command runs the job again.",
+                passing=True,
+            ) from None
         tail = worker.log.stray.decode(errors="replace").strip()
         raise MethodError(
             f"{method.adapter} cannot be imported: {breach.reason if breach else error}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from flavours import numpy_lock, open_flavour, traces
-from harness import ROOT, Quiet, add_method, execute, make_workspace
+from harness import ROOT, Quiet, add_method, execute, make_workspace, wait_until
 from isolated import HOME
 
 import docker
@@ -111,6 +113,48 @@ def test_an_engine_that_goes_is_not_the_methods_fault(
             with pytest.raises(WorkerGoneError, match="engine does not answer") as caught:
                 worker.receive(10)
     assert caught.value.lost
+
+
+SLOW = """
+import time
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        time.sleep(1.0)
+        self._targets = len(problem.targets)
+    def predict(self, problem): return np.zeros((len(problem.X), self._targets))
+    def equations(self): return ["0"] * self._targets
+"""
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.4, 0.8])
+def test_a_container_that_is_killed_from_outside_costs_no_job(
+    runtime: Runtime, workspace: Workspace, after_s: float
+) -> None:
+    folder = add_method(workspace, "slow", SLOW)
+    (folder / "requirements.lock").write_text(numpy_lock(), encoding="utf-8")
+    options = RunOptions(("slow",), "ode", ("rc-circuit",), result_dir=workspace.root / "r")
+    plan = make_plan(options, workspace)
+    killed = threading.Event()
+
+    def kill_one() -> None:
+        with closing(docker.from_env()) as client:
+            mine: dict[str, Any] = {"label": f"mdbench.owner={owner()}"}
+            assert wait_until(lambda: client.containers.list(filters=mine))
+            time.sleep(after_s)
+            client.containers.list(filters=mine)[0].kill()
+            killed.set()
+
+    runtime.prepare(plan.catalog.method("slow"))  # building has containers, too
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    (record,) = execute(plan, runtime, Quiet()).records
+    killer.join()
+    assert killed.is_set()
+    assert record.status is Status.OK, record.reason
+    assert record.measured.retries == 1
 
 
 NOSY = """
