@@ -11,13 +11,23 @@ are made before.  Runs use the runtime venv.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 from functools import partial
 from typing import TYPE_CHECKING
 
-from versions import HERE, Version, check, checkout, command, cpu_s, in_turn, write, yardstick
+from versions import (
+    HERE,
+    Version,
+    arguments_of,
+    check,
+    checkout,
+    command,
+    cpu_s,
+    in_turn,
+    write,
+    yardstick,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,13 +44,7 @@ _CHECKED = ("zero, all done", "zero, 63 systems")
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--against", metavar="COMMIT")
-    what.add_argument("--check", action="store_true")
-    what.add_argument("--write", action="store_true")
-    parser.add_argument("--pairs", type=int, default=3)
-    given = parser.parse_args()
+    given = arguments_of(__doc__, pairs=3)
     names = _CHECKED if given.check or given.write else tuple(METHODS)
     for method in sorted({METHODS[name] for name in names}):
         cpu_s(command("install", method, "--runtime", "venv"), HERE.environment())

@@ -10,7 +10,6 @@ CPU seconds of all processes; and instructions, where they can be counted (`perf
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 from functools import partial
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from versions import (
     HERE,
     Version,
+    arguments_of,
     can_count_instructions,
     check,
     checkout,
@@ -45,13 +45,7 @@ _COUNTED = ("mdbench --help",)
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--against", metavar="COMMIT")
-    what.add_argument("--check", action="store_true")
-    what.add_argument("--write", action="store_true")
-    parser.add_argument("--pairs", type=int, default=5)
-    given = parser.parse_args()
+    given = arguments_of(__doc__, pairs=5)
     if given.check or given.write:
         measured = _ratios(given.pairs)
         if given.write:

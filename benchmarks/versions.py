@@ -6,6 +6,7 @@ and what counts is the median of the ratios of the pairs, of CPU seconds of whol
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -66,6 +67,23 @@ class Version(NamedTuple):
 
 
 HERE = Version("here", ROOT)
+
+
+def arguments_of(document: str | None, pairs: int) -> argparse.Namespace:
+    """Read the options of a benchmark, whose first line of documentation is its help.
+
+    Parameters
+    ----------
+    pairs
+        How often each command is measured by default.
+    """
+    parser = argparse.ArgumentParser(description=(document or "").partition("\n")[0])
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--against", metavar="COMMIT")
+    what.add_argument("--check", action="store_true")
+    what.add_argument("--write", action="store_true")
+    parser.add_argument("--pairs", type=int, default=pairs)
+    return parser.parse_args()
 
 
 def command(*arguments: str) -> list[str]:
