@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from contextlib import suppress
 from itertools import permutations, product
 from math import factorial, prod
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from mdbench.errors import EquationError
 from mdbench.expressions.expand import expand
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from mdbench.expressions.atoms import Atom, Monomial
 
@@ -24,6 +25,20 @@ _MOST_ORDERS = 1_000
 """Orders of variables that are tried: of alike ones all have to be."""
 _NAME = re.compile(r"<(\w+)>")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def structures(
+    problems: Iterable[tuple[Sequence[str], Sequence[str]]], *, states: bool = False
+) -> set[str]:
+    """Return the structures of problems, each equations and variables; see `structure`.
+
+    Those with so many variables that are alike that not all orders can be tried have none.
+    """
+    found = set()
+    for equations, variables in problems:
+        with suppress(EquationError):
+            found.add(structure(equations, variables, states=states))
+    return found
 
 
 def structure(equations: Sequence[str], variables: Sequence[str], *, states: bool = False) -> str:

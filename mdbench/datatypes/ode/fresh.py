@@ -19,7 +19,7 @@ from mdbench.datatypes.ode.simulation import compiled
 from mdbench.datatypes.ode.systems import T_END, OdeSystem, integrate
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
-from mdbench.expressions.structure import structure
+from mdbench.expressions.structure import structure, structures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -59,12 +59,7 @@ def fresh_systems(seed: str, count: int, known: Iterable[OdeSystem]) -> Iterator
     DataError
         If too few can be found.
     """
-    taken = set()
-    for other in known:
-        try:
-            taken.add(structure(other.truth, list(other.variables), states=True))
-        except EquationError:
-            continue  # of ten states that are alike
+    taken = structures(((one.truth, list(one.variables)) for one in known), states=True)
     for number in range(1, count + 1):
         for attempt in range(_MOST_TRIES):
             # Of some sizes and forms nearly all structures are known.

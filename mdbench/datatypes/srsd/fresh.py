@@ -14,7 +14,7 @@ from mdbench.data.noise import generator_of
 from mdbench.datatypes.equations.files import fresh_number
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
-from mdbench.expressions.structure import structure
+from mdbench.expressions.structure import structure, structures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,12 +48,7 @@ def fresh_laws(seed: str, count: int, known: Iterable[FormulaProblem]) -> Iterat
     DataError
         If too few can be found.
     """
-    taken = set()
-    for problem in known:
-        try:
-            taken.add(structure([problem.law], list(problem.spreads)))
-        except EquationError:
-            continue  # of many variables that are alike
+    taken = structures(([one.law], list(one.spreads)) for one in known)
     for number in range(1, count + 1):
         kind = generator_of("fresh law kind", seed, number)
         weights = np.array(list(SIZES.values()), dtype=float)
