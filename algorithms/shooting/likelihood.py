@@ -1,0 +1,335 @@
+"""Maximum likelihood of equations: coefficients, constants inside, and starts of segments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dictionary import Summand
+    from dynamics import Segments, Solution
+    from library import Term
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Fit", "Model", "Noise", "Shooting"]
+
+_FLOORS = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, math.inf)
+"""Constant noise over proportional noise of the largest value of a state: forms that are tried."""
+_LEAST = 1e-9
+"""Least noise, as a share of a state's size."""
+_LARGE = 1e12
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise's deviation: ``size * sqrt(u**2 + (floor * largest)**2)``, or a constant.
+
+    Attributes
+    ----------
+    size
+        For each state, (d,).
+    floor
+        Infinite for noise of the same deviation everywhere, which `size` is a share of `largest`.
+    largest
+        The largest absolute value of each state, (d,).
+    """
+
+    size: Array
+    floor: float
+    largest: Array
+
+    @classmethod
+    def of(cls, curves: Array, left: Array, least: float = 0.0) -> Noise:
+        """Estimate it from curves (n, d) and what samples differ from them by, (n, d)."""
+        largest = np.abs(curves).max(axis=0) + 1e-300
+        best: tuple[float, Noise] | None = None
+        n, d = curves.shape
+        for floor in _FLOORS:
+            if floor < least:
+                continue
+            form = cls(np.ones(d), floor, largest)
+            weights = form.deviation(curves)
+            square = np.mean((left / weights) ** 2, axis=0) + _LEAST**2
+            logs = 2 * float(np.log(weights).sum())
+            each = logs + n * float(np.log(square).sum()) + (d - 1) * math.log(n * d)
+            mean = float(square.mean())
+            same = logs + n * d * math.log(mean)
+            size = np.sqrt(square) if each < same else np.full(d, math.sqrt(mean))
+            value = min(each, same)
+            if best is None or value < best[0] - 1e-9:
+                best = value, cls(size, floor, largest)
+        assert best is not None  # noqa: S101 - infinity is in the list
+        return best[1]
+
+    def deviation(self, curves: Array) -> Array:
+        """Return the deviation at values (..., d)."""
+        if math.isinf(self.floor):
+            return np.broadcast_to(self.size * self.largest, curves.shape)
+        return np.asarray(self.size * np.hypot(curves, self.floor * self.largest))
+
+
+@dataclass(frozen=True)
+class Model:
+    """Equations: which terms are in which, with their coefficients.
+
+    Attributes
+    ----------
+    support
+        Pairs of an equation and a term.
+    coefficients
+        (k,).
+    inner
+        Constants inside, by slot.
+    starts
+        States at the beginning of segments, (d, s).
+    """
+
+    support: tuple[tuple[int, Term], ...]
+    coefficients: Array = field(repr=False)
+    inner: Mapping[int, Array] = field(repr=False)
+    starts: Array = field(repr=False)
+
+    @property
+    def key(self) -> frozenset[tuple[int, str]]:
+        """What two models of the same structure have in common."""
+        return frozenset((i, term.name) for i, term in self.support)
+
+    def summands(self) -> list[Summand]:
+        """Return the terms with their constants."""
+        made: dict[str, Summand] = {}
+        for _, term in self.support:
+            if term.name not in made:
+                made[term.name] = term.summand(self.inner.get(term.slot))
+        return [made[term.name] for _, term in self.support]
+
+
+class _Rates:
+    """Right-hand sides of a model on states (d, b): each term is evaluated once."""
+
+    def __init__(self, model: Model, dim: int) -> None:
+        names = list(dict.fromkeys(term.name for _, term in model.support))
+        self._makes = [
+            one.make
+            for one in {
+                term.name: summand
+                for (_, term), summand in zip(model.support, model.summands(), strict=True)
+            }.values()
+        ]
+        self.matrix = np.zeros((dim, len(names)))
+        for (i, term), c in zip(model.support, model.coefficients, strict=True):
+            self.matrix[i, names.index(term.name)] += c
+
+    def __call__(self, u: Array) -> Array:
+        if not self._makes:
+            return np.zeros_like(u)
+        across = u.T
+        values = np.empty((len(self._makes), u.shape[1]))
+        for k, make in enumerate(self._makes):
+            values[k] = make(across)
+        return self.matrix @ values
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model at the maximum of its likelihood.
+
+    Attributes
+    ----------
+    square
+        Sum of squares in units of the noise, jumps between segments too.
+    errors
+        Standard errors of the coefficients, (k,), of a noise of the size supposed.
+    score
+        `square` and the price of all parameters: lower is better.
+    """
+
+    model: Model
+    square: float
+    errors: Array = field(repr=False)
+    score: float
+    covariance: Array = field(repr=False)
+
+    @property
+    def strengths(self) -> Array:
+        """Squares of coefficients over their errors, (k,)."""
+        return np.asarray((self.model.coefficients / (self.errors + 1e-300)) ** 2)
+
+
+class Shooting:
+    """The likelihood of models of one set of samples.
+
+    Parameters
+    ----------
+    segments
+        The samples.
+    sigma
+        The noise's deviation at each sample, (n, d).
+    jump
+        Deviation of jumps between segments, as a share of the noise's.
+    """
+
+    def __init__(self, segments: Segments, sigma: Array, jump: float) -> None:
+        self.segments, self.sigma, self.jump = segments, sigma, jump
+        self._sigma = sigma[segments.rows]
+        middle = np.exp(np.mean(np.log(sigma), axis=0))
+        self._gap = jump * middle
+        self._own = segments.own
+        self._linked = np.flatnonzero(segments.linked)
+        self.count = int(self._own.sum()) * sigma.shape[1]
+        self.price = math.log(self.count)
+
+    def rates(self, model: Model) -> _Rates:
+        """Return the right-hand sides."""
+        return _Rates(model, len(self.segments.scale))
+
+    def misses(self, states: Array) -> Array:
+        """Return what a solution (d, s, m + 1) misses samples and links by, in deviations, (r,)."""
+        q = self.segments.substeps
+        at = np.moveaxis(states[..., ::q], 0, -1)
+        left = ((at - self.segments.y) / self._sigma)[self._own]
+        gaps = (at[self._linked, -1] - at[self._linked + 1, 0]) / self._gap
+        return np.concatenate([left.ravel(), gaps.ravel()])
+
+    def _rows(self, derivative: Array) -> Array:
+        """Turn derivatives of states at samples (s, l + 1, d, p) to those of misses, (r, p)."""
+        left = (derivative / self._sigma[..., None])[self._own]
+        gaps = derivative[self._linked, -1] / self._gap[:, None]
+        return np.concatenate([left.reshape(-1, derivative.shape[-1]), gaps.reshape(-1, derivative.shape[-1])])
+
+    def start_columns(self, solution: Solution) -> Array:
+        """Return the derivatives of misses by all starts, (r, s d), equations within segments."""
+        s, d = len(self.segments.y), len(self.segments.scale)
+        by_start = solution.starts()
+        left = by_start / self._sigma[..., None]
+        wide = np.zeros((*left.shape[:3], s, d))
+        each = np.arange(s)
+        wide[each, :, :, each] = left
+        rows = wide[self._own].reshape(-1, s * d)
+        links = np.zeros((len(self._linked), d, s, d))
+        number = np.arange(len(self._linked))
+        links[number, :, self._linked] = by_start[self._linked, -1] / self._gap[:, None]
+        links[number, :, self._linked + 1] = -np.eye(d) / self._gap[:, None]
+        return np.concatenate([rows, links.reshape(-1, s * d)])
+
+    def columns(self, solution: Solution, values: list[Array]) -> Array:
+        """Return the derivatives of misses by coefficients of terms, (r, d, k)."""
+        found = self._rows(solution.responses(values))
+        return found.reshape(len(found), len(self.segments.scale), -1)
+
+    def jacobian(self, model: Model, solution: Solution) -> tuple[Array, list[tuple[int, int]]]:
+        """Return the derivatives of misses by coefficients, constants inside and starts, (r, p)."""
+        names = list(dict.fromkeys(term.name for _, term in model.support))
+        made = {t.name: s for (_, t), s in zip(model.support, model.summands(), strict=True)}
+        values = [solution.values(made[name].make) for name in names]
+        inner: list[tuple[int, int]] = []
+        for slot, constants in model.inner.items():
+            inner += [(slot, k) for k in range(len(constants))]
+        moved: list[tuple[int, int, float, int]] = []  # inner number, equation, weight, column
+        for number, (slot, k) in enumerate(inner):
+            constants = np.array(model.inner[slot])
+            step = 1e-5 * max(abs(constants[k]), 1e-8)
+            constants[k] += step
+            scale = max(abs(model.inner[slot][k]), 1e-8) / step
+            for (i, term), c in zip(model.support, model.coefficients, strict=True):
+                if term.slot == slot:
+                    base = values[names.index(term.name)]
+                    other = solution.values(term.summand(constants).make)
+                    moved.append((number, i, float(c), len(values)))
+                    values.append((other - base) * scale)
+        every = self.columns(solution, values) if values else np.zeros((len(self.misses(solution.states)), len(self.segments.scale), 0))
+        parts = [every[:, i, names.index(term.name)] for i, term in model.support]
+        for number in range(len(inner)):
+            parts.append(sum((w * every[:, i, col] for one, i, w, col in moved if one == number), np.zeros(len(every))))
+        return np.column_stack([*parts, self.start_columns(solution)]), inner
+
+    def fit(self, model: Model, rounds: int = 15, enough: float = math.inf) -> Fit | None:
+        """Fit by Gauss and Newton's method, damped; None if there is no solution.
+
+        It ends early where the score stays above `enough` with little hope.
+        """
+        d, s = model.starts.shape
+        k = len(model.support)
+        price = self._price(model)
+        states = self.segments.solve(self.rates(model), model.starts)
+        misses = self.misses(states)
+        square = _square(misses)
+        damping = 1e-3
+        jacobian = np.zeros((0, 0))
+        fresh = False
+        for number in range(rounds):
+            solution = self.segments.linearise(self.rates(model), states)
+            jacobian, inner = self.jacobian(model, solution)
+            fresh = True
+            if not np.isfinite(jacobian).all():
+                return None
+            size = np.linalg.norm(jacobian, axis=0) + 1e-300
+            scaled = jacobian / size
+            normal, slope = scaled.T @ scaled, scaled.T @ misses
+            before = square
+            for _ in range(8):
+                try:
+                    factor = cho_factor(normal + damping * np.eye(len(normal)), check_finite=False)
+                except np.linalg.LinAlgError:
+                    damping = max(damping * 10, 1e-8)
+                    continue
+                step = -cho_solve(factor, slope, check_finite=False) / size
+                moved = _moved(model, step, k, inner)
+                further = self.segments.solve(self.rates(moved), moved.starts)
+                missed = self.misses(further)
+                value = _square(missed)
+                if value < square:
+                    model, states, misses, square = moved, further, missed, value
+                    damping = max(damping / 10, 1e-10)
+                    fresh = False
+                    break
+                damping *= 8
+            gained = before - square
+            if gained < 0.02 + 1e-5 * square:
+                break
+            if number >= 4 and square - 3 * gained + price > enough:
+                break
+        if not fresh:
+            solution = self.segments.linearise(self.rates(model), states)
+            jacobian, _ = self.jacobian(model, solution)
+            if not np.isfinite(jacobian).all():
+                return None
+        size = np.linalg.norm(jacobian, axis=0) + 1e-300
+        scaled = jacobian / size
+        normal = scaled.T @ scaled
+        covariance = np.linalg.pinv(normal, rcond=1e-13, hermitian=True) / np.outer(size, size)
+        errors = np.sqrt(np.maximum(np.diag(covariance)[:k], 0))
+        return Fit(model, square, errors, square + price, covariance)
+
+    def _price(self, model: Model) -> float:
+        inner = sum(len(one) for one in model.inner.values())
+        return self.price * (len(model.support) + inner) + sum(t.price for _, t in model.support)
+
+
+def _square(misses: Array) -> float:
+    value = float(misses @ misses)
+    return value if value < _LARGE else _LARGE * 10
+
+
+def _moved(model: Model, step: Array, k: int, inner: list[tuple[int, int]]) -> Model:
+    constants = {slot: np.array(values) for slot, values in model.inner.items()}
+    for number, (slot, which) in enumerate(inner):
+        by = float(np.clip(step[k + number], -0.7, 0.7))
+        value = constants[slot][which]
+        family = next(t.family for _, t in model.support if t.slot == slot)
+        if family is not None and family.signed:
+            constants[slot][which] = value * math.exp(by)
+        else:
+            constants[slot][which] = value + by * max(abs(value), 1e-8)
+    d, s = model.starts.shape
+    starts = model.starts + step[k + len(inner) :].reshape(s, d).T
+    return replace(
+        model, coefficients=model.coefficients + step[:k], inner=constants, starts=starts
+    )
