@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dictionary import Summand
     from dynamics import Segments, Solution
@@ -111,30 +111,24 @@ class Model:
         return [made[term.name] for _, term in self.support]
 
 
-class _Rates:
-    """Right-hand sides of a model on states (d, b): each term is evaluated once."""
+_NAMES = {
+    "sin": np.sin, "cos": np.cos, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "abs": np.abs,
+    "tan": np.tan, "cot": lambda x: 1.0 / np.tan(x),
+}  # fmt: skip
 
-    def __init__(self, model: Model, dim: int) -> None:
-        names = list(dict.fromkeys(term.name for _, term in model.support))
-        self._makes = [
-            one.make
-            for one in {
-                term.name: summand
-                for (_, term), summand in zip(model.support, model.summands(), strict=True)
-            }.values()
-        ]
-        self.matrix = np.zeros((dim, len(names)))
-        for (i, term), c in zip(model.support, model.coefficients, strict=True):
-            self.matrix[i, names.index(term.name)] += c
 
-    def __call__(self, u: Array) -> Array:
-        if not self._makes:
-            return np.zeros_like(u)
-        across = u.T
-        values = np.empty((len(self._makes), u.shape[1]))
-        for k, make in enumerate(self._makes):
-            values[k] = make(across)
-        return self.matrix @ values
+def _compiled(model: Model, dim: int) -> Callable[[Array], Array]:
+    """Return right-hand sides on states (d, b), compiled from the terms' own texts."""
+    sums: list[list[str]] = [[] for _ in range(dim)]
+    for number, ((i, _), one) in enumerate(zip(model.support, model.summands(), strict=True)):
+        sums[i].append(f"c[{number}]" if one.text == "1" else f"c[{number}]*{one.text}")
+    body = "".join(f"    out[{i}] = {' + '.join(one) or '0.0'}\n" for i, one in enumerate(sums))
+    states = ", ".join(f"u{i}" for i in range(dim))
+    source = f"def rates(u):\n    ({states},) = u\n    out = empty_like(u)\n{body}    return out\n"
+    made: dict[str, Any] = {**_NAMES, "c": model.coefficients.tolist(), "empty_like": np.empty_like}
+    exec(source, made)  # noqa: S102 - text of this module's making
+    found: Callable[[Array], Array] = made["rates"]
+    return found
 
 
 @dataclass(frozen=True)
@@ -186,9 +180,9 @@ class Shooting:
         self.count = int(self._own.sum()) * sigma.shape[1]
         self.price = math.log(self.count)
 
-    def rates(self, model: Model) -> _Rates:
+    def rates(self, model: Model) -> Callable[[Array], Array]:
         """Return the right-hand sides."""
-        return _Rates(model, len(self.segments.scale))
+        return _compiled(model, len(self.segments.scale))
 
     def misses(self, states: Array) -> Array:
         """Return what a solution (d, s, m + 1) misses samples and links by, in deviations, (r,)."""
@@ -310,7 +304,8 @@ class Shooting:
 
     def _price(self, model: Model) -> float:
         inner = sum(len(one) for one in model.inner.values())
-        return self.price * (len(model.support) + inner) + sum(t.price for _, t in model.support)
+        once = {term.name: term.price for _, term in model.support}
+        return self.price * (len(model.support) + inner) + sum(once.values())
 
 
 def _square(misses: Array) -> float:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from likelihood import Model
+from scipy.linalg import solve_triangular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from library import Term
     from likelihood import Fit, Shooting
@@ -27,6 +29,8 @@ _HOPE = 40.0
 _ALIKE = 1e-7
 """Columns of which nuisance parameters leave a smaller share of the square are left out."""
 _ROUNDS = 14
+_NEW = 1e-6
+"""Part of a column's square that others have to leave."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,7 @@ class _Step:
 
     score: float
     support: tuple[tuple[int, Term], ...]
-    coefficients: Array
-    shift: Array
+    make: Callable[[], tuple[Array, Array]]
 
 
 class Search:
@@ -111,7 +114,8 @@ class Search:
             if term.slot >= 0 and term.slot not in inner:
                 assert term.start is not None
                 inner[term.slot] = np.array(term.start)
-        predicted = Model(step.support, step.coefficients, inner, old.starts + step.shift)
+        coefficients, shift = step.make()
+        predicted = Model(step.support, coefficients, inner, old.starts + shift)
         had = {(i, t.name): c for (i, t), c in zip(old.support, old.coefficients, strict=True)}
         plain = replace(
             predicted,
@@ -126,12 +130,12 @@ class Search:
             value = float(np.sum(self.shooting.misses(states) ** 2))
         return value if np.isfinite(value) else math.inf
 
-    def steps(self, fit: Fit, library: Sequence[Term]) -> list[_Step]:
+    def steps(self, fit: Fit, library: Sequence[Term]) -> Iterator[_Step]:
         """Return steps by their predicted scores, the best first."""
         with np.errstate(all="ignore"):
-            return self._steps(fit, library)
+            yield from self._steps(fit, library)
 
-    def _steps(self, fit: Fit, library: Sequence[Term]) -> list[_Step]:
+    def _steps(self, fit: Fit, library: Sequence[Term]) -> Iterator[_Step]:
         shooting, model = self.shooting, fit.model
         d = len(shooting.segments.scale)
         states = shooting.segments.solve(shooting.rates(model), model.starts)
@@ -152,36 +156,45 @@ class Search:
         whole, inner = shooting.jacobian(model, solution)
         count = len(model.support)
         nuisance = whole[:, count:]
-        basis, _ = np.linalg.qr(nuisance)
+        basis, triangle = np.linalg.qr(nuisance)
         free = columns - basis @ (basis.T @ columns)
         square = np.sum(free**2, axis=0)
         good = np.isfinite(square) & (square > _ALIKE * np.sum(columns**2, axis=0))
         at = {term.name: place for place, term in enumerate(terms)}
         now = [i * k + at[term.name] for i, term in model.support if term.name in at]
         if len(now) < count:
-            return []
+            return
         good[now] = True
         size = np.sqrt(square) + 1e-300
         unit = np.where(good, free / size, 0.0)
         target = unit[:, now] @ (model.coefficients * size[now]) - (misses - basis @ (basis.T @ misses))
         prices = np.array([shooting.price + t.price for t in terms])
         prices = np.tile(prices, d)
+        count_of = Counter(t.name for _, t in model.support)
+        for place, t in enumerate(terms):  # what another equation has costs its place only once
+            for i in range(d):
+                if count_of[t.name] > (i * k + place in now):
+                    prices[i * k + place] = shooting.price
         fresh = {t.slot for t in terms if t.slot >= 0} - set(model.inner)
         for place, t in enumerate(terms):
             if t.slot in fresh:
                 prices[place::k] += shooting.price * len(t.start)
         inside = shooting.price * sum(map(len, model.inner.values()))
+        gram, along = unit.T @ unit, unit.T @ target
+        total = float(target @ target)
         scored: list[tuple[float, tuple[int, ...]]] = []
         bases = [tuple(now), *(tuple(j for j in now if j != leave) for leave in now)]
         for number, base in enumerate(bases):
-            part, _ = np.linalg.qr(unit[:, base])
-            left = target - part @ (part.T @ target)
-            value = float(left @ left) + inside + float(prices[list(base)].sum())
+            several = list(base)
+            inverse = np.linalg.pinv(gram[np.ix_(several, several)], rcond=1e-12, hermitian=True)
+            fitted = inverse @ along[several]
+            value = total - float(along[several] @ fitted) + inside + float(prices[several].sum())
             if number and base:
                 scored.append((value, base))
-            other = unit - part @ (part.T @ unit)
-            own = np.sum(other**2, axis=0)
-            gain = np.where(own > 1e-6, (left @ other) ** 2 / np.where(own > 1e-6, own, 1.0), 0.0)
+            part = gram[several]
+            own = np.diag(gram) - np.sum(part * (inverse @ part), axis=0)
+            rest = along - part.T @ fitted
+            gain = np.where(own > _NEW, rest**2 / np.where(own > _NEW, own, 1.0), 0.0)
             gain[list(now)] = 0.0
             gain[~good] = 0.0
             totals = value - gain + prices
@@ -189,18 +202,17 @@ class Search:
                 if gain[which] > 0:
                     scored.append((float(totals[which]), (*base, int(which))))
         scored.sort(key=lambda one: one[0])
-        steps = []
-        turn = np.linalg.pinv(nuisance, rcond=1e-10)
         s = len(shooting.segments.y)
         old = np.zeros(d * k)
         old[now] = model.coefficients
-        for score, support in scored[:40]:
+        for score, support in scored:
             chosen = list(support)
-            fitted = np.linalg.lstsq(unit[:, chosen], target, rcond=1e-10)[0] / size[chosen]
-            change = -old
-            change[chosen] += fitted
-            shift = -(turn @ (misses + columns @ change))[len(inner):].reshape(s, d).T
-            steps.append(
-                _Step(score, tuple((j // k, terms[j % k]) for j in chosen), fitted, shift)
-            )
-        return steps
+
+            def made(chosen: list[int] = chosen) -> tuple[Array, Array]:
+                fitted = np.linalg.lstsq(unit[:, chosen], target, rcond=1e-10)[0] / size[chosen]
+                change = -old
+                change[chosen] += fitted
+                moved = solve_triangular(triangle, basis.T @ (misses + columns @ change))
+                return fitted, -moved[len(inner) :].reshape(s, d).T
+
+            yield _Step(score, tuple((j // k, terms[j % k]) for j in chosen), made)
