@@ -102,6 +102,13 @@ class Model:
         """What two models of the same structure have in common."""
         return frozenset((i, term.name) for i, term in self.support)
 
+    def rates(self, u: Array) -> Array:
+        """Evaluate the right-hand sides on states (..., d)."""
+        found = np.zeros(u.shape)
+        for (i, _), c, one in zip(self.support, self.coefficients, self.summands(), strict=True):
+            found[..., i] += c * one.values(u)
+        return found
+
     def summands(self) -> list[Summand]:
         """Return the terms with their constants."""
         made: dict[str, Summand] = {}
@@ -149,12 +156,6 @@ class Fit:
     square: float
     errors: Array = field(repr=False)
     score: float
-    covariance: Array = field(repr=False)
-
-    @property
-    def strengths(self) -> Array:
-        """Squares of coefficients over their errors, (k,)."""
-        return np.asarray((self.model.coefficients / (self.errors + 1e-300)) ** 2)
 
 
 class Shooting:
@@ -183,6 +184,16 @@ class Shooting:
     def rates(self, model: Model) -> Callable[[Array], Array]:
         """Return the right-hand sides."""
         return _compiled(model, len(self.segments.scale))
+
+    def at_samples(self, model: Model) -> Array:
+        """Return a model's states at the samples of each segment, (s, l + 1, d)."""
+        with np.errstate(all="ignore"):
+            states = self.segments.solve(self.rates(model), model.starts)
+        return np.moveaxis(states[..., :: self.segments.substeps], 0, -1)
+
+    def solved(self, model: Model) -> Array:
+        """Return a model's states at the samples in deviations of the noise, (k, d)."""
+        return (self.at_samples(model) / self._sigma)[self._own]
 
     def misses(self, states: Array) -> Array:
         """Return what a solution (d, s, m + 1) misses samples and links by, in deviations, (r,)."""
@@ -300,7 +311,7 @@ class Shooting:
         normal = scaled.T @ scaled
         covariance = np.linalg.pinv(normal, rcond=1e-13, hermitian=True) / np.outer(size, size)
         errors = np.sqrt(np.maximum(np.diag(covariance)[:k], 0))
-        return Fit(model, square, errors, square + price, covariance)
+        return Fit(model, square, errors, square + price)
 
     def _price(self, model: Model) -> float:
         inner = sum(len(one) for one in model.inner.values())

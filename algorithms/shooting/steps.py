@@ -73,9 +73,14 @@ class Search:
                 self.pool[model.key] = self.shooting.fit(model, rounds, enough)
         return self.pool[model.key]
 
-    def best(self) -> Fit | None:
-        """Return the best of all."""
-        return min((one for one in self.pool.values() if one), key=lambda f: f.score, default=None)
+    def others(self, best: Fit, within: float) -> list[Fit]:
+        """Return fits of other structures whose score is not much worse, the best first."""
+        near = [
+            one
+            for one in self.pool.values()
+            if one and one.model.key != best.model.key and one.score < best.score + within
+        ]
+        return sorted(near, key=lambda one: one.score)
 
     def improved(self, fit: Fit, library: Sequence[Term] | None = None, tried: int = _TRIED) -> Fit:
         """Take steps from a model while they lower the score."""
