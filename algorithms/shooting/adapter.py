@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_INTEGRAL = {"weight": 0.25, "terms": 400, "noisy_terms": 60, "inner": True}
+_INTEGRAL: dict[str, Any] = {"weight": 0.25, "terms": 400, "noisy_terms": 60, "inner": True}
 _TIME_PART = 0.85
 """Part of the time limit for the search."""
 

@@ -60,9 +60,7 @@ def plain_terms(u: Array, most: int, kinds: Sequence[str] | None = None) -> list
     found = terms(u, most, kinds)
     costs = np.array([one.cost for one in found])
     ranks = [int((costs <= one.cost + 1e-9).sum()) for one in found]
-    return [
-        Term(one.text, 2 * math.log(rank), one) for one, rank in zip(found, ranks, strict=True)
-    ]
+    return [Term(one.text, 2 * math.log(rank), one) for one, rank in zip(found, ranks, strict=True)]
 
 
 def inner_terms(u: Array, degree: int, *, two: bool) -> list[list[Term]]:
@@ -74,13 +72,9 @@ def inner_terms(u: Array, degree: int, *, two: bool) -> list[list[Term]]:
         atoms = family.atoms(family.grid[0])
         count += len(atoms)
         found.append(
-            [
-                Term(f"{slot}:{place}", 0.0, None, family, place, slot)
-                for place in range(len(atoms))
-            ]
+            [Term(f"{slot}:{place}", 0.0, None, family, place, slot) for place in range(len(atoms))]
         )
     price = 2 * math.log(max(count, 1))
     return [
-        [Term(t.name, price, None, t.family, t.place, t.slot) for t in several]
-        for several in found
+        [Term(t.name, price, None, t.family, t.place, t.slot) for t in several] for several in found
     ]

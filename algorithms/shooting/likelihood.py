@@ -26,6 +26,16 @@ _FLOORS = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, math.inf)
 _LEAST = 1e-9
 """Least noise, as a share of a state's size."""
 _LARGE = 1e12
+_LEAST_CONSTANT = 1e-8
+"""The least size of a constant inside, for steps of it."""
+_DIFFERENCE = 1e-5
+_FARTHEST = 0.7
+"""The largest step of the logarithm of a constant inside."""
+_DAMPING, _DAMPED = 1e-3, 8
+_GAINED, _SHARE = 0.02, 1e-5
+"""A fit has converged where a step lowers the sum of squares by less."""
+_HOPELESS = 4
+"""Steps before a fit may be given up."""
 
 
 @dataclass(frozen=True)
@@ -205,9 +215,10 @@ class Shooting:
 
     def _rows(self, derivative: Array) -> Array:
         """Turn derivatives of states at samples (s, l + 1, d, p) to those of misses, (r, p)."""
+        p = derivative.shape[-1]
         left = (derivative / self._sigma[..., None])[self._own]
         gaps = derivative[self._linked, -1] / self._gap[:, None]
-        return np.concatenate([left.reshape(-1, derivative.shape[-1]), gaps.reshape(-1, derivative.shape[-1])])
+        return np.concatenate([left.reshape(-1, p), gaps.reshape(-1, p)])
 
     def start_columns(self, solution: Solution) -> Array:
         """Return the derivatives of misses by all starts, (r, s d), equations within segments."""
@@ -230,88 +241,82 @@ class Shooting:
         return found.reshape(len(found), len(self.segments.scale), -1)
 
     def jacobian(self, model: Model, solution: Solution) -> tuple[Array, list[tuple[int, int]]]:
-        """Return the derivatives of misses by coefficients, constants inside and starts, (r, p)."""
+        """Return the derivatives of misses by coefficients, constants inside and starts, (r, p).
+
+        With it comes which constant inside each is by: its slot and number.  They are by a
+        constant's logarithm.
+        """
         names = list(dict.fromkeys(term.name for _, term in model.support))
         made = {t.name: s for (_, t), s in zip(model.support, model.summands(), strict=True)}
         values = [solution.values(made[name].make) for name in names]
-        inner: list[tuple[int, int]] = []
-        for slot, constants in model.inner.items():
-            inner += [(slot, k) for k in range(len(constants))]
-        moved: list[tuple[int, int, float, int]] = []  # inner number, equation, weight, column
-        for number, (slot, k) in enumerate(inner):
+        inner = [(slot, k) for slot, one in model.inner.items() for k in range(len(one))]
+        moved: list[list[tuple[int, float, int]]] = []  # equation, weight, column
+        for slot, k in inner:
             constants = np.array(model.inner[slot])
-            step = 1e-5 * max(abs(constants[k]), 1e-8)
-            constants[k] += step
-            scale = max(abs(model.inner[slot][k]), 1e-8) / step
+            size = max(abs(float(constants[k])), _LEAST_CONSTANT)
+            constants[k] += _DIFFERENCE * size
+            moved.append([])
             for (i, term), c in zip(model.support, model.coefficients, strict=True):
                 if term.slot == slot:
-                    base = values[names.index(term.name)]
-                    other = solution.values(term.summand(constants).make)
-                    moved.append((number, i, float(c), len(values)))
-                    values.append((other - base) * scale)
-        every = self.columns(solution, values) if values else np.zeros((len(self.misses(solution.states)), len(self.segments.scale), 0))
+                    change = solution.values(term.summand(constants).make)
+                    moved[-1].append((i, float(c), len(values)))
+                    values.append((change - values[names.index(term.name)]) / _DIFFERENCE)
+        starts = self.start_columns(solution)
+        if not values:
+            return starts, inner
+        every = self.columns(solution, values)
         parts = [every[:, i, names.index(term.name)] for i, term in model.support]
-        for number in range(len(inner)):
-            parts.append(sum((w * every[:, i, col] for one, i, w, col in moved if one == number), np.zeros(len(every))))
-        return np.column_stack([*parts, self.start_columns(solution)]), inner
+        for several in moved:
+            zero = np.zeros(len(every))
+            parts.append(sum((w * every[:, i, column] for i, w, column in several), zero))
+        return np.column_stack([*parts, starts]), inner
 
     def fit(self, model: Model, rounds: int = 15, enough: float = math.inf) -> Fit | None:
         """Fit by Gauss and Newton's method, damped; None if there is no solution.
 
         It ends early where the score stays above `enough` with little hope.
         """
-        d, s = model.starts.shape
-        k = len(model.support)
-        price = self._price(model)
+        price, damping = self._price(model), _DAMPING
         states = self.segments.solve(self.rates(model), model.starts)
         misses = self.misses(states)
         square = _square(misses)
-        damping = 1e-3
-        jacobian = np.zeros((0, 0))
-        fresh = False
+        current = False
         for number in range(rounds):
-            solution = self.segments.linearise(self.rates(model), states)
-            jacobian, inner = self.jacobian(model, solution)
-            fresh = True
+            jacobian, inner = self.jacobian(
+                model, self.segments.linearise(self.rates(model), states)
+            )
             if not np.isfinite(jacobian).all():
                 return None
             size = np.linalg.norm(jacobian, axis=0) + 1e-300
             scaled = jacobian / size
             normal, slope = scaled.T @ scaled, scaled.T @ misses
-            before = square
-            for _ in range(8):
+            before, current = square, True
+            for _ in range(_DAMPED):
                 try:
                     factor = cho_factor(normal + damping * np.eye(len(normal)), check_finite=False)
                 except np.linalg.LinAlgError:
                     damping = max(damping * 10, 1e-8)
                     continue
                 step = -cho_solve(factor, slope, check_finite=False) / size
-                moved = _moved(model, step, k, inner)
+                moved = _moved(model, step, inner)
                 further = self.segments.solve(self.rates(moved), moved.starts)
                 missed = self.misses(further)
                 value = _square(missed)
                 if value < square:
                     model, states, misses, square = moved, further, missed, value
-                    damping = max(damping / 10, 1e-10)
-                    fresh = False
+                    damping, current = max(damping / 10, 1e-10), False
                     break
                 damping *= 8
             gained = before - square
-            if gained < 0.02 + 1e-5 * square:
+            if gained < _GAINED + _SHARE * square:
                 break
-            if number >= 4 and square - 3 * gained + price > enough:
+            if number >= _HOPELESS and square - 3 * gained + price > enough:
                 break
-        if not fresh:
-            solution = self.segments.linearise(self.rates(model), states)
-            jacobian, _ = self.jacobian(model, solution)
+        if not current:
+            jacobian, _ = self.jacobian(model, self.segments.linearise(self.rates(model), states))
             if not np.isfinite(jacobian).all():
                 return None
-        size = np.linalg.norm(jacobian, axis=0) + 1e-300
-        scaled = jacobian / size
-        normal = scaled.T @ scaled
-        covariance = np.linalg.pinv(normal, rcond=1e-13, hermitian=True) / np.outer(size, size)
-        errors = np.sqrt(np.maximum(np.diag(covariance)[:k], 0))
-        return Fit(model, square, errors, square + price)
+        return Fit(model, square, _errors(jacobian)[: len(model.support)], square + price)
 
     def _price(self, model: Model) -> float:
         inner = sum(len(one) for one in model.inner.values())
@@ -324,16 +329,25 @@ def _square(misses: Array) -> float:
     return value if value < _LARGE else _LARGE * 10
 
 
-def _moved(model: Model, step: Array, k: int, inner: list[tuple[int, int]]) -> Model:
+def _errors(jacobian: Array) -> Array:
+    """Return the standard errors of all parameters."""
+    size = np.linalg.norm(jacobian, axis=0) + 1e-300
+    scaled = jacobian / size
+    inverse = np.linalg.pinv(scaled.T @ scaled, rcond=1e-13, hermitian=True)
+    return np.asarray(np.sqrt(np.maximum(np.diag(inverse), 0)) / size)
+
+
+def _moved(model: Model, step: Array, inner: list[tuple[int, int]]) -> Model:
+    k = len(model.support)
     constants = {slot: np.array(values) for slot, values in model.inner.items()}
     for number, (slot, which) in enumerate(inner):
-        by = float(np.clip(step[k + number], -0.7, 0.7))
+        by = float(np.clip(step[k + number], -_FARTHEST, _FARTHEST))
         value = constants[slot][which]
         family = next(t.family for _, t in model.support if t.slot == slot)
         if family is not None and family.signed:
             constants[slot][which] = value * math.exp(by)
         else:
-            constants[slot][which] = value + by * max(abs(value), 1e-8)
+            constants[slot][which] = value + by * max(abs(value), _LEAST_CONSTANT)
     d, s = model.starts.shape
     starts = model.starts + step[k + len(inner) :].reshape(s, d).T
     return replace(

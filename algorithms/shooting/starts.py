@@ -93,6 +93,7 @@ class WeakForm:
         self, u: Array, terms: Sequence[Term], state: int, weight: float
     ) -> tuple[tuple[Term, ...], Array]:
         """Return the sum of terms of least ``log(square) + weight * size``."""
+
         def score(one: tuple[tuple[Term, ...], Array]) -> float:
             several, c = one
             values = sum(

@@ -14,6 +14,7 @@ from scipy.linalg import solve_triangular
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from dynamics import Solution
     from library import Term
     from likelihood import Fit, Shooting
     from numpy.typing import NDArray
@@ -29,17 +30,124 @@ _HOPE = 40.0
 _ALIKE = 1e-7
 """Columns of which nuisance parameters leave a smaller share of the square are left out."""
 _ROUNDS = 14
+_NEAR = 12
+"""Terms that are considered for a place."""
 _NEW = 1e-6
 """Part of a column's square that others have to leave."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """A structure that a linear model predicts to be good."""
+    """A structure that the linear model predicts to be good."""
 
     score: float
     support: tuple[tuple[int, Term], ...]
     make: Callable[[], tuple[Array, Array]]
+    """Returns its coefficients, (k,), and the changes of the segments' starts, (d, s)."""
+
+
+class _Linearised:
+    """The likelihood near a fit, linear in the coefficients of all terms of a library.
+
+    Starts of segments and constants inside are nuisance parameters: they are projected out.
+    """
+
+    def __init__(self, shooting: Shooting, fit: Fit, library: Sequence[Term]) -> None:
+        self._shooting, self._model = shooting, fit.model
+        segments, model = shooting.segments, fit.model
+        states = segments.solve(shooting.rates(model), model.starts)
+        solution = segments.linearise(shooting.rates(model), states)
+        self._misses = shooting.misses(states)
+        self._terms, values = _valued(solution, model, library)
+        columns = shooting.columns(solution, values)
+        self._columns = columns.reshape(len(columns), -1)
+        whole, self._inner = shooting.jacobian(model, solution)
+        self._basis, self._triangle = np.linalg.qr(whole[:, len(model.support) :])
+        k, self._dim = len(self._terms), len(segments.scale)
+        at = {term.name: place for place, term in enumerate(self._terms)}
+        self._now = [i * k + at[term.name] for i, term in model.support if term.name in at]
+        free = self._columns - self._basis @ (self._basis.T @ self._columns)
+        square = np.sum(free**2, axis=0)
+        usable = np.isfinite(square) & (square > _ALIKE * np.sum(self._columns**2, axis=0))
+        usable[self._now] = True
+        self._size = np.sqrt(square) + 1e-300
+        self._unit = np.where(usable, free / self._size, 0.0)
+        left = self._misses - self._basis @ (self._basis.T @ self._misses)
+        self.whole = len(self._now) == len(model.support)
+        if self.whole:
+            scaled = model.coefficients * self._size[self._now]
+            self._target = self._unit[:, self._now] @ scaled - left
+        self._usable = usable
+
+    def _prices(self) -> Array:
+        """Return what each term costs in each equation; one that another has only its place."""
+        model, k = self._model, len(self._terms)
+        each = self._shooting.price
+        prices = np.empty((self._dim, k))
+        having = Counter(term.name for _, term in model.support)
+        there = set(self._now)
+        for place, term in enumerate(self._terms):
+            whole = each + term.price
+            if term.slot >= 0 and term.slot not in model.inner and term.start is not None:
+                whole += each * len(term.start)
+            for i in range(self._dim):
+                elsewhere = having[term.name] > (i * k + place in there)
+                prices[i, place] = each if elsewhere else whole
+        return prices.ravel()
+
+    def scored(self) -> list[tuple[float, tuple[int, ...]]]:
+        """Return predicted scores of supports that are one step away, the best first."""
+        gram, along = self._unit.T @ self._unit, self._unit.T @ self._target
+        total = float(self._target @ self._target)
+        total += self._shooting.price * sum(map(len, self._model.inner.values()))
+        prices, now = self._prices(), self._now
+        found: list[tuple[float, tuple[int, ...]]] = []
+        for number, base in enumerate([now, *([j for j in now if j != one] for one in now)]):
+            inverse = np.linalg.pinv(gram[np.ix_(base, base)], rcond=1e-12, hermitian=True)
+            fitted = inverse @ along[base]
+            value = total - float(along[base] @ fitted) + float(prices[base].sum())
+            if number and base:
+                found.append((value, tuple(base)))
+            part = gram[base]
+            own = np.diag(gram) - np.sum(part * (inverse @ part), axis=0)
+            new = (own > _NEW) & self._usable
+            new[now] = False
+            rest = along - part.T @ fitted
+            totals = value + prices - np.where(new, rest**2 / np.where(new, own, 1.0), -np.inf)
+            near = np.argsort(totals)[:_NEAR]
+            found += [(float(totals[j]), (*base, int(j))) for j in near if np.isfinite(totals[j])]
+        return sorted(found, key=lambda one: one[0])
+
+    def step(self, score: float, support: tuple[int, ...]) -> _Step:
+        """Return a step to a support."""
+        k, chosen = len(self._terms), list(support)
+
+        def make() -> tuple[Array, Array]:
+            fitted = np.linalg.lstsq(self._unit[:, chosen], self._target, rcond=1e-10)[0]
+            fitted = fitted / self._size[chosen]
+            change = np.zeros(self._dim * k)
+            change[self._now] = -self._model.coefficients
+            change[chosen] += fitted
+            along = self._basis.T @ (self._misses + self._columns @ change)
+            moved = -solve_triangular(self._triangle, along)[len(self._inner) :]
+            return fitted, moved.reshape(-1, self._dim).T
+
+        return _Step(score, tuple((j // k, self._terms[j % k]) for j in chosen), make)
+
+
+def _valued(
+    solution: Solution, model: Model, library: Sequence[Term]
+) -> tuple[list[Term], list[Array]]:
+    """Return the terms of a library and a model that have values, and these."""
+    names = {term.name: term for term in library}
+    names |= {term.name: term for _, term in model.support}
+    terms, values = [], []
+    for term in names.values():
+        one = solution.values(term.summand(model.inner.get(term.slot, term.start)).make)
+        if np.isfinite(one).all():
+            terms.append(term)
+            values.append(one)
+    return terms, values
 
 
 class Search:
@@ -111,13 +219,12 @@ class Search:
         return None
 
     def _model(self, fit: Fit, step: _Step) -> Model:
-        """Return the model to begin with: as predicted, or without the prediction if that is better."""
+        """Return the model to begin with: as predicted, or as it was where that is nearer."""
         old = fit.model
         slots = {t.slot for _, t in step.support if t.slot >= 0}
         inner = {slot: np.array(c) for slot, c in old.inner.items() if slot in slots}
         for _, term in step.support:
-            if term.slot >= 0 and term.slot not in inner:
-                assert term.start is not None
+            if term.start is not None and term.slot not in inner:
                 inner[term.slot] = np.array(term.start)
         coefficients, shift = step.make()
         predicted = Model(step.support, coefficients, inner, old.starts + shift)
@@ -136,88 +243,9 @@ class Search:
         return value if np.isfinite(value) else math.inf
 
     def steps(self, fit: Fit, library: Sequence[Term]) -> Iterator[_Step]:
-        """Return steps by their predicted scores, the best first."""
+        """Return structures that are one step away by their predicted scores, the best first."""
         with np.errstate(all="ignore"):
-            yield from self._steps(fit, library)
-
-    def _steps(self, fit: Fit, library: Sequence[Term]) -> Iterator[_Step]:
-        shooting, model = self.shooting, fit.model
-        d = len(shooting.segments.scale)
-        states = shooting.segments.solve(shooting.rates(model), model.starts)
-        solution = shooting.segments.linearise(shooting.rates(model), states)
-        misses = shooting.misses(states)
-        names = {term.name: term for term in library}
-        names.update({term.name: term for _, term in model.support})
-        terms = list(names.values())
-        values = []
-        for term in terms:
-            constants = model.inner.get(term.slot)
-            values.append(solution.values(term.summand(term.start if constants is None else constants).make))
-        finite = [k for k, one in enumerate(values) if np.isfinite(one).all()]
-        terms, values = [terms[k] for k in finite], [values[k] for k in finite]
-        columns = shooting.columns(solution, values)
-        r, _, k = columns.shape
-        columns = columns.reshape(r, d * k)
-        whole, inner = shooting.jacobian(model, solution)
-        count = len(model.support)
-        nuisance = whole[:, count:]
-        basis, triangle = np.linalg.qr(nuisance)
-        free = columns - basis @ (basis.T @ columns)
-        square = np.sum(free**2, axis=0)
-        good = np.isfinite(square) & (square > _ALIKE * np.sum(columns**2, axis=0))
-        at = {term.name: place for place, term in enumerate(terms)}
-        now = [i * k + at[term.name] for i, term in model.support if term.name in at]
-        if len(now) < count:
-            return
-        good[now] = True
-        size = np.sqrt(square) + 1e-300
-        unit = np.where(good, free / size, 0.0)
-        target = unit[:, now] @ (model.coefficients * size[now]) - (misses - basis @ (basis.T @ misses))
-        prices = np.array([shooting.price + t.price for t in terms])
-        prices = np.tile(prices, d)
-        count_of = Counter(t.name for _, t in model.support)
-        for place, t in enumerate(terms):  # what another equation has costs its place only once
-            for i in range(d):
-                if count_of[t.name] > (i * k + place in now):
-                    prices[i * k + place] = shooting.price
-        fresh = {t.slot for t in terms if t.slot >= 0} - set(model.inner)
-        for place, t in enumerate(terms):
-            if t.slot in fresh:
-                prices[place::k] += shooting.price * len(t.start)
-        inside = shooting.price * sum(map(len, model.inner.values()))
-        gram, along = unit.T @ unit, unit.T @ target
-        total = float(target @ target)
-        scored: list[tuple[float, tuple[int, ...]]] = []
-        bases = [tuple(now), *(tuple(j for j in now if j != leave) for leave in now)]
-        for number, base in enumerate(bases):
-            several = list(base)
-            inverse = np.linalg.pinv(gram[np.ix_(several, several)], rcond=1e-12, hermitian=True)
-            fitted = inverse @ along[several]
-            value = total - float(along[several] @ fitted) + inside + float(prices[several].sum())
-            if number and base:
-                scored.append((value, base))
-            part = gram[several]
-            own = np.diag(gram) - np.sum(part * (inverse @ part), axis=0)
-            rest = along - part.T @ fitted
-            gain = np.where(own > _NEW, rest**2 / np.where(own > _NEW, own, 1.0), 0.0)
-            gain[list(now)] = 0.0
-            gain[~good] = 0.0
-            totals = value - gain + prices
-            for which in np.argsort(totals)[:12]:
-                if gain[which] > 0:
-                    scored.append((float(totals[which]), (*base, int(which))))
-        scored.sort(key=lambda one: one[0])
-        s = len(shooting.segments.y)
-        old = np.zeros(d * k)
-        old[now] = model.coefficients
-        for score, support in scored:
-            chosen = list(support)
-
-            def made(chosen: list[int] = chosen) -> tuple[Array, Array]:
-                fitted = np.linalg.lstsq(unit[:, chosen], target, rcond=1e-10)[0] / size[chosen]
-                change = -old
-                change[chosen] += fitted
-                moved = solve_triangular(triangle, basis.T @ (misses + columns @ change))
-                return fitted, -moved[len(inner) :].reshape(s, d).T
-
-            yield _Step(score, tuple((j // k, terms[j % k]) for j in chosen), made)
+            near = _Linearised(self.shooting, fit, library)
+            scored = near.scored() if near.whole else []
+            for score, support in scored:
+                yield near.step(score, support)
