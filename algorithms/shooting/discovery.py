@@ -39,7 +39,11 @@ _LOOSE, _TIGHT = 0.3, 0.1
 """Jumps between segments, as a share of the noise, in the first search and in the last."""
 _SIMPLE, _ALL = 2, 3
 """Searches from the best starts of cheap terms, and of all."""
+_TRIED_FIRST = 3
+"""Steps that are tried before a first search ends."""
 _ROUNDS = 3
+_AS_BEFORE = 0.05
+"""A change of the noise by a smaller share changes nothing."""
 _INNER_WIDTH, _INNER_WEIGHT, _GRID, _FAMILIES, _DEGREE = 12, 0.1, 8, 8, 4
 _INNER_ENDS, _INNER_TRIED = 4, 4
 _FINE, _MOST_SUBSTEPS = 0.05, 16
@@ -88,10 +92,10 @@ class Discovery:
     def search(self) -> Fit:
         """Return the equations of the best score."""
         best = self._fine_enough(self._first())
-        for number in range(_ROUNDS):
-            before = best.model.key
+        for _ in range(_ROUNDS):
+            before, noise = best.model.key, self._noise
             best = self._again(best)
-            if self._late() or (number and best.model.key == before):
+            if self._late() or (best.model.key == before and self._is_as(noise)):
                 break
         if not self._late():
             inner = self._with_inner(best)
@@ -115,7 +119,7 @@ class Discovery:
         ends = [one for one, _ in ways]
         for one, tier in ways:
             if not self._late():
-                ends.append(search.improved(one, tier))
+                ends.append(search.improved(one, tier, _TRIED_FIRST))
         return search.improved(min(ends, key=lambda one: one.score))
 
     def _starts(self, curves: Array) -> Array:
@@ -167,6 +171,13 @@ class Discovery:
         further = search.improved(refit, [*self._library, *inner])
         self._rivals = search.others(further, _RIVAL)
         return further
+
+    def _is_as(self, before: Noise | None) -> bool:
+        """Return whether the noise that is supposed now is nearly that before."""
+        now = self._noise
+        if before is None or now is None or now.floor != before.floor:
+            return False
+        return bool(np.abs(now.size / before.size - 1.0).max() < _AS_BEFORE)
 
     def _with_inner(self, best: Fit) -> Fit | None:
         """Try terms with constants inside, equation by equation."""
