@@ -104,6 +104,17 @@ def _coloured(text: str) -> str:
     return re.sub(r"(\n\n)((?: {4}[^\n]*\n|\n(?= {4}))+)", fenced, text)
 
 
+def _thumbnails(text: str) -> str:
+    """Put a small picture of each figure, which leads to its section, below the introduction."""
+    figures = re.findall(r"^## ([^\n]+)\n.*?!\[[^\]]*\]\(([^)]+)\)", text, re.MULTILINE | re.DOTALL)
+    anchors = [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title, _ in figures]
+    small = "\n".join(
+        f"- [![{title}]({file})](#{anchor})"
+        for (title, file), anchor in zip(figures, anchors, strict=True)
+    )
+    return text.replace("\n## ", f"\n{small}\n\n## ", 1)
+
+
 def _modules(text: str) -> str:
     """Follow each heading that names a module by what its docstrings say."""
 
@@ -125,6 +136,8 @@ def _complete(_: Sphinx, page: str, source: list[str]) -> None:
     source[0] = _coloured(source[0])
     if page in LISTS:
         source[0] += _contents(page, source[0])
+    elif page == "gallery":
+        source[0] = _thumbnails(source[0])
     elif page == "api":
         source[0] = _modules(source[0])
 
