@@ -319,7 +319,7 @@ class Record(_Model):
 
     @property
     def version(self) -> str:
-        """What reports name a version of the method by, where there are several; see `as_version`."""
+        """The name of the method's version, where there are several; see `as_version`."""
         return self._version
 
     @property

@@ -231,7 +231,7 @@ def _add_results(
 def _about(
     rows: Sequence[object], results: Sequence[Record], changed: Sequence[str], title: str
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the user's own datasets, and what a bundle says of itself."""
+    """Return the user's own datasets, and what describes a bundle."""
     started = [result.measured.started.date().isoformat() for result in results]
     own_data = sorted({result.dataset for result in results if result.dataset_path})
     about: dict[str, Any] = {

@@ -53,9 +53,10 @@ def write(folder: Path, ones: Sequence[Record], name: str = "sindy-ode.jsonl") -
     return folder
 
 
-def counted(places: Sequence[Path]) -> list[tuple[str, str, float | None]]:
+def counted(places: Sequence[Path]) -> list[tuple[str, str, object]]:
     found = latest(record for _, record in read_places(places))
-    return sorted((one.method, one.dataset, one.metrics["identified"]) for one in found)
+    ones = [(one.method, one.dataset, one.metrics["identified"]) for one in found]
+    return sorted(ones, key=str)
 
 
 def test_the_same_version_of_two_people_is_one_method(tmp_path: Path) -> None:
