@@ -141,6 +141,7 @@ class Real(EquationType[RealDataset]):
     )
     check_datasets = ("kepler", "danwood")
     has_exact_truth = False  # a law that people found is a reference, and rows are not exact
+    of_predictions = (_FVU.name,)
     options = FACTS.options
     snr_levels = False
     of_equations = True
@@ -210,7 +211,7 @@ class Real(EquationType[RealDataset]):
 
     def has_terms(self, task: EquationTask[RealDataset]) -> bool:
         """Ask for terms and coefficients only where rows were made by the law."""
-        return task.dataset.table.truth == "exact"
+        return task.dataset.table.truth == "exact" and task.has_equations
 
     def metric_names(self, task: EquationTask[RealDataset]) -> tuple[str, ...]:
         """Return the names of a task's metrics by the kind of its truth; kinds are never pooled."""
@@ -230,9 +231,9 @@ class Real(EquationType[RealDataset]):
     ) -> dict[str, Value]:
         """Compare an answer with the reference that was fitted to the same rows."""
         dataset, table = task.dataset, task.dataset.table
-        targets = task.test.targets
-        score = _fvu(answer.values, targets, table)
-        scores: dict[str, Value] = {_FVU.name: score}
+        score = found[_FVU.name]
+        assert isinstance(score, float)  # noqa: S101 - of `errors`
+        scores: dict[str, Value] = {}
         [text] = answer.equations
         if _has_dimensions(table):
             scores[_UNITS.name] = float(consistent(text, table.units, table.unit))
@@ -253,6 +254,14 @@ class Real(EquationType[RealDataset]):
         """Nothing: what an error is relative to depends on all rows."""
         del values, targets
         return {}
+
+    def errors_of(
+        self, task: EquationTask[RealDataset], answer: EquationAnswer
+    ) -> tuple[dict[str, Value], list[float]]:
+        """Return the error on the rows held out, over the variance of all rows."""
+        found, by_state = super().errors_of(task, answer)
+        score = _fvu(answer.values, task.test.targets, task.dataset.table)
+        return found | {_FVU.name: score}, by_state
 
     def loss(self, values: Array, targets: Array) -> float:
         """Compare values with targets under `published`."""
