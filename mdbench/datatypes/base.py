@@ -17,7 +17,7 @@ import numpy as np
 
 from mdbench.data.noise import SNR_LEVELS_DB, generator_of
 from mdbench.datatypes.facts import Protocol
-from mdbench.errors import UsageError, did_you_mean
+from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.metrics.spec import best_by_complexity
 from mdbench.workspace import write_whole
 
@@ -417,6 +417,9 @@ class DataType(ABC, Generic[D, T]):
     ----------
     on_progress
         Called with a line of text while data are made that take long.
+    packages
+        Makes an environment of the packages of a lock, in which data lie, and returns its folder of
+        packages; whoever runs jobs sets it.
     """
 
     name: ClassVar[str]
@@ -454,6 +457,7 @@ class DataType(ABC, Generic[D, T]):
         self.systems = systems
         self.cache = cache
         self.on_progress: Callable[[str], None] = lambda _: None
+        self.packages: Callable[[Path], Path] = _no_packages
 
     @abstractmethod
     def source(self, path: Path | None = None) -> Source[D]:
@@ -638,6 +642,10 @@ class DataType(ABC, Generic[D, T]):
 
     def preload(self) -> None:
         """Begin, in the background, to load what scoring takes long to load."""
+
+
+def _no_packages(lock: Path) -> Path:
+    raise DataError(f"The data lie in packages ({lock}), of which an environment is made in a run.")
 
 
 def select_per_target(

@@ -24,7 +24,8 @@ import numpy as np
 
 from mdbench import datatypes, methods
 from mdbench.datatypes.base import with_fewer_rows
-from mdbench.errors import DataError
+from mdbench.errors import DataError, UnavailableError
+from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import bench_hash, write_whole
 
 if TYPE_CHECKING:
@@ -69,9 +70,21 @@ class Catalog:
         if name not in self._kinds:
             place = self.workspace
             self._kinds[name] = datatypes.find(name, place.datasets / name, place.arrays / name)
+            self._kinds[name].packages = self._packages
             if self._on_progress is not None:
                 self._kinds[name].on_progress = self._on_progress
         return self._kinds[name]
+
+    def _packages(self, lock: Path) -> Path:
+        """Return the folder of the packages of a lock; an environment of them is made once."""
+        say = self._on_progress or (lambda _: None)
+        try:
+            made = prepare("data", lock, ">=3.11", self.workspace.home, on_line=say)
+        except UnavailableError as error:
+            raise DataError(
+                f"The packages in which data lie cannot be had: {error.message}", error.hint
+            ) from error
+        return next(made.prefix.glob("lib/python3*/site-packages"))
 
     def set_progress(self, on_progress: Callable[[str], None]) -> None:
         """Set the function that is called with messages while data are made."""
