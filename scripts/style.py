@@ -1,7 +1,7 @@
 """Plain English of the pages and of what the code says: checked by `scripts/lint`.
 
-A sentence has at most `MOST` words; no page, docstring or message has a word of `WORDS`.  Tables,
-code, addresses and parts that are made from records are no prose.
+A sentence has at most `MOST` words; no page, docstring or message has a word of `WORDS`.  Headings,
+tables, code, addresses and parts that are made from records are no prose.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ MOST: Final = 30
 """Words of a sentence."""
 WORDS: Final[dict[str, str]] = {
     "anew": "again, new",
-    "told": "given, reported",
+    "is told": "is given",
+    "was told": "was given",
+    "told by": "estimated from",
     "came of it": "result",
-    "what came": "result",
     "said of": "reported about",
     "says of": "reports about",
     "is said": "is stated",
@@ -41,12 +42,12 @@ _NO_PROSE: Final = (
     re.compile(r"<!--.*?-->", re.DOTALL),
     re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE),
     re.compile(r"^ {4,}\S.*$", re.MULTILINE),
-    re.compile(r"^\|.*$", re.MULTILINE),
+    re.compile(r"^(?:\||#).*$", re.MULTILINE),
     re.compile(r"\]\([^)]*\)"),
     re.compile(r"<[^>]*>"),
 )
 _CODE_SPAN: Final = re.compile(r"`[^`\n]*`")
-_PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=\s*[-*] |\s*\d+\. |#)")
+_PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=\s*[-*] |\s*\d+\. )")
 _SENTENCE: Final = re.compile(r"(?<=[.!?:;])[\"')*_]*\s+")
 
 
