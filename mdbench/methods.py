@@ -36,7 +36,12 @@ _MOST_SETTINGS = 100_000
 """Settings that a grid may have: a job fits each of them."""
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
-FAMILIES = ("linear", "genetic", "neural", "pretrained", "llm", "bayesian", "baseline")
+PREDICTOR = "predictor"
+"""The family of methods that predict and have no equations."""
+FAMILIES = (
+    *("linear", "genetic", "neural", "pretrained", "llm", "bayesian", "baseline"),
+    PREDICTOR,
+)
 """Families of methods that all data types share."""
 TABLE = "table"
 """The view of methods that ask a language model."""
@@ -101,6 +106,9 @@ class MethodSpec(_Table):
     system_packages: tuple[str, ...] = ()
     uses: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
     """Folders in `SHARED`, or other methods, whose modules its adapter imports."""
+    equations: bool = True
+    """Whether its answers have equations where those of the data type do; else it is scored by its
+    predictions alone."""
     tuning: Literal["grid", "front", "none"]
     seedable: bool | Literal["no argument"]
     """Whether the seed changes the answer; ``"no argument"`` where the package draws numbers and
@@ -173,6 +181,17 @@ class MethodSpec(_Table):
                 raise ValueError(f"grid.{name} is empty; give at least one value")
         if self.seedable == "no argument":  # then nothing can be the same twice
             object.__setattr__(self, "repeatable", False)
+        if self.equations == (self.family == PREDICTOR):
+            raise ValueError(
+                f"family = {PREDICTOR!r} and equations = false belong together: family is "
+                f"{self.family!r} and equations is {str(self.equations).lower()}"
+            )
+        if not self.equations and (self.tuning == "front" or "truth" in self.given):
+            raise ValueError(
+                "equations = false goes with tuning = 'none' or 'grid', since the candidates of a "
+                f"front are equations, and without the truth; tuning is {self.tuning!r}, given is "
+                f"{list(self.given)}"
+            )
         if self.access.llm and (self.view != TABLE or self.given):
             raise ValueError(
                 "access.llm = true goes with view = 'table' and without 'given': what its prompts "

@@ -177,6 +177,8 @@ def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
             f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}"
             + f"; methods that do: {', '.join(able)}, and those for tables" * bool(able),
         )
+    if not spec.equations and (why := one.data_type.why_not_predicted(task)):
+        return JobResult(Status.UNSUPPORTED, why)
     if (name := _not_finite(task)) is not None:
         return JobResult(
             Status.UNSUPPORTED,
@@ -287,7 +289,7 @@ def _run_session(
         forks = worker.hello is not None and worker.hello.forks
         if outcome.isolation:
             outcome.isolation = {**outcome.isolation, "new_sandbox": fresh}
-        if fresh and (forks or slot.fresh_rooms):  # else it says itself why it imports again
+        if fresh and (forks or slot.fresh_sandbox):  # else it says itself why it imports again
             outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}
         outcome.llm_use = None if conversation is None else conversation.asked()
         return outcome

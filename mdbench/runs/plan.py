@@ -75,7 +75,7 @@ class Plan:
     result_dir: Path
     n_jobs: int
     rerun: Collection[Status] = ()
-    fresh_rooms: bool = False
+    fresh_sandbox: bool = False
     model: LlmConnection | None = None
     retries: int = RETRIES
     memory_total_mb: int | None = None
@@ -128,7 +128,7 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         if whole.backend == "slurm"
         else jobs_at_a_time(whole.n_jobs, threads),
         whole.rerun,
-        whole.fresh_rooms,
+        whole.fresh_sandbox,
         model,
         whole.retries,
         whole.memory_total_mb,
@@ -182,7 +182,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     jobs: list[JobSpec] = []
     for method in chosen:  # what is the same for all jobs of a method is made once
         common = options.for_method(method.spec)
-        asked = data_type.expand_options(names, _folder_options(method, data_type) | given)
+        asked = data_type.expand_options(names, folder_options(method, data_type) | given)
         jobs += (
             JobSpec(
                 algorithm=method.name,
@@ -282,7 +282,7 @@ def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[
             )
 
 
-def _folder_options(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:
+def folder_options(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:
     """Return the values of the data type's options that the method's own folder gives."""
     values = {
         option.key: getattr(method.spec, option.method_key)

@@ -24,6 +24,7 @@ METHODS = ("sindy", "operon", "linear", "zero", "truth")
 KINDS = {
     "truth": MethodFacts("baseline", reference=True),
     "zero": MethodFacts("baseline"),
+    "forest": MethodFacts("predictor"),
     "sindy": MethodFacts("linear"),
     "linear": MethodFacts("linear"),
     "operon": MethodFacts("genetic"),
@@ -45,7 +46,7 @@ MOTION = (
         mark="✓",
         places={"board", "brief", "figure"},
     ),
-    flag("one_term_off", "one off", "one term missing or extra", mark="±1", places={"board"}),
+    flag("one_term_off", "one term off", "one term missing or extra", mark="±1", places={"board"}),
     MetricSpec(
         name="f1", title="F1", explanation="of terms", better="higher", on_failure=0.0, digits=2
     ),

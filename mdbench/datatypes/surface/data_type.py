@@ -1,4 +1,4 @@
-"""Surfaces: 183 of SurfaceBench, explicit, implicit and parametric, and clouds of one's own."""
+"""Surfaces: 183 of SurfaceBench, explicit, implicit and parametric, and clouds of users."""
 
 from __future__ import annotations
 
@@ -185,6 +185,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         COMPLEXITY,
         AGREEMENT,
     )
+    of_predictions = ()  # methods are ranked by shapes, which only equations have
     options = FACTS.options
     snr_levels = False
     of_equations = True
