@@ -72,8 +72,10 @@ class _Linearised:
         usable[self._now] = True
         self._size = np.sqrt(square) + 1e-300
         self._unit = np.where(usable, free / self._size, 0.0)
+        self._columns = np.where(usable, self._columns, 0.0)  # of others, some overflow
         left = self._misses - self._basis @ (self._basis.T @ self._misses)
-        self.whole = len(self._now) == len(model.support)
+        finite = np.isfinite(whole).all() and np.isfinite(left).all()
+        self.whole = bool(finite) and len(self._now) == len(model.support)
         if self.whole:
             scaled = model.coefficients * self._size[self._now]
             self._target = self._unit[:, self._now] @ scaled - left

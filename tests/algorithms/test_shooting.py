@@ -54,7 +54,7 @@ def recorded(equations: Sequence[str], start: Sequence[float], t: Array) -> Arra
 def problem_of(t: Array, measured: Array, several: Array | None = None) -> Problem:
     """Return what a method is given of samples, smoothed trajectory by trajectory."""
     names = tuple(f"u{i}" for i in range(measured.shape[1]))
-    cuts = [] if several is None else np.flatnonzero(np.diff(several)) + 1
+    cuts = np.flatnonzero(np.diff(np.zeros(len(t)) if several is None else several)) + 1
     parts = zip(np.split(t, cuts), np.split(measured, cuts), strict=True)
     curves = [smooth(*part) for part in parts]
     arrays = {
@@ -174,6 +174,24 @@ def test_the_linear_model_predicts_scores_of_steps(modules: Any) -> None:
         found = search.fitted(search._model(fit, step))
         assert found.score == pytest.approx(step.score, abs=0.2)
         assert found.square <= fit.square
+
+
+def test_terms_whose_responses_overflow_are_left_out(modules: Any) -> None:
+    y = recorded(["-0.7*u0"], [3.0], TIMES)
+    cut = segments_of(modules, TIMES, y)
+    likelihood = modules["likelihood"].Shooting(cut, 0.01 * y, 0.1)
+    library = modules["library"].plain_terms(y, 3)
+    huge = modules["dictionary"].Summand("huge", 1.0, lambda u: np.full(u.shape[:-1], 1.7e308))
+    search = modules["steps"].Search(likelihood, library, lambda: False)
+    (term,) = (one for one in library if one.name == "u0")
+    fit = search.fitted(
+        modules["likelihood"].Model(((0, term),), np.array([-0.7]), {}, y[cut.rows[:, 0]].T)
+    )
+    steps = list(search.steps(fit, [*library, modules["library"].Term("huge", 0.0, huge)]))
+    assert steps
+    for one in steps:
+        assert "huge" not in {term.name for _, term in one.support}
+        assert all(np.isfinite(each).all() for each in one.make())
 
 
 def test_solutions_that_run_away_are_no_fit(modules: Any) -> None:
