@@ -38,6 +38,8 @@ def lock_core(options: list[str]) -> None:
     core = ROOT / "requirements.lock"
     build = ["--group", "build", *options]
     lock_requirements(project, core, python, options=build)
+    cluster = ["--extra", "cluster", "--constraint", core.name, *build]
+    lock_requirements(project, ROOT / "requirements-cluster.lock", python, options=cluster)
     for group, name in (("dev", "requirements-dev.lock"), ("docs", "requirements-docs.lock")):
         more = ["--group", group, "--constraint", core.name, *build]
         lock_requirements(project, ROOT / name, python, options=more)
