@@ -105,7 +105,7 @@ class MethodSpec(_Table):
     python: str = ">=3.11"
     system_packages: tuple[str, ...] = ()
     uses: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
-    """Folders in `SHARED` whose modules its adapter imports."""
+    """Folders in `SHARED`, or other methods, whose modules its adapter imports."""
     equations: bool = True
     """Whether its answers have equations where those of the data type do; else it is scored by its
     predictions alone."""
@@ -270,8 +270,8 @@ class Method:
 
     @property
     def used(self) -> tuple[Path, ...]:
-        """The folders of code that it shares with other methods."""
-        return tuple(self.folder.parent / SHARED / name for name in self.spec.uses)
+        """The folders of code that it shares with other methods, or of other methods."""
+        return tuple(_used(self.folder.parent, name) for name in self.spec.uses)
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -352,6 +352,12 @@ class Method:
                 digest.update(f"{relative.as_posix()}\0{len(content)}\0".encode())
                 digest.update(content)
         return digest.hexdigest()
+
+
+def _used(methods: Path, name: str) -> Path:
+    """Return the folder that a method names in ``uses``: shared code, or else another method."""
+    shared = methods / SHARED / name
+    return shared if shared.is_dir() else methods / name
 
 
 def _canonical(name: str) -> str:
@@ -559,10 +565,10 @@ def load(folder: Path) -> Method:
             f"{folder / 'adapter.py'} is missing.", "It holds the class Adapter of the method."
         )
     for name in spec.uses:
-        if not (folder.parent / SHARED / name).is_dir():
+        if name == folder.name or not _used(folder.parent, name).is_dir():
             raise MethodError(
                 f"{file}: uses names {name!r}, and {folder.parent / SHARED} has no such folder.",
-                f"Name folders of {folder.parent / SHARED}.",
+                f"Name folders of {folder.parent / SHARED}, or other methods.",
             )
     _refuse_what_no_data_type_has(file, spec)
     return Method(folder, spec)

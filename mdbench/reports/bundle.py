@@ -312,7 +312,10 @@ def _add_methods(
         kept.append(name)
         for within, folder in (
             (f"methods/{name}", method.folder),
-            *((f"methods/{each.parent.name}/{each.name}", each) for each in method.used),
+            *(
+                (f"methods/{each.relative_to(method.folder.parent).as_posix()}", each)
+                for each in method.used
+            ),
         ):
             for path in files_of(folder):
                 parts.add(f"{within}/{path.relative_to(folder).as_posix()}", path)
