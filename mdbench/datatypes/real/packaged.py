@@ -10,6 +10,7 @@ import csv
 import gzip
 import hashlib
 import math
+import re
 import unicodedata
 import zlib
 from dataclasses import dataclass
@@ -124,7 +125,8 @@ class TableStore:
     def read_pmlb(self, path: Path) -> tuple[Path, dict[str, str]]:
         """Return a table of PMLB, and the own names of its columns.
 
-        They are called ``x0``, ``x1``, ..., since theirs need not be names of variables.
+        They are called ``x0``, ``x1``, ..., since theirs need not be names of variables; what
+        equations show is made of theirs, so that it can be read again.
 
         Raises
         ------
@@ -158,7 +160,7 @@ class TableStore:
                     )
             kept.append([*row[:place], *row[place + 1 :], row[place]])
         own = [head for head in heads if head != _TARGET]
-        columns = {f"x{number}": head for number, head in enumerate(own)}
+        columns = {f"x{number}": head for number, head in enumerate(_readable(own))}
         name = pmlb_name(path)
         made = self._file(name, path.read_bytes())
         return _written(made, [*columns, _TARGET], _drawn(name, kept, MOST_ROWS)), columns
@@ -203,6 +205,24 @@ def _cells_of(path: Path) -> Iterator[list[str]]:
                 yield [cell.strip() for cell in row]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
+
+
+def _readable(heads: Sequence[str]) -> list[str]:
+    """Return names that may stand in equations, each another one, as near to the heads as may be.
+
+    Examples
+    --------
+    >>> _readable(["R&D", "R D", "2nd", "age"])
+    ['R_D', 'R_D_1', 'x_2nd', 'age']
+    """
+    found: list[str] = []
+    for number, head in enumerate(heads):
+        name = re.sub(r"[^A-Za-z0-9_]", "_", head) or "x"
+        name = name if name[0].isalpha() else f"x_{name}"
+        while name in found:
+            name = f"{name}_{number}"
+        found.append(name)
+    return found
 
 
 def _is_number(cell: str) -> bool:

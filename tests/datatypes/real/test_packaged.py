@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from harness import ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import Real
-from mdbench.datatypes.real.packaged import PackagedTable, TableStore
+from mdbench.datatypes.real.packaged import PackagedTable, TableStore, _readable
 from mdbench.datatypes.real.problem import read_title
 from mdbench.errors import DataError
+from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +120,7 @@ def test_a_folder_of_pmlb_is_read(tmp_path: Path, *, zipped: bool) -> None:
     source = kind.source(folder)
     assert sorted(source.names()) == ["1028_SWD", "flat"]
     dataset = source.load("1028_SWD", snr_db=None, seed=0, protocol=Protocol.STRICT)
-    assert dataset.names == {"x0": "CR:IM*%", "x1": "weird name"}
+    assert dataset.names == {"x0": "CR_IM__", "x1": "weird_name"}
     assert dataset.truth is None
     task = kind.task(dataset, "table", Protocol.STRICT)
     assert task.variables == ("x0", "x1")
@@ -129,6 +132,20 @@ def test_a_folder_of_pmlb_is_read(tmp_path: Path, *, zipped: bool) -> None:
     assert scores["fvu"] == pytest.approx(0.0, abs=1e-14)
     assert "recovered" not in scores
     assert set(scores) == set(kind.metric_names(task))
+
+
+@settings(max_examples=60)
+@given(
+    heads=st.lists(
+        st.sampled_from(["a b", "a_b", "exp", "pi", "E", "", "7", "x0", "é", "_"])
+        | st.text(max_size=6)
+    )
+)
+def test_names_of_columns_can_stand_in_equations(heads: list[str]) -> None:
+    names = _readable(heads)
+    assert len(set(names)) == len(names) == len(heads)
+    for name in names:
+        parse(f"2*{name} + 1", tuple(names))
 
 
 def test_r2_is_over_the_variance_of_the_rows_held_out(tmp_path: Path) -> None:
