@@ -19,13 +19,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, overload
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import ANSWERED, Record, RecordStore, Status
-from mdbench.runs.due import RecordSummary, is_due
+from mdbench.runs.due import RecordSummary, goes_on, is_due
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import resolve_jobs
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.records import RecordWriter
+    from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import Plan, ResolvedJob
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
@@ -198,6 +199,8 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
         expected = expect({name: list(each.values()) for name, each in past.items()})
         skipped = len(ready) - len(to_run)
         before = {one.key: past[one.job.results].get(one.key) for one in to_run}
+        if plan.model is not None:
+            plan = replace(plan, model=_with_observer(plan.model, to_run, before, observer))
         left = {key for key, one in before.items() if one is None or one.status in _LEFT}
         del past, before
         interrupted = False
@@ -239,6 +242,19 @@ def _check_model(to_run: list[ResolvedJob], plan: Plan, backend: Backend) -> Non
             f"{asks.job.algorithm} asks a language model, whose budget and key one process keeps.",
             "Leave out --backend and --scheduler for it: it runs on this machine alone.",
         )
+
+
+def _with_observer(
+    model: LlmConnection,
+    to_run: list[ResolvedJob],
+    before: Mapping[str, RecordSummary | None],
+    observer: Observer,
+) -> LlmConnection:
+    """Return the connection with whom it reports to, and which jobs do not go on from logs."""
+    model.breaker.report = observer.message
+    records = ((one, before[one.key]) for one in to_run)
+    anew = {one.job for one, past in records if past is not None and not goes_on(past)}
+    return replace(model, anew=anew)
 
 
 class _RecordLedger:

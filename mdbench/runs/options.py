@@ -335,6 +335,20 @@ def read_seconds(option: str, text: str) -> float:
     return seconds
 
 
+def read_patience(option: str, text: str) -> float:
+    """Read how long something is waited for, which may be no time at all."""
+    if not (math.isfinite(seconds := _number(text)) and seconds >= 0):
+        raise UsageError(f"{option} is {text!r}.", "Give a number of seconds from 0 on, e.g. 600.")
+    return seconds
+
+
+def read_amount(option: str, text: str) -> float:
+    """Read an amount of which there is some, such as of money."""
+    if not (math.isfinite(value := _number(text)) and value > 0):
+        raise UsageError(f"{option} is {text!r}.", "Give a number above 0, e.g. 2.5.")
+    return value
+
+
 def read_work(option: str, text: str) -> float:
     """Read a limit of work."""
     if not (math.isfinite(work := _number(text)) and work > 0):
