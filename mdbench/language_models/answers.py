@@ -175,11 +175,11 @@ def advice(request: dict[str, Any], said: str) -> str:
     'the field is seed; leave it out: --llm-settings \'{"seed": null}\''
     """
     words = said.lower()
-    if not _NOT_TAKEN.search(words):
-        return ""
     roles = {each.get("role") for each in request.get("messages", ())}
     if "system" in roles and _NO_SYSTEM.search(words):
         return "the field is the role system; put its text into the user's: --llm-no-system"
+    if not _NOT_TAKEN.search(words):
+        return ""
     if _USE_NEWER.search(words):
         most = request.get("max_tokens", 1024)
         return f"the field is max_tokens; {_setting({'max_completion_tokens': most})}"
@@ -251,11 +251,15 @@ def _one_line(text: str) -> str:
     return _encodable(" ".join(text.split()))[:_LONGEST_REASON]
 
 
-def _read_completion(begun: Exchange, answer: dict[str, Any]) -> Exchange:
+def _read_completion(begun: Exchange, answer: dict[str, Any]) -> Exchange | Fault:
     """Read a chat completion; raises whatever a wrong shape causes."""
     choice = answer["choices"][0]
     message = choice["message"] if "message" in choice else {"content": choice["text"]}
     text = _content(message)
+    if not text and choice.get("finish_reason") == "content_filter":
+        return Fault(FaultKind.REQUEST, "the endpoint's filter took the text of the answer")
+    if not text and message.get("content") is None and not _thoughts(message):
+        return Fault(FaultKind.REQUEST, "the endpoint's answer has no text")
     usage = answer.get("usage") or {}
     counted: list[Any] = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
     estimated = not all(type(n) is int and 0 <= n <= _MOST_COUNTED for n in counted)

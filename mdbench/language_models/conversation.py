@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mdbench.language_models.chat_requests import ChatRequest, RefusedError, request_hash
 from mdbench.language_models.exchanges import (
+    BY_THE_JOB,
     BudgetAccount,
     Exchange,
     RequestCounter,
@@ -237,7 +238,8 @@ class Conversation:
                 return
             if found.reply is None:
                 self._failed += 1
-                self._trouble = self._trouble or found.error
+                if found.error not in BY_THE_JOB:
+                    self._trouble = self._trouble or found.error
             if (reasoned := found.usage.reasoning_tokens) is not None:
                 self._reasoned = (self._reasoned or 0) + reasoned
             self._estimated |= found.usage.estimated

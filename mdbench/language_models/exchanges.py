@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 SUFFIX = ".llm.ndjson"
 """End of the name of a log of exchanges."""
 _LONGEST_LINE = 2**24
+JOB_ENDED: Final = "the job had ended"
+NO_SECONDS: Final = "the seconds of the budget are used up"
+BY_THE_JOB: Final = {JOB_ENDED, NO_SECONDS}
+"""Errors of exchanges that say nothing of the endpoint."""
 
 
 class Usage(BaseModel):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mdbench.language_models.answers import Fault, FaultKind, read_reply
 from mdbench.language_models.availability import CircuitBreaker, WaitingTime
 from mdbench.language_models.endpoint import EndpointError
-from mdbench.language_models.exchanges import dumped
+from mdbench.language_models.exchanges import JOB_ENDED, NO_SECONDS, dumped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,6 @@ SUSPECT: Final = 8
 _TEST = "Answer with the word yes."
 _TEST_TOKENS = 16
 _TOKEN_FIELDS = ("max_tokens", "max_completion_tokens")
-_NO_SECONDS = "the seconds of the budget are used up"
 _NO_MONEY = "the run's --llm-money-total is used up"
 
 
@@ -32,19 +31,23 @@ class _SentRequest:
     Attributes
     ----------
     answers
-        How many had been answered before it was sent.
+        How many requests had been answered when it was refused for the last time; None before.
     attempts
         How often it was sent.
     suspected
         Whether others would have been answered where it was not.
     """
 
-    def __init__(self, answers: int) -> None:
-        self.answers = answers
+    def __init__(self) -> None:
+        self.answers: int | None = None
         self.attempts = 0
         self.suspected = False
         self._body: bytes | None = None
         self._wait: int | None = None
+
+    def others_were_answered(self, breaker: CircuitBreaker) -> bool:
+        """Whether others were answered since it was refused for the last time."""
+        return self.answers is not None and breaker.answers != self.answers
 
     def body(self, begun: Exchange) -> bytes:
         """Return what is sent."""
@@ -140,7 +143,7 @@ class LiveResponder:
 
     def _live(self, begun: Exchange, left: Callable[[], float | None]) -> Exchange:
         """Send a request until it is answered, lost, or nobody is answered any more."""
-        sent = _SentRequest(self._breaker.answers)
+        sent = _SentRequest()
         try:
             while self._breaker.admit(self._over):
                 sent.attempts += 1
@@ -157,7 +160,7 @@ class LiveResponder:
                 if limit is not None and took >= limit:
                     self._breaker.leave()
                     done = {"latency_s": took, "attempts": sent.attempts}
-                    return begun.model_copy(update={"error": _NO_SECONDS, **done})
+                    return begun.model_copy(update={"error": NO_SECONDS, **done})
                 sent.wait_since(self._waiting, start)
                 if self._is_lost(begun, sent, found, start):
                     lost = {"error": found.reason, "attempts": sent.attempts}
@@ -184,10 +187,11 @@ class LiveResponder:
         if sent.suspected:  # others were answered since, or would have been
             return True
         if sent.attempts >= SUSPECT or gives_up:
-            sent.suspected = breaker.answers != sent.answers or self._answers_others(begun)
+            sent.suspected = sent.others_were_answered(breaker) or self._answers_others(begun)
             if gives_up and not sent.suspected:
                 breaker.give_up(fault.reason)
                 return False
+        sent.answers = breaker.answers
         if not sent.suspected and (asked or not breaker.is_open):
             self._over.wait(pause)
         return False
@@ -225,7 +229,7 @@ class LiveResponder:
         why = self._breaker.gone
         if why and not self._over.is_set():
             return begun.model_copy(update={"error": why, "attempts": attempts, "ended": True})
-        return begun.model_copy(update={"error": "the job had ended", "attempts": attempts})
+        return begun.model_copy(update={"error": JOB_ENDED, "attempts": attempts})
 
     def hang_up(self) -> None:
         """Cancel what is under way."""

@@ -35,7 +35,8 @@ from mdbench.language_models.exchanges import (
 from mdbench.language_models.keys import NO_KEY, Key, read_key
 from mdbench.language_models.proxy import NAME, Proxy
 from mdbench.language_models.responder import LiveResponder
-from mdbench.language_models.stub import MODES, Stub
+from mdbench.language_models.stub import Stub
+from mdbench.language_models.stub_modes import MODES
 from mdbench.worker import BudgetSpent, LanguageModel, LanguageModelError, Unavailable
 from mdbench.worker.api import SOCKET_VARIABLE, language_model
 

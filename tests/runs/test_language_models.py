@@ -6,6 +6,7 @@ import json
 import threading
 import time
 import zipfile
+from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -460,6 +461,51 @@ def test_a_job_that_is_killed_in_mid_search_goes_on_from_its_log(here: Bench) ->
     assert known(record.llm).calls == len(exchanges(here, record)) == 20
     assert known(record.measured.llm_resumed) == 20 - stub.count > 0
     assert not list(folder.rglob("*.before"))
+
+
+@pytest.mark.parametrize(
+    ("jobs", "credit"), [(12, 3), pytest.param(183, 20, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("mode", ["quota", "503"])
+def test_a_run_whose_credit_ends_goes_on_later_and_nothing_is_paid_twice(
+    here: Bench, mode: str, jobs: int, credit: int
+) -> None:
+    """Of a run of 183 with credit for 20 and a half, no job is failed by the server's fault."""
+    here.make_front()
+    calls = 4
+    asked: dict[str, Any] = {"seeds": tuple(range(jobs)), "llm_calls": calls}
+    with Stub(mode=mode, first=credit * calls + 2) as stub:
+        stub.keeps = False
+        first = here.ask(stub, patience=0.0, **asked)
+    statuses = Counter(record.status for record in first)
+    rest = jobs - credit - 1
+    assert statuses == {Status.OK: credit, Status.PARTIAL: 1, Status.UNAVAILABLE: rest}
+    (partial,) = [record for record in first if record.status is Status.PARTIAL]
+    assert partial.reason.startswith("the best after 2 completions, where the endpoint ended it: ")
+    assert known(partial.equations)
+    paid = credit * calls + 2
+    assert sum(known(record.llm).calls or 0 for record in first) == paid
+    with Stub() as stub:
+        stub.keeps = False
+        second = here.ask(stub, **asked)
+        assert stub.count == jobs * calls - paid
+    assert Counter(record.status for record in second) == {Status.OK: jobs}
+    assert {known(record.llm).calls for record in second} == {calls}
+    assert sum(record.measured.llm_resumed or 0 for record in second) == 2  # of the one begun
+    with Stub() as stub:
+        whole = here.ask(stub, "whole", **asked)
+    for again, once in zip(second, whole, strict=True):
+        assert comparable(again) == comparable(once)
+
+
+def test_an_outage_is_none_of_a_jobs_time(here: Bench) -> None:
+    here.make_front()
+    with Stub(mode="503", first=4, failures=12) as stub:
+        (record,) = here.ask(stub, patience=60.0, llm_calls=8)
+    assert record.status is Status.OK, record.reason
+    assert known(record.measured.llm_waited_s) > 0
+    assert known(record.llm).calls == 8
+    assert known(record.llm).failed == 0
 
 
 def test_the_stub_is_a_command(
