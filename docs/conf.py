@@ -7,6 +7,7 @@ that a heading of the API page names is followed by what its docstrings say.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tomllib
@@ -26,7 +27,7 @@ project = "mdbench"
 author = "the authors of mdbench"
 version = release = _PROJECT["version"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4
@@ -44,7 +45,8 @@ html_title = f"mdbench {version}"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_copy_source = False
-html_show_search_summary = False  # a page that is opened from a file may not read others
+templates_path = ["_templates"]  # the search page: see _write_texts
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and what is printed are not copied
 html_theme_options = {
     "logo": {"text": "mdbench"},
     "header_links_before_dropdown": 7,
@@ -65,7 +67,10 @@ html_sidebars = {"index": [], "gallery": [], "api": []}
 
 LISTS = ("index", "tutorials", "how-to", "reference", "results", "explanation")
 """Pages that list others: their links are the table of contents."""
-SECTIONS = ("tutorials", "how-to", "reference", "results", "explanation", "gallery", "api")
+SECTIONS = (
+    *("installation", "tutorials", "how-to", "reference", "results", "explanation", "gallery"),
+    *("api", "faq", "citation", "changelog"),
+)
 
 
 def _contents(page: str, text: str) -> str:
@@ -76,6 +81,38 @@ def _contents(page: str, text: str) -> str:
         pages = re.findall(r"^- \[[^\]]+\]\(([\w-]+)\.md\)", text, re.MULTILINE)
     listed = "\n".join(pages)
     return f"\n\n```{{toctree}}\n:hidden:\n:maxdepth: 2\n\n{listed}\n```\n"
+
+
+COMMANDS = re.compile(r"\./|\.venv/|scripts/|git |export |mdbench |pip |#|[A-Z_]+=\S+ ")
+"""How the lines of a block of commands begin."""
+
+
+def _coloured(text: str) -> str:
+    """Make blocks of commands and of Python into blocks with their language, for colours."""
+
+    def fenced(match: re.Match[str]) -> str:
+        lines = [line[4:] for line in match[2].rstrip("\n").split("\n")]
+        code = "\n".join(lines)
+        if all(COMMANDS.match(line) for line in lines if line):
+            language = "shell"
+        elif re.match(r"import |from \w+ import ", code):
+            language = "python"
+        else:
+            return match[0]
+        return f"{match[1]}```{language}\n{code}\n```\n"
+
+    return re.sub(r"(\n\n)((?: {4}[^\n]*\n|\n(?= {4}))+)", fenced, text)
+
+
+def _thumbnails(text: str) -> str:
+    """Put a small picture of each figure, which leads to its section, below the introduction."""
+    figures = re.findall(r"^## ([^\n]+)\n.*?!\[[^\]]*\]\(([^)]+)\)", text, re.MULTILINE | re.DOTALL)
+    anchors = [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title, _ in figures]
+    small = "\n".join(
+        f"- [![{title}]({file})](#{anchor})"
+        for (title, file), anchor in zip(figures, anchors, strict=True)
+    )
+    return text.replace("\n## ", f"\n{small}\n\n## ", 1)
 
 
 def _modules(text: str) -> str:
@@ -93,12 +130,34 @@ def _modules(text: str) -> str:
 def _complete(_: Sphinx, page: str, source: list[str]) -> None:
     # What is not a page is in the repository only.
     source[0] = re.sub(r"\[([^\]]+)\]\(\.\./([^)]+)\)", r"\1 (`\2`)", source[0])
+    if page == "changelog":
+        changes = (FOLDER.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+        source[0] = changes.replace("](docs/", "](")
+    source[0] = _coloured(source[0])
     if page in LISTS:
         source[0] += _contents(page, source[0])
+    elif page == "gallery":
+        source[0] = _thumbnails(source[0])
     elif page == "api":
         source[0] = _modules(source[0])
 
 
+def _write_texts(app: Sphinx, failure: Exception | None) -> None:
+    """Write the text of all pages into a script, from which the search page shows excerpts.
+
+    A page that is opened from a file may not read others, as Sphinx's own search does.
+    """
+    if failure is not None or app.builder.name != "html":
+        return
+    texts = {
+        f"{app.builder.get_target_uri(page)}": app.env.get_doctree(page).astext()
+        for page in sorted(app.env.found_docs)
+    }
+    script = f"const PAGE_TEXTS = {json.dumps(texts, ensure_ascii=False)};\n"
+    (Path(app.outdir) / "_static" / "texts.js").write_text(script, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx what is done to the pages."""
+    """Register what is done to the pages."""
     app.connect("source-read", _complete)
+    app.connect("build-finished", _write_texts)

@@ -11,6 +11,7 @@ import hashlib
 import os
 import platform
 import secrets
+import sys
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -56,7 +57,12 @@ class Workspace:
 
     @classmethod
     def find(cls) -> Workspace:
-        """Find the workspace: ``$MDBENCH_ROOT``, else around this package, else from here up.
+        """Find the workspace.
+
+        Its root is ``$MDBENCH_ROOT``, or the first folder with methods and datasets: around this
+        package, from the current folder up, or what an installed package brings.  Its home is
+        ``$MDBENCH_HOME``, or ``.mdbench`` in the root, or, where the user may not write there, a
+        folder of the user's cache, in which environments that were made in the root are used.
 
         Raises
         ------
@@ -65,15 +71,36 @@ class Workspace:
         """
         named = os.environ.get("MDBENCH_ROOT")
         here = Path.cwd()
-        places = [Path(named)] if named else [Path(__file__).parent.parent, here, *here.parents]
-        for place in places:
+        around = [Path(__file__).parent.parent, here, *here.parents, INSTALLED]
+        for place in [Path(named)] if named else around:
             if (place / "algorithms").is_dir() and (place / "datasets").is_dir():
                 root = place.resolve()
-                return cls(root, Path(os.environ.get("MDBENCH_HOME") or root / ".mdbench"))
+                home = os.environ.get("MDBENCH_HOME")
+                return cls(root, Path(home) if home else _home_of(root))
         raise UsageError(
-            f"No folder with algorithms/ and datasets/ at {places[0]}.",
-            "Set MDBENCH_ROOT to the folder of the mdbench repository.",
+            f"No folder with algorithms/ and datasets/ at {named or here}.",
+            "Name the folder of the mdbench repository: export MDBENCH_ROOT=/path/to/mdbench",
         )
+
+
+INSTALLED = Path(sys.prefix) / "share" / "mdbench"
+"""Where an installed package, which is no clone, has methods, datasets and Dockerfiles."""
+PREPARED = "prepared"
+"""The link in a user's home folder to that of a clone which the user may not write."""
+
+
+def _home_of(root: Path) -> Path:
+    """Return where environments and arrays are kept if the user has named no folder."""
+    own = root / ".mdbench"
+    if root != INSTALLED.resolve() and os.access(own if own.is_dir() else root, os.W_OK):
+        return own
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
+    home = base / "mdbench" / hashlib.sha256(str(root).encode()).hexdigest()[:12]
+    with suppress(OSError):  # another process made it, or what is tried next gives the reason
+        home.mkdir(parents=True, exist_ok=True)
+        (home / PREPARED).symlink_to(own)
+    return home
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:

@@ -24,11 +24,20 @@ find_python() {
 # environment FOLDER LOCK: makes $root/FOLDER from $root/LOCK, unless that was done before.
 environment() {
     # All that the environment depends on; whether it is whole is seen without starting Python.
-    key=$(cd "$root" && cat -- "$2" pyproject.toml scripts/bootstrap.py | cksum)
-    key="$key ${MDBENCH_PYTHON-} $root"
+    content=$(cd "$root" && cat -- "$2" pyproject.toml scripts/bootstrap.py | cksum)
+    key="$content ${MDBENCH_PYTHON-} $root"
     stamp=$root/$1/.mdbench-stamp
     if [ -x "$root/$1/bin/python" ] && [ "$(cat -- "$stamp" 2>/dev/null)" = "$key" ]; then
         return
+    fi
+    if [ ! -w "$root" ]; then
+        # A clone of somebody else's: what its owner made serves, whichever interpreter was named.
+        case $(cat -- "$stamp" 2>/dev/null) in
+            "$content "*" $root") [ ! -x "$root/$1/bin/python" ] || return 0 ;;
+        esac
+        echo "mdbench: you may not write $root, and its $1 is missing, older than the files, or made with a Python that you may not run." >&2
+        echo "  Ask its owner to type there: MDBENCH_PYTHON=/usr/bin/python3 ./install.sh; or clone into a folder of yours." >&2
+        exit 2
     fi
     find_python
     # In the background of this shell, which passes on what is to end it: alone it would leave its child behind.

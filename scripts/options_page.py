@@ -26,9 +26,9 @@ HEAD = """\
 
 All that the command line can do, as `.venv/bin/mdbench VERB --help` prints it. `./run.sh` is
 `mdbench run` with its set-up; `./install.sh` is `mdbench install`. Both spellings of an option
-work: `--data-type` and `--data_type`. Exit status: 0 done, 1 an environment could not be made, a
-check failed, or a record was not reproduced, 2 the command could not be done (the message has the
-reason), 130 stopped.
+work: `--data-type` and `--data_type`. Exit status: 0 done; 1 an environment could not be made, a
+check failed, or a record was not reproduced; 2 the command could not be done (the message has the
+reason); 130 stopped.
 
 This page is written by `scripts/options_page.py`.
 """

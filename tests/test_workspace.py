@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 from flavours import open_flavour
-from harness import Quiet, add_method, execute, make_workspace
+from harness import ROOT, Quiet, add_method, execute, make_workspace
 from pydantic import BaseModel
 
 from mdbench.data.columns import read_description
 from mdbench.datatypes.equations.files import read_table
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.datatypes.surface.problem import read_surface
-from mdbench.errors import DataError, MethodError
+from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.records import Record, Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
+from mdbench.runtimes.environments.uv import STAMP, find_made
 from mdbench.workspace import (
     FOLDER_VARIABLE,
     LARGEST_TOML,
+    Workspace,
     fingerprint,
     is_trusted,
     read_paths,
@@ -204,3 +210,54 @@ def test_each_reader_of_toml_files_refuses_what_nests_too_deep(
     path.write_text("x = " + "[" * 9000 + "]" * 9000, encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.toml .* too deep"):
         read(path)
+
+
+def test_a_clone_that_the_user_may_not_write_has_its_home_in_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "clone"
+    for folder in ("algorithms", "datasets"):
+        (root / folder).mkdir(parents=True)
+    monkeypatch.setenv("MDBENCH_ROOT", str(root))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("MDBENCH_HOME", raising=False)
+    assert Workspace.find().home == root / ".mdbench"
+
+    # The tests may run as root, who may write everything.
+    monkeypatch.setattr("mdbench.workspace.os.access", lambda path, _: root not in path.parents)
+    assert Workspace.find().home == root / ".mdbench"  # the clone itself may be written
+    (root / ".mdbench").mkdir()
+    first, second = Workspace.find().home, Workspace.find().home
+    assert first == second
+    assert first.parent == tmp_path / "cache" / "mdbench"
+    made = root / ".mdbench" / "envs" / "env-1"
+    (made / "bin").mkdir(parents=True)
+    (made / "bin" / "python").touch()
+    (made / STAMP).write_text("key", encoding="utf-8")
+    assert find_made(first, "env-1", "key") == made
+    assert find_made(first, "env-1", "another") == first / "envs" / "env-1"
+    assert find_made(first, "env-2", "key") == first / "envs" / "env-2"
+    monkeypatch.setenv("MDBENCH_HOME", str(tmp_path / "own"))
+    assert Workspace.find().home == tmp_path / "own"
+    assert find_made(tmp_path / "own", "env-1", "key") == tmp_path / "own" / "envs" / "env-1"
+
+
+def test_outside_of_a_clone_the_error_is_the_line_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MDBENCH_ROOT", str(tmp_path))
+    with pytest.raises(UsageError) as caught:
+        Workspace.find()
+    assert str(tmp_path) in caught.value.message
+    assert "export MDBENCH_ROOT=/path/to/mdbench" in caught.value.hint
+
+
+def test_a_wheel_has_methods_and_datasets(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        names = {re.sub(r"^[^/]*\.data/data/", "", name) for name in opened.namelist()}
+    listed = ["git", "ls-files", "-z", "algorithms", "datasets", "docker"]
+    tracked = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert {f"share/mdbench/{name}" for name in tracked.stdout.split("\0")[:-1]} <= names

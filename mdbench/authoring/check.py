@@ -437,7 +437,10 @@ def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
         unfinished.rename(folder)
     except OSError as error:
         shutil.rmtree(unfinished, ignore_errors=True)
-        raise UsageError(f"{folder} cannot be made: {error.strerror}.") from None
+        raise UsageError(
+            f"{folder} cannot be made: {error.strerror}.",
+            "To keep your methods in a folder of your own: export MDBENCH_METHODS=~/methods",
+        ) from None
     return folder
 
 

@@ -53,7 +53,7 @@ _FUNCTIONS = (
 )
 """Of a single state or coordinate."""
 _STEP = 1e-6
-"""By which share a constant is moved, to learn what hangs on it."""
+"""By which share a constant is moved, to learn what depends on it."""
 _RANK = 1e-9
 """Directions in which constants change values by a smaller share are left as they are."""
 
@@ -236,7 +236,7 @@ class _Search:
         return found
 
     def constants(self) -> Iterator[Gain]:
-        """Fit the constants of each equation, by what hangs on them where they stand."""
+        """Fit the constants of each equation, by what depends on them where they stand."""
         for i, tree in enumerate(self.trees):
             known, effects = self._effects(tree)
             if not known:
@@ -246,7 +246,7 @@ class _Search:
             yield self._gain(i, f"its constants: {', '.join(moved)}", np.abs(moves).max(), change)
 
     def _effects(self, tree: Node) -> tuple[list[float], Array]:
-        """Return the constants of an equation, (k,), and what hangs on each, (n, k)."""
+        """Return the constants of an equation, (k,), and what depends on each, (n, k)."""
         known, effects = [], np.empty((self.n, 0))
         for part in _constants_of(tree):
             effect = self._effect(tree, part)

@@ -85,7 +85,7 @@ class _LocalRun:
                 work.runtime,
                 environments,
                 plan.result_dir,
-                fresh_rooms=plan.fresh_rooms,
+                fresh_sandbox=plan.fresh_sandbox,
                 period_s=period_s,
                 model=plan.model,
                 grace_s=grace_s,

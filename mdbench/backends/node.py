@@ -71,7 +71,7 @@ class NodeRequest:
     require: tuple[tuple[str, Level], ...]
     result_dir: Path
     retries: int
-    fresh_rooms: bool
+    fresh_sandbox: bool
     seen_from: Path
     opens: Opener = open_runtime
 
@@ -96,7 +96,7 @@ class NodeRequest:
             require=require,
             result_dir=plan.result_dir.absolute(),
             retries=plan.retries,
-            fresh_rooms=plan.fresh_rooms,
+            fresh_sandbox=plan.fresh_sandbox,
             seen_from=Path.cwd(),
             opens=opens,
         )
@@ -155,7 +155,7 @@ class ClusterNode:
             self._runtime,
             self._environments,
             order.result_dir,
-            fresh_rooms=order.fresh_rooms,
+            fresh_sandbox=order.fresh_sandbox,
             period_s=PERIOD_S,
             grace_s=GRACE_S,
         )

@@ -78,7 +78,7 @@ class Shard:
                 Catalog(order.workspace(), _print),
                 order.result_dir,
                 1,
-                fresh_rooms=order.fresh_rooms,
+                fresh_sandbox=order.fresh_sandbox,
                 retries=order.retries,
                 record_dir=files.records(self.number),
             )

@@ -1,4 +1,4 @@
-"""``mdbench fresh``: problems drawn anew."""
+"""``mdbench fresh``: problems newly drawn."""
 
 from __future__ import annotations
 

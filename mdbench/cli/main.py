@@ -40,7 +40,7 @@ from mdbench.runs.study import (
 
 app = typer.Typer(
     name="mdbench",
-    help="The benchmark bench for equation discovery.",
+    help="Benchmark for equation discovery: run methods, score their equations, compare.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

@@ -120,7 +120,7 @@ GROUPS: Mapping[str, str] = {
     "What to run": "study algorithm data-type dataset snr with-noise seed seeds protocol choice",
     "Budget": "timeout work threads memory max-processes max-output n-jobs memory-total retries",
     "Data": "dataset-path",
-    "Isolation and machines": "runtime fresh-rooms require backend scheduler slurm",
+    "Isolation and machines": "runtime fresh-sandbox require backend scheduler slurm",
     "Output": "result-dir rerun save-pareto notify init dry-run json help",
     "Language models": "prompt llm-",
 }

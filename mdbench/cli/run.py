@@ -54,6 +54,8 @@ ESTIMATE_SECONDS = 24 * 3600.0
 FEW = 12
 """Records whose equations are shown whole below a table too narrow for them."""
 WIDEST = 1_000_000
+RULE = 100
+"""Characters of a line below the heads of a table in a pipe."""
 """Columns of a table in a pipe or a file, where nothing need be cut."""
 FORMAT = 1
 """The number of the JSON's format."""
@@ -265,7 +267,12 @@ def _show_table(
     """Show a row for each job; equations are never cut where there are few, nor in a pipe."""
     wide = Console(file=console.file, width=WIDEST, highlight=False)
     if not console.is_terminal:
-        wide.print(run_table(records, order, specs, cut=False))
+        with wide.capture() as captured:
+            wide.print(run_table(records, order, specs, cut=False))
+        # Lines end where their text ends, not where the longest equation does.
+        lines = (line.rstrip() for line in captured.get().splitlines())
+        text = "\n".join(line[:RULE] if not line.strip(" ─") else line for line in lines)
+        console.print(text, markup=False, soft_wrap=True)
         return
     console.print(run_table(records, order, specs))
     if len(records) <= FEW:

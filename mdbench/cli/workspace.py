@@ -63,6 +63,7 @@ def list_all(workspace: Workspace, console: Console, data_type: str | None, *, n
         if names:
             source = datatypes.find(*place).source()
             grid = Table(box=None, show_header=False, padding=(0, 2))
+            grid.add_column(no_wrap=True, overflow="fold", min_width=max(map(len, own), default=0))
             for name in own:
                 grid.add_row(escape(name), escape(source.title(name)))
             console.print(grid)
@@ -93,7 +94,7 @@ def _suites_table(
 
 
 _WIDE = 100
-"""Columns of a terminal that shows licences, too."""
+"""Columns of a terminal that has space for all columns of the methods; else they are a text."""
 
 
 def _methods_table(
@@ -107,12 +108,14 @@ def _methods_table(
     table = Table(box=box.SIMPLE_HEAD, title="Methods", title_justify="left")
     origins = methods.folders(workspace.algorithms)
     elsewhere = len(origins) > 1
+    wide = width >= _WIDE
     table.add_column("name", no_wrap=True)
-    if kinds:
+    if wide and kinds:
         table.add_column("data types")
-    table.add_column("installed", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("installed", justify="right", no_wrap=True)
     table.add_column("what it is")
-    for column in [*["licence"] * (width >= _WIDE), *["from"] * elsewhere]:
+    for column in [*["licence"] * wide, *["from"] * elsewhere]:
         table.add_column(column)
     right = [method for method in found.values() if isinstance(method, methods.Method)]
     families = dict.fromkeys(methods.FAMILIES) | {method.spec.family: None for method in right}
@@ -128,9 +131,12 @@ def _methods_table(
                 fetch=method.fetch,
             )
             title = spec.title.partition(": ")[2] or spec.title
-            cells = [" ".join(spec.data_types)] * kinds
-            cells += ["" if size is None else f"{size:.0f} MB", title]
-            cells += [spec.licence] * (width >= _WIDE)
+            types, installed = " ".join(spec.data_types), "" if size is None else f"{size:.0f} MB"
+            if wide:
+                cells = [*[types] * kinds, installed, title, spec.licence]
+            else:
+                facts = filter(None, [types * kinds, installed])
+                cells = [": ".join(filter(None, [title, ", ".join(facts)]))]
             cells += [origins.get(method.folder.parent) or workspace.algorithms.name] * elsewhere
             table.add_row(f"  {escape(method.name)}", *map(escape, cells))
     return table

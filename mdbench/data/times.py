@@ -81,7 +81,7 @@ def time_reader(
     Parameters
     ----------
     cells
-        All cells of the column, by which days and months are told apart.
+        All cells of the column, by which days and months are distinguished.
     number
         Reads a number; None where a text is none.
     time_format

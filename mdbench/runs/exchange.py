@@ -364,7 +364,7 @@ class JobExchange:
             pass
 
     def _is_late_for_long(self) -> bool:
-        """Whether a limit has been reached, and what came before has been read."""
+        """Whether a limit has been reached, and all that was sent before has been read."""
         if not self.late:
             self._late_since = None
             return False

@@ -300,7 +300,7 @@ def _run_session(
         forks = worker.hello is not None and worker.hello.forks
         if outcome.isolation:
             outcome.isolation = {**outcome.isolation, "new_sandbox": fresh}
-        if fresh and (forks or slot.fresh_rooms):  # else it says itself why it imports again
+        if fresh and (forks or slot.fresh_sandbox):  # else it says itself why it imports again
             outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}
         outcome.llm_use = None if conversation is None else conversation.asked()
         return outcome

@@ -75,7 +75,7 @@ class Plan:
     result_dir: Path
     n_jobs: int
     rerun: Collection[Status] = ()
-    fresh_rooms: bool = False
+    fresh_sandbox: bool = False
     model: LlmConnection | None = None
     retries: int = RETRIES
     memory_total_mb: int | None = None
@@ -128,7 +128,7 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         if whole.backend == "slurm"
         else jobs_at_a_time(whole.n_jobs, threads),
         whole.rerun,
-        whole.fresh_rooms,
+        whole.fresh_sandbox,
         model,
         whole.retries,
         whole.memory_total_mb,

@@ -139,7 +139,7 @@ class Agreement(StrEnum):
     NEARLY = "the same result but for rounding"
     """Kernels differ; the terms are the same, and coefficients agree within the tolerance."""
     CHAOTIC = "another result of a chaotic search"
-    """Kernels differ, and the method is one whose whole answer hangs on the last digits."""
+    """Kernels differ, and the method is one whose whole answer depends on the last digits."""
     OTHER = "another result"
 
 

@@ -165,8 +165,8 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
         read_size(SMALLEST_MEMORY_MB),
         of_run=True,
     )
-    fresh_rooms: bool = option(
-        "--fresh-rooms",
+    fresh_sandbox: bool = option(
+        "--fresh-sandbox",
         "A new sandbox, container or process for every job.",
         default=False,
         of_run=True,

@@ -224,7 +224,7 @@ class WorkerSlot:
         Shared by the slots of a run.
     result_dir
         The folder below which the jobs' logs are written.
-    fresh_rooms
+    fresh_sandbox
         Whether each job gets a worker of its own, also where the worker keeps its jobs apart or
         the user trusts the method.
     model
@@ -249,7 +249,7 @@ class WorkerSlot:
         environments: EnvironmentCache,
         result_dir: Path,
         *,
-        fresh_rooms: bool = False,
+        fresh_sandbox: bool = False,
         model: LlmConnection | None = None,
         period_s: float | None = None,
         grace_s: float = 0.0,
@@ -261,7 +261,7 @@ class WorkerSlot:
         self.runtime = runtime
         self.environments = environments
         self.result_dir = result_dir
-        self.fresh_rooms = fresh_rooms
+        self.fresh_sandbox = fresh_sandbox
         self.model = model
         self.interrupted = False
         self.has_next = False
@@ -387,7 +387,7 @@ class WorkerSlot:
 
     def keeps(self, worker: Worker, method: Method) -> bool:
         """Return whether a worker serves several jobs of a method."""
-        if self.fresh_rooms or worker.hello is None or not worker.hello.forks:
+        if self.fresh_sandbox or worker.hello is None or not worker.hello.forks:
             return False
         return worker.keeps_jobs_apart or method.is_trusted
 

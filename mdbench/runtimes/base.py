@@ -361,7 +361,7 @@ def _automatic(home: Path, on_line: Callable[[str], None] | None) -> Runtime:
             return docker
         docker.close()
     if on_line is not None:
-        on_line(f"Not docker: {reason}")
+        on_line(f"Docker is not available; running in virtual environments. {reason}")
     return _named("venv", home, on_line)
 
 

@@ -161,8 +161,8 @@ class VenvRuntime(Runtime):
     def probe(self) -> Enforcement:
         counted = can_make()
         memory: Level = "hard" if "memory" in counted else "soft"
-        looked = "processes" if memory == "hard" else "memory and processes"
-        how = f"{looked} looked at every {_MILLISECONDS}"
+        polled = "processes" if memory == "hard" else "memory and processes"
+        how = f"limits on {polled} polled every {_MILLISECONDS}"
         if counted:
             how += f"; a cgroup counts {counted}"
         walls: Level = "hard" if self._wrapped else "none"

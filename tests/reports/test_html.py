@@ -161,7 +161,7 @@ def test_sections_of_systems_show_truth_answers_and_failures() -> None:
     assert re.findall(r'<td data-l="R²"[^>]*>([^<]*)', section)[:3] == ["0.750", "?", "–"]
     assert 'title="agreement is worse than 1.0e-4">0.50\xa0⚠</td>' in section
     results = re.findall(r"<b>([^<]*)</b><small>", section)
-    assert results == ["ok", "undecided", "ok", "✓ identified", "±1 one off", "timeout"]
+    assert results == ["ok", "undecided", "ok", "✓ identified", "±1 one term off", "timeout"]
     assert "missing: u0_t: u0*u1" in section
     assert "it went wrong" in section
     assert "seed 1 of 2; 1 identified" in section
@@ -486,7 +486,7 @@ def test_data_without_a_known_truth_have_no_verdicts_and_are_not_called_clean() 
     shown = text[text.index("<main>") : text.index('id="how"')]
     heads = re.findall(r"<th[^>]*>(.*?)</th>", shown)
     assert "R²" in heads  # of the simulation, against what was measured
-    assert not {"identified", "one off", "F1", "Truth"} & set(heads)
+    assert not {"identified", "one term off", "F1", "Truth"} & set(heads)
     assert "✓" not in shown
     assert shown.count("as measured") > 3  # the lines of the system, figures and the heat map
     assert "clean" not in text[text.index("<body") : text.index('id="how"')].replace("cleanest", "")

@@ -614,7 +614,7 @@ def test_declared_limit_is_not_run(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "fresh_rooms", "process"),
+    ("more", "fresh_sandbox", "process"),
     [
         ("", False, "forked from one import"),
         ("fork_safe = false", False, "imports again: fork_safe is false"),
@@ -626,7 +626,7 @@ def test_jobs_of_a_slot_share_one_worker_where_they_may(
     monkeypatch: pytest.MonkeyPatch,
     *,
     more: str,
-    fresh_rooms: bool,
+    fresh_sandbox: bool,
     process: str,
 ) -> None:
     add_method(workspace, "warm", more=more)
@@ -639,7 +639,7 @@ def test_jobs_of_a_slot_share_one_worker_where_they_may(
 
     monkeypatch.setattr(HereRuntime, "start", counted)
     names = ("rc-circuit", "autocatalysis", "landau-equation")
-    records = run(workspace, "warm", datasets=names, fresh_rooms=fresh_rooms).records
+    records = run(workspace, "warm", datasets=names, fresh_sandbox=fresh_sandbox).records
     assert [record.status for record in records] == [Status.OK] * 3, records[0].reason
     assert len(started) == (1 if process.startswith("forked") else 3)
     jobs = records[-1].runtime.details["jobs"]

@@ -83,7 +83,7 @@ TOGGLES: dict[str, Callable[[Plan, Plan], bool]] = {
     "rerun": lambda _, new: new.rerun == {Status.TIMEOUT},
     "retries": lambda _, new: new.retries == 5,
     "memory_total_mb": lambda _, new: new.memory_total_mb == 4096,
-    "fresh_rooms": lambda _, new: new.fresh_rooms,
+    "fresh_sandbox": lambda _, new: new.fresh_sandbox,
     "seed": lambda _, new: {j.seed for j in new.jobs} == {7},
 }
 
@@ -108,7 +108,7 @@ VALUES: dict[str, Any] = {
     "rerun": frozenset({Status.TIMEOUT}),
     "retries": 5,
     "memory_total_mb": 4096,
-    "fresh_rooms": True,
+    "fresh_sandbox": True,
     "seed": (7,),
 }
 

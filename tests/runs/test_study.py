@@ -221,7 +221,7 @@ def test_only_options_of_the_whole_run_may_be_added(
 LINES = [
     ["--dataset", "rc-circuit", "--snr", "clean", "40", "--seeds", "0-2,7", "--timeout", "60"],
     ["--with-noise", "--seed", "3", "--memory", "1.5G", "--save-pareto", "--threads", "2"],
-    ["--derivatives", "fd", "--rerun", "timeout,failed", "--n-jobs=-1", "--fresh-rooms"],
+    ["--derivatives", "fd", "--rerun", "timeout,failed", "--n-jobs=-1", "--fresh-sandbox"],
     ["--dataset", "rc*", "--runtime", "venv", "--require", "network=hard", "--snr", "-1e1"],
 ]
 
@@ -239,8 +239,8 @@ def test_init_writes_what_asks_for_the_same(
     assert "Wrote made.toml" in capsys.readouterr().out
     typed, read = (make_plan(one, workspace) for one in seen)
     assert [vars(job) | {"study": None} for job in read.jobs] == [vars(job) for job in typed.jobs]
-    assert (read.n_jobs, read.rerun, read.fresh_rooms) == (
-        *(typed.n_jobs, typed.rerun, typed.fresh_rooms),
+    assert (read.n_jobs, read.rerun, read.fresh_sandbox) == (
+        *(typed.n_jobs, typed.rerun, typed.fresh_sandbox),
     )
     assert seen[0].whole.require == seen[1].whole.require
     assert main(["study", "--study", "made.toml"]) == 0

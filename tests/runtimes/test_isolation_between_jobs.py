@@ -172,7 +172,7 @@ def test_no_job_can_send_anything_to_the_next_one(bench: Bench, way: str) -> Non
 @pytest.mark.parametrize("way", ["files", "pipe"])
 def test_each_job_can_have_a_new_sandbox(bench: Bench, way: str) -> None:
     bench.add(whisperer(way))
-    records = bench.run_seeds(0, 1, 2, fresh_rooms=True).records
+    records = bench.run_seeds(0, 1, 2, fresh_sandbox=True).records
     assert [record.status for record in records] == [Status.OK] * 3, records[-1].reason
     assert [record.equations for record in records[1:]] == [("0",), ("0",)]
     jobs: Any = records[0].runtime.details["jobs"]

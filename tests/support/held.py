@@ -117,7 +117,7 @@ HELD = (
     ),
     Held(
         "patch the worker at import, so that it serves the jobs otherwise",
-        "held by `--fresh-rooms` only",
+        "held by `--fresh-sandbox` only",
         SAME,
         SAME,
         SAME,

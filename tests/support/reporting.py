@@ -45,7 +45,7 @@ MOTION = (
         mark="✓",
         places={"board", "brief", "figure"},
     ),
-    flag("one_term_off", "one off", "one term missing or extra", mark="±1", places={"board"}),
+    flag("one_term_off", "one term off", "one term missing or extra", mark="±1", places={"board"}),
     MetricSpec(
         name="f1", title="F1", explanation="of terms", better="higher", on_failure=0.0, digits=2
     ),

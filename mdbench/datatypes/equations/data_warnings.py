@@ -49,7 +49,7 @@ _NEAR, _FAR_RATES, _PAIRS = 0.1, 0.5, 10
 mean: these are no function of those; of so many pairs at least."""
 _HOUR = 1.0 / 24.0
 _ALIKE = 1e-4
-"""A derivative of whose squares a multiple of the state leaves less cannot be told from it."""
+"""A derivative of whose squares a multiple of the state leaves less cannot be distinguished from it."""
 _VARIES = 0.2
 """What halves of a field leave, of what one set of coefficients for both does."""
 _LONGEST = 1_000
@@ -316,7 +316,7 @@ def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> l
         if np.ptp(value) > 0 and _left(flat, second.reshape(-1, 1)) < _ALIKE:
             lines.append(
                 f"{name}: its second derivative along {axis} is a multiple of it, a wave of one "
-                "length: which of the two is in the law cannot be told; start from several waves"
+                "length: which of the two is in the law cannot be known; start from several waves"
             )
             continue
         lines += _varying(name, axis, (value, first, second, third, value * first), rate)

@@ -56,7 +56,7 @@ TERM_METRICS = (
     ),
     flag(
         "one_term_off",
-        "one off",
+        "one term off",
         "answers with one term of the whole system missing or extra, the others within 5 %",
         mark="±1",
         places={"board"},

@@ -1,4 +1,4 @@
-"""Systems drawn anew, which nobody has seen: their grammar, and what is accepted.
+"""Systems newly drawn, which nobody has seen: their grammar, and what is accepted.
 
 The shares of sizes and forms are those of ODEBench's 63 systems.  A system is drawn by the seed,
 its number and how often it was tried, and by nothing else.

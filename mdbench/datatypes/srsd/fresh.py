@@ -1,4 +1,4 @@
-"""Laws drawn anew, which nobody has seen: their grammar, and what is accepted.
+"""Laws newly drawn, which nobody has seen: their grammar, and what is accepted.
 
 The numbers of variables are those of the Feynman laws of SRBench, and so are the ranges of most
 variables.  A law is drawn by the seed, its number and how often it was tried, and by nothing else.

@@ -1,4 +1,4 @@
-"""Surfaces: 183 of SurfaceBench, explicit, implicit and parametric, and clouds of one's own."""
+"""Surfaces: 183 of SurfaceBench, explicit, implicit and parametric, and clouds of users."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from mdbench.limited_process import PARSER_LOCK
 from mdbench.runtimes.environments import docker_cli
 from mdbench.runtimes.environments.docker_cli import follow
 from mdbench.runtimes.environments.uv import split_requirements
+from mdbench.workspace import INSTALLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,7 +131,8 @@ def _parse(text: str) -> Requirement:
         ) from None
 
 
-_DOCKERFILES = Path(__file__).resolve().parents[3] / "docker"
+_CLONE = Path(__file__).resolve().parents[3]
+_DOCKERFILES = (_CLONE if (_CLONE / "docker").is_dir() else INSTALLED) / "docker"
 _OWN_BASE = "mdbench-base"
 _PULL_SECONDS = 1800.0
 _BASE_HINT = (

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.environments.subprocesses import check_stopped, redact, running
+from mdbench.workspace import PREPARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -110,6 +111,25 @@ def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
 def method_environments(home: Path) -> Path:
     """Return the folder below a home folder where the methods' environments are."""
     return home.absolute() / "envs"
+
+
+def find_made(home: Path, name: str, key: str) -> Path:
+    """Return where an environment is, or is to be made.
+
+    An administrator may have made it in a clone that the user cannot write: see `Workspace.find`.
+
+    Parameters
+    ----------
+    home
+        The user's home folder.
+    name
+        The environment's folder.
+    key
+        All that its content depends on.
+    """
+    own = method_environments(home) / name
+    prepared = method_environments((home / PREPARED).resolve()) / name
+    return prepared if _is_whole(prepared, key) and not _is_whole(own, key) else own
 
 
 def run_uv(

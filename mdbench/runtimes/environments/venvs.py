@@ -30,7 +30,7 @@ from mdbench.runtimes.environments.subprocesses import (
 from mdbench.runtimes.environments.uv import (
     build_once,
     compile_bytecode,
-    method_environments,
+    find_made,
     run_uv,
     sealed_mb,
     split_requirements,
@@ -243,7 +243,7 @@ def _plan(
         ]
     )
     short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
-    prefix = method_environments(home) / f"env-{short_hash}"
+    prefix = find_made(home, f"env-{short_hash}", key)
     return _Plan(prefix, key, lock_sha256, config, build_lock, wanted, here_fits)
 
 

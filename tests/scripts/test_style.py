@@ -1,0 +1,62 @@
+"""The checker of plain English: what it counts as a sentence, and the words that it refuses."""
+
+from __future__ import annotations
+
+import pytest
+from style import MOST, WORDS, faults_of_code, faults_of_page
+
+LONG = " ".join(["word"] * (MOST + 1))
+SHORT = " ".join(["word"] * MOST)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{SHORT}.",
+        f"{SHORT}. {SHORT}.",
+        f"{SHORT}: {SHORT}; {SHORT}!",
+        f"{SHORT}\n\n{SHORT}",  # no full stop, but another paragraph
+        f"- {SHORT}\n- {SHORT}",
+        f"1. {SHORT}\n2. {SHORT}",
+        f"# {SHORT}\n{SHORT}",
+        f"({SHORT}.) {SHORT}",
+        f"| {LONG} |",
+        f"    {LONG}",
+        f"```\n{LONG}\n```",
+        f"<!-- table -->\n{LONG}\n<!-- end -->",
+        f"`{LONG}`",
+        f"[{SHORT}]({LONG})",
+        f"{SHORT} · – =",  # signs are no words
+    ],
+)
+def test_sentences_that_are_short_enough(text: str) -> None:
+    assert list(faults_of_page(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (LONG, 1),
+        (f"# Title\n\nShort.\n{LONG}.", 4),
+        (f"- short\n- {LONG}", 2),
+        (f"{SHORT},\n{SHORT}", 1),
+        (f"```\n{LONG}\n```\n\n{LONG}", 5),
+        (f"| {LONG} |\n{LONG}", 2),
+        (f"**{LONG}**", 1),
+    ],
+)
+def test_sentences_that_are_too_long(text: str, line: int) -> None:
+    ((found, fault),) = faults_of_page(text)
+    assert found == line
+    assert f"{MOST} at most" in fault
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_each_word_is_refused_wherever_a_reader_meets_it(word: str) -> None:
+    assert list(faults_of_page(f"Data {word} it.")) == [(1, f"{word!r}: write {WORDS[word]}")]
+    assert list(faults_of_page(f"| {word} |")) == []  # a table may be a program's
+    code = (
+        f'"""Doc."""\n\ndef f():\n    """Return {word} it."""\n    raise ValueError("x {word}")\n'
+    )
+    assert [line for line, _ in faults_of_code(code)] == [4, 5]
+    assert list(faults_of_code(f"x = 1  # {word}\n")) == []
