@@ -20,10 +20,11 @@ ABOUT = """# What answers of an endpoint lead to
 
 {finding}
 
-Each row is a mode of `mdbench llm-stub --mode NAME`, in which it answers every request. Each method was run on one system with
-a budget of {calls} completions, the endpoint being given up after 0.2 s. `unavailable` is done again by the next run. A method that
-`failed` got texts from its model of which none has a formula; those that are `ok` there answer with the program that their
-search begins with. This page is written by `scripts/language-model-answers`.
+Each row is a mode of `mdbench llm-stub --mode NAME`, in which it answers every request.
+Each method was run on one system with a budget of {calls} completions.  The endpoint was given up
+after 0.2 s.  What is `unavailable` is done again by the next run.  A method that `failed` got texts
+from its model of which none has a formula.  Those that are `ok` there answer with the program that
+their search begins with.  This page is written by `scripts/language-model-answers`.
 """
 
 
@@ -52,7 +53,7 @@ def main() -> None:
         + "."
     )
     text = ABOUT.format(finding=finding, calls=CALLS)
-    head = f"| mode | the endpoint gives | {' | '.join(LOOPS)} | the user is told |"
+    head = f"| mode | the endpoint gives | {' | '.join(LOOPS)} | the user reads |"
     for group, lines in rows.items():
         text += f"\n## {group}\n\n{head}\n{'|---' * (len(LOOPS) + 3)}|\n" + "\n".join(lines) + "\n"
     PAGE.write_text(text, encoding="utf-8")

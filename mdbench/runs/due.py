@@ -137,7 +137,7 @@ def ended_by_endpoint(record: Record | RecordSummary | dict[str, Any]) -> bool:
 def goes_on(record: Record | RecordSummary) -> bool:
     """Whether a job that is run again goes on from where it was: it meant nothing for its method.
 
-    Else it is run anew, since the user wants it.
+    Else it begins at its start, since the user wants it.
     """
     return record.status in RERUN_ALWAYS or ended_by_endpoint(record)
 

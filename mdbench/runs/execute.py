@@ -253,8 +253,8 @@ def _with_observer(
     """Return the connection with whom it reports to, and which jobs do not go on from logs."""
     model.breaker.report = observer.message
     records = ((one, before[one.key]) for one in to_run)
-    anew = {one.job for one, past in records if past is not None and not goes_on(past)}
-    return replace(model, anew=anew)
+    restarted = {one.job for one, past in records if past is not None and not goes_on(past)}
+    return replace(model, restarted=restarted)
 
 
 class _RecordLedger:

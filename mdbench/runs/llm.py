@@ -61,7 +61,7 @@ class LlmConnection:
         Whether the endpoint answers, for all jobs.
     purse
         The money of all jobs; None for no limit.
-    anew
+    restarted
         Jobs that are not to go on from logs of earlier attempts.
     """
 
@@ -70,7 +70,7 @@ class LlmConnection:
     replays: Mapping[JobSpec, Path] = field(default_factory=dict, repr=False)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker, compare=False)
     purse: Purse | None = None
-    anew: Collection[JobSpec] = ()
+    restarted: Collection[JobSpec] = ()
 
     @classmethod
     def from_options(
@@ -121,7 +121,7 @@ class LlmConnection:
         if self.endpoint is None:
             return ""
         path = self.exchange_log(log)
-        if job in self.anew:
+        if job in self.restarted:
             path.unlink(missing_ok=True)
             forget_attempts(path)
         before = path.with_name(path.name + BEFORE)

@@ -18,13 +18,13 @@ from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from mdbench.records import Record
 
 CALLS = 8
-GROUPS = {
+GROUPS: dict[str, Iterable[str]] = {
     "What the model writes": TEXTS,
     "The form of the answer": SHAPES,
     "Answers that are no completion": REFUSALS,
@@ -60,7 +60,7 @@ def run_mode(mode: str, workspace: Any, results: Path) -> list[Record]:
 
 
 def row(mode: str, records: Sequence[Record]) -> str:
-    """Write a row: the mode, what it does, each method's status, and what the user is told."""
+    """Write a row: the mode, what it does, each method's status, and what the user reads."""
     reasons = dict.fromkeys(record.reason for record in records if record.status is not Status.OK)
     told = next(iter(reasons), "")
     told = told if len(told) <= _LONGEST else told[: _LONGEST - 1] + "…"
