@@ -180,7 +180,7 @@ class Conversation:
         return dumped({**answer, "waited_s": self._responder.waited_s})
 
     def _ended(self) -> RefusedError:
-        """Return the refusal for a method whose model answers nobody any more: its search ends here."""
+        """Return the refusal for a method whose model answers nobody any more: it ends here."""
         return RefusedError(429, "budget_spent", f"nothing more can be asked: {self._end}")
 
     def _begin(self, question: ChatRequest, index: int) -> tuple[Exchange, TokenUse] | None:

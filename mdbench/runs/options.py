@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mdbench.datatypes.facts import Option
+    from mdbench.methods import MethodSpec
     from mdbench.records import Status
     from mdbench.runtimes.base import Level
 
@@ -102,6 +103,8 @@ class FieldOption:
         The access of a `MethodSpec` without which it has no value, whatever was asked for.
     fallback
         What counts where a method has that access, and nothing was asked for.
+    of_controls
+        Whether the control of such a method has it, too.
     """
 
     typed: str = ""
@@ -119,6 +122,12 @@ class FieldOption:
     method: str = ""
     access: str = ""
     fallback: Any = None
+    of_controls: bool = False
+
+    def goes_with(self, spec: MethodSpec) -> bool:
+        """Whether a method has it: all have, unless it needs an access."""
+        has = not self.access or getattr(spec.access, self.access)
+        return bool(has or (self.of_controls and spec.control_of))
 
     @cached_property
     def name(self) -> str:

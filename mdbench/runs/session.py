@@ -114,6 +114,8 @@ class JobSession:
         self._socket = None if llm is None else llm.socket
         self._view = plain_view(task) if llm is None else llm.view
         self._hyperparameters = {**spec.fixed(job.protocol), **(hyperparameters or {})}
+        if spec.control_of:
+            self._hyperparameters["control_budget"] = job.control_budget
         self._fit_s = 0.0
         self._fitted = False
         self._stopped_early = False

@@ -131,6 +131,7 @@ def _limit(name: str, typed: str, help_: str, read: Callable[[str, str], Any], *
         omitted=None,
         record=f"llm.budget.{name}",
         access=_ACCESS,
+        of_controls=True,
         **more,
     )
 
@@ -221,8 +222,22 @@ class LlmOptions:
         omitted=None,
         record="llm.price",
         access=_ACCESS,
+        of_controls=True,
         from_record=tuple,
     )
+
+    @property
+    def control_budget(self) -> dict[str, Any]:
+        """The limits of what a job may ask for, by name, for a control to keep them."""
+        found = {
+            "calls": self.llm_calls,
+            "prompt_tokens": self.llm_prompt_tokens,
+            "completion_tokens": self.llm_completion_tokens,
+            "seconds": self.llm_seconds,
+            "money": self.llm_money,
+            "price": None if self.llm_price is None else list(self.llm_price),
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
     @property
     def talk(self) -> LlmSettings | None:

@@ -221,7 +221,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
         for each in fields(CommonOptions):
             value = getattr(self, each.name)
             declared = each.metadata.get("option", FieldOption())
-            if declared.access and not getattr(spec.access, declared.access):
+            if not declared.goes_with(spec):
                 value = None
             elif value is None:
                 value = getattr(spec, declared.method) if declared.method else declared.fallback

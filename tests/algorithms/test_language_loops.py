@@ -640,3 +640,45 @@ def test_no_reply_is_looked_at_without_end(text: str) -> None:
         assert refused == 3
         assert replies.changes(reply) == []
         replies.section(reply, "Plan")
+
+
+@pytest.mark.parametrize("name", ["direct", "llmsr", "openevolve", "sga", "lasr"])
+@pytest.mark.parametrize(
+    ("budget", "asked"),
+    [
+        ({"calls": 24}, 24),
+        ({"calls": 1000, "completion_tokens": 1}, 0),
+        ({"calls": 7, "money": 1e9, "price": [1.0, 2.0]}, 7),
+        ({"calls": 7, "money": 1e-9, "price": [1.0, 2.0]}, 0),
+    ],
+)
+def test_a_control_keeps_the_budget_of_its_method(
+    name: str, budget: dict[str, Any], asked: int
+) -> None:
+    with loop(f"{name}_nollm", samples=300, control_budget=budget) as adapter:
+        if asked or name in {"llmsr", "openevolve", "sga", "lasr"}:
+            adapter.fit(table())
+        else:
+            with pytest.raises(RuntimeError, match="none of 0 replies"):
+                adapter.fit(table())
+        assert adapter.asker.asked == asked
+
+
+def test_tokens_of_a_control_are_a_quarter_of_its_letters() -> None:
+    """A control ends where its method would, had its model written what is drawn."""
+    for limit in (5_000, 20_000):
+        with loop("direct_nollm", control_budget={"completion_tokens": limit}) as adapter:
+            adapter.fit(table())
+            model = adapter.asker._model
+            used = model._used["completion_tokens"]
+            assert limit - 1024 - 200 < used <= limit
+            assert 0 < adapter.asker.asked < 300
+
+
+def test_the_first_prompt_of_an_island_shows_its_one_program_once() -> None:
+    model = KnowingModel("llmsr", probability=0.0)
+    with loop("llmsr", model, samples=60) as adapter:
+        adapter.fit(table())
+    shown = [each["messages"][0]["content"].count("def equation_v") for each in model.requests]
+    assert shown[0] == 2  # one version, and the header of the next
+    assert max(shown) == 3

@@ -30,8 +30,11 @@ GROUPS: dict[str, Iterable[str]] = {
     "Answers that are no completion": REFUSALS,
     "The server itself": SERVERS,
 }
-BY_THE_SERVER = [mode for mode in MODES if mode not in TEXTS]
-"""Modes in which no job may be `failed`: the model and the method have no part in them."""
+BY_THE_SERVER = [mode for mode in MODES if mode not in TEXTS and mode != "echo"]
+"""Modes in which no job may be `failed`: the model and the method have no part in them.
+
+An echo is a text as any other.
+"""
 _LONGEST = 160
 
 
