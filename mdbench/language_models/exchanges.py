@@ -460,12 +460,14 @@ class Purse:
 
     Attributes
     ----------
+    total
+        What may be spent.
     spent
         What the calls have cost that are over.
     """
 
     def __init__(self, total: float, limits: LlmLimits) -> None:
-        self._total = total
+        self.total = total
         self._cost = limits.cost
         self._changed = threading.Condition()
         self._pending: list[float] = []
@@ -478,8 +480,8 @@ class Purse:
         """
         cost = self._cost(*most)
         with self._changed:
-            while self.spent + sum(self._pending) + cost > self._total:
-                if not self._pending or self.spent + cost > self._total:
+            while self.spent + sum(self._pending) + cost > self.total:
+                if not self._pending or self.spent + cost > self.total:
                     return False
                 self._changed.wait()
             self._pending.append(cost)

@@ -39,12 +39,27 @@ class Key:
     def __repr__(self) -> str:
         return f"Key({_HIDDEN})" if self._text else "Key()"
 
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
     def __reduce__(self) -> str:
         raise TypeError("a key is not written down")
 
     def headers(self) -> dict[str, str]:
         """Return the headers for the endpoint."""
         return {"Authorization": f"Bearer {self._text}"} if self._text else {}
+
+    def write(self, path: Path) -> None:
+        """Write it into a new file that nobody but the user can read.
+
+        Raises
+        ------
+        OSError
+            If it cannot be made, or if there is one already.
+        """
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(self._text + "\n")
 
     def hidden(self, text: str) -> str:
         """Return a text without any piece of the key."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -63,6 +64,8 @@ class LlmConnection:
         The money of all jobs; None for no limit.
     restarted
         Jobs that are not to go on from logs of earlier attempts.
+    url
+        The address of `endpoint`, for connections of other machines.
     """
 
     endpoint: Endpoint | None = None
@@ -71,6 +74,7 @@ class LlmConnection:
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker, compare=False)
     purse: Purse | None = None
     restarted: Collection[JobSpec] = ()
+    url: str | None = None
 
     @classmethod
     def from_options(
@@ -107,7 +111,49 @@ class LlmConnection:
                     "Give the price of tokens, e.g. --llm-price 0.15/0.60.",
                 )
             purse = Purse(route.llm_money_total, LlmLimits(price=price))
-        return cls(Endpoint(route.llm_url, key), breaker=CircuitBreaker(patience), purse=purse)
+        return cls(
+            Endpoint(route.llm_url, key),
+            breaker=CircuitBreaker(patience),
+            purse=purse,
+            url=route.llm_url,
+        )
+
+    @contextmanager
+    def for_nodes(self, folder: Path) -> Iterator[NodeConnection]:
+        """Return what other processes need for the same connection, as long as the context lasts.
+
+        Parameters
+        ----------
+        folder
+            Where the file is made that holds the key; only the user can read it.
+
+        Raises
+        ------
+        UsageError
+            If the file cannot be made.
+        """
+        key, file = None if self.endpoint is None else self.endpoint.key, None
+        if key:
+            file = folder.absolute() / f"llm-key-{uuid.uuid4().hex}"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                key.write(file)
+            except OSError as error:
+                raise UsageError(
+                    f"The key cannot be written for the nodes: {file}: {error.strerror}.",
+                    "The folder has to be one that all nodes see.",
+                ) from None
+        try:
+            yield NodeConnection(
+                url=self.url,
+                key_file=file,
+                replay=None if self.replay is None else self.replay.absolute(),
+                patience_s=self.breaker.patience_s,
+                restarted=frozenset(self.restarted),
+            )
+        finally:
+            if file is not None:
+                file.unlink(missing_ok=True)
 
     def exchange_log(self, log: Path) -> Path:
         """Return the log of exchanges that goes with a job's log."""
@@ -188,6 +234,40 @@ class LlmConnection:
                 "Give another folder for its results: --result-dir DIR",
             )
         return ExchangeReplay(place)
+
+
+@dataclass(frozen=True)
+class NodeConnection:
+    """What a node needs to reach a language model; it can be pickled, and has no key.
+
+    Attributes
+    ----------
+    key_file
+        The file that holds the key; None for an endpoint without one.
+    """
+
+    url: str | None
+    key_file: Path | None
+    replay: Path | None
+    patience_s: float
+    restarted: frozenset[JobSpec] = frozenset()
+
+    def open(self) -> LlmConnection:
+        """Return the connection on this node.
+
+        Raises
+        ------
+        UsageError
+            If the key's file cannot be read here.
+        """
+        if self.url is None:
+            return LlmConnection(replay=self.replay)
+        return LlmConnection(
+            Endpoint(self.url, read_key(None, self.key_file)),
+            breaker=CircuitBreaker(self.patience_s),
+            restarted=self.restarted,
+            url=self.url,
+        )
 
 
 def _log_in(folder: Path, log: Path) -> Path:

@@ -676,13 +676,13 @@ def test_tokens_of_a_control_are_a_quarter_of_its_letters() -> None:
             model = adapter.asker._model
             used = model._used["completion_tokens"]
             assert limit - 1024 - 200 < used <= limit
-            assert 0 < adapter.asker.asked < 300
+            assert 0 < adapter.asker.asked < 1000
 
 
 def test_the_first_prompt_of_an_island_shows_its_one_program_once() -> None:
     model = KnowingModel("llmsr", probability=0.0)
     with loop("llmsr", model, samples=60) as adapter:
         adapter.fit(table())
-    shown = [each["messages"][0]["content"].count("def equation_v") for each in model.requests]
-    assert shown[0] == 2  # one version, and the header of the next
-    assert max(shown) == 3
+    shown = [each["messages"][0]["content"].count("    return ") for each in model.requests]
+    assert shown[0] == 1
+    assert {*shown} == {1, 2}

@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING, Any
 import isolated
 import numpy as np
 import pytest
+from clusters import open_here
 from flavours import FLAVOURS, traces
-from harness import Quiet, execute, known, make_workspace, out_of_time
+from harness import HereRuntime, Quiet, execute, known, make_workspace, out_of_time
 from isolated import HOME
 
+from mdbench.backends.dask import DaskBackend
+from mdbench.backends.local import LocalBackend
+from mdbench.backends.slurm import SlurmBackend
 from mdbench.cli import main
 from mdbench.errors import MethodError, UsageError
 from mdbench.language_models.availability import CircuitBreaker
@@ -26,6 +30,7 @@ from mdbench.language_models.stub import Stub
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status, comparable
 from mdbench.reports.bundle import opened, write_bundle
+from mdbench.runs.execute import execute as run_plan
 from mdbench.runs.job import begin_job
 from mdbench.runs.plan import make_plan, resolve_jobs
 from mdbench.runs.study import RunOptions
@@ -36,8 +41,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.records import Record
+    from mdbench.runs.spec import JobSpec
 
 KEY = "sk-test-5f3a9c81d2e47b60"
+GOES_ON = (Status.PARTIAL, Status.UNAVAILABLE)
 ACCESS = "[access]\nllm = true"
 
 ASKER = '''
@@ -506,6 +513,83 @@ def test_an_outage_is_none_of_a_jobs_time(here: Bench) -> None:
     assert known(record.measured.llm_waited_s) > 0
     assert known(record.llm).calls == 8
     assert known(record.llm).failed == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["dask", "submitit-local"])
+def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
+    here: Bench, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node has its own connection: its job's budget is kept there, its log goes on there."""
+    here.make_front()
+    monkeypatch.setenv("SECRET_OF_MINE", KEY)
+    options = RunOptions(
+        algorithms=("nasty",),
+        data_type="ode",
+        datasets=("harmonic-oscillator",),
+        seeds=(1, 2),
+        n_jobs=2,
+        timeout_s=60.0,
+        llm_model="asked",
+        llm_calls=8,
+        result_dir=here.workspace.root / "results",
+        llm_key_env="SECRET_OF_MINE",
+        llm_patience=0.0,
+    )
+
+    def run(folder: str, elsewhere: bool, **changes: Any) -> list[Record]:
+        given = replace(options, result_dir=here.workspace.root / folder, **changes)
+        backend: Any = LocalBackend()
+        if elsewhere and place == "dask":
+            backend = DaskBackend(opens=open_here)
+        elif elsewhere:
+            backend = SlurmBackend(local=True, opens=open_here)
+        plan = make_plan(given, here.workspace)
+        seen: list[str] = []
+
+        class Watching(Quiet):
+            def job_ended(self, job: JobSpec, record: Record) -> None:
+                super().job_ended(job, record)
+                home = here.workspace.home
+                seen.extend(oct(path.stat().st_mode)[-3:] for path in home.glob("llm-key-*"))
+
+        with backend:
+            records = list(run_plan(plan, HereRuntime(), Watching(), backend).records)
+        assert {*seen} == ({"600"} if elsewhere and given.llm_url else set())
+        return records
+
+    with Stub() as stub:
+        local = run("local", elsewhere=False, llm_url=stub.url)
+        away = run("away", elsewhere=True, llm_url=stub.url)
+        assert {each["Authorization"] for each in stub.headers} == {f"Bearer {KEY}"}
+        assert stub.count == 2 * 2 * 8
+    with Stub(mode="quota", first=11) as stub:
+        ended = run("later", elsewhere=True, llm_url=stub.url)
+        assert {record.status for record in ended} <= {Status.OK, *GOES_ON}
+        assert {record.status for record in ended} & {*GOES_ON}
+        stub.mode = "good"
+        later = run("later", elsewhere=True, llm_url=stub.url)
+    replay = run("replay", elsewhere=True, llm_replay=here.workspace.root / "local")
+    for found in (away, later, replay):
+        assert [comparable(record) for record in found] == [comparable(record) for record in local]
+    assert here.found(KEY.encode()) == []
+
+
+def test_the_money_of_a_run_elsewhere_is_what_its_jobs_may_spend(here: Bench) -> None:
+    asked: dict[str, Any] = {"llm_price": (1.0, 1.0), "llm_url": "http://127.0.0.1:9/v1"}
+    options = RunOptions(("nasty",), "ode", seeds=(0, 1, 2, 3), llm_model="m", **asked)
+    backend = DaskBackend(opens=open_here)
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"llm_money_total": 1.0}, "e.g. --llm-money 0.25"),
+        ({"llm_money_total": 1.0, "llm_money": 0.5}, "may cost 2 together"),
+    )
+    for more, words in cases:
+        given = replace(options, datasets=("rc-circuit",), **more)
+        plan = make_plan(given, here.workspace)
+        with pytest.raises(UsageError) as caught:
+            run_plan(plan, HereRuntime(), Quiet(), backend)
+        assert words in f"{caught.value.message} {caught.value.hint}"
+        known(plan.model).close()
 
 
 def test_the_stub_is_a_command(
