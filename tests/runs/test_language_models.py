@@ -546,16 +546,18 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
             backend = SlurmBackend(local=True, opens=open_here)
         plan = make_plan(given, here.workspace)
         seen: list[str] = []
+        there = {*here.workspace.home.glob("llm-key-*")}  # of one that was killed
 
         class Watching(Quiet):
             def job_ended(self, job: JobSpec, record: Record) -> None:
                 super().job_ended(job, record)
-                home = here.workspace.home
-                seen.extend(oct(path.stat().st_mode)[-3:] for path in home.glob("llm-key-*"))
+                new = {*here.workspace.home.glob("llm-key-*")} - there
+                seen.extend(oct(path.stat().st_mode)[-3:] for path in new)
 
         with backend:
             records = list(run_plan(plan, HereRuntime(), Watching(), backend).records)
         assert {*seen} == ({"600"} if elsewhere and given.llm_url else set())
+        assert {*here.workspace.home.glob("llm-key-*")} <= there
         return records
 
     with Stub() as stub:
