@@ -142,6 +142,10 @@ def _complete(_: Sphinx, page: str, source: list[str]) -> None:
         source[0] = _modules(source[0])
 
 
+MARKUP = re.compile(r"<!--.*?-->|</?\w[^<>]*>|\s+", re.DOTALL)
+"""What is no text of a page: comments, tags, and more than one space."""
+
+
 def _write_texts(app: Sphinx, failure: Exception | None) -> None:
     """Write the text of all pages into a script, from which the search page shows excerpts.
 
@@ -150,7 +154,7 @@ def _write_texts(app: Sphinx, failure: Exception | None) -> None:
     if failure is not None or app.builder.name != "html":
         return
     texts = {
-        f"{app.builder.get_target_uri(page)}": app.env.get_doctree(page).astext()
+        app.builder.get_target_uri(page): MARKUP.sub(" ", app.env.get_doctree(page).astext())
         for page in sorted(app.env.found_docs)
     }
     script = f"const PAGE_TEXTS = {json.dumps(texts, ensure_ascii=False)};\n"

@@ -36,7 +36,12 @@ _MOST_SETTINGS = 100_000
 """Settings that a grid may have: a job fits each of them."""
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
-FAMILIES = ("linear", "genetic", "neural", "pretrained", "llm", "bayesian", "baseline")
+PREDICTOR = "predictor"
+"""The family of methods that predict and have no equations."""
+FAMILIES = (
+    *("linear", "genetic", "neural", "pretrained", "llm", "bayesian", "baseline"),
+    PREDICTOR,
+)
 """Families of methods that all data types share."""
 TABLE = "table"
 """The view of methods that ask a language model."""
@@ -100,7 +105,10 @@ class MethodSpec(_Table):
     python: str = ">=3.11"
     system_packages: tuple[str, ...] = ()
     uses: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
-    """Folders in `SHARED` whose modules its adapter imports."""
+    """Folders in `SHARED`, or other methods, whose modules its adapter imports."""
+    equations: bool = True
+    """Whether its answers have equations where those of the data type do; else it is scored by its
+    predictions alone."""
     tuning: Literal["grid", "front", "none"]
     seedable: bool | Literal["no argument"]
     """Whether the seed changes the answer; ``"no argument"`` where the package draws numbers and
@@ -178,6 +186,17 @@ class MethodSpec(_Table):
                 raise ValueError(f"grid.{name} is empty; give at least one value")
         if self.seedable == "no argument":  # then nothing can be the same twice
             object.__setattr__(self, "repeatable", False)
+        if self.equations == (self.family == PREDICTOR):
+            raise ValueError(
+                f"family = {PREDICTOR!r} and equations = false belong together: family is "
+                f"{self.family!r} and equations is {str(self.equations).lower()}"
+            )
+        if not self.equations and (self.tuning == "front" or "truth" in self.given):
+            raise ValueError(
+                "equations = false goes with tuning = 'none' or 'grid', since the candidates of a "
+                f"front are equations, and without the truth; tuning is {self.tuning!r}, given is "
+                f"{list(self.given)}"
+            )
         if self.access.llm and (self.view != TABLE or self.given):
             raise ValueError(
                 "access.llm = true goes with view = 'table' and without 'given': what its prompts "
@@ -256,8 +275,8 @@ class Method:
 
     @property
     def used(self) -> tuple[Path, ...]:
-        """The folders of code that it shares with other methods."""
-        return tuple(self.folder.parent / SHARED / name for name in self.spec.uses)
+        """The folders of code that it shares with other methods, or of other methods."""
+        return tuple(_used(self.folder.parent, name) for name in self.spec.uses)
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -338,6 +357,12 @@ class Method:
                 digest.update(f"{relative.as_posix()}\0{len(content)}\0".encode())
                 digest.update(content)
         return digest.hexdigest()
+
+
+def _used(methods: Path, name: str) -> Path:
+    """Return the folder that a method names in ``uses``: shared code, or else another method."""
+    shared = methods / SHARED / name
+    return shared if shared.is_dir() else methods / name
 
 
 def _canonical(name: str) -> str:
@@ -545,10 +570,10 @@ def load(folder: Path) -> Method:
             f"{folder / 'adapter.py'} is missing.", "It holds the class Adapter of the method."
         )
     for name in spec.uses:
-        if not (folder.parent / SHARED / name).is_dir():
+        if name == folder.name or not _used(folder.parent, name).is_dir():
             raise MethodError(
                 f"{file}: uses names {name!r}, and {folder.parent / SHARED} has no such folder.",
-                f"Name folders of {folder.parent / SHARED}.",
+                f"Name folders of {folder.parent / SHARED}, or other methods.",
             )
     _refuse_what_no_data_type_has(file, spec)
     return Method(folder, spec)

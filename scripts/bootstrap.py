@@ -1,6 +1,7 @@
 """Makes an environment at the repository's root from its hashed lock, or removes all of them.
 
     bootstrap.py FOLDER LOCK KEY      as scripts/environment.sh calls it
+    bootstrap.py --add FOLDER LOCK    what another lock has besides, as install.sh calls it
     bootstrap.py --clean              as install.sh calls it
 
 Nothing is installed yet when this runs: standard library only.  pip is used to fetch one
@@ -42,6 +43,8 @@ from mdbench.workspace import Workspace  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mdbench.runtimes.environments.subprocesses import UvSettings
+
 
 def main(arguments: list[str]) -> int:
     """Do what the arguments ask for, and return the exit status."""
@@ -49,6 +52,8 @@ def main(arguments: list[str]) -> int:
     try:
         if arguments == ["--clean"]:
             clean()
+        elif arguments[0] == "--add":
+            add(ROOT / arguments[1], ROOT / arguments[2])
         else:
             folder, lock, key = arguments
             prefix = ROOT / folder
@@ -119,25 +124,42 @@ def fill(prefix: Path, lock: Path, base: Path, report: Callable[[str], None]) ->
     uv_only.write_text(requirements["uv"], encoding="utf-8")
     install_uv(str(prefix), str(base), str(uv_only))
     python = str(prefix / "bin" / "python")
-    settings = uv_settings(
-        read_pip_settings(sys.executable) or read_pip_settings(python), os.environ
-    )
+    settings = settings_of(python)
     report("2 of 3: the packages")
     for step in (
         ["sync", "--require-hashes", str(lock)],
         ["install", "--no-deps", "--no-build-isolation", "--editable", "."],
     ):
-        run_uv(
-            prefix / "bin" / "uv",
-            ["pip", *step, "--python", python],
-            settings=settings,
-            cwd=ROOT,
-            failure=f"{prefix.name} cannot be made",
-            on_line=lambda line: None if line.startswith(" ") else report(line),
-        )
+        run_pip(prefix, step, settings, report)
     report("3 of 3: compiling them")
     # Where the checkout cannot be written later, every start would compile all of it.
     compile_bytecode(prefix, ROOT / "mdbench")
+
+
+def add(prefix: Path, lock: Path) -> None:
+    """Install what another lock has besides; both locks agree on what they share."""
+    say(f"adding what {lock.name} has to {prefix.name}")
+    python = str(prefix / "bin" / "python")
+    run_pip(prefix, ["install", "--require-hashes", "-r", str(lock)], settings_of(python), say)
+
+
+def settings_of(python: str) -> UvSettings:
+    """Return pip's settings as uv takes them: those of this Python, else of another one."""
+    return uv_settings(read_pip_settings(sys.executable) or read_pip_settings(python), os.environ)
+
+
+def run_pip(
+    prefix: Path, arguments: list[str], settings: UvSettings, report: Callable[[str], None]
+) -> None:
+    """Run one command of ``uv pip`` in an environment."""
+    run_uv(
+        prefix / "bin" / "uv",
+        ["pip", *arguments, "--python", str(prefix / "bin" / "python")],
+        settings=settings,
+        cwd=ROOT,
+        failure=f"{prefix.name} cannot be made",
+        on_line=lambda line: None if line.startswith(" ") else report(line),
+    )
 
 
 def install_uv(prefix: str, base: str, uv_only: str) -> None:

@@ -22,6 +22,7 @@ def main(arguments: list[str]) -> int:
     try:
         if not names:
             lock_core(options)
+            lock_data(options)
         for name in names or discover(ALGORITHMS):
             lock_method(name, options)
     except MdbenchError as error:
@@ -37,9 +38,18 @@ def lock_core(options: list[str]) -> None:
     core = ROOT / "requirements.lock"
     build = ["--group", "build", *options]
     lock_requirements(project, core, python, options=build)
+    cluster = ["--extra", "cluster", "--constraint", core.name, *build]
+    lock_requirements(project, ROOT / "requirements-cluster.lock", python, options=cluster)
     for group, name in (("dev", "requirements-dev.lock"), ("docs", "requirements-docs.lock")):
         more = ["--group", group, "--constraint", core.name, *build]
         lock_requirements(project, ROOT / name, python, options=more)
+
+
+def lock_data(options: list[str]) -> None:
+    """Lock the packages in which tables lie; none is imported, so what they need is left out."""
+    for source in sorted(ROOT.glob("datasets/*/*/requirements.in")):
+        lock = source.with_suffix(".lock")
+        lock_requirements(source, lock, ">=3.11", options=["--no-deps", *options])
 
 
 def lock_method(name: str, options: list[str]) -> None:

@@ -101,6 +101,15 @@ def test_installed_packages_bring_methods_and_are_not_imported(
     [
         (("family =", "famly ="), ["'famly' is not known", "Did you mean family"]),
         (('family = "baseline"', 'family = "magic"'), ["'family'", "'magic'", "'genetic'"]),
+        (('family = "baseline"', 'family = "predictor"'), ["equations = false", "'predictor'"]),
+        (
+            ('family = "baseline"', 'family = "baseline"\nequations = false'),
+            ["belong together", "'baseline'"],
+        ),
+        (
+            ('family = "baseline"', 'family = "predictor"\nequations = false\ngiven = ["truth"]'),
+            ["without the truth", "['truth']"],
+        ),
         (('view = "table"\n', ""), ["'view'", "missing"]),
         (("schema = 1", "schema = 99"), ["'schema'", "99"]),
         (('tuning = "none"', 'tuning = "grid"'), ["tuning", "grid"]),

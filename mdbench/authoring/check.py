@@ -16,7 +16,7 @@ from mdbench.authoring.missing_modules import missing_modules
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.records import Status
-from mdbench.runs.plan import ResolvedJob
+from mdbench.runs.plan import ResolvedJob, folder_options
 from mdbench.runs.scoring import ScoredResult, score_result
 from mdbench.runs.session import JobSession
 from mdbench.runs.spec import JobSpec
@@ -25,7 +25,7 @@ from mdbench.runtimes.base import Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mdbench.datatypes.base import DataType, Source, Split, Task
+    from mdbench.datatypes.base import Dataset, DataType, Source, Split, Task
     from mdbench.methods import Method
     from mdbench.runtimes.base import Prepared, Runtime
     from mdbench.runtimes.worker import Worker
@@ -147,21 +147,18 @@ def _missing(name: str, modules: Sequence[str]) -> str:
 def _check_data_type(
     trials: _Trials, data_type: DataType[Any, Any], report: Callable[[str], None]
 ) -> Iterator[Finding]:
-    view = trials.method.spec.view
-    if view not in data_type.views:
-        yield Finding(
-            f"{data_type.name} can be given as {view}",
-            passed=False,
-            explanation=f"the views of {data_type.name} are: {', '.join(data_type.views)}",
-        )
+    if (breach := _cannot_be_given(trials.method, data_type)) is not None:
+        yield breach
         return
-    source = data_type.source()
+    source, options = data_type.source(), folder_options(trials.method, data_type)
     works: Task[Any] | None = None
     for dataset in data_type.check_datasets:
         where = f"{data_type.name} {dataset}"
         report(f"trying {where} (at most {trials.seconds:g} s)")
-        loaded = source.load(dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options={})
-        task = data_type.task(loaded, view, Protocol.STRICT)
+        loaded = source.load(
+            dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options
+        )
+        task = trials.task(data_type, loaded)
         answer = trials.run(data_type, task, dataset)
         first = answer.outcome
         if first.status is Status.UNSUPPORTED:
@@ -202,6 +199,24 @@ def _check_data_type(
             report(f"trying {data_type.name} data with NaN")
             yield _refuses_nan(trials, data_type, works)
         yield _refuses_unknown(trials, data_type, works)
+
+
+def _cannot_be_given(method: Method, data_type: DataType[Any, Any]) -> Finding | None:
+    """Return why no problem of a data type can be given to a method; None where some can."""
+    name, view = data_type.name, method.spec.view
+    if view not in data_type.views:
+        return Finding(
+            f"{name} can be given as {view}",
+            passed=False,
+            explanation=f"the views of {name} are: {', '.join(data_type.views)}",
+        )
+    if not (method.spec.equations or data_type.of_predictions):
+        return Finding(
+            f"{name} scores predictions without equations",
+            passed=False,
+            explanation=f"it scores equations alone: leave {name} out of data_types",
+        )
+    return None
 
 
 def _alarms(where: str, data_type: DataType[Any, Any], answer: ScoredResult) -> Iterator[Finding]:
@@ -248,17 +263,22 @@ def _ignores_its_seed(
     """Warn of a method whose seed changes nothing, on noisy data: there no law is found exactly."""
     dataset = data_type.check_datasets[-1]
     try:
+        options = folder_options(trials.method, data_type)
         loaded = source.load(
-            dataset, snr_db=_NOISE_DB, seed=0, protocol=Protocol.STRICT, options={}
+            dataset, snr_db=_NOISE_DB, seed=0, protocol=Protocol.STRICT, options=options
         )
     except MdbenchError:  # this kind of problem has no such noise
         return
-    task = data_type.task(loaded, trials.method.spec.view, Protocol.STRICT)
+    task = trials.task(data_type, loaded)
     runs = [trials.run(data_type, task, dataset, seed=seed).outcome for seed in (0, 1)]
     if any(one.status is not Status.OK for one in runs):
         return
-    draws = [(one.answer.equations if one.answer else (), one.n_candidates) for one in runs]
-    if draws[0] == draws[1] and draws[0][0]:
+    draws = [
+        (one.answer.equations, one.answer.predictions.tobytes(), one.n_candidates)
+        for one in runs
+        if one.answer is not None and one.answer.predictions is not None
+    ]
+    if len(draws) == len(runs) and draws[0] == draws[1]:
         yield Finding(
             f"{data_type.name}: the seed changes the answer",
             passed=True,
@@ -346,6 +366,12 @@ class _Trials:
             f".  For more time: mdbench check {name} --timeout {self.seconds * 6:g}; or give a "
             "small budget in [check.hyperparameters]"
         )
+
+    def task(self, data_type: DataType[Any, Any], dataset: Dataset) -> Task[Any]:
+        """Split a dataset for the method."""
+        spec = self.method.spec
+        task: Task[Any] = data_type.task(dataset, spec.view, Protocol.STRICT)
+        return task if spec.equations else data_type.predicted(task)
 
     def worker(self) -> Worker:
         """Return a worker that can serve a job."""

@@ -75,7 +75,7 @@ class DaskBackend(Backend):
         except ImportError:
             raise UsageError(
                 "The backend dask needs Dask, which is not installed.",
-                "Type: .venv/bin/uv pip install --python .venv/bin/python distributed",
+                "Type: ./install.sh --cluster (of a package: pip install distributed)",
             ) from None
         self._address = address
         self._require = require

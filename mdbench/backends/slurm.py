@@ -95,7 +95,7 @@ class SlurmBackend(Backend):
         except ImportError:
             raise UsageError(
                 "The backend slurm needs submitit, which is not installed.",
-                "Type: .venv/bin/uv pip install --python .venv/bin/python submitit",
+                "Type: ./install.sh --cluster (of a package: pip install submitit)",
             ) from None
         if not local and not all(map(shutil.which, ("sbatch", "squeue", "srun"))):
             raise UsageError(

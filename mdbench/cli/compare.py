@@ -80,7 +80,7 @@ def compare_results(
 
 def _sides(before: Path, after: Path, wanted: Wanted) -> list[list[Record]]:
     """Return the results of both that are wanted; a study may have asked for those of one only."""
-    records = {place: records_of(place) for place in (before, after)}
+    records = {place: records_of([place]) for place in (before, after)}
     kept = wanted.of([*records[before], *records[after]], f"{before} and {after}")
     both = {id(one) for one in kept}
     sides = []

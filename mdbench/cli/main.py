@@ -526,12 +526,15 @@ def data(
     )
 
 
-Folder = Annotated[
-    Path,
+Places = Annotated[
+    list[Path] | None,
     typer.Argument(
-        metavar="[FOLDER]", help="Folder of results, as --result-dir of run, or a bundle."
+        metavar="[RESULTS]...",
+        help="Folders of results, as --result-dir of run, files and bundles.  Default: results.",
     ),
 ]
+RESULTS = (Path("results"),)
+"""Where results are read if nobody names a place."""
 
 
 OfStudies = Annotated[
@@ -554,20 +557,20 @@ OfBudget = Annotated[
 @app.command()
 def combine(
     out: Annotated[Path, typer.Option(metavar="FILE", help="A .csv or .parquet to write.")],
-    folder: Folder = Path("results"),
+    results: Places = None,
     study: OfStudies = None,
     budget: OfBudget = None,
 ) -> None:
-    """Write all records of a folder as one table, failures too."""
+    """Write all records of folders and bundles as one table, failures too."""
     from mdbench.cli.report import combine_records
     from mdbench.reports.classes import Wanted
 
-    combine_records(folder, out, Console(highlight=False), Wanted(study or (), budget))
+    combine_records(results or RESULTS, out, Console(highlight=False), Wanted(study or (), budget))
 
 
 @app.command()
 def report(
-    folder: Folder = Path("results"),
+    results: Places = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The page.  Default: report.html.")
     ] = None,
@@ -590,7 +593,8 @@ def report(
     page = out if text or json else out or Path("report.html")
     console = Console(highlight=False, stderr=json)
     wanted = Wanted(study or (), budget)
-    write_report(folder, page, console, title=title, text=text, json_=json, wanted=wanted)
+    places = results or RESULTS
+    write_report(places, page, console, title=title, text=text, json_=json, wanted=wanted)
 
 
 @app.command()
@@ -620,7 +624,11 @@ def watch(
 
 
 Results = Annotated[
-    Path, typer.Option(metavar="FOLDER", help="As --result-dir of run, or a bundle.")
+    list[Path] | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="As --result-dir of run, or a bundle; several allowed.  Default: results.",
+    ),
 ]
 Algorithms = Annotated[
     list[str] | None,
@@ -639,7 +647,7 @@ def show(
             help="Results, or the name or glob of datasets in --results.",
         ),
     ] = None,
-    results: Results = Path("results"),
+    results: Results = None,
     algorithm: Algorithms = None,
     language: Annotated[
         str,
@@ -662,7 +670,7 @@ def show(
     show_answers(
         what,
         Console(highlight=False),
-        folder=results,
+        folders=results or RESULTS,
         algorithm=algorithm or [],
         language=language,
         digits=digits,
@@ -678,7 +686,7 @@ def predict(
             metavar="[RESULTS|DATASET]", help="Results, or a dataset (name or glob) in --results."
         ),
     ] = None,
-    results: Results = Path("results"),
+    results: Results = None,
     algorithm: Algorithms = None,
     start: Annotated[
         str | None, typer.Option(metavar="NAME=X,...", help="The states to set out from.")
@@ -703,13 +711,15 @@ def predict(
 
     asked = PredictionOptions(start, until, points, given)
     predict_answer(
-        what, asked, out, Console(highlight=False), folder=results, algorithm=algorithm or []
+        *(what, asked, out, Console(highlight=False)),
+        folders=results or RESULTS,
+        algorithm=algorithm or [],
     )
 
 
 @app.command()
 def export(
-    folder: Folder = Path("results"),
+    results: Places = None,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX tables.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown tables.")] = False,
     published: Annotated[
@@ -735,14 +745,12 @@ def export(
     form: Literal["latex", "markdown"] = "latex" if latex else "markdown"
     wanted = Wanted(study or (), budget)
     console = Console(highlight=False)
-    export_tables(folder, out, console, form, published=published, wanted=wanted)
+    export_tables(results or RESULTS, out, console, form, published=published, wanted=wanted)
 
 
 @app.command()
 def bundle(
-    folder: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="Folder of results, or one results file.")
-    ] = Path("results"),
+    results: Places = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The archive.")] = Path("results.zip"),
     study: OfStudies = None,
     title: Annotated[str, typer.Option(metavar="TEXT", help="To cite it by.")] = (
@@ -758,7 +766,7 @@ def bundle(
     from mdbench.cli.report import write_archive
 
     write_archive(
-        folder,
+        results or RESULTS,
         out,
         Console(highlight=False),
         studies_asked=study or [],

@@ -92,7 +92,9 @@ def show(
             specs[0].name: one.metrics.get(specs[0].name),
             "equations": code(one, language),
         }
-        for (name, snr_db), (answers, specs) in answers_of(_place(folder), dataset, methods).items()
+        for (name, snr_db), (answers, specs) in answers_of(
+            [_place(folder)], dataset, methods
+        ).items()
         for one in (answers if every else answers[:1])
     ]
     return pd.DataFrame(rows)
@@ -142,7 +144,7 @@ def predict(
     text = ",".join(f"{name}={value!r}" for name, value in start.items()) if start else None
     asked = PredictionOptions(text, until, points, None if given is None else Path(given))
     found = prediction(
-        asked, _place(folder), dataset, methods, Console(stderr=True, highlight=False)
+        asked, [_place(folder)], dataset, methods, Console(stderr=True, highlight=False)
     )
     return pd.DataFrame(found.rows, columns=found.names)
 
@@ -160,7 +162,7 @@ def report(
     mdbench.errors.UsageError
         If there are no results, or the page cannot be written.
     """
-    results = read_results(_place(folder))
+    results = read_results([_place(folder)])
     write(Path(out), html_of(results, title=title, probes=read_probes(_place(folder))))
     return Path(out)
 
@@ -267,7 +269,7 @@ def _board(folder: Path, data_type: str | None) -> Leaderboard:
         workspace = Workspace.find()
     except UsageError:  # results can be looked at anywhere
         workspace = None
-    boards = leaderboards_of(read_results(folder), workspace)
+    boards = leaderboards_of(read_results([folder]), workspace)
     kinds = list(dict.fromkeys(board.data_type for board in boards.values()))
     if data_type is None and len(kinds) > 1:
         raise UsageError(

@@ -16,14 +16,15 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UsageError
-from mdbench.records import Record, being_written, read_folder, uncollected
-from mdbench.reports.bundle import is_bundle, opened, write_bundle
+from mdbench.records import Record, being_written, uncollected
+from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies
 from mdbench.reports.export import latex_tables, markdown_tables, sets_table
+from mdbench.reports.joining import conflicts, read_places, versions
 from mdbench.reports.language_models import model_tables, model_usage, read_probes
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
@@ -43,14 +44,18 @@ ALL = Wanted()
 """No records are left out."""
 
 
-def combine_records(folder: Path, out: Path, console: Console, wanted: Wanted = ALL) -> None:
-    """Write all records of a folder, or of a bundle, as one table."""
-    with opened(folder) as place:
-        records = read_folder(place)
-        base = place if place.is_dir() else place.parent
-        kept = {id(record) for record in wanted.of([record for _, record in records], folder)}
-        records = [(path, record) for path, record in records if id(record) in kept]
-        rows = [flatten(path.relative_to(base).as_posix(), record) for path, record in records]
+def combine_records(
+    places: Sequence[Path], out: Path, console: Console, wanted: Wanted = ALL
+) -> None:
+    """Write all records of folders and bundles as one table."""
+    records = read_places(places)
+    kept = {id(record) for record in wanted.of([record for _, record in records], names_of(places))}
+    records = [(path, record) for path, record in records if id(record) in kept]
+    alone = len(places) == 1 and (places[0].is_dir() or is_bundle(places[0]))
+    rows = [
+        flatten((path.relative_to(places[0]) if alone else path).as_posix(), record)
+        for path, record in records
+    ]
     write_table(rows, out)
     files = len({path for path, _ in records})
     console.print(
@@ -61,7 +66,7 @@ def combine_records(folder: Path, out: Path, console: Console, wanted: Wanted = 
 
 @uncollected()
 def write_report(
-    folder: Path,
+    places: Sequence[Path],
     out: Path | None,
     console: Console,
     *,
@@ -71,15 +76,17 @@ def write_report(
     wanted: Wanted = ALL,
 ) -> None:
     """Write the page, or print the leaderboards."""
-    results = read_results(folder, wanted=wanted)
-    goes_on = _goes_on(folder)
+    rows = _rows_of(places)
+    results = latest(wanted.of([record for _, record in rows], names_of(places)))
+    goes_on = any(map(_goes_on, places))
+    for line in [*versions(rows), *conflicts(results)]:
+        console.print(escape(line), style="yellow", soft_wrap=True)
     if json_:
         boards = leaderboards_of(results, _workspace())
         by_name = {name: _board_json(board) for name, board in boards.items()}
         found = {"schema": 1, "results": len(results), "in_progress": goes_on}
         print(json.dumps(found | {"data_types": by_name}))
-    with opened(folder) as place:
-        probes = read_probes(place)
+    probes = probes_of(places)
     if text:
         if goes_on:
             console.print("A run is in progress: its results are not complete.")
@@ -191,7 +198,7 @@ def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, li
 
 
 def export_tables(
-    folder: Path,
+    places: Sequence[Path],
     out: Path | None,
     console: Console,
     form: Literal["latex", "markdown"],
@@ -200,7 +207,7 @@ def export_tables(
     wanted: Wanted = ALL,
 ) -> None:
     """Write the tables, or print them; `published` adds a paper's entries."""
-    results = read_results(folder, wanted=wanted)
+    results = read_results(places, wanted=wanted)
     boards = leaderboards_of(results, _workspace())
     if form == "latex":
         tables = latex_tables(boards)
@@ -240,9 +247,8 @@ def serve_report(folder: Path, console: Console, *, host: str, port: int, title:
     from mdbench.reports.server import LivePage, LiveServer
 
     def make() -> str:
-        with opened(folder) as place:
-            probes = read_probes(place)
-        results, goes_on = read_results(folder), _goes_on(folder)
+        probes = probes_of([folder])
+        results, goes_on = read_results([folder]), _goes_on(folder)
         return html_of(results, title=title, probes=probes, in_progress=goes_on)
 
     page = LivePage(folder, make, title=title)
@@ -306,24 +312,40 @@ def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
         return None
 
 
-def read_results(folder: Path, *, wanted: Wanted = ALL) -> Sequence[Record]:
-    """Return the results of a folder or a bundle that count: of each class of records the newest.
+def read_results(places: Sequence[Path], *, wanted: Wanted = ALL) -> Sequence[Record]:
+    """Return the results of folders and bundles that count: of each class of records the newest.
 
     Raises
     ------
     UsageError
         If there are none, or none that are wanted.
     """
-    return latest(wanted.of(records_of(folder), folder))
+    return latest(wanted.of(records_of(places), names_of(places)))
 
 
-def records_of(folder: Path) -> list[Record]:
-    """Return all records of a folder or a bundle; a UsageError where there are none."""
-    with opened(folder) as place:
-        records = [record for _, record in read_folder(place)]
-    if not records:
-        raise UsageError(f"There are no records in {folder} yet.", "Results come from: mdbench run")
-    return records
+def records_of(places: Sequence[Path]) -> list[Record]:
+    """Return all records of folders and bundles; a UsageError where there are none."""
+    return [record for _, record in _rows_of(places)]
+
+
+def _rows_of(places: Sequence[Path]) -> list[tuple[Path, Record]]:
+    rows = read_places(places)
+    if not rows:
+        raise UsageError(
+            f"There are no records in {names_of(places)} yet.", "Results come from: mdbench run"
+        )
+    return rows
+
+
+def probes_of(places: Sequence[Path]) -> list[ProbeReport]:
+    """Return the probes of language models in folders and bundles."""
+    with opened_all(places) as found:
+        return [probe for place in found.values() for probe in read_probes(place)]
+
+
+def names_of(places: Sequence[Path]) -> str:
+    """Return places as a message names them."""
+    return ", ".join(map(str, places))
 
 
 def _workspace() -> Workspace | None:
@@ -371,7 +393,7 @@ NICER = 10
 
 
 def write_archive(
-    folder: Path,
+    places: Sequence[Path],
     out: Path,
     console: Console,
     *,
@@ -387,14 +409,14 @@ def write_archive(
         if not isinstance(method, MethodError)
     }
     made = write_bundle(
-        folder,
+        places,
         out,
         methods=here,
         studies_asked=studies_asked,
         page=html_of(
-            read_results(folder, wanted=Wanted(studies_asked)),
+            read_results(places, wanted=Wanted(studies_asked)),
             title=title,
-            probes=read_probes(folder),
+            probes=probes_of(places),
         ),
         title=title,
         authors=authors,

@@ -18,7 +18,7 @@ from rich.markup import escape
 
 from mdbench.backends.local import LocalBackend
 from mdbench.cli.options import Exit
-from mdbench.cli.report import leaderboards_of, read_results, write
+from mdbench.cli.report import leaderboards_of, names_of, read_results, write
 from mdbench.cli.run import Display
 from mdbench.data.columns import OwnNames
 from mdbench.data.csv import read_columns, read_csv
@@ -69,7 +69,7 @@ def show_answers(
     what: str | None,
     console: Console,
     *,
-    folder: Path,
+    folders: Sequence[Path],
     algorithm: Sequence[str],
     language: str,
     digits: int | None,
@@ -84,9 +84,9 @@ def show_answers(
     """
     if language not in LANGUAGES:
         raise UsageError(f"--as is {language!r}.", did_you_mean(language, LANGUAGES))
-    place, name = place_and_name(what, folder)
+    places, name = places_and_name(what, folders)
     plain = digits is None and language == "plain"
-    found = answers_of(place, name, algorithm)
+    found = answers_of(places, name, algorithm)
     for (system, snr_db), (answers, specs) in found.items():
         noise = "" if snr_db is None else f", {noise_name(snr_db)}"
         for one in answers if every else answers[:1]:
@@ -122,20 +122,20 @@ def units_of(one: Record) -> list[str]:
     return found
 
 
-def place_and_name(what: str | None, folder: Path) -> tuple[Path, str | None]:
-    """Return the place of results and a dataset's name: what exists is results."""
-    return (Path(what), None) if what and Path(what).exists() else (folder, what)
+def places_and_name(what: str | None, folders: Sequence[Path]) -> tuple[Sequence[Path], str | None]:
+    """Return the places of results and a dataset's name: what exists is results."""
+    return ([Path(what)], None) if what and Path(what).exists() else (folders, what)
 
 
 def answers_of(
-    place: Path, name: str | None, algorithm: Sequence[str]
+    places: Sequence[Path], name: str | None, algorithm: Sequence[str]
 ) -> dict[tuple[str, float | None], tuple[list[Record], Sequence[MetricSpec]]]:
     """Read the answers with equations, those of one question together and the best first.
 
     Parameters
     ----------
-    place
-        A folder of results, a results file or a bundle.
+    places
+        Folders of results, results files and bundles.
     name
         The name or glob of datasets; None for all.
     algorithm
@@ -146,7 +146,7 @@ def answers_of(
     UsageError
         If there are none.
     """
-    results = read_results(place)
+    results = read_results(places)
     boards = leaderboards_of(results, Workspace.find())
     groups: dict[tuple[str, float | None], list[Record]] = defaultdict(list)
     for one in results:
@@ -156,7 +156,9 @@ def answers_of(
     if not groups:
         names = {one.dataset for one in results} if name else {one.method for one in results}
         given = name or " ".join(algorithm)
-        raise UsageError(f"{place} has no results of {given!r}.", did_you_mean(given, names))
+        raise UsageError(
+            f"{names_of(places)} has no results of {given!r}.", did_you_mean(given, names)
+        )
     found: dict[tuple[str, float | None], tuple[list[Record], Sequence[MetricSpec]]] = {}
     for key in sorted(groups, key=lambda key: (key[0], cleanest_first(key[1]))):
         board = boards[groups[key][0].data_type]
@@ -199,7 +201,7 @@ def predict_answer(
     out: Path | None,
     console: Console,
     *,
-    folder: Path,
+    folders: Sequence[Path],
     algorithm: Sequence[str],
 ) -> None:
     """Print what the best answer predicts, or write it into a CSV file.
@@ -211,10 +213,10 @@ def predict_answer(
     DataError
         If the file that is given cannot be used.
     """
-    place, name = place_and_name(what, folder)
+    places, name = places_and_name(what, folders)
     if out is None:  # what is printed is the table alone
         console = Console(stderr=True, highlight=False)
-    found = prediction(asked, place, name, algorithm, console)
+    found = prediction(asked, places, name, algorithm, console)
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(found.names)
@@ -240,7 +242,7 @@ class Prediction(NamedTuple):
 
 def prediction(
     asked: PredictionOptions,
-    place: Path,
+    places: Sequence[Path],
     name: str | None,
     algorithm: Sequence[str],
     console: Console,
@@ -249,12 +251,12 @@ def prediction(
 
     Parameters
     ----------
-    place, name, algorithm
+    places, name, algorithm
         As `answers_of`.
     console
         Where it is shown that an integration ended early.
     """
-    found = answers_of(place, name, algorithm)
+    found = answers_of(places, name, algorithm)
     systems = sorted({system for system, _ in found})
     if len(systems) > 1:
         raise UsageError(

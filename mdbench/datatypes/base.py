@@ -9,15 +9,15 @@ Data types whose answers are equations inherit all but the data from
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from mdbench.data.noise import SNR_LEVELS_DB
+from mdbench.data.noise import SNR_LEVELS_DB, generator_of
 from mdbench.datatypes.facts import Protocol
-from mdbench.errors import UsageError, did_you_mean
+from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.metrics.spec import best_by_complexity
 from mdbench.workspace import write_whole
 
@@ -167,6 +167,35 @@ class Task(Generic[D]):
 
 
 T = TypeVar("T", bound=Task[Any])
+
+
+def with_fewer_rows(task: T, most: int, seed: int) -> T:
+    """Return a task whose fits are given no more rows of a table; of more, some are drawn.
+
+    What candidates are compared with, and the test, stay whole.
+
+    Parameters
+    ----------
+    most
+        Rows of each fit.
+    seed
+        Of the draw; rows keep their order.
+    """
+    fewer: dict[int, Split] = {}
+    for part in (task.train, task.refit):
+        count = len(part.targets)
+        if count > most:
+            rows = np.sort(generator_of("rows", seed, count).permutation(count)[:most])
+            fewer[id(part)] = Split(
+                {name: array[rows] for name, array in part.inputs.items()},
+                part.target_name,
+                part.targets[rows],
+                {name: column[rows] for name, column in part.columns.items()},
+            )
+    if not fewer:
+        return task
+    train, refit = (fewer.get(id(part), part) for part in (task.train, task.refit))
+    return replace(task, train=train, refit=refit)
 
 
 @dataclass(frozen=True)
@@ -388,6 +417,9 @@ class DataType(ABC, Generic[D, T]):
     ----------
     on_progress
         Called with a line of text while data are made that take long.
+    packages
+        Makes an environment of the packages of a lock, in which data lie, and returns its folder of
+        packages; whoever runs jobs sets it.
     """
 
     name: ClassVar[str]
@@ -415,6 +447,9 @@ class DataType(ABC, Generic[D, T]):
     """Whether it has `plots`."""
     fresh_problems: ClassVar[int] = 0
     """The number of problems that ``mdbench fresh`` draws by default; 0 where it draws none."""
+    of_predictions: ClassVar[tuple[str, ...]] = ()
+    """The metrics of predictions without equations, where answers have equations; none where such
+    answers cannot be scored."""
     derivative: ClassVar[str] = "d"
     """The letter of derivatives on left-hand sides, such as that of the target ``u0_t``."""
 
@@ -422,6 +457,7 @@ class DataType(ABC, Generic[D, T]):
         self.systems = systems
         self.cache = cache
         self.on_progress: Callable[[str], None] = lambda _: None
+        self.packages: Callable[[Path], Path] = _no_packages
 
     @abstractmethod
     def source(self, path: Path | None = None) -> Source[D]:
@@ -471,6 +507,14 @@ class DataType(ABC, Generic[D, T]):
         It is for `Choice.OWN`.  Its `validation` is no part of its `train`, and candidates are
         compared by the targets that methods are given.
         """
+        return task
+
+    def why_not_predicted(self, task: T) -> str:  # noqa: ARG002 - of most always the same
+        """Return why predictions without equations cannot be scored; empty where they can."""
+        return ""
+
+    def predicted(self, task: T) -> T:
+        """Return a task whose answers are predictions without equations."""
         return task
 
     def metric_names(self, task: T) -> tuple[str, ...]:  # noqa: ARG002 - of most always the same
@@ -598,6 +642,10 @@ class DataType(ABC, Generic[D, T]):
 
     def preload(self) -> None:
         """Begin, in the background, to load what scoring takes long to load."""
+
+
+def _no_packages(lock: Path) -> Path:
+    raise DataError(f"The data lie in packages ({lock}), of which an environment is made in a run.")
 
 
 def select_per_target(

@@ -21,6 +21,7 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    PrivateAttr,
     model_validator,
 )
 
@@ -320,15 +321,30 @@ class Record(_Model):
             raise ValueError(f"{len(self.equations)} equations for the targets {self.targets}")
         return self
 
+    _version: str = PrivateAttr(default="")
+
+    @property
+    def version(self) -> str:
+        """The name of the method's version, where there are several; see `as_version`."""
+        return self._version
+
     @property
     def method(self) -> str:
-        """The method as reports name it: with its language model and its prompt, if it has any.
+        """The method as reports name it: with its language model, its prompt and its version.
 
-        The same method with another model, or another prompt, is another method to reports.
+        The same method with another model or prompt, or of another version, is another method to
+        reports.
         """
         asked = [self.llm.model, self.llm.prompt] if self.llm else []
         shown = ", ".join(word for word in asked if word)
-        return f"{self.algorithm} ({shown})" if shown else self.algorithm
+        name = f"{self.algorithm} ({shown})" if shown else self.algorithm
+        return f"{name} @{self._version}" if self._version else name
+
+    def as_version(self, version: str) -> Record:
+        """Return the record as one of a version of its method, which reports name apart."""
+        copy = self.model_copy()
+        copy._version = version  # noqa: SLF001 - its own
+        return copy
 
     @property
     def answered(self) -> bool:

@@ -14,7 +14,7 @@ import re
 import struct
 import zipfile
 import zlib
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -129,7 +129,7 @@ def is_bundle(path: Path) -> bool:
 
 
 def write_bundle(
-    folder: Path,
+    places: Sequence[Path],
     out: Path,
     *,
     methods: Mapping[str, Method],
@@ -139,12 +139,12 @@ def write_bundle(
     authors: Sequence[str] = (),
     logs: bool = False,
 ) -> Bundle:
-    """Write a folder of results, and what is needed to understand and repeat them, as one file.
+    """Write results, and what is needed to understand and repeat them, as one file.
 
     Parameters
     ----------
-    folder
-        Of results, as for a report.
+    places
+        Folders, files and bundles of results, as for a report.
     out
         The archive; written whole or not at all.
     methods
@@ -168,35 +168,71 @@ def write_bundle(
     DataError
         If the file cannot be written.
     """
-    base = folder if folder.is_dir() else folder.parent
-    files = results_files(folder)
+    parts, rows = _Parts(), []
+    with opened_all(places) as found:
+        # Files of several places are kept apart: those of two clones have the same names.
+        prefixes = [
+            f"{n}-{given.stem}/" if len(found) > 1 else "" for n, given in enumerate(found, 1)
+        ]
+        for prefix, place in zip(prefixes, found.values(), strict=True):
+            rows += _add_results(parts, place, prefix, out, studies_asked, logs=logs)
+        results = latest(record for _, record in rows)
+        if not results:
+            raise UsageError(
+                f"There are no records in {', '.join(map(str, places))} yet.",
+                "Results come from: mdbench run",
+            )
+        for path in filter(Path.is_file, map(Path, studies_asked)):
+            parts.add(f"studies/{path.name}", path.read_bytes())
+        kept, changed = _add_methods(parts, [record for _, record in rows], methods)
+        if page is not None:
+            parts.add("report.html", page.encode())
+        own_data, about = _about(rows, results, changed, title)
+        parts.add("CITATION.cff", citation(about, authors).encode())
+        write_whole(out, lambda file: _write(file, parts, about))
+    return Bundle(
+        out,
+        out.stat().st_size,
+        _sha256(out),
+        len(rows),
+        tuple(kept),
+        tuple(changed),
+        tuple(own_data),
+    )
+
+
+def _add_results(
+    parts: _Parts, place: Path, prefix: str, out: Path, studies_asked: Sequence[str], *, logs: bool
+) -> list[tuple[Path, Record]]:
+    """Add the records of one place and what belongs to them; return them with their files."""
+    base = place if place.is_dir() else place.parent
+    files = results_files(place)
     if out.resolve() in {file.resolve() for file in files}:
         raise UsageError(f"{out} is a results file.", "Name another file: --out results.zip")
-    parts, rows = _Parts(), []
+    rows: list[tuple[Path, Record]] = []
     # Read once: a run that goes on meanwhile adds to the files, and not to the bundle.
-    contents = _of_studies({file: read_content(file) for file in files}, studies_asked, folder)
+    contents = _of_studies({file: read_content(file) for file in files}, studies_asked, place)
     for file, content in contents.items():
         name = file.relative_to(base).as_posix().removesuffix(".xz")
-        parts.add(f"{RECORDS}/{name}", content)
+        parts.add(f"{RECORDS}/{prefix}{name}", content)
         newest = {record.key: record for record in parse_records(file, content)}
         rows += [(file, record) for record in newest.values()]
-    results = latest(record for _, record in rows)
-    if not results:
-        raise UsageError(f"There are no records in {folder} yet.", "Results come from: mdbench run")
-    for path in filter(Path.is_file, map(Path, studies_asked)):
-        parts.add(f"studies/{path.name}", path.read_bytes())
-    kept, changed = _add_methods(parts, [record for _, record in rows], methods)
-    if page is not None:
-        parts.add("report.html", page.encode())
     if logs:
         named = {(file.parent / one.log).resolve() for file, one in rows if one.log}
         for path in sorted((base / "logs").rglob("*.log")):
             ours = not studies_asked or path.resolve() in named
             if ours and path.is_file() and not path.is_symlink():
-                parts.add(path.relative_to(base).as_posix(), path)
+                parts.add(f"{prefix}{path.relative_to(base).as_posix()}", path)
+    _add_exchanges(parts, base, prefix, rows)
+    _add_probes(parts, base, prefix)
+    return rows
+
+
+def _about(
+    rows: Sequence[object], results: Sequence[Record], changed: Sequence[str], title: str
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the user's own datasets, and what describes a bundle."""
     started = [result.measured.started.date().isoformat() for result in results]
-    _add_exchanges(parts, base, rows)
-    _add_probes(parts, base)
     own_data = sorted({result.dataset for result in results if result.dataset_path})
     about: dict[str, Any] = {
         "bundle": FORMAT,
@@ -212,21 +248,12 @@ def write_bundle(
         "own_data": own_data,
         "studies": [sha256 for sha256, _ in studies(results) if sha256],
     }
-    parts.add("CITATION.cff", citation(about, authors).encode())
-    write_whole(out, lambda file: _write(file, parts, about))
-    content_sha256 = _sha256(out)
-    return Bundle(
-        out,
-        out.stat().st_size,
-        content_sha256,
-        len(rows),
-        tuple(kept),
-        tuple(changed),
-        tuple(own_data),
-    )
+    return own_data, about
 
 
-def _add_exchanges(parts: _Parts, base: Path, rows: Iterable[tuple[Path, Record]]) -> None:
+def _add_exchanges(
+    parts: _Parts, base: Path, prefix: str, rows: Iterable[tuple[Path, Record]]
+) -> None:
     """Add the exchanges with language models, where the records look for them."""
     for file, record in rows:
         name = record.exchanges
@@ -235,14 +262,14 @@ def _add_exchanges(parts: _Parts, base: Path, rows: Iterable[tuple[Path, Record]
         path = file.parent / name
         if path.is_file() and not path.is_symlink():
             place = file.parent.relative_to(base) / name
-            parts.add(f"{RECORDS}/{place.as_posix()}", path)
+            parts.add(f"{RECORDS}/{prefix}{place.as_posix()}", path)
 
 
-def _add_probes(parts: _Parts, base: Path) -> None:
+def _add_probes(parts: _Parts, base: Path, prefix: str) -> None:
     """Add the probes of language models: results and answers."""
     for path in sorted(base.rglob(f"{PROBES_FOLDER}/*")):
         if path.is_file() and not path.is_symlink() and path.name[:1] != ".":
-            parts.add(f"{RECORDS}/{path.relative_to(base).as_posix()}", path)
+            parts.add(f"{RECORDS}/{prefix}{path.relative_to(base).as_posix()}", path)
 
 
 def _of_studies(
@@ -285,7 +312,10 @@ def _add_methods(
         kept.append(name)
         for within, folder in (
             (f"methods/{name}", method.folder),
-            *((f"methods/{each.parent.name}/{each.name}", each) for each in method.used),
+            *(
+                (f"methods/{each.relative_to(method.folder.parent).as_posix()}", each)
+                for each in method.used
+            ),
         ):
             for path in files_of(folder):
                 parts.add(f"{within}/{path.relative_to(folder).as_posix()}", path)
@@ -365,6 +395,36 @@ def opened(path: Path) -> Iterator[Path]:
         yield scratch.path / RECORDS
     finally:
         scratch.remove()
+
+
+@contextmanager
+def opened_all(places: Sequence[Path]) -> Iterator[dict[Path, Path]]:
+    """Open several places at once; the bundles of a folder of bundles are places of their own.
+
+    Yields
+    ------
+    dict
+        A folder or file of results for each place; those of bundles are there as long as this
+        context is.
+
+    Raises
+    ------
+    RecordsError
+        As `opened`.
+    """
+    with ExitStack() as stack:
+        yield {
+            each: stack.enter_context(opened(each))
+            for place in dict.fromkeys(places)
+            for each in _with_bundles(place)
+        }
+
+
+def _with_bundles(place: Path) -> list[Path]:
+    """Return a place, or the bundles in a folder that has nothing but bundles."""
+    if not place.is_dir() or any(place.rglob("*.jsonl*")):
+        return [place]
+    return sorted(path for path in place.glob("*.zip") if is_bundle(path)) or [place]
 
 
 def _refuse_long_index(path: Path) -> None:

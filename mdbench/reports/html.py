@@ -124,7 +124,7 @@ def page(
     classes = list(dict.fromkeys(board.title for board in boards.values()))
     known = {row.method: row for board in boards.values() for row in board.rows}
     references = {row.method for row in known.values() if row.reference}
-    baselines = {row.method for row in known.values() if row.family == leaderboard.BASELINE}
+    baselines = {row.method for row in known.values() if row.family in leaderboard.APART_FAMILIES}
     scope = Scope(numbers, noise, classes, picture, describe, references, baselines)
     boards_of: dict[str, list[Leaderboard]] = defaultdict(list)
     for board in boards.values():
@@ -147,7 +147,7 @@ def page(
         "fewest": ranking.FEWEST,
         "quantiles": ranking.QUANTILES,
         "standings": leaderboard.STANDINGS,
-        "baseline": leaderboard.BASELINE,
+        "apart": leaderboard.APART_FAMILIES,
         "cut": CUT_EXPLAINED,
         "types": {
             _identifier(kind, number): _columns(board, methods, noise)

@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from mdbench.reports.statistics import Friedman
 
 
-Standing: TypeAlias = Literal["compared", "partial", "baseline", "reference"]
+Standing: TypeAlias = Literal["compared", "partial", "baseline", "reference", "predictor"]
 """What a method is on a board: compared with the others, short of jobs, or shown apart."""
-STANDINGS: tuple[Standing, ...] = ("compared", "partial", "baseline", "reference")
-BASELINE = "baseline"
-"""The family of methods that others are only held against."""
+STANDINGS: tuple[Standing, ...] = ("compared", "partial", "baseline", "reference", "predictor")
+APART_FAMILIES: tuple[Standing, ...] = ("baseline", "predictor")
+"""The families of methods that others are only held against: the second has no equations."""
 
 
 class MethodFacts(NamedTuple):
@@ -292,7 +292,7 @@ class Leaderboard:
 
         Methods that are shown apart do not count, where there are others.
         """
-        apart = {row.method for row in self.rows if row.standing in {"baseline", "reference"}}
+        apart = {row.method for row in self.rows if row.standing in {*APART_FAMILIES, "reference"}}
         tried = [one for one in self.entries if one.attempted]
         counted = [one for one in tried if one.method not in apart] or tried
         methods = {one.method for one in counted}
@@ -362,7 +362,7 @@ def boards(
 
 
 def _apart(kind: MethodFacts) -> bool:
-    return kind.reference or kind.family == BASELINE
+    return kind.reference or kind.family in APART_FAMILIES
 
 
 def board(
@@ -463,8 +463,11 @@ def _floors(entries: Iterable[Entry], compared: Sequence[str]) -> dict[Case, flo
 
 
 def _standing(method: str, kind: MethodFacts, compared: Sequence[str]) -> Standing:
-    if _apart(kind):
-        return "reference" if kind.reference else "baseline"
+    if kind.reference:
+        return "reference"
+    own_family = (family for family in APART_FAMILIES if family == kind.family)
+    if (apart := next(own_family, None)) is not None:
+        return apart
     return "compared" if method in compared else "partial"
 
 

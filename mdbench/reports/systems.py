@@ -377,6 +377,8 @@ def _line(
         verdict = f"{held.mark} {held.title}" if held else "undecided" if unknown else verdict
         css = ("good" if held is flags[0] else "close") if held else ""
         answer = _equations(one.targets, one.equations or (), derivative, tidied=True)
+        if not one.equations and one.method in scope.baselines:
+            answer = Markup("<span class=reason>no equations: it only predicts</span>")
         notes = "; ".join(_note(word, one.notes[word]) for word in NOTES if one.notes.get(word))
         raw = _as_given(one, answer, derivative)
     return Line(

@@ -19,6 +19,7 @@ from mdbench.drawing.numbers import (
 )
 from mdbench.metrics.spec import CONSTANT, RESTS, ranks
 from mdbench.reports.entries import marked
+from mdbench.reports.leaderboard import APART_FAMILIES
 from mdbench.reports.ranking import FEWEST
 
 if TYPE_CHECKING:
@@ -386,7 +387,7 @@ def _general_cell(  # noqa: C901, PLR0911 - one each
     return Cell(_counts(row.causes), sum(row.causes.values()))
 
 
-APART = ("baseline", "reference")
+APART = (*APART_FAMILIES, "reference")
 """Standings of methods that are shown apart, and named so."""
 
 

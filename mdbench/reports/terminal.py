@@ -373,6 +373,8 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
     caption = [f"rank: by {primary.title}", *meanings, "a failure ranks behind every answer"]
     if any(row.standing in APART for row in board.rows):
         caption.append(f"{SHOWN_APART} baseline or reference, not ranked")
+        if any(row.standing == "predictor" for row in board.rows):
+            caption[-1] = f"{SHOWN_APART} baseline, reference or predictor, not ranked"
     compared = counted(len(board.ranked), "method")
     over = f"{compared} on {counted(len(board.systems), 'system')}"
     notes = [f"{'; '.join(caption)}." if explain else "", cut_off(board.rows), incomplete(board)]

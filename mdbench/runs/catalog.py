@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 
 from mdbench import datatypes, methods
-from mdbench.errors import DataError
+from mdbench.datatypes.base import with_fewer_rows
+from mdbench.errors import DataError, UnavailableError
+from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import bench_hash, write_whole
 
 if TYPE_CHECKING:
@@ -68,9 +70,21 @@ class Catalog:
         if name not in self._kinds:
             place = self.workspace
             self._kinds[name] = datatypes.find(name, place.datasets / name, place.arrays / name)
+            self._kinds[name].packages = self._packages
             if self._on_progress is not None:
                 self._kinds[name].on_progress = self._on_progress
         return self._kinds[name]
+
+    def _packages(self, lock: Path) -> Path:
+        """Return the folder of the packages of a lock; an environment of them is made once."""
+        say = self._on_progress or (lambda _: None)
+        try:
+            made = prepare("data", lock, ">=3.11", self.workspace.home, on_line=say)
+        except UnavailableError as error:
+            raise DataError(
+                f"The packages in which data lie cannot be had: {error.message}", error.hint
+            ) from error
+        return next(made.prefix.glob("lib/python3*/site-packages"))
 
     def set_progress(self, on_progress: Callable[[str], None]) -> None:
         """Set the function that is called with messages while data are made."""
@@ -131,15 +145,21 @@ class Catalog:
 
     def task(self, one: ResolvedJob, dataset: Dataset) -> Task[Any]:
         """Cut a job's dataset for its method; equal data of other seeds are cut once."""
-        job, view = one.job, one.method.spec.view
+        job, spec, kind = one.job, one.method.spec, one.data_type
+        # Where the data type has an option for it, it has drawn the rows itself.
+        itself = any(option.method_key == "max_rows" for option in kind.options)
+        most = None if itself or spec.view != "table" else spec.max_rows
 
         def make() -> Task[Any]:
             with np.errstate(all="ignore"):  # what is not finite no method is given: see the job
-                task: Task[Any] = one.data_type.task(dataset, view, job.protocol)
-                return task
+                task: Task[Any] = kind.task(dataset, spec.view, job.protocol)
+                if most is not None:
+                    task = with_fewer_rows(task, most, job.seed)
+                return task if spec.equations else kind.predicted(task)
 
+        drawn = () if most is None else (most, job.seed)
         asked = (job.data_type, job.dataset_path, job.dataset, dataset.fingerprint)
-        return self._tasks.get((*asked, view, job.protocol), make)
+        return self._tasks.get((*asked, spec.view, spec.equations, job.protocol, *drawn), make)
 
 
 T = TypeVar("T")

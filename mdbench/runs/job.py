@@ -180,6 +180,8 @@ def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
             f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}"
             + f"; methods that do: {', '.join(able)}, and those for tables" * bool(able),
         )
+    if not spec.equations and (why := one.data_type.why_not_predicted(task)):
+        return JobResult(Status.UNSUPPORTED, why)
     if (name := _not_finite(task)) is not None:
         return JobResult(
             Status.UNSUPPORTED,

@@ -182,7 +182,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     jobs: list[JobSpec] = []
     for method in chosen:  # what is the same for all jobs of a method is made once
         common = options.for_method(method.spec)
-        asked = data_type.expand_options(names, _folder_options(method, data_type) | given)
+        asked = data_type.expand_options(names, folder_options(method, data_type) | given)
         jobs += (
             JobSpec(
                 algorithm=method.name,
@@ -282,7 +282,7 @@ def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[
             )
 
 
-def _folder_options(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:
+def folder_options(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:
     """Return the values of the data type's options that the method's own folder gives."""
     values = {
         option.key: getattr(method.spec, option.method_key)

@@ -335,6 +335,8 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
         raise _LeftError("its dataset is not the same any more")
     data_type = catalog.data_type(job.data_type)
     task = data_type.task(dataset, record.view, job.protocol)
+    if record.judged_by and {*record.judged_by} <= {*data_type.of_predictions}:
+        task = data_type.predicted(task)
     parts = {name: part for name, part in record.key_parts.items() if name != _OLD_SCORER}
     parts |= scorer_key(data_type, dataset)
     known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self
 
-from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
+from mdbench.errors import MdbenchError, MethodError, UnavailableError
 from mdbench.records import Status
 from mdbench.runs.calibration import PERIOD_S, SpeedGauge
 from mdbench.runtimes.processes import Cores, pin_workers_to
@@ -308,8 +308,8 @@ class WorkerSlot:
 
         Raises
         ------
-        UsageError
-            If the method's files are no longer those of the job's key.
+        UnavailableError
+            If the method's files are no longer those of the job's key: other methods go on.
         MethodError, UnavailableError
             If the worker cannot be started.
         """
@@ -320,7 +320,7 @@ class WorkerSlot:
         if held is not None and usable and self.keeps(held, method):
             return held
         if method.fingerprint() != one.parts["adapter"]:
-            raise UsageError(
+            raise UnavailableError(
                 f"{method.folder} was edited while the run was going on.",
                 "Give the same command again: its jobs are run with the files as they are now.",
             )

@@ -47,8 +47,11 @@ def import_adapter(folder: Path, uses: list[str]) -> type:
     ImportError, TypeError
         If there is none; and whatever else the import of a method may raise.
     """
-    shared = folder.parent / "shared"
-    sys.path[:0] = [str(folder), *(str(shared / name) for name in uses)]
+    methods = folder.parent
+    shared = {name: methods / "shared" / name for name in uses}
+    # What is not shared code is another method.
+    used = [str(at if at.is_dir() else methods / name) for name, at in shared.items()]
+    sys.path[:0] = [str(folder), *used]
     spec = importlib.util.spec_from_file_location("adapter", folder / "adapter.py")
     if spec is None or spec.loader is None:
         raise ImportError(f"{folder / 'adapter.py'} cannot be loaded")

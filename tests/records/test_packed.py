@@ -78,7 +78,7 @@ def test_no_run_writes_one(records: list[Record], tmp_path: Path) -> None:
 
 def test_a_bundle_has_its_lines(records: list[Record], tmp_path: Path) -> None:
     pack(tmp_path / "in" / "one.jsonl.xz", records)
-    write_bundle(tmp_path / "in", tmp_path / "out.zip", methods={})
+    write_bundle([tmp_path / "in"], tmp_path / "out.zip", methods={})
     with opened(tmp_path / "out.zip") as folder:
         (file,) = folder.iterdir()
         assert file.name == "one.jsonl"

@@ -79,7 +79,7 @@ def relisted(entries: dict[str, bytes]) -> None:
 
 def test_records_come_out_as_they_went_in(results: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.zip"
-    write_bundle(results, out, methods={})
+    write_bundle([results], out, methods={})
     assert is_bundle(out)
     with opened(out) as place:
         for file in results.rglob("*.jsonl"):
@@ -92,7 +92,7 @@ def test_records_come_out_as_they_went_in(results: Path, tmp_path: Path) -> None
 
 def test_the_same_results_are_the_same_bytes(results: Path, tmp_path: Path, zero: Method) -> None:
     one, two = (
-        write_bundle(results, tmp_path / name, methods={"zero": zero}, page="<p>")
+        write_bundle([results], tmp_path / name, methods={"zero": zero}, page="<p>")
         for name in ("one.zip", "two.zip")
     )
     assert one.sha256 == two.sha256
@@ -103,7 +103,7 @@ def test_the_same_results_are_the_same_bytes(results: Path, tmp_path: Path, zero
 def test_methods_go_along_where_they_are_what_was_run(
     results: Path, tmp_path: Path, zero: Method
 ) -> None:
-    made = write_bundle(results, tmp_path / "out.zip", methods={"zero": zero})
+    made = write_bundle([results], tmp_path / "out.zip", methods={"zero": zero})
     assert made.methods == ("zero",)
     assert made.changed == ("operon",)
     with zipfile.ZipFile(made.path) as archive:
@@ -113,7 +113,7 @@ def test_methods_go_along_where_they_are_what_was_run(
     assert names[0] == "bundle.json"
     assert not any("__pycache__" in name for name in names)
     write(results, [made_with(zero), data("zero", "other")])
-    assert "zero" in write_bundle(results, tmp_path / "out.zip", methods={"zero": zero}).changed
+    assert "zero" in write_bundle([results], tmp_path / "out.zip", methods={"zero": zero}).changed
 
 
 def test_a_study_goes_along_if_it_is_theirs(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_study_goes_along_if_it_is_theirs(tmp_path: Path) -> None:
     mine = [data(study=sha256), data("operon", study=sha256)]
     others = [data(dataset="rc-circuit", study="ab" * 32), data("zero")]
     folder = write(tmp_path / "results", [*mine, *others])
-    made = write_bundle(folder, tmp_path / "out.zip", methods={}, studies_asked=[str(study)])
+    made = write_bundle([folder], tmp_path / "out.zip", methods={}, studies_asked=[str(study)])
     with zipfile.ZipFile(made.path) as archive:
         assert archive.read("studies/study.toml") == study.read_bytes()
         about = json.loads(archive.read("bundle.json"))
@@ -132,19 +132,19 @@ def test_a_study_goes_along_if_it_is_theirs(tmp_path: Path) -> None:
     assert (made.records, about["methods"]) == (2, ["operon", "sindy"])
     keys = [json.loads(line)["key"] for content in files for line in content.splitlines()]
     assert sorted(keys) == sorted(one["key"] for one in mine)
-    by_sum = write_bundle(folder, tmp_path / "b.zip", methods={}, studies_asked=["abab" * 3])
+    by_sum = write_bundle([folder], tmp_path / "b.zip", methods={}, studies_asked=["abab" * 3])
     assert by_sum.records == 1
     study.write_text("schema = 1\n# changed\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"No record in .* was asked for by"):
-        write_bundle(folder, tmp_path / "out.zip", methods={}, studies_asked=[str(study)])
+        write_bundle([folder], tmp_path / "out.zip", methods={}, studies_asked=[str(study)])
 
 
 def test_a_failed_bundle_leaves_the_one_before(results: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.zip"
-    write_bundle(results, out, methods={})
+    write_bundle([results], out, methods={})
     before = out.read_bytes()
     with pytest.raises(UsageError, match="is no name"):
-        write_bundle(results, out, methods={}, authors=["Doe,"])
+        write_bundle([results], out, methods={}, authors=["Doe,"])
     assert out.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.zip", "results"]
 
@@ -153,12 +153,12 @@ def test_a_failed_bundle_leaves_the_one_before(results: Path, tmp_path: Path) ->
 def test_without_results_there_is_no_bundle(tmp_path: Path, where: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError):
-        write_bundle(tmp_path / where, tmp_path / "out.zip", methods={})
+        write_bundle([tmp_path / where], tmp_path / "out.zip", methods={})
 
 
 def test_a_bundle_is_not_written_over_its_own_records(results: Path) -> None:
     with pytest.raises(UsageError, match="is a results file"):
-        write_bundle(results, results / "zero-ode.jsonl", methods={})
+        write_bundle([results], results / "zero-ode.jsonl", methods={})
 
 
 def _other_record(entries: dict[str, bytes]) -> None:
@@ -218,7 +218,7 @@ def _leaves(name: str) -> Callable[[dict[str, bytes]], None]:
 def test_what_was_tampered_with_is_refused(
     results: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], Any], says: str
 ) -> None:
-    write_bundle(results, tmp_path / "out.zip", methods={})
+    write_bundle([results], tmp_path / "out.zip", methods={})
     bad = rewritten(tmp_path / "out.zip", change)
     with pytest.raises(RecordsError, match=says), opened(bad):
         pass
@@ -227,7 +227,7 @@ def test_what_was_tampered_with_is_refused(
 
 def test_a_cut_archive_is_no_bundle_or_refused(results: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.zip"
-    write_bundle(results, out, methods={})
+    write_bundle([results], out, methods={})
     whole = bytearray(out.read_bytes())
     out.write_bytes(whole[: len(whole) // 2])
     assert not is_bundle(out)

@@ -127,7 +127,7 @@ def test_a_baseline_and_a_reference_change_no_test() -> None:
         for place, method in enumerate(("sindy", "operon", "gplearn"))
         for n in range(6)
     ]
-    apart = [data(method, f"s{n}") for method in ("zero", "truth") for n in range(6)]
+    apart = [data(method, f"s{n}") for method in ("zero", "truth", "forest") for n in range(6)]
     alone, together = compare(records), compare([*records, *apart])
     assert alone.friedman is not None
     assert together.friedman == alone.friedman

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from browser import PROGRAM, Browser
 from report_pages import html
-from reporting import DROPPED, KINDS, SPECS, compare, data, many, points, texts, write
+from reporting import DROPPED, KINDS, SCORES, SPECS, compare, data, many, points, texts, write
 
 from mdbench.cli import main
 from mdbench.datatypes.equations.options import derivatives_asked
@@ -212,6 +212,30 @@ def test_who_is_given_the_truth_is_not_counted_and_baselines_by_themselves(
     text = page(results, leaderboard.boards(results, kinds, SPECS))
     shown = re.search(r'<span class="by">([^<]*)</span>', text)
     assert (shown[1] if shown else "") == says
+
+
+def test_who_only_predicts_is_shown_apart_and_counted_nowhere() -> None:
+    only = {"nmse": 1e-9} | dict.fromkeys(SCORES.keys() - {"nmse"}, DROPPED)
+    records = [
+        data("forest", scores=only, equations=None),
+        data("sindy", nmse=0.5),
+        data("operon", nmse=0.1, verdict="identified"),
+    ]
+    text = html(records)
+    shown = re.search(r'<span class="by">([^<]*)</span>', text)
+    assert shown
+    assert shown[1] == "identified by 1 method"
+    assert text.count("no equations: it only predicts") == 1
+    board = compare(records)
+    assert [(row.method, row.rank) for row in board.rows] == [
+        ("operon", 1),
+        ("sindy", 2),
+        ("forest", None),
+    ]
+    assert "forest (predictor)" in str(leaderboard_table(board).rows)
+    # What it has no equations for is no failure of its own, and no success.
+    forest = next(row for row in board.rows if row.method == "forest")
+    assert forest.values["identified"].of == 0
 
 
 def test_methods_that_identify_a_system_are_counted_within_a_class() -> None:

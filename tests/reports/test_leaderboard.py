@@ -105,14 +105,15 @@ def test_where_the_truth_states_nothing_nobody_is_ranked_and_the_data_alone_deci
 
 
 def test_a_method_that_is_given_the_truth_is_not_ranked_and_gives_no_floor() -> None:
-    given = {"truth": 0.2, "sindy": 0.1, "operon": 0.5, "zero": 1.0}
+    given = {"truth": 0.2, "sindy": 0.1, "operon": 0.5, "zero": 1.0, "forest": 1e-9}
     found = compare([data(method, nmse=error) for method, error in given.items()])
     assert row(found, "truth").rank is None
     assert row(found, "truth").reference
     assert value(found, "sindy") == 0.1
     assert found.ranked == ("operon", "sindy")
-    assert [each.method for each in found.rows] == ["sindy", "operon", "zero", "truth"]
-    assert [each.standing for each in found.rows[2:]] == ["baseline", "reference"]
+    assert [each.method for each in found.rows] == ["sindy", "operon", "zero", "truth", "forest"]
+    assert [each.standing for each in found.rows[2:]] == ["baseline", "reference", "predictor"]
+    assert row(found, "forest").rank is None
     assert row(found, "zero").rank is None
 
 

@@ -641,7 +641,7 @@ def test_a_bundle_has_what_was_said_and_is_reproduced_from_it(
         (record,) = here.ask(stub, llm_key_env="SECRET_OF_MINE")
     results = here.workspace.root / "results"
     out = here.workspace.root / "b.zip"
-    write_bundle(results, out, methods={})
+    write_bundle([results], out, methods={})
     with zipfile.ZipFile(out) as archive:
         name = f"records/{record.exchanges}"
         assert archive.read(name) == (results / known(record.exchanges)).read_bytes()

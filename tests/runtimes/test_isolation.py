@@ -799,8 +799,9 @@ def test_nothing_is_written_next_to_the_method(bench: Bench) -> None:
     folder.chmod(0o755)
 
 
-def test_shared_code_is_found(bench: Bench) -> None:
-    shared = bench.workspace.algorithms / "shared" / "words"
+@pytest.mark.parametrize("place", ["shared/words", "words"])
+def test_shared_code_and_that_of_another_method_are_found(bench: Bench, place: str) -> None:
+    shared = bench.workspace.algorithms / place
     shared.mkdir(parents=True)
     (shared / "known_words.py").write_text("WORD = '42'\n", encoding="utf-8")
     text = ADAPTER.read_text(encoding="utf-8")

@@ -308,7 +308,9 @@ def imported(method: str) -> Iterator[Any]:
     """
     folder = ROOT / "algorithms" / method
     content = tomllib.loads((folder / "method.toml").read_text(encoding="utf-8"))
-    folders = [folder, *(folder.parent / SHARED / name for name in content.get("uses", ()))]
+    shared = {name: folder.parent / SHARED / name for name in content.get("uses", ())}
+    used = [at if at.is_dir() else folder.parent / name for name, at in shared.items()]
+    folders = [folder, *used]
     before = sys.path[:]
     sys.path[:0] = map(str, folders)
     try:

@@ -24,6 +24,7 @@ METHODS = ("sindy", "operon", "linear", "zero", "truth")
 KINDS = {
     "truth": MethodFacts("baseline", reference=True),
     "zero": MethodFacts("baseline"),
+    "forest": MethodFacts("predictor"),
     "sindy": MethodFacts("linear"),
     "linear": MethodFacts("linear"),
     "operon": MethodFacts("genetic"),

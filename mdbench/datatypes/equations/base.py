@@ -108,8 +108,8 @@ class EquationAnswer(Answer):
     compared
         The equations as they are compared with the truth.
     values
-        What is scored: the values of the equations on the test inputs, or under `published` what
-        the method predicts there; shaped like the targets.
+        What is scored: the values of the equations on the test inputs, or under `published` and
+        where there are no equations what the method predicts there; shaped like the targets.
     agreement
         Of the two; None where there are no predictions.
     """
@@ -147,6 +147,7 @@ class EquationType(DataType[D, EquationTask[D]]):
     """
 
     metrics: ClassVar[tuple[MetricSpec, ...]] = (NMSE, *TERM_METRICS, COMPLEXITY, AGREEMENT)
+    of_predictions: ClassVar[tuple[str, ...]] = (NMSE.name,)
     has_exact_truth = True
     of_equations: ClassVar[bool] = False
     """Whether candidates are compared by their equations under `published`, too."""
@@ -180,6 +181,8 @@ class EquationType(DataType[D, EquationTask[D]]):
             `strict`, the predictions contradict the equations.
         """
         strict = task.protocol is Protocol.STRICT
+        if not task.has_equations:
+            return _read_predictions(answer)
         if len(answer.equations) != len(task.targets):
             raise AnswerError(
                 f"{counted(len(answer.equations), 'equation')}; {len(task.targets)} expected"
@@ -217,10 +220,7 @@ class EquationType(DataType[D, EquationTask[D]]):
             If they are not finite on the held-out data.
         """
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
-        found, by_state = self._errors_of(task, answer)
-        found["complexity"] = sum(equation.complexity for equation in answer.parsed)
-        if answer.agreement is not None:
-            found["agreement"] = answer.agreement
+        found, by_state = self.errors_of(task, answer)
         notes: dict[str, Sequence[str]] = {}
         if len(by_state) > 1:
             notes["states"] = _error_by_state(by_state, task)
@@ -230,24 +230,38 @@ class EquationType(DataType[D, EquationTask[D]]):
             floors = None if task.held_out is None else task.held_out.floors
             if why := at_rest(course, targets, by_state, floors):
                 notes[RESTS] = [why]
-        if task.scaled and (as_constant := self._as_constant(task, by_state)):
-            notes[CONSTANT] = as_constant
+        if task.has_equations:
+            if task.scaled and (as_constant := self._as_constant(task, by_state)):
+                notes[CONSTANT] = as_constant
+            self._score_equations(task, answer, found, notes)
+        metrics = {name: found[name] for name in self.metric_names(task) if name in found}
+        return Scores(metrics, notes)
+
+    def _score_equations(
+        self,
+        task: EquationTask[D],
+        answer: EquationAnswer,
+        found: dict[str, Value],
+        notes: dict[str, Sequence[str]],
+    ) -> None:
+        """Add to errors and notes what only equations have."""
+        found["complexity"] = sum(equation.complexity for equation in answer.parsed)
+        if answer.agreement is not None:
+            found["agreement"] = answer.agreement
         if task.dataset.truth is not None and self.has_terms(task):
             compared = compare_with_truth(task.dataset.truth, answer.compared, task)
             found |= compared.metrics
             notes |= compared.notes
         found |= self.own_scores(task, answer, found)
-        metrics = {name: found[name] for name in self.metric_names(task) if name in found}
-        return Scores(metrics, notes)
 
     def primary_score(self, task: EquationTask[D], answer: Answer) -> Value:
         """Return the error alone: the comparison with the truth takes most of the time."""
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
         name = self.metrics[0].name
-        found, _ = self._errors_of(task, answer)
+        found, _ = self.errors_of(task, answer)
         return found[name] if name in found else super().primary_score(task, answer)
 
-    def _errors_of(
+    def errors_of(
         self, task: EquationTask[D], answer: EquationAnswer
     ) -> tuple[dict[str, Value], list[float]]:
         """Return the errors of an answer by name, and that of each state."""
@@ -267,7 +281,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         given = task.refit.targets
         means = np.mean(given.reshape(-1, given.shape[-1]), axis=0)
         constants = self.read_answer(task, Answer(tuple(repr(float(mean)) for mean in means)))
-        _, scores = self._errors_of(task, constants)
+        _, scores = self.errors_of(task, constants)
         return [
             f"{name}: {score:.2g}, and a constant has {constant:.2g}"
             for name, score, constant in zip(task.targets, by_state, scores, strict=True)
@@ -280,11 +294,31 @@ class EquationType(DataType[D, EquationTask[D]]):
         left_out = set() if self.has_terms(task) else {spec.name for spec in TERM_METRICS}
         if task.protocol is Protocol.PUBLISHED or task.held_out is not None:
             left_out.add(PUBLISHED_NMSE.name)
+        if not task.has_equations:
+            left_out |= {spec.name for spec in self.metrics} - {*self.of_predictions}
         return tuple(spec.name for spec in self.metrics if spec.name not in left_out)
+
+    def why_not_predicted(self, task: EquationTask[D]) -> str:
+        """Return why predictions cannot be scored, such as where the test has no exact targets."""
+        if not self.of_predictions:
+            return f"{self.name} scores equations alone, and the method has none"
+        if task.held_out is None:
+            return ""
+        return (
+            "the rates of the test are not known: equations are compared with the states' "
+            "changes, and the method has none"
+        )
+
+    def predicted(self, task: EquationTask[D]) -> EquationTask[D]:
+        """Return a task for predictions alone.
+
+        A grid is chosen from by its error on samples that are held out for it.
+        """
+        return replace(self.tuned_by_error(task), evidence=None, has_equations=False)
 
     def has_terms(self, task: EquationTask[D]) -> bool:
         """Whether answers are compared with the truth, term by term."""
-        return task.dataset.truth is not None
+        return task.dataset.truth is not None and task.has_equations
 
     def errors(self, values: Array, targets: Array) -> dict[str, float]:
         """Score values on the test split by numbers alone."""
@@ -335,7 +369,8 @@ class EquationType(DataType[D, EquationTask[D]]):
 
     def compares_equations(self, task: EquationTask[D]) -> bool:
         """Whether candidates are compared by their equations alone, as under `strict`."""
-        return self.of_equations or task.protocol is Protocol.STRICT
+        strict = self.of_equations or task.protocol is Protocol.STRICT
+        return task.has_equations and strict
 
     def evaluate_candidate(
         self, task: EquationTask[D], data: Split, candidate: Candidate
@@ -489,6 +524,19 @@ def _parse_and_count(
         return read, sum(equation.complexity for equation in read)
     except EquationError as error:
         raise AnswerError(error.message) from None
+
+
+def _read_predictions(answer: Answer) -> EquationAnswer:
+    if answer.predictions is None:
+        raise AnswerError("there are no predictions, and the method has no equations")
+    _check_finite(answer.predictions, "predictions")
+    return EquationAnswer(
+        predictions=answer.predictions,
+        parsed=(),
+        compared=(),
+        values=answer.predictions,
+        agreement=None,
+    )
 
 
 def _check_finite(values: NDArray[Any], what: str) -> None:

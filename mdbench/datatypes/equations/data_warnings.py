@@ -49,7 +49,7 @@ _NEAR, _FAR_RATES, _PAIRS = 0.1, 0.5, 10
 mean: these are no function of those; of so many pairs at least."""
 _HOUR = 1.0 / 24.0
 _ALIKE = 1e-4
-"""A derivative of whose squares a multiple of the state leaves less cannot be distinguished from it."""
+"""A derivative of whose squares a multiple of the state leaves less is not separable from it."""
 _VARIES = 0.2
 """What halves of a field leave, of what one set of coefficients for both does."""
 _LONGEST = 1_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,10 +25,12 @@ from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real import FACTS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
-from mdbench.datatypes.real.problem import Measurements, read_measurements
+from mdbench.datatypes.real.packaged import PMLB, TableStore, pmlb_files, pmlb_name
+from mdbench.datatypes.real.problem import Measurements, read_measurements, read_title
 from mdbench.errors import DataError, EquationError, UsageError
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.skeleton import same_skeleton
+from mdbench.metrics.regression import r2
 from mdbench.metrics.spec import MetricSpec, Value, flag
 
 if TYPE_CHECKING:
@@ -45,6 +48,8 @@ MARGIN = 0.01
 """By which share an answer's error may be above that of the reference."""
 NODES = 2
 """By how many nodes an answer may be larger than the reference."""
+BLACK_BOX = "blackbox"
+"""The set, and folder, of the tables without a law that lie in packages."""
 _SINGLE = float(np.finfo(np.float32).eps)
 """No error below this is asked for: rows have no more digits than that."""
 
@@ -57,6 +62,16 @@ _FVU = MetricSpec(
     resolution=1e-12,
     nothing=1.0,
     places=frozenset({"board", "answer", "brief", "figure"}),
+)
+_R2 = MetricSpec(
+    name="r2",
+    title="R²",
+    explanation="coefficient of determination on the held-out rows, over their own variance; of "
+    "tables without a law",
+    better="higher",
+    on_failure=None,
+    digits=3,
+    places=frozenset({"board", "answer", "brief"}),
 )
 _RECOVERED = {
     kind: flag(
@@ -132,6 +147,7 @@ class Real(EquationType[RealDataset]):
     views = FACTS.views
     metrics = (
         _FVU,
+        _R2,
         *_RECOVERED.values(),
         *_PARTS,
         *TERM_METRICS,
@@ -141,6 +157,7 @@ class Real(EquationType[RealDataset]):
     )
     check_datasets = ("kepler", "danwood")
     has_exact_truth = False  # a law that people found is a reference, and rows are not exact
+    of_predictions = (_FVU.name, _R2.name)
     options = FACTS.options
     snr_levels = False
     of_equations = True
@@ -158,7 +175,7 @@ class Real(EquationType[RealDataset]):
 
     def source(self, path: Path | None = None) -> Source[RealDataset]:
         """Open the project's tables; or a file of the user's (TOML or CSV), or a folder."""
-        opened = _Tables(self.systems if path is None else path)
+        opened = _Tables(self.systems if path is None else path, self)
         self._opened.insert(0, opened)
         return opened
 
@@ -168,7 +185,7 @@ class Real(EquationType[RealDataset]):
         """Make a job of each fold of each table, which one of the sources has."""
         found: list[tuple[str, Mapping[str, Any]]] = []
         for name in names:
-            tables = next(source for source in self._opened if name in source.tables)
+            tables = next(source for source in self._opened if name in source)
             count = len(tables.folds(name))
             wanted = given.get("fold", range(1, count + 1))
             found += [(name, {"fold": number}) for number in wanted if number <= count]
@@ -210,14 +227,13 @@ class Real(EquationType[RealDataset]):
 
     def has_terms(self, task: EquationTask[RealDataset]) -> bool:
         """Ask for terms and coefficients only where rows were made by the law."""
-        return task.dataset.table.truth == "exact"
+        return task.dataset.table.truth == "exact" and task.has_equations
 
     def metric_names(self, task: EquationTask[RealDataset]) -> tuple[str, ...]:
         """Return the names of a task's metrics by the kind of its truth; kinds are never pooled."""
         table = task.dataset.table
         left_out = {spec.name for kind, spec in _RECOVERED.items() if kind != table.truth}
-        if table.truth == "none":
-            left_out |= {spec.name for spec in _PARTS}
+        left_out |= {spec.name for spec in _PARTS} if table.truth == "none" else {_R2.name}
         if not _has_dimensions(table):
             left_out.add(_UNITS.name)
         return tuple(name for name in super().metric_names(task) if name not in left_out)
@@ -230,9 +246,9 @@ class Real(EquationType[RealDataset]):
     ) -> dict[str, Value]:
         """Compare an answer with the reference that was fitted to the same rows."""
         dataset, table = task.dataset, task.dataset.table
-        targets = task.test.targets
-        score = _fvu(answer.values, targets, table)
-        scores: dict[str, Value] = {_FVU.name: score}
+        score = found[_FVU.name]
+        assert isinstance(score, float)  # noqa: S101 - of `errors`
+        scores: dict[str, Value] = {}
         [text] = answer.equations
         if _has_dimensions(table):
             scores[_UNITS.name] = float(consistent(text, table.units, table.unit))
@@ -253,6 +269,17 @@ class Real(EquationType[RealDataset]):
         """Nothing: what an error is relative to depends on all rows."""
         del values, targets
         return {}
+
+    def errors_of(
+        self, task: EquationTask[RealDataset], answer: EquationAnswer
+    ) -> tuple[dict[str, Value], list[float]]:
+        """Return the error on the rows held out, over the variance of all rows."""
+        found, by_state = super().errors_of(task, answer)
+        score = _fvu(answer.values, task.test.targets, task.dataset.table)
+        found = found | {_FVU.name: score}
+        if np.ptp(task.test.targets) > 0:  # of one row there is none
+            found[_R2.name] = r2(answer.values, task.test.targets)
+        return found, by_state
 
     def loss(self, values: Array, targets: Array) -> float:
         """Compare values with targets under `published`."""
@@ -276,15 +303,17 @@ DATA_TYPE = Real
 
 
 class _Tables(Source[RealDataset]):
-    """The tables of a folder, or one of a file."""
+    """The tables of a folder, or one of a file; each is read when it is first asked for."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: Real) -> None:
         self.path = path
+        self._kind = kind  # whose `packages` may be set later
         self._folds: dict[str, list[NDArray[np.intp]]] = {}
+        self._read: dict[str, Measurements] = {}
 
     @cached_property
-    def tables(self) -> Mapping[str, Measurements]:
-        """All tables by name."""
+    def files(self) -> Mapping[str, Path]:
+        """The file of each table that is run by default."""
         if not self.path.exists():
             raise DataError(f"There is nothing at {self.path}.")
         if self.path.is_file():
@@ -295,27 +324,48 @@ class _Tables(Source[RealDataset]):
             known = sorted(self.path.glob("*.toml"))
             alone = set(self.path.glob("*.csv")) - {file.with_suffix(".csv") for file in known}
             files = sorted([*known, *alone], key=lambda file: file.stem)
+            files += pmlb_files(self.path)
         if not files:
             raise DataError(
-                f"{self.path} has no tables: no file ends in .toml or .csv",
+                f"{self.path} has no tables: no file ends in .toml, .csv, .tsv or .tsv.gz",
                 "Give a table, or a folder of them: see docs/real.md.",
             )
-        return {table.name: table for table in map(read_measurements, files)}
+        return {_name_of(file): file for file in files}
+
+    @cached_property
+    def packaged(self) -> Mapping[str, Path]:
+        """The descriptions of the tables that lie in packages."""
+        return {file.stem: file for file in sorted((self.path / BLACK_BOX).glob("*.toml"))}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.files or name in self.packaged
+
+    def table(self, name: str) -> Measurements:
+        """Return a table; reading it may fetch the packages that it lies in."""
+        if name not in self._read:
+            path = named(name, {**self.files, **self.packaged})
+            kind = self._kind
+            self._read[name] = read_measurements(
+                path, TableStore(kind.cache / BLACK_BOX, kind.packages)
+            )
+        return self._read[name]
 
     def names(self) -> list[str]:
-        return list(self.tables)
+        return list(self.files)
 
     def groups(self) -> dict[str, list[str]]:
         groups: dict[str, list[str]] = {}
-        for name, table in self.tables.items():
-            groups.setdefault(table.origin, []).append(name)
-        return groups
+        for name in self.files:
+            groups.setdefault(self.table(name).origin, []).append(name)
+        return groups | ({BLACK_BOX: list(self.packaged)} if self.packaged else {})
 
     def title(self, name: str) -> str:
-        return named(name, self.tables).title
+        if name in self.packaged:
+            return read_title(self.packaged[name])
+        return self.table(name).title
 
     def background(self, name: str) -> Background:
-        table = named(name, self.tables)
+        table = self.table(name)
         units = {column: unit for column, unit in table.units.items() if unit}
         if table.unit:
             what = f"natural logarithm, of {table.unit}" if table.logarithm else table.unit
@@ -323,13 +373,13 @@ class _Tables(Source[RealDataset]):
         return Background(units=units)
 
     def notes(self, name: str) -> Sequence[str]:
-        table = named(name, self.tables)
+        table = self.table(name)
         return (f"{table.origin}; truth: {table.truth}", *table.notes)
 
     def folds(self, name: str) -> list[NDArray[np.intp]]:
         """Return the rows that each fold of a table holds out."""
         if name not in self._folds:
-            self._folds[name] = folds(name, named(name, self.tables).x)
+            self._folds[name] = folds(name, self.table(name).x)
         return self._folds[name]
 
     def load(
@@ -343,7 +393,7 @@ class _Tables(Source[RealDataset]):
     ) -> RealDataset:
         if snr_db is not None:
             raise UsageError("real has no noise levels: its tables have the noise they had.")
-        table = named(name, self.tables)
+        table = self.table(name)
         all_folds, number = self.folds(name), int(options.get("fold", 1))
         if number > len(all_folds):
             raise UsageError(f"{name} has {len(all_folds)} folds, and --fold is {number}.")
@@ -372,10 +422,17 @@ class _Tables(Source[RealDataset]):
             fingerprint=sha256.hexdigest(),
             floor=max(finite) if finite else None,
             units=_units_of(table),
+            names=table.own_names,
             table=table,
             held_out=held_out,
             laws=tuple(laws),
         )
+
+
+def _name_of(file: Path) -> str:
+    if file.name.endswith(PMLB):
+        return pmlb_name(file)
+    return unicodedata.normalize("NFC", file.stem)
 
 
 def _variance(y: Array) -> float:

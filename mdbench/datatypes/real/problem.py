@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from scipy.optimize import least_squares
 
 from mdbench.data.columns import read_description
+from mdbench.datatypes.real.packaged import PMLB, PackagedTable, TableStore, pmlb_name
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
 
@@ -76,6 +77,7 @@ class _File(_Table):
     columns: dict[str, str] = Field(min_length=1)
     target: _Target
     laws: tuple[_Law, ...] = ()
+    package: PackagedTable | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +106,8 @@ class Measurements:
         The rows: (n, columns) and (n,).
     rounding
         The variance that the printing of the targets with so many digits has left in them.
+    own_names
+        What columns are called in the user's file, where they have other names here.
     """
 
     name: str
@@ -122,6 +126,7 @@ class Measurements:
     x: Array = field(repr=False)
     y: Array = field(repr=False)
     rounding: float
+    own_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -129,8 +134,24 @@ class Measurements:
         return tuple(self.units)
 
 
-def read_measurements(path: Path) -> Measurements:
-    """Read a table with its description, or a CSV file alone, whose last column is the target.
+def read_title(path: Path) -> str:
+    """Return the title of a table from its description alone.
+
+    Raises
+    ------
+    DataError
+        If the description is wrong.
+    """
+    return read_description(path, _File, _PAGE).title
+
+
+def read_measurements(path: Path, store: TableStore | None = None) -> Measurements:
+    """Read a table with its description, a file of PMLB, or a CSV file alone, the target last.
+
+    Parameters
+    ----------
+    store
+        Where tables of packages and of PMLB are kept; None where there are none.
 
     Raises
     ------
@@ -138,6 +159,10 @@ def read_measurements(path: Path) -> Measurements:
         If a file cannot be used; it names the file, the key or the line, and the value.
     """
     name = unicodedata.normalize("NFC", path.stem)
+    own_names: Mapping[str, str] = {}
+    if store is not None and path.name.endswith(PMLB):
+        name = pmlb_name(path)
+        path, own_names = store.read_pmlb(path)
     if path.suffix == ".csv":
         header, x, y, rounding = _read_table(path)
         return Measurements(
@@ -157,9 +182,13 @@ def read_measurements(path: Path) -> Measurements:
             x=x,
             y=y,
             rounding=rounding,
+            own_names=own_names,
         )
     file = read_description(path, _File, _PAGE)
-    header, x, y, rounding = _read_table(path.with_suffix(".csv"))
+    rows = path.with_suffix(".csv")
+    if store is not None and file.package is not None:
+        rows = store.read_packaged(path, file.package, (*file.columns, file.target.name))
+    header, x, y, rounding = _read_table(rows)
     if header != (*file.columns, file.target.name):
         raise DataError(
             f"{path.with_suffix('.csv')}, line 1: the columns are {', '.join(header)}, and "

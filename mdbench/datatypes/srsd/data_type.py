@@ -130,6 +130,7 @@ class Srsd(EquationType[SrsdDataset]):
         _SIMPLIFIED,
         AGREEMENT,
     )
+    of_predictions = (NMSE.name, *(spec.name for spec in _TABLE_METRICS))
     options = FACTS.options
     fresh_problems = 100
     snr_levels = False

@@ -185,6 +185,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         COMPLEXITY,
         AGREEMENT,
     )
+    of_predictions = ()  # methods are ranked by shapes, which only equations have
     options = FACTS.options
     snr_levels = False
     of_equations = True

@@ -163,7 +163,7 @@
       return {values, undecided: judged.filter((i) => answered(i) && spec.v[i] === null).length};
     };
     const methods = group(entries, (i) => t.m[i]);
-    const isApart = (m) => data.methods[m][REFERENCE] || data.methods[m][FAMILY] === data.baseline;
+    const isApart = (m) => data.methods[m][REFERENCE] || data.apart.includes(data.methods[m][FAMILY]);
     const alone = [...methods.keys()].every(isApart);
     const attempts = new Map([...methods].map(([m, ones]) => [m, new Set(ones.filter(attempted).map(jobOf))]));
     const plan = makePlan(new Map([...attempts].filter(([m]) => alone || !isApart(m))), caseOfJob);
@@ -222,7 +222,7 @@
       const values = [{values: of, undecided: counted(primary, ones).undecided},
         ...others.map((spec) => counted(spec, ones))];
       values.forEach((found, k) => { found.value = t.specs[k].of(found.values); });
-      const standing = reference ? "reference" : family === data.baseline ? "baseline"
+      const standing = reference ? "reference" : data.apart.includes(family) ? family
         : compared.has(method) ? "compared" : "partial";
       const own = plan.done.get(method) ?? new Set();
       return {
@@ -258,7 +258,7 @@
     .join(", ") || NOTHING;
   const general = {
     rank: (row) => [fixed(row.rank), row.rank],
-    method: (row) => [row.name + (["baseline", "reference"].includes(row.standing) ? ` (${row.standing})` : "")
+    method: (row) => [row.name + ([...data.apart, "reference"].includes(row.standing) ? ` (${row.standing})` : "")
       + (row.cutOff ? CUT : ""), row.name],
     done: (row) => [percent(row.coverage), row.coverage],
     family: (row) => [row.family, row.family],

@@ -1,0 +1,284 @@
+"""From samples to equations: starts in weak form, steps by likelihood, constants inside."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from dynamics import Segments
+from library import Term, inner_terms, plain_terms
+from likelihood import Fit, Model, Noise, Shooting
+from starts import WeakForm
+from steps import Search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Discovery", "Recording"]
+
+_STATE = re.compile(r"\bu(\d+)\b")
+_LENGTH = 8
+"""Intervals of a segment."""
+_LEAST_FLOOR = 0.03
+"""Until equations are known, noise is at least this share of that at a state's largest value:
+near zero a smoothed curve is farther off than proportional noise."""
+_MORE_NOISE = 1.1
+_WIDTHS, _NARROW = (8, 16, 32), (8,)
+"""Widths of test functions, in intervals, on smoothed curves and on the samples themselves."""
+_WEIGHTS = (0.15, 0.5)
+"""Decades that a term has to gain in an equation to begin with, by natural logarithms."""
+_BRIEFLY = 6
+_LOOSE, _TIGHT = 0.3, 0.1
+"""Jumps between segments, as a share of the noise, in the first search and in the last."""
+_SIMPLE, _ALL = 2, 3
+"""Searches from the best starts of cheap terms, and of all."""
+_TRIED_FIRST = 3
+"""Steps that are tried before a first search ends."""
+_ROUNDS = 3
+_AS_BEFORE = 0.05
+"""A change of the noise by a smaller share changes nothing."""
+_INNER_WIDTH, _INNER_WEIGHT, _GRID, _FAMILIES, _DEGREE = 12, 0.1, 8, 8, 4
+_INNER_ENDS, _INNER_TRIED = 4, 4
+_FINE, _MOST_SUBSTEPS = 0.05, 16
+"""Steps are halved while that moves a solution by more of the noise."""
+_RIVAL = 6.0
+"""Twice the logarithm of the likelihood by which a rival that is named may be worse."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Samples of trajectories: times (n,), states (n, d) as measured and smoothed."""
+
+    t: Array = field(repr=False)
+    y: Array = field(repr=False)
+    u: Array = field(repr=False)
+    trajectory: Array | None = field(default=None, repr=False)
+
+
+class Discovery:
+    """The search for all equations of a recording.
+
+    Parameters
+    ----------
+    data
+        The recording.
+    terms
+        Largest number of terms without constants inside.
+    substeps
+        Steps of integration for each interval, at least.
+    late
+        Whether the time is over.
+    """
+
+    def __init__(
+        self, data: Recording, terms: int, substeps: int, late: Callable[[], bool]
+    ) -> None:
+        self._data, self._late = data, late
+        self._dim = data.y.shape[1]
+        self._segments = Segments.of(data.t, data.y, data.trajectory, _LENGTH, substeps)
+        self._library = plain_terms(data.u, terms)
+        products = (self._dim + 1) * (self._dim + 2) / 2
+        self._few = [t for t in self._library if t.price <= 2 * math.log(products) + 1e-9]
+        self._rivals: list[Fit] = []
+        self._noise: Noise | None = None
+
+    def search(self) -> Fit:
+        """Return the equations of the best score."""
+        best = self._fine_enough(self._first())
+        for _ in range(_ROUNDS):
+            before, noise = best.model.key, self._noise
+            best = self._again(best)
+            if self._late() or (best.model.key == before and self._is_as(noise)):
+                break
+        if not self._late():
+            inner = self._with_inner(best)
+            if inner is not None and inner.score < best.score:
+                best = self._again(inner)
+        return best
+
+    def _first(self) -> Fit:
+        """Search from several starts, under the noise that smoothing takes away."""
+        data = self._data
+        noise = Noise.of(data.u, data.y - data.u, least=_LEAST_FLOOR)
+        shooting = Shooting(self._segments, _MORE_NOISE * noise.deviation(data.u), _LOOSE)
+        search = Search(shooting, self._library, self._late)
+        ways: list[tuple[Fit, list[Term]]] = []
+        for tier, most in ((self._few, _SIMPLE), (self._library, _ALL)):
+            found = self._begun(search, tier)
+            ways += [(one, tier) for one in found[:most]]
+        if not ways:
+            none = Model((), np.zeros(0), {}, self._starts(data.u))
+            return shooting.fit(none) or Fit(none, math.inf, np.zeros(0), math.inf)
+        ends = [one for one, _ in ways]
+        for one, tier in ways:
+            if not self._late():
+                ends.append(search.improved(one, tier, _TRIED_FIRST))
+        return search.improved(min(ends, key=lambda one: one.score))
+
+    def _starts(self, curves: Array) -> Array:
+        return curves[self._segments.rows[:, 0]].T.copy()
+
+    def _begun(self, search: Search, tier: Sequence[Term]) -> list[Fit]:
+        """Return fits of equations in weak form, the best first."""
+        data = self._data
+        found: dict[frozenset[tuple[int, str]], Fit] = {}
+        for curves, widths in ((data.u, _WIDTHS), (data.y, _NARROW)):
+            starts = self._starts(curves)
+            for width in widths:
+                form = WeakForm.of(data.t, curves, data.trajectory, width)
+                for weight in _WEIGHTS:
+                    if self._late() and found:
+                        break
+                    sums = [form.chosen(curves, tier, i, weight) for i in range(self._dim)]
+                    support = tuple((i, t) for i, (several, _) in enumerate(sums) for t in several)
+                    coefficients = np.concatenate([c for _, c in sums])
+                    fit = search.fitted(Model(support, coefficients, {}, starts), _BRIEFLY)
+                    if fit is not None:
+                        found[fit.model.key] = fit
+        return sorted(found.values(), key=lambda one: one.score)
+
+    def _fine_enough(self, best: Fit) -> Fit:
+        """Halve the steps of integration until that changes little."""
+        curves = self._curves(best.model)
+        sigma = Noise.of(curves, self._data.y - curves).deviation(curves)
+        while self._segments.substeps < _MOST_SUBSTEPS:
+            finer = replace(self._segments, substeps=2 * self._segments.substeps)
+            before, after = (
+                Shooting(each, sigma, _TIGHT).solved(best.model) for each in (self._segments, finer)
+            )
+            if float(np.sqrt(np.mean((before - after) ** 2))) < _FINE:
+                break
+            self._segments = finer
+        return best
+
+    def _again(self, best: Fit) -> Fit:
+        """Search near a model, under the noise that it leaves."""
+        curves = self._curves(best.model)
+        self._noise = Noise.of(curves, self._data.y - curves)
+        shooting = Shooting(self._segments, self._noise.deviation(curves), _TIGHT)
+        search = Search(shooting, self._library, self._late)
+        refit = search.fitted(best.model)
+        if refit is None:
+            return best
+        inner = [t for _, t in refit.model.support if t.slot >= 0]
+        further = search.improved(refit, [*self._library, *inner])
+        self._rivals = search.others(further, _RIVAL)
+        return further
+
+    def _is_as(self, before: Noise | None) -> bool:
+        """Return whether the noise that is supposed now is nearly that before."""
+        now = self._noise
+        if before is None or now is None or now.floor != before.floor:
+            return False
+        return bool(np.abs(now.size / before.size - 1.0).max() < _AS_BEFORE)
+
+    def _with_inner(self, best: Fit) -> Fit | None:
+        """Try terms with constants inside, equation by equation."""
+        data = self._data
+        if self._noise is None:
+            return None
+        curves = self._curves(best.model)
+        search = Search(
+            Shooting(self._segments, self._noise.deviation(curves), _TIGHT), self._few, self._late
+        )
+        again = search.fitted(best.model)
+        if again is None:
+            return None
+        form = WeakForm.of(data.t, data.u, data.trajectory, _INNER_WIDTH)
+        groups = inner_terms(data.u, _DEGREE, two=False)
+        found: list[Fit] = []
+        for i in range(self._dim):
+            for several, c in self._inner_sums(form, groups, i):
+                if self._late():
+                    break
+                fit = search.fitted(_exchanged(again.model, i, several, c), 12, again.score)
+                if fit is not None:
+                    found.append(fit)
+        ends = []
+        for one in sorted(found, key=lambda one: one.score)[:_INNER_ENDS]:
+            slots = {t.slot for _, t in one.model.support if t.slot >= 0}
+            family = [
+                replace(t, start=one.model.inner[t.slot])
+                for group in groups
+                for t in group
+                if t.slot in slots
+            ]
+            ends.append(search.improved(one, [*self._few, *family], _INNER_TRIED))
+        best_end = min(ends, key=lambda one: one.score, default=None)
+        return best_end if best_end is not None and best_end.score < again.score - 1e-3 else None
+
+    def _inner_sums(
+        self, form: WeakForm, groups: Sequence[Sequence[Term]], state: int
+    ) -> list[tuple[list[Term], Array]]:
+        """Return the best sums of a state with terms of each family, the best families first."""
+        ranked = []
+        for group in groups:
+            family = group[0].family
+            if family is None:
+                continue
+            tried = [
+                form.best_with(
+                    self._data.u,
+                    self._few,
+                    [replace(t, start=constants) for t in group],
+                    state,
+                    _INNER_WEIGHT,
+                )
+                for constants in family.grid[:: max(len(family.grid) // _GRID, 1)]
+            ]
+            ranked.append(min(tried, key=lambda one: one[0]))
+        ranked.sort(key=lambda one: one[0])
+        return [(several, c) for value, several, c in ranked[:_FAMILIES] if math.isfinite(value)]
+
+    def _curves(self, model: Model) -> Array:
+        """Return a model's states at the samples, (n, d)."""
+        at = Shooting(self._segments, np.ones_like(self._data.y), _TIGHT).at_samples(model)
+        curves = np.empty_like(self._data.y)
+        curves[self._segments.rows[self._segments.own]] = at[self._segments.own]
+        return curves
+
+    def equations(self, fit: Fit, variables: Sequence[str]) -> list[str]:
+        """Write a model's right-hand sides in a problem's names, with all digits."""
+        parts: list[list[str]] = [[] for _ in range(self._dim)]
+        model = fit.model
+        for (i, _), c, one in zip(model.support, model.coefficients, model.summands(), strict=True):
+            number = repr(float(c))
+            parts[i].append(number if one.text == "1" else f"{number}*{one.text}")
+        texts = [" + ".join(one).replace("+ -", "- ") or "0" for one in parts]
+        return [_STATE.sub(lambda found: variables[int(found[1])], text) for text in texts]
+
+    def report(self, fit: Fit, variables: Sequence[str]) -> None:
+        """Print the noise, standard errors, and the structures that fit nearly as well."""
+        if self._noise is not None:
+            form = "constant" if math.isinf(self._noise.floor) else "proportional to a state"
+            sizes = ", ".join(f"{size:.2g}" for size in self._noise.size)
+            print(f"noise: {form}, {sizes} of it")  # noqa: T201
+        errors = zip(fit.model.support, fit.model.coefficients, fit.errors, strict=True)
+        for (i, term), c, error in errors:
+            print(f"    {variables[i]}: {term.name}: {c:.8g} +- {error:.1g}")  # noqa: T201
+        for one in self._rivals:
+            texts = "; ".join(self.equations(one, variables))
+            behind = one.score - fit.score
+            print(f"    fits nearly as well (score {behind:+.1f}): {texts}")  # noqa: T201
+
+
+def _exchanged(model: Model, state: int, several: Sequence[Term], c: Array) -> Model:
+    """Return a model with another sum of terms for a state."""
+    pairs = zip(model.support, model.coefficients, strict=True)
+    kept = [(i, term, value) for (i, term), value in pairs if i != state]
+    slots = {term.slot for _, term, _ in kept}
+    inner = {slot: one for slot, one in model.inner.items() if slot in slots}
+    inner |= {t.slot: np.array(t.start) for t in several if t.start is not None}
+    return Model(
+        (*((i, term) for i, term, _ in kept), *((state, term) for term in several)),
+        np.array([*(value for _, _, value in kept), *c]),
+        inner,
+        model.starts,
+    )
