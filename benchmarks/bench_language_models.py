@@ -27,13 +27,14 @@ from harness import HereRuntime, Quiet, add_method, make_workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
 from mdbench.language_models.conversation import Conversation  # noqa: E402
-from mdbench.language_models.endpoint import Endpoint, LiveResponder  # noqa: E402
+from mdbench.language_models.endpoint import Endpoint  # noqa: E402
 from mdbench.language_models.exchanges import (  # noqa: E402
     ExchangeLog,
     LlmLimits,
     LlmSettings,
 )
 from mdbench.language_models.proxy import NAME, Proxy  # noqa: E402
+from mdbench.language_models.responder import LiveResponder  # noqa: E402
 from mdbench.language_models.stub import Stub  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.runs.plan import make_plan  # noqa: E402

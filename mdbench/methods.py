@@ -123,6 +123,11 @@ class MethodSpec(_Table):
     takes: tuple[Literal["trajectories", "inputs"], ...] = ()
     """What it can use beyond one trajectory of states, where its view is one of trajectories."""
     access: Access = Access()
+    control_of: str = Field(default="", pattern=rf"{_NAME}|^$")
+    """The method that asks a language model of which it is the control: the same without a model.
+
+    Its hyperparameter ``control_budget`` has the limits of what the method may ask for.
+    """
     build: bool = False
     """Whether packages of its lock may be built from their sources."""
     fetch: str = Field(default="", pattern=r"^([a-z0-9_]+\.py)?$")

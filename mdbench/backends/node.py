@@ -17,7 +17,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from mdbench import __version__
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
@@ -27,12 +27,13 @@ from mdbench.runs.job import begin_job
 from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.worker_pool import GRACE_S, EnvironmentCache, RetryPolicy, WorkerSlot
 from mdbench.runtimes.base import open_runtime
-from mdbench.workspace import Workspace
+from mdbench.workspace import Workspace, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mdbench.records import Record
+    from mdbench.runs.llm import NodeConnection
     from mdbench.runs.plan import Plan
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Level, Runtime
@@ -61,6 +62,10 @@ class NodeRequest:
         The folder from which relative paths, such as those of the user's data, are seen.
     opens
         Opens the runtime.
+    model
+        How the language model is reached; None for no job that asks one.
+    code
+        The fingerprint of the code here, which has to be the node's, too.
     """
 
     name: str
@@ -74,6 +79,8 @@ class NodeRequest:
     fresh_sandbox: bool
     seen_from: Path
     opens: Opener = open_runtime
+    model: NodeConnection | None = None
+    code: str = ""
 
     @classmethod
     def of(
@@ -84,6 +91,7 @@ class NodeRequest:
         name: str,
         require: tuple[tuple[str, Level], ...] = (),
         opens: Opener = open_runtime,
+        model: NodeConnection | None = None,
     ) -> NodeRequest:
         """Return the request that a plan makes."""
         place = plan.catalog.workspace
@@ -99,6 +107,8 @@ class NodeRequest:
             fresh_sandbox=plan.fresh_sandbox,
             seen_from=Path.cwd(),
             opens=opens,
+            model=model,
+            code=code_fingerprint(),
         )
 
     def workspace(self) -> Workspace:
@@ -113,6 +123,11 @@ class NodeRequest:
             raise UsageError(
                 f"{_host()} has mdbench {__version__}, and the run is of {self.version}.",
                 "Install the same version on all nodes.",
+            )
+        if self.code != code_fingerprint():
+            raise UsageError(
+                f"{_host()} has mdbench {__version__} of another commit, in {PACKAGE}.",
+                "Check out the same commit on all nodes, and start their Dask workers again.",
             )
         if (self.root / "algorithms").is_dir():
             return Workspace(self.root, self.home)
@@ -136,6 +151,16 @@ class NodeRequest:
             ) from None
 
 
+PACKAGE: Final = Path(__file__).resolve().parents[1]
+"""The folder of the code that runs."""
+
+
+def code_fingerprint() -> str:
+    """Return the SHA-256 of the code of mdbench that runs here."""
+    files = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
+    return fingerprint(files)
+
+
 class ClusterNode:
     """Does jobs on this machine, one at a time, with workers that are kept warm.
 
@@ -157,6 +182,7 @@ class ClusterNode:
             order.result_dir,
             fresh_sandbox=order.fresh_sandbox,
             period_s=PERIOD_S,
+            model=None if order.model is None else order.model.open(),
             grace_s=GRACE_S,
         )
         self.slot.has_next = True
@@ -190,6 +216,8 @@ class ClusterNode:
         with suppress(MdbenchError):
             self.slot.__exit__(None, None, None)
         self._runtime.close()
+        if self.slot.model is not None:
+            self.slot.model.close()
 
 
 class NodeProcess:
@@ -205,7 +233,7 @@ class NodeProcess:
         # The same modules as here, from wherever they are.
         path = os.pathsep.join(filter(None, sys.path))
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _SERVE],
+            [sys.executable, "-P", "-c", _SERVE],  # no code of the folder where it was typed
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path},

@@ -155,6 +155,7 @@ class SlurmBackend(Backend):
             name=uuid.uuid4().hex,
             require=self._require,
             opens=self._opens,
+            model=work.model,
         )
         minutes = self._task_minutes(work.jobs)
         self._make_environments(work)

@@ -108,6 +108,8 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
             many = len(result.records) > LARGEST_TABLE
             records = [_light(record) if many else record for record in result.records]
             _show_end(records, plan, console)
+        if plan.model is not None and (line := model_use(result.records)):
+            console.print(line, soft_wrap=True)
         for file in plan.files.values():
             console.print(f"Results: {escape(str(file))}", soft_wrap=True)
         if result.left:
@@ -350,6 +352,8 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
     console.print(
         f"{counted(found.jobs, 'job')}: {found.jobs - due} done, {due} to run. Nothing was done."
     )
+    if line := _asked_at_most([one.job for one in found.due if one.job.llm_model]):
+        console.print(line, soft_wrap=True)
     if due:
         unknown = sum(one.basis == BUDGET for one in found.due)
         sizes = f"memory {_size(found.memory_mb)}, disk {_size(found.disk_mb)}"
@@ -365,6 +369,47 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
         else:
             notes.insert(0, f"In brackets: the interval that holds in {COVERAGE:.0%} of cases.")
         console.print(" ".join(notes), soft_wrap=True)
+
+
+def _asked_at_most(jobs: Sequence[JobSpec]) -> str:
+    """Write what jobs may ask of a language model at most; empty for none that asks."""
+    if not jobs:
+        return ""
+    calls = [job.llm_calls for job in jobs]
+    money = [job.llm_money for job in jobs]
+    prompts = [job.llm_prompt_tokens for job in jobs]
+    completions = [job.llm_completion_tokens for job in jobs]
+    parts = [
+        _total(calls, "completions"),
+        _total(prompts, "tokens of prompts"),
+        _total(completions, "tokens of completions"),
+        _total(money, "of money"),
+    ]
+    of = counted(len(jobs), "job")
+    return f"Language model: {of}, at most {', '.join(parts)}."
+
+
+def _total(most: Sequence[float | None], of: str) -> str:
+    known = [each for each in most if each is not None]
+    return f"{sum(known):,g} {of}" if len(known) == len(most) else f"any number {of}"
+
+
+def model_use(records: Iterable[Record]) -> str:
+    """Write what the jobs of a run have used of language models; empty where none has asked."""
+    used = [record.llm for record in records if record.llm is not None and record.llm.calls]
+    if not used:
+        return ""
+    paid = [each.money for each in used if each.money is not None]
+    ended = sum(bool(each.ended) for each in used)
+    text = (
+        f"Language model: {sum(each.calls or 0 for each in used):,} completions, "
+        f"{sum(each.prompt_tokens or 0 for each in used):,} tokens of prompts, "
+        f"{sum(each.completion_tokens or 0 for each in used):,} of completions"
+    )
+    text += f", {sum(paid):.4g} of money" if paid else ""
+    if ended:
+        text += f"; the endpoint ended {counted(ended, 'job')}, and the same command goes on"
+    return f"{text}."
 
 
 def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:

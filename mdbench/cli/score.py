@@ -167,7 +167,8 @@ def serve_stub(mode: str, port: int, seed: int, answer: str, knows: float, conso
     """Serve until Ctrl-C."""
     from mdbench.cli.options import Exit
     from mdbench.drawing.numbers import counted
-    from mdbench.language_models.stub import MODES, Stub
+    from mdbench.language_models.stub import Stub
+    from mdbench.language_models.stub_modes import MODES
 
     stub = Stub(mode=mode, seed=seed, answer=answer, knows=knows, port=port, keeps=False)
     with stub:

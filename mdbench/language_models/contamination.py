@@ -33,7 +33,7 @@ from mdbench.errors import EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.skeleton import same_skeleton
-from mdbench.language_models.conversation import RefusedError
+from mdbench.language_models.chat_requests import RefusedError
 from mdbench.language_models.views import prompt_view
 
 if TYPE_CHECKING:

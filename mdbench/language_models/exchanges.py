@@ -1,15 +1,13 @@
-"""The terms of exchanges with a language model: limits and their account, the log, and the key.
+"""The terms of exchanges with a language model: limits and their account, and the log.
 
 The log has one JSON line a completion, written as it comes, from which a replay answers.  A line
 never holds a header, so no key.  A completion is known by the hash of its request and by how often
-the same was asked before, so that a replay answers each request as it was answered then.  The key
-of an endpoint is kept out of all that is written.
+the same was asked before, so that a replay answers each request as it was answered then.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections import Counter
 from contextlib import suppress
@@ -18,24 +16,33 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mdbench.errors import UnavailableError, UsageError, first_fault
+from mdbench.errors import UnavailableError, first_fault
+from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SUFFIX = ".llm.ndjson"
 """End of the name of a log of exchanges."""
 _LONGEST_LINE = 2**24
+JOB_ENDED: Final = "the job had ended"
+NO_SECONDS: Final = "the seconds of the budget are used up"
+BY_THE_JOB: Final = {JOB_ENDED, NO_SECONDS}
+"""Errors of exchanges that say nothing of the endpoint."""
 
 
 class Usage(BaseModel):
-    """Tokens that a completion took; `estimated` where the endpoint did not count them."""
+    """Tokens that a completion took; `estimated` where the endpoint did not count them.
+
+    Those of the model's reasoning are a part of those of the completion; None where unknown.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int = Field(ge=0)
+    reasoning_tokens: int | None = Field(default=None, ge=0)
     estimated: bool = False
 
 
@@ -64,14 +71,16 @@ class Exchange(BaseModel):
     model, fingerprint
         As the endpoint reports them.
     latency_s
-        Seconds that the endpoint took, over all attempts.
+        Seconds that the endpoint took for the attempt that it answered.
     attempts
         How often it was sent.
+    ended
+        Whether the job ended here, since nobody was answered any more; it is not counted.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_number: Literal[1] = Field(default=1, alias="schema")
+    schema_number: Literal[1, 2] = Field(default=2, alias="schema")
     number: int
     hash: str = Field(pattern="^[0-9a-f]{64}$")
     occurrence: int = Field(ge=0)
@@ -83,6 +92,7 @@ class Exchange(BaseModel):
     fingerprint: str | None = None
     latency_s: float = Field(ge=0)
     attempts: int = Field(ge=0)
+    ended: bool = False
 
 
 class ExchangeLog:
@@ -146,8 +156,8 @@ class ExchangeReplay:
     ----------
     missed
         The first request that it had no answer to; empty for none.
-    trouble
-        Always empty: of an endpoint.
+    waited_s, resumed
+        Always 0: of an endpoint.
 
     Raises
     ------
@@ -155,7 +165,8 @@ class ExchangeReplay:
         If it cannot be read, or is none.
     """
 
-    trouble = ""
+    waited_s = 0.0
+    resumed = 0
 
     def __init__(self, path: Path) -> None:
         self.missed = ""
@@ -199,7 +210,12 @@ class ExchangeReplay:
             line = self._file.read(place[1])
         return self._read(line, 0)
 
-    def complete(self, begun: Exchange, left: Callable[[], float | None]) -> Exchange:  # noqa: ARG002 - of the protocol
+    def complete(
+        self,
+        begun: Exchange,
+        left: Callable[[], float | None],  # noqa: ARG002 - of the protocol
+        most: tuple[int, int] = (0, 0),  # noqa: ARG002
+    ) -> Exchange:
         """Return the earlier answer, or note that there was none."""
         found = self.get(begun.hash, begun.occurrence)
         if found is not None:
@@ -216,6 +232,50 @@ class ExchangeReplay:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+BEFORE: Final = ".before"
+"""End of the name of a log of attempts that did not end a job, from which it goes on."""
+
+
+def set_aside(path: Path) -> Path | None:
+    """Move the answers of an attempt that did not end its job out of the way of the next one.
+
+    Those of attempts before that are kept: a line of each request that was answered.
+
+    Returns
+    -------
+    Path or None
+        Their file; None where there are none.
+
+    Raises
+    ------
+    OSError
+        If the files cannot be read or written.
+    """
+    before = path.with_name(path.name + BEFORE)
+    if path.exists():
+        kept: dict[tuple[str, int], bytes] = {}
+        for file in (before, path):
+            for line, found in _answered_lines(file):
+                kept[found.hash, found.occurrence] = line
+        write_whole(before, lambda stream: stream.writelines(kept.values()))
+        path.unlink()
+    return before if before.exists() else None
+
+
+def _answered_lines(file: Path) -> Iterator[tuple[bytes, Exchange]]:
+    with suppress(FileNotFoundError), file.open("rb") as stream:
+        for line in stream:
+            with suppress(ValidationError):  # a torn line was never answered
+                found = Exchange.model_validate_json(line)
+                if found.reply is not None and line.endswith(b"\n"):
+                    yield line, found
+
+
+def forget_attempts(path: Path) -> None:
+    """Remove the answers that `set_aside` has kept: the job has ended."""
+    path.with_name(path.name + BEFORE).unlink(missing_ok=True)
 
 
 class RequestCounter:
@@ -285,11 +345,14 @@ class LlmSettings:
         Fields that are put into each request.
     allowance
         What the job may use.
+    no_system
+        Whether the text of system messages is put into the user's.
     """
 
     model: str
     settings: dict[str, Any] = field(default_factory=dict)
     allowance: LlmLimits = field(default_factory=LlmLimits)
+    no_system: bool = False
 
 
 @dataclass(frozen=True)
@@ -385,100 +448,48 @@ class BudgetAccount:
         )
 
 
-_LONGEST: Final = 10_000
-_PIECE: Final = 8
-"""Letters of a key that show too much: endpoints like to repeat its beginning."""
-_HIDDEN = "***"
-
-
-class Key:
-    """A key that shows itself to nobody but the endpoint.
+class Purse:
+    """The money of a run, which all its jobs share; may be used from several threads.
 
     Parameters
     ----------
-    text
-        The key; empty for an endpoint that needs none.
+    total
+        What may be spent.
+    limits
+        Has the price.
 
-    Examples
-    --------
-    >>> key = Key("sk-abcdefghijkl")
-    >>> key
-    Key(***)
-    >>> key.hidden("Incorrect API key: sk-abcdefgh***")
-    'Incorrect API key: ******'
+    Attributes
+    ----------
+    total
+        What may be spent.
+    spent
+        What the calls have cost that are over.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, total: float, limits: LlmLimits) -> None:
+        self.total = total
+        self._cost = limits.cost
+        self._changed = threading.Condition()
+        self._pending: list[float] = []
+        self.spent = 0.0
 
-    def __repr__(self) -> str:
-        return f"Key({_HIDDEN})" if self._text else "Key()"
+    def reserve(self, most: tuple[int, int]) -> bool:
+        """Set aside the most that a call can cost, by its tokens; False where that is not left.
 
-    def __reduce__(self) -> str:
-        raise TypeError("a key is not written down")
+        Where it would be left if calls that are under way cost less, their end is waited for.
+        """
+        cost = self._cost(*most)
+        with self._changed:
+            while self.spent + sum(self._pending) + cost > self.total:
+                if not self._pending or self.spent + cost > self.total:
+                    return False
+                self._changed.wait()
+            self._pending.append(cost)
+            return True
 
-    def headers(self) -> dict[str, str]:
-        """Return the headers for the endpoint."""
-        return {"Authorization": f"Bearer {self._text}"} if self._text else {}
-
-    def hidden(self, text: str) -> str:
-        """Return a text without any piece of the key."""
-        if not self._text:
-            return text
-        text = text.replace(self._text, _HIDDEN)
-        if len(self._text) < _PIECE:
-            return text
-        pieces = {self._text[i : i + _PIECE] for i in range(len(self._text) - _PIECE + 1)}
-        bad = [i for i in range(len(text) - _PIECE + 1) if text[i : i + _PIECE] in pieces]
-        if not bad:
-            return text
-        covered = {i + k for i in bad for k in range(_PIECE)}
-        found: list[str] = []
-        for i, letter in enumerate(text):
-            if i not in covered:
-                found.append(letter)
-            elif i - 1 not in covered:
-                found.append(_HIDDEN)
-        return "".join(found)
-
-
-NO_KEY: Final = Key("")
-
-
-def read_key(variable: str | None, file: Path | None) -> Key:
-    """Read the key from a variable of the environment, or from a file.
-
-    Raises
-    ------
-    UsageError
-        If both are named, or if there is no key in the one that is.
-    """
-    if variable and file is not None:
-        raise UsageError("--llm-key-env and --llm-key-file were both given.", "Give one of them.")
-    if variable:
-        text = os.environ.get(variable, "").strip()
-        if not text:
-            raise UsageError(
-                f"--llm-key-env is {variable!r}, and there is no such variable, or it is empty.",
-                f"Set it: export {variable}=...  It is the variable's name that is given here, "
-                "never the key.",
-            )
-    elif file is not None:
-        text = _content(file)
-    else:
-        return NO_KEY
-    if not (text.isascii() and text.isprintable()) or " " in text:
-        raise UsageError("The key has letters that no key has.", "It is one word of plain letters.")
-    return Key(text)
-
-
-def _content(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            text = stream.read(_LONGEST + 1).decode().strip()
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(f"--llm-key-file {file} cannot be read: {why}.") from None
-    if not text or len(text) > _LONGEST:
-        raise UsageError(f"--llm-key-file {file} holds no key.", "It has one line, the key.")
-    return text
+    def settle(self, most: tuple[int, int], used: tuple[int, int]) -> None:
+        """Charge what a call has used, in place of what was set aside for it."""
+        with self._changed:
+            self._pending.remove(self._cost(*most))
+            self.spent += self._cost(*used)
+            self._changed.notify_all()

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from mdbench.language_models.conversation import MOST_BYTES, RefusedError
+from mdbench.language_models.chat_requests import MOST_BYTES, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import http.server
 import json
+import math
 import random
 import re
 import threading
@@ -19,32 +20,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mdbench.errors import UsageError, did_you_mean
+from mdbench.language_models.stub_modes import CUT, MODES, REFUSALS, SHAPES, TEXTS, Draft
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
-MODES: Final = {
-    "good": "an equation, drawn at random, in the form that the prompt asks for",
-    "fence": "the equation in the wrong kind of fence, with prose around it",
-    "prose": "prose without any equation",
-    "bad-json": "a body that is no JSON",
-    "loop": "code that never ends",
-    "import": "code that imports what it may not",
-    "truncated": "half an equation, cut off for its length",
-    "429": "too many requests",
-    "500": "a server's error",
-    "slow": "a good answer, late",
-    "wrong-n": "no choice at all, or three",
-    "never-ends": "a body that never ends",
-    "huge": "a body of a gigabyte",
-    "echo": "the request's headers, with the key",
-    "redirect": "another address",
-    "401": "a key that is refused",
-}
-"""Modes of the server, and what each does."""
 _FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt")
-_WORDS = 40
 _PIECE = b" " * 2**16
 
 
@@ -72,6 +54,8 @@ class Stub:
         With which probability a request is answered by it.
     delay
         Seconds that the mode ``slow`` takes.
+    first
+        The number of requests that are answered well before the mode begins.
     failures
         Requests that fail according to the mode before the rest are answered well; None for all.
     write
@@ -92,6 +76,7 @@ class Stub:
     answer: str = ""
     knows: float = 0.0
     delay: float = 0.2
+    first: int = 0
     failures: int | None = None
     write: Callable[[dict[str, Any], str], str] | None = None
     port: int = 0
@@ -138,8 +123,9 @@ class Stub:
             if self.keeps:
                 self.requests.append(request)
                 self.headers.append(headers)
-            fails = self.failures is None or self.count <= self.failures
-        return self.mode if fails else "good"
+            number = self.count - self.first
+        last = math.inf if self.failures is None else self.failures
+        return self.mode if 0 < number <= last else "good"
 
     def wait(self, seconds: float) -> bool:
         """Wait, unless the server ends; return whether it does."""
@@ -154,26 +140,18 @@ class Stub:
         names = _names(prompt)
         known = bool(self.answer) and draw.random() < self.knows
         equation = self.answer if known else _equation(draw, names)
-        if mode == "prose":
-            return " ".join(draw.choice(["the", "law", "is", "unknown"]) for _ in range(_WORDS)), (
-                "stop"
-            )
-        if mode == "loop":
-            return "```python\ndef equation(*args):\n    while True:\n        pass\n```", "stop"
-        if mode == "import":
-            code = "import os\n\ndef equation(*args):\n    return os.environ\n"
-            return f"```python\n{code}```", "stop"
         if self.write is not None:
-            written = self.write(request, equation)
+            text = self.write(request, equation)
         else:
             form = next((f for f in _FORMS if f.asked(prompt)), _FORMS[-1])
-            written = form.write(equation, names)
-        if mode == "truncated":
-            return written[: len(written) // 2], "length"
-        if mode == "fence":
-            bare = re.sub(r"```\w*\n?", "", written)
-            return f"Sure! Here is what I found:\n~~~\n{bare}\n~~~\nI hope that helps.", "stop"
-        return written, "stop"
+            text = form.write(equation, names)
+        _, change = TEXTS.get(mode, TEXTS["good"])
+        changed = change(Draft(text, equation, names, draw))
+        return changed, "length" if mode in CUT else "stop"
+
+    def is_flaky(self) -> bool:
+        """Whether the next request of a flaky server fails: three of ten, evenly spread."""
+        return self.count % 10 in {2, 5, 9}
 
 
 def _names(prompt: str) -> list[str]:
@@ -268,23 +246,24 @@ class _Answering(http.server.BaseHTTPRequestHandler):
             self._answer(request, mode)
 
     def _answer(self, request: dict[str, Any], mode: str) -> None:
-        if mode in {"401", "429", "500"}:
-            given = self.headers.get("Authorization", "")
-            error = {"error": {"message": f"Incorrect key {given[:20]}", "type": "stub"}}
-            self._send(int(mode), json.dumps(error).encode())
-        elif mode == "redirect":
-            self.send_response(302)
-            self.send_header("Location", f"http://127.0.0.1:{self.of.port}/elsewhere")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-        elif mode == "bad-json":
-            self._send(200, b'{"choices": [{"message"')
+        if mode == "flaky":
+            mode = "500" if self.of.is_flaky() else "good"
+        if (refusal := REFUSALS.get(mode)) is not None:
+            body = refusal.body.replace("{key}", self.headers.get("Authorization", "")[:20])
+            self._send(refusal.status, body.encode(), refusal.headers())
+        elif mode == "hang-up":
+            self.close_connection = True
         elif mode in {"never-ends", "huge"}:
             self._flood(endless=mode == "never-ends")
         else:
             if mode == "slow":
                 time.sleep(self.of.delay)
-            self._send(200, json.dumps(self._completion(request, mode)).encode())
+            body = json.dumps(self._completion(request, mode))
+            if mode == "half-body":
+                self.close_connection = True
+                self._send(200, body[: len(body) // 2].encode(), {}, length=len(body))
+            else:
+                self._send(200, body.encode())
 
     def _completion(self, request: dict[str, Any], mode: str) -> dict[str, Any]:
         text, reason = self.of.reply(request, mode)
@@ -303,7 +282,7 @@ class _Answering(http.server.BaseHTTPRequestHandler):
             for index in range(n)
         ]
         used = {"prompt_tokens": len(prompt) // 4 + 1, "completion_tokens": len(text) // 4 + 1}
-        return {
+        answer = {
             "id": "stub",
             "object": "chat.completion",
             "created": int(time.time()),
@@ -312,6 +291,9 @@ class _Answering(http.server.BaseHTTPRequestHandler):
             "choices": choices,
             "usage": {**used, "total_tokens": sum(used.values())},
         }
+        if mode in SHAPES:
+            SHAPES[mode][1](answer)
+        return answer
 
     def _flood(self, *, endless: bool) -> None:
         self.send_response(200)
@@ -324,10 +306,18 @@ class _Answering(http.server.BaseHTTPRequestHandler):
             self.wfile.flush()
             sent += 1 if endless else len(_PIECE)
 
-    def _send(self, status: int, body: bytes) -> None:
+    def _send(
+        self,
+        status: int,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+        *,
+        length: int | None = None,
+    ) -> None:
+        usual = {"Content-Type": "application/json", "Content-Length": str(length or len(body))}
         with suppress(OSError):
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
+            for name, value in {**usual, **(headers or {})}.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

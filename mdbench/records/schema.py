@@ -30,7 +30,7 @@ from mdbench.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SCHEMA: Final = 6
+SCHEMA: Final = 7
 """The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
 
 LONGEST_REASON = 500
@@ -176,6 +176,7 @@ class LlmUse(_Model):
 
     model: Text | None = None
     settings: Text | None = None
+    no_system: bool | None = None
     prompt: str | None = None
     budget: LlmBudget = LlmBudget()
     price: tuple[float, ...] | None = None
@@ -184,8 +185,11 @@ class LlmUse(_Model):
     spent: bool | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
     estimated: bool | None = None
     money: Number = None
+    ended: Line = ""
+    found: bool | None = None
     answered_by: tuple[Text, ...] = ()
     fingerprints: tuple[Text, ...] = ()
     curve: tuple[LlmPoint, ...] | None = None
@@ -243,6 +247,8 @@ class Measured(_Model):
     blas_kernel: Text | None = None
     blas_threads: int | None = None
     llm_s: Number = None
+    llm_waited_s: Number = None
+    llm_resumed: int | None = None
     retries: int = 0
     cores: tuple[int, ...] = ()
     load: Number = None
@@ -267,7 +273,7 @@ class Record(_Model):
         each target.
     """
 
-    schema_number: Literal[6] = Field(default=SCHEMA, alias="schema")
+    schema_number: Literal[7] = Field(default=SCHEMA, alias="schema")
     mdbench: str
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]

@@ -149,12 +149,21 @@ def _reference_speed(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "measured": {**measured, "speed": measured["speed"] / _OLD_SPEED}}
 
 
+def _ends_of_language_models(data: dict[str, Any]) -> dict[str, Any]:
+    """From 6 to 7: why an endpoint ended a job, and what a model thought; nobody noted either."""
+    used = data.get("llm")
+    if not isinstance(used, dict):
+        return data
+    return {**data, "llm": {**used, "reasoning_tokens": None, "ended": "", "found": None}}
+
+
 UPGRADES: Mapping[int, Step] = {
     1: _limits_in_the_budget,
     2: _metrics_by_name,
     3: _whole_questions,
     4: _scorer_versions,
     5: _reference_speed,
+    6: _ends_of_language_models,
 }
 """By schema number, the function that makes the next one's record; ``schema`` is set after."""
 

@@ -49,6 +49,10 @@ class ModelUsage(NamedTuple):
         The median that the model took for a job; None where it is unknown.
     spent
         The share of jobs that wanted more than their budget.
+    found
+        The share of answers that the model wrote, of those of which it is known; None for none.
+    control
+        The primary metric's value of its control, written; empty without one of the same budget.
     """
 
     data_type: str
@@ -64,11 +68,33 @@ class ModelUsage(NamedTuple):
     money: float | None
     seconds: float | None
     spent: float
+    found: float | None = None
+    control: str = ""
+
+
+CONTROL = "_nollm"
+"""End of the name of a method's control, which is the same without a language model."""
+
+
+def _control_score(ones: Sequence[Record], board: Leaderboard, all_: Sequence[Record]) -> str:
+    """Write the score of the control of a method, if all its jobs had the method's budget."""
+    name = ones[0].algorithm + CONTROL
+    budgets = {one.llm.budget for one in ones if one.llm is not None}
+    rows = [row for row in board.rows if row.method == name]
+    own = {
+        one.llm.budget if one.llm is not None else None
+        for one in all_
+        if one.algorithm == name and one.data_type == ones[0].data_type
+    }
+    if not rows or budgets != own:
+        return ""
+    return format_score(board.primary, rows[0].values[board.primary.name].value)
 
 
 def model_usage(results: Iterable[Record], boards: Mapping[str, Leaderboard]) -> list[ModelUsage]:
     """Sum up what was asked, in the order of the leaderboards; nothing where nobody asked."""
     groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+    results = list(results)
     for one in results:
         if one.llm is not None and one.llm.calls is not None:
             groups[one.data_type, class_of(one).title, one.method].append(one)
@@ -81,6 +107,7 @@ def model_usage(results: Iterable[Record], boards: Mapping[str, Leaderboard]) ->
             used = [one.llm for one in ones if one.llm is not None]
             paid = [each.money for each in used if each.money is not None]
             took = [s for one in ones if (s := one.measured.llm_s) is not None]
+            known = [each.found for each in used if each.found is not None]
             value = row.values[board.primary.name].value
             found.append(
                 ModelUsage(
@@ -100,6 +127,8 @@ def model_usage(results: Iterable[Record], boards: Mapping[str, Leaderboard]) ->
                     money=sum(paid) if paid else None,
                     seconds=median(took) if took else None,
                     spent=sum(bool(each.spent) for each in used) / len(used),
+                    found=sum(known) / len(known) if known else None,
+                    control=_control_score(ones, board, results),
                 )
             )
     return found
@@ -191,7 +220,8 @@ def probe_rows(probes: Iterable[ProbeReport]) -> list[list[str]]:
 PROBE_HEADS = ("data type", "model", "problems", *PROBES, "recalled", "known without data")
 """Heads of the columns of `probe_rows`."""
 USAGE_HEADS = (
-    *("data type", "method", "model", "prompt", "jobs", "score", "calls a job", "failed"),
+    *("data type", "method", "model", "prompt", "jobs", "score", "its control"),
+    *("found by the model", "calls a job", "failed"),
     *("prompt tokens", "completion tokens", "money", "model s a job", "budget spent"),
 )
 """Heads of the columns of `usage_row`."""
@@ -206,6 +236,8 @@ def usage_row(one: ModelUsage) -> list[str]:
         one.prompt,
         str(one.jobs),
         f"{one.title} {one.score}",
+        one.control,
+        "" if one.found is None else percent(one.found, ""),
         f"{one.calls:g}",
         str(one.failed),
         *map(str, one.tokens),
@@ -215,7 +247,7 @@ def usage_row(one: ModelUsage) -> list[str]:
     ]
 
 
-_WIDE = {"model", "prompt", "failed", "model s a job", "budget spent"}
+_WIDE = {"model", "prompt", "failed", "found by the model", "model s a job", "budget spent"}
 """Columns that do not fit into 80 characters; model and prompt follow the method's name."""
 
 

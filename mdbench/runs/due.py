@@ -34,6 +34,8 @@ class RecordSummary:
         When the job began, as ISO 8601 has it.
     front, selection
         True where there is one, else None.
+    ended
+        Whether the endpoint of a language model ended the job.
     timeout_s, threads
         What the job might use.
     wall_s, cpu_s, peak_memory_mb
@@ -51,6 +53,7 @@ class RecordSummary:
     begun: str
     front: bool | None
     selection: bool | None
+    ended: bool
     timeout_s: float | None
     wall_s: float | None
     cpu_s: float | None
@@ -74,6 +77,7 @@ class RecordSummary:
             begun=begun if isinstance(begun, str) else begun.isoformat(),
             front=None if get(record, "front") is None else True,
             selection=None if get(record, "selection") is None else True,
+            ended=ended_by_endpoint(record),
             timeout_s=get(get(record, "budget"), "timeout_s"),
             wall_s=get(measured, "wall_s"),
             cpu_s=get(measured, "cpu_s"),
@@ -119,6 +123,23 @@ def _read_file(path: Path) -> list[RecordSummary]:
         latest = RecordStore(path).latest().values()
         return [RecordSummary.of(record, len(record.to_line())) for record in latest]
     return list(found.values())
+
+
+def ended_by_endpoint(record: Record | RecordSummary | dict[str, Any]) -> bool:
+    """Whether the endpoint of a language model ended a job, which then goes on from its log."""
+    if isinstance(record, RecordSummary):
+        return record.ended
+    if isinstance(record, dict):
+        return bool((record["llm"] or {}).get("ended"))
+    return record.llm is not None and bool(record.llm.ended)
+
+
+def goes_on(record: Record | RecordSummary) -> bool:
+    """Whether a job that is run again goes on from where it was: it meant nothing for its method.
+
+    Else it begins at its start, since the user wants it.
+    """
+    return record.status in RERUN_ALWAYS or ended_by_endpoint(record)
 
 
 def is_due(
@@ -179,13 +200,19 @@ def _reason(
         return _NO_RECORD
     if record.key_parts != one.parts:
         return "its record was edited: its key_parts are not those of its key"
-    if record.status in RERUN_ALWAYS:
-        return f"it ended as {record.status}, which is always run again"
+    if record.status in RERUN_ALWAYS or ended_by_endpoint(record):
+        return _why_always(record)
     if record.status in plan.rerun:
         return f"it ended as {record.status}, which --rerun asks for"
     if one.job.save_pareto and record.front is None and record.selection is not None:
         return "its record was made without --save-pareto"
     return ""
+
+
+def _why_always(record: Record | RecordSummary) -> str:
+    if record.status in RERUN_ALWAYS:
+        return f"it ended as {record.status}, which is always run again"
+    return "the endpoint of its language model ended it, and it goes on from its log"
 
 
 def _newest(records: Iterable[RecordSummary]) -> dict[object, RecordSummary]:

@@ -159,11 +159,11 @@ class JobExchange:
         more can be taken, or an empty text.
     gauge
         The speed of the job's cores; None where its work is not measured.
+    excused_s
+        Returns the seconds up to now that are none of the job's time.
 
     Attributes
     ----------
-    deadline
-        When the job's time is up, by `time.monotonic`.
     meter
         Measures its work; None without a gauge.
     started
@@ -183,11 +183,13 @@ class JobExchange:
         collect: Callable[[Candidates], str],
         *,
         gauge: SpeedGauge | None = None,
+        excused_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        self._excused_s = excused_s
         self.meter: WorkMeter | None = None
         if gauge is not None:
             self.meter = WorkMeter(worker.cpu_s, gauge, job.work_s)
-        self.deadline = time.monotonic() + job.timeout_s
+        self._deadline = time.monotonic() + job.timeout_s
         self.started = False
         self.overflow = ""
         self.gave_up = False
@@ -201,6 +203,15 @@ class JobExchange:
         self._next_check = time.monotonic() + _CHECK_OUTPUT_SECONDS
         self._ended = False
         self._sent = time.monotonic()
+
+    @property
+    def deadline(self) -> float:
+        """When the job's time is up, by `time.monotonic`, as far as is known."""
+        return self._deadline + self._excused_s()
+
+    @deadline.setter
+    def deadline(self, when: float) -> None:
+        self._deadline = when - self._excused_s()
 
     def close(self) -> None:
         """Close the folders that are open."""

@@ -19,13 +19,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, overload
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import ANSWERED, Record, RecordStore, Status
-from mdbench.runs.due import RecordSummary, is_due
+from mdbench.runs.due import RecordSummary, goes_on, is_due
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import resolve_jobs
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.records import RecordWriter
+    from mdbench.runs.llm import LlmConnection, NodeConnection
     from mdbench.runs.plan import Plan, ResolvedJob
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Runtime
@@ -67,6 +68,8 @@ class Work:
         What a job will probably take.
     leave
         Writes a job's record down; may be called from any thread, once for each job.
+    model
+        How other processes reach the language model; None where jobs are led by this one.
     """
 
     plan: Plan
@@ -75,6 +78,7 @@ class Work:
     jobs: Sequence[ResolvedJob]
     expected: Callable[[ResolvedJob], Expectation]
     leave: Callable[[JobSpec, Record], None]
+    model: NodeConnection | None = None
 
 
 class Backend(ABC):
@@ -198,6 +202,8 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
         expected = expect({name: list(each.values()) for name, each in past.items()})
         skipped = len(ready) - len(to_run)
         before = {one.key: past[one.job.results].get(one.key) for one in to_run}
+        if plan.model is not None:
+            plan = replace(plan, model=_with_observer(plan.model, to_run, before, observer))
         left = {key for key, one in before.items() if one is None or one.status in _LEFT}
         del past, before
         interrupted = False
@@ -205,7 +211,8 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
             ledger.left = left
             work = Work(plan, runtime, observer, to_run, expected, ledger.leave)
             try:
-                interrupted = backend.run(work)
+                with _model_of_nodes(plan, backend) as model:
+                    interrupted = backend.run(replace(work, model=model))
             finally:
                 if plan.model is not None:
                     plan.model.close()
@@ -234,11 +241,49 @@ def _check_model(to_run: list[ResolvedJob], plan: Plan, backend: Backend) -> Non
             "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay PATH to "
             "answer from logs (docs/language-models.md).",
         )
-    if not backend.in_this_process:
+    if plan.model.purse is not None and not backend.in_this_process:
+        _check_total(to_run, plan.model.purse.total)
+
+
+def _check_total(to_run: list[ResolvedJob], total: float) -> None:
+    """Refuse jobs that could cost more together than a run may: nobody counts while they run."""
+    asking = [one.job for one in to_run if one.job.llm_model]
+    most = [job.llm_money for job in asking]
+    if None in most:
         raise UsageError(
-            f"{asks.job.algorithm} asks a language model, whose budget and key one process keeps.",
-            "Leave out --backend and --scheduler for it: it runs on this machine alone.",
+            "--llm-money-total needs --llm-money where jobs run on other machines.",
+            "Each job keeps its own limit there, and all of them together may not pass the total: "
+            f"e.g. --llm-money {total / len(asking):.3g}",
         )
+    cost = sum(money for money in most if money is not None)
+    if cost > total:
+        raise UsageError(
+            f"{len(asking)} jobs may cost {cost:g} together, and --llm-money-total is {total:g}.",
+            f"Give each less, e.g. --llm-money {total / len(asking):.3g}, or name fewer jobs.",
+        )
+
+
+def _with_observer(
+    model: LlmConnection,
+    to_run: list[ResolvedJob],
+    before: Mapping[str, RecordSummary | None],
+    observer: Observer,
+) -> LlmConnection:
+    """Return the connection with whom it reports to, and which jobs do not go on from logs."""
+    model.breaker.report = observer.message
+    records = ((one, before[one.key]) for one in to_run)
+    restarted = {one.job for one, past in records if past is not None and not goes_on(past)}
+    return replace(model, restarted=restarted.union(model.restarted))
+
+
+@contextmanager
+def _model_of_nodes(plan: Plan, backend: Backend) -> Iterator[NodeConnection | None]:
+    """Return what a backend's processes need to reach the language model."""
+    if plan.model is None or backend.in_this_process:
+        yield None
+        return
+    with plan.model.for_nodes(plan.catalog.workspace.home) as model:
+        yield model
 
 
 class _RecordLedger:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.drawing.numbers import counted
 from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.language_models import PROMPTS
+from mdbench.language_models.conversation import ModelUse
 from mdbench.language_models.views import prompt_view
 from mdbench.methods import discover
 from mdbench.records import ANSWERED, Status
@@ -93,15 +95,14 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     folder = slot.result_dir / "logs" / job.results
     log = folder / f"{job.file_name}_{one.key[:8]}.log"
     try:
-        outcome = _unsupported(one, task)
-        if outcome is None and method.spec.gpu and not gpus():
-            outcome = JobResult(Status.UNAVAILABLE, NO_GPU)
+        outcome = _unsupported(one, task) or _not_here(one, slot, log)
         if outcome is None:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = slot.environments.get(method)
                 one.data_type.preload()
             outcome = _run_with_retries(one, task, slot, prepared, watch=watch, log=log)
-            slot.environments.record_unavailable(method, outcome)
+            if outcome.llm_use is None or not (outcome.llm_use.ended or outcome.llm_use.trouble):
+                slot.environments.record_unavailable(method, outcome)
     except OSError as error:
         raise DataError(
             f"The files of a job cannot be written: {error}.",
@@ -116,6 +117,8 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     outcome.reason = PathRedactor({method.folder.parent: "algorithms"}).redact(outcome.reason)
     if slot.interrupted and outcome.status not in ANSWERED:
         outcome = JobResult(Status.INTERRUPTED, "the run was stopped", llm_use=outcome.llm_use)
+    if slot.model is not None and outcome.is_final:
+        slot.model.finish(log)
     seconds = watch.seconds
     conditions |= {"cores": slot.cores, "energy_j": energy.joules()}
     conditions["speed_after"] = None if outcome.speed is None else slot.speed_after(job)
@@ -185,6 +188,16 @@ def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
             f"{name} cannot be computed from these data as finite numbers, so no method is run on "
             "them; give times and values in other units, so that none is extremely large or small",
         )
+    return None
+
+
+def _not_here(one: ResolvedJob, slot: WorkerSlot, log: Path) -> JobResult | None:
+    """Return the result of a job that need not be begun, since this machine lacks what it needs."""
+    spec = one.method.spec
+    if spec.gpu and not gpus():
+        return JobResult(Status.UNAVAILABLE, NO_GPU)
+    if slot.model is not None and spec.access.llm and (gone := slot.model.begin(one.job, log)):
+        return JobResult(Status.UNAVAILABLE, gone, llm_use=ModelUse(ended=gone))
     return None
 
 
@@ -270,12 +283,12 @@ def _run_session(
             if one.method.spec.access.llm and slot.model is not None:
                 from mdbench.language_models.proxy import NAME  # noqa: PLC0415 - few jobs ask
 
-                conversation = stack.enter_context(
+                conversation = talk = stack.enter_context(
                     slot.model.open_session(one.job, folder.descriptor, log)
                 )
                 background = one.source.background(one.job.dataset)
                 view = prompt_view(one.job.prompt or PROMPTS[0], task, background, one.job.seed)
-                context = LlmContext(NAME, view)
+                context = LlmContext(NAME, view, lambda: talk.waited_s)
             session = JobSession(
                 one,
                 task,
@@ -298,12 +311,28 @@ def _run_session(
         worker.remove_folder(folder)
 
 
+_CLIENTS_ERROR = "LanguageModelError"
+"""What a method raises that takes a lost completion for its end (`mdbench.worker`)."""
+
+
 def _check_llm_use(outcome: JobResult) -> None:
-    """Fail a job whose model did not answer, or whose replay lacks an answer."""
+    """Keep an endpoint's fault from being the method's; fail a job whose replay lacks an answer.
+
+    A job that the endpoint ended has the best that it had found by then, or is as if it had never
+    been run: its calls and its end say nothing of the method.
+    """
     asked = outcome.llm_use
     if asked is None:
         return
     if asked.missed:
         outcome.fail(Status.FAILED, asked.missed)
     elif asked.trouble:  # whatever it states: nobody has answered it
-        outcome.fail(Status.UNAVAILABLE, asked.trouble)
+        outcome.fail(Status.UNAVAILABLE, asked.ended or asked.trouble)
+    elif asked.ended and (outcome.status not in ANSWERED or not asked.calls):
+        outcome.fail(Status.UNAVAILABLE, asked.ended)
+    elif asked.failed and outcome.reason.startswith(_CLIENTS_ERROR):
+        outcome.fail(Status.UNAVAILABLE, outcome.reason)  # of completions that were lost
+    elif asked.ended:
+        answered = counted(asked.calls - asked.failed, "completion")
+        outcome.status = Status.PARTIAL
+        outcome.reason = f"the best after {answered}, where the endpoint ended it: {asked.ended}"

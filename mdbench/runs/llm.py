@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -11,16 +12,29 @@ from mdbench import __version__
 from mdbench.datatypes.base import NO_OPTIONS
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UnavailableError, UsageError
+from mdbench.language_models.availability import PATIENCE_S, CircuitBreaker
+from mdbench.language_models.chat_requests import RefusedError
 from mdbench.language_models.contamination import ProbeReport, ProbeTarget, closest, probe
-from mdbench.language_models.conversation import Conversation, RefusedError
-from mdbench.language_models.endpoint import PAUSES, Endpoint, LiveResponder
-from mdbench.language_models.exchanges import SUFFIX, ExchangeLog, ExchangeReplay, read_key
+from mdbench.language_models.conversation import Conversation
+from mdbench.language_models.endpoint import Endpoint
+from mdbench.language_models.exchanges import (
+    BEFORE,
+    SUFFIX,
+    ExchangeLog,
+    ExchangeReplay,
+    LlmLimits,
+    Purse,
+    forget_attempts,
+    set_aside,
+)
+from mdbench.language_models.keys import read_key
 from mdbench.language_models.proxy import Proxy
+from mdbench.language_models.responder import LiveResponder
 from mdbench.runs.plan import select_names
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType, Source
@@ -44,18 +58,34 @@ class LlmConnection:
         The log that answers, or a folder of results with such logs.
     replays
         The log that answers each job.
-    pauses
-        Seconds before each further attempt at a request, at least.
+    breaker
+        Whether the endpoint answers, for all jobs.
+    purse
+        The money of all jobs; None for no limit.
+    restarted
+        Jobs that are not to go on from logs of earlier attempts.
+    url
+        The address of `endpoint`, for connections of other machines.
     """
 
     endpoint: Endpoint | None = None
     replay: Path | None = None
     replays: Mapping[JobSpec, Path] = field(default_factory=dict, repr=False)
-    pauses: tuple[float, ...] = PAUSES
+    breaker: CircuitBreaker = field(default_factory=CircuitBreaker, compare=False)
+    purse: Purse | None = None
+    restarted: Collection[JobSpec] = ()
+    url: str | None = None
 
     @classmethod
-    def from_options(cls, route: LlmEndpointOptions) -> LlmConnection | None:
+    def from_options(
+        cls, route: LlmEndpointOptions, price: tuple[float, float] | None = None
+    ) -> LlmConnection | None:
         """Return the connection that was asked for; None where nothing was.
+
+        Parameters
+        ----------
+        price
+            Of a million tokens of prompts, and of completions.
 
         Raises
         ------
@@ -72,11 +102,80 @@ class LlmConnection:
             return cls(replay=route.llm_replay)
         if route.llm_url is None:
             return None
-        return cls(Endpoint(route.llm_url, key))
+        patience = PATIENCE_S if route.llm_patience is None else route.llm_patience
+        purse = None
+        if route.llm_money_total is not None:
+            if price is None:
+                raise UsageError(
+                    "--llm-money-total was given without --llm-price.",
+                    "Give the price of tokens, e.g. --llm-price 0.15/0.60.",
+                )
+            purse = Purse(route.llm_money_total, LlmLimits(price=price))
+        return cls(
+            Endpoint(route.llm_url, key),
+            breaker=CircuitBreaker(patience),
+            purse=purse,
+            url=route.llm_url,
+        )
+
+    @contextmanager
+    def for_nodes(self, folder: Path) -> Iterator[NodeConnection]:
+        """Return what other processes need for the same connection, as long as the context lasts.
+
+        Parameters
+        ----------
+        folder
+            Where the file is made that holds the key; only the user can read it.
+
+        Raises
+        ------
+        UsageError
+            If the file cannot be made.
+        """
+        key, file = None if self.endpoint is None else self.endpoint.key, None
+        if key:
+            file = folder.absolute() / f"llm-key-{uuid.uuid4().hex}"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                key.write(file)
+            except OSError as error:
+                raise UsageError(
+                    f"The key cannot be written for the nodes: {file}: {error.strerror}.",
+                    "The folder has to be one that all nodes see.",
+                ) from None
+        try:
+            yield NodeConnection(
+                url=self.url,
+                key_file=file,
+                replay=None if self.replay is None else self.replay.absolute(),
+                patience_s=self.breaker.patience_s,
+                restarted=frozenset(self.restarted),
+            )
+        finally:
+            if file is not None:
+                file.unlink(missing_ok=True)
 
     def exchange_log(self, log: Path) -> Path:
         """Return the log of exchanges that goes with a job's log."""
         return log.with_name(log.name.removesuffix(".log") + SUFFIX)
+
+    def begin(self, job: JobSpec, log: Path) -> str:
+        """Get ready for a job; return why it need not be begun, or an empty text.
+
+        Where nobody is answered any more, a job still has the answers of its earlier attempts.
+        """
+        if self.endpoint is None:
+            return ""
+        path = self.exchange_log(log)
+        if job in self.restarted:
+            path.unlink(missing_ok=True)
+            forget_attempts(path)
+        before = path.with_name(path.name + BEFORE)
+        return "" if path.exists() or before.exists() else self.breaker.gone
+
+    def finish(self, log: Path) -> None:
+        """Forget the earlier attempts at a job that has ended for good."""
+        forget_attempts(self.exchange_log(log))
 
     def close(self) -> None:
         """Close the connections."""
@@ -104,8 +203,9 @@ class LlmConnection:
         talk = job.talk
         if talk is None:
             raise UsageError("No language model was named.", "Name it: --llm-model NAME")
-        responder = self._responder(job, self.exchange_log(log))
-        conversation = Conversation(responder, talk, ExchangeLog(self.exchange_log(log)))
+        path = self.exchange_log(log)
+        responder = self._responder(job, path)
+        conversation = Conversation(responder, talk, ExchangeLog(path))
         with closing(conversation):
             proxy = Proxy(folder, conversation.answer)
             try:
@@ -116,7 +216,13 @@ class LlmConnection:
 
     def _responder(self, job: JobSpec, log: Path) -> Responder:
         if self.endpoint is not None:
-            return LiveResponder(self.endpoint, pauses=self.pauses)
+            before = set_aside(log)
+            return LiveResponder(
+                self.endpoint,
+                breaker=self.breaker,
+                earlier=None if before is None else ExchangeReplay(before),
+                purse=self.purse,
+            )
         place = self.replays.get(job, self.replay)
         if place is None:
             raise UnavailableError(f"there is no log of exchanges of {job}")
@@ -128,6 +234,40 @@ class LlmConnection:
                 "Give another folder for its results: --result-dir DIR",
             )
         return ExchangeReplay(place)
+
+
+@dataclass(frozen=True)
+class NodeConnection:
+    """What a node needs to reach a language model; it can be pickled, and has no key.
+
+    Attributes
+    ----------
+    key_file
+        The file that holds the key; None for an endpoint without one.
+    """
+
+    url: str | None
+    key_file: Path | None
+    replay: Path | None
+    patience_s: float
+    restarted: frozenset[JobSpec] = frozenset()
+
+    def open(self) -> LlmConnection:
+        """Return the connection on this node.
+
+        Raises
+        ------
+        UsageError
+            If the key's file cannot be read here.
+        """
+        if self.url is None:
+            return LlmConnection(replay=self.replay)
+        return LlmConnection(
+            Endpoint(self.url, read_key(None, self.key_file)),
+            breaker=CircuitBreaker(self.patience_s),
+            restarted=self.restarted,
+            url=self.url,
+        )
 
 
 def _log_in(folder: Path, log: Path) -> Path:
@@ -151,8 +291,6 @@ def run_probes(
     options: ProbeOptions,
     catalog: Catalog,
     report: Callable[[ProbeResult], None],
-    *,
-    pauses: tuple[float, ...] = PAUSES,
 ) -> tuple[ProbeReport, Path]:
     """Ask about all problems that are named, and write the results into files.
 
@@ -160,8 +298,6 @@ def run_probes(
     ----------
     report
         Called with the result of each problem, as soon as it is known.
-    pauses
-        Seconds before each further attempt at a request, at least.
 
     Raises
     ------
@@ -187,7 +323,7 @@ def run_probes(
     stem = _stem(options, talk, chosen)
     file = options.result_dir / FOLDER / f"{stem}.json"
     responder = (
-        LiveResponder(access.endpoint, pauses=pauses)
+        LiveResponder(access.endpoint, breaker=access.breaker)
         if access.endpoint is not None
         else ExchangeReplay(_recording(access.replay, stem))
     )
@@ -202,10 +338,12 @@ def run_probes(
             try:
                 one = probe(subject, other, conversation.answer, samples=options.samples, seed=seed)
             except RefusedError as refused:
-                raise UsageError(
-                    f"{subject.name}: {refused}.", "Give a larger --llm-calls, or fewer datasets."
-                ) from None
-            if trouble := (conversation.asked().trouble or conversation.asked().missed):
+                hint = "Give a larger --llm-calls, or fewer datasets."
+                if conversation.asked().ended:
+                    hint = "See docs/language-models.md."
+                raise UsageError(f"{subject.name}: {refused}.", hint) from None
+            asked = conversation.asked()
+            if trouble := (asked.ended or asked.trouble or asked.missed):
                 raise UsageError(f"{subject.name}: {trouble}.", "See docs/language-models.md.")
             found.append(one)
             report(one)

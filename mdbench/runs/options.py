@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mdbench.datatypes.facts import Option
+    from mdbench.methods import MethodSpec
     from mdbench.records import Status
     from mdbench.runtimes.base import Level
 
@@ -102,6 +103,8 @@ class FieldOption:
         The access of a `MethodSpec` without which it has no value, whatever was asked for.
     fallback
         What counts where a method has that access, and nothing was asked for.
+    of_controls
+        Whether the control of such a method has it, too.
     """
 
     typed: str = ""
@@ -119,6 +122,12 @@ class FieldOption:
     method: str = ""
     access: str = ""
     fallback: Any = None
+    of_controls: bool = False
+
+    def goes_with(self, spec: MethodSpec) -> bool:
+        """Whether a method has it: all have, unless it needs an access."""
+        has = not self.access or getattr(spec.access, self.access)
+        return bool(has or (self.of_controls and spec.control_of))
 
     @cached_property
     def name(self) -> str:
@@ -333,6 +342,20 @@ def read_seconds(option: str, text: str) -> float:
     if not (math.isfinite(seconds := _number(text)) and seconds > 0):
         raise UsageError(f"{option} is {text!r}.", "Give a number of seconds above 0, e.g. 600.")
     return seconds
+
+
+def read_patience(option: str, text: str) -> float:
+    """Read how long something is waited for, which may be no time at all."""
+    if not (math.isfinite(seconds := _number(text)) and seconds >= 0):
+        raise UsageError(f"{option} is {text!r}.", "Give a number of seconds from 0 on, e.g. 600.")
+    return seconds
+
+
+def read_amount(option: str, text: str) -> float:
+    """Read an amount of which there is some, such as of money."""
+    if not (math.isfinite(value := _number(text)) and value > 0):
+        raise UsageError(f"{option} is {text!r}.", "Give a number above 0, e.g. 2.5.")
+    return value
 
 
 def read_work(option: str, text: str) -> float:

@@ -119,7 +119,7 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
     if whole.llm_url or whole.llm_replay or whole.llm_key_env or whole.llm_key_file:
         from mdbench.runs.llm import LlmConnection  # noqa: PLC0415 - brings HTTP
 
-        model = LlmConnection.from_options(whole)
+        model = LlmConnection.from_options(whole, whole.llm_price)
     return Plan(
         tuple(jobs),
         catalog,

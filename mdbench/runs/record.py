@@ -95,6 +95,8 @@ def _read_int(file: Path) -> int | None:
         return None
 
 
+FROM_MODEL = "from_model"
+"""The hyperparameter of a candidate by which a method states that its model wrote it."""
 ONE_ENDPOINT = "one endpoint"
 """The network of a method that asks a language model, in its record."""
 _CORE_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "findiff")
@@ -196,6 +198,8 @@ def make_record(
             blas_kernel=outcome.blas_kernel,
             blas_threads=outcome.blas_threads,
             llm_s=None if outcome.llm_use is None else outcome.llm_use.seconds,
+            llm_waited_s=None if outcome.llm_use is None else outcome.llm_use.waited_s,
+            llm_resumed=None if outcome.llm_use is None else outcome.llm_use.resumed,
             retries=outcome.retries,
             anytime=scored.anytime,
             **(conditions or {}),
@@ -226,6 +230,10 @@ def _used(recorded: Mapping[str, Any], outcome: JobResult) -> LlmUse:
     asked = outcome.llm_use
     if asked is None:
         return LlmUse(**recorded)
+    marks = [
+        one.candidate.hyperparameters.get(FROM_MODEL)
+        for one in (outcome.selection.candidates if outcome.selection else ())
+    ]
     return LlmUse(
         **recorded,
         calls=asked.calls,
@@ -233,6 +241,9 @@ def _used(recorded: Mapping[str, Any], outcome: JobResult) -> LlmUse:
         spent=asked.refused,
         prompt_tokens=asked.prompt_tokens,
         completion_tokens=asked.completion_tokens,
+        reasoning_tokens=asked.reasoning_tokens,
+        ended=asked.ended,
+        found=any(marks) if marks and None not in marks else None,
         estimated=asked.estimated,
         money=asked.money,
         answered_by=asked.models,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mdbench.datatypes.base import Answer, Candidate, Scores, select_per_target
 from mdbench.drawing.numbers import counted
 from mdbench.errors import AnswerError
-from mdbench.records import ANSWERED, ScoreSoFar, Status
+from mdbench.records import ANSWERED, RERUN_ALWAYS, ScoreSoFar, Status
 from mdbench.runtimes.usage import ResourceUsage
 
 if TYPE_CHECKING:
@@ -93,6 +93,12 @@ class JobResult:
     lost: bool = False
     killed: bool = False
     retries: int = 0
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job ended by its method's doing, and will not go on from where it was."""
+        ended = self.llm_use is not None and self.llm_use.ended
+        return not ended and self.status not in RERUN_ALWAYS
 
     def fail(self, status: Status, reason: str) -> None:
         """Make it a failure: drop the answer."""

@@ -65,10 +65,13 @@ class LlmContext:
         The name of the socket in the job's folder.
     view
         How the problem is described.
+    waited_s
+        Returns the seconds that faults of the endpoint have taken, which are none of the job's.
     """
 
     socket: str
     view: PromptView
+    waited_s: Callable[[], float] = lambda: 0.0
 
 
 class JobSession:
@@ -111,13 +114,23 @@ class JobSession:
         self._socket = None if llm is None else llm.socket
         self._view = plain_view(task) if llm is None else llm.view
         self._hyperparameters = {**spec.fixed(job.protocol), **(hyperparameters or {})}
+        if spec.control_of:
+            self._hyperparameters["control_budget"] = job.control_budget
         self._fit_s = 0.0
         self._fitted = False
         self._stopped_early = False
         self._settings_failed = 0
         self._first_failure = ""
         self._evaluations: int | None = None
-        self._exchange = JobExchange(worker, one.key, folder, job, self._collect, gauge=gauge)
+        self._exchange = JobExchange(
+            worker,
+            one.key,
+            folder,
+            job,
+            self._collect,
+            gauge=gauge,
+            excused_s=(lambda: 0.0) if llm is None else llm.waited_s,
+        )
         self._own = job.choice is Choice.OWN
         tuned = data_type.tuned_by_error(task) if self._own else task
         self._first, self._compared = data_type.fit_and_validation(tuned, spec.tuning)

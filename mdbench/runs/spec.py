@@ -27,6 +27,7 @@ from mdbench.runs.options import (
     option,
     plain,
     portable,
+    read_amount,
     read_path,
     read_protocol,
     read_seconds,
@@ -63,13 +64,6 @@ def _read_count(option: str, text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) == 0:
         raise UsageError(f"{option} is {text!r}.", "Give a whole number from 1 on.")
     return int(text)
-
-
-def _read_amount(option: str, text: str) -> float:
-    value = _float_or_nan(text)
-    if not (math.isfinite(value) and value > 0):
-        raise UsageError(f"{option} is {text!r}.", "Give a number above 0, e.g. 2.5.")
-    return value
 
 
 def _read_price(option: str, text: str) -> tuple[float, float]:
@@ -137,6 +131,7 @@ def _limit(name: str, typed: str, help_: str, read: Callable[[str, str], Any], *
         omitted=None,
         record=f"llm.budget.{name}",
         access=_ACCESS,
+        of_controls=True,
         **more,
     )
 
@@ -207,8 +202,16 @@ class LlmOptions:
         "money",
         "--llm-money AMOUNT",
         "What a job may cost, by --llm-price.",
-        _read_amount,
+        read_amount,
         to_key=short,
+    )
+    llm_no_system: bool | None = option(
+        "--llm-no-system",
+        "Put the text of system messages into the user's, for models without any.",
+        key="llm_no_system",
+        omitted=None,
+        record="llm.no_system",
+        access=_ACCESS,
     )
     llm_price: tuple[float, float] | None = option(
         "--llm-price IN/OUT",
@@ -219,8 +222,22 @@ class LlmOptions:
         omitted=None,
         record="llm.price",
         access=_ACCESS,
+        of_controls=True,
         from_record=tuple,
     )
+
+    @property
+    def control_budget(self) -> dict[str, Any]:
+        """The limits of what a job may ask for, by name, for a control to keep them."""
+        found = {
+            "calls": self.llm_calls,
+            "prompt_tokens": self.llm_prompt_tokens,
+            "completion_tokens": self.llm_completion_tokens,
+            "seconds": self.llm_seconds,
+            "money": self.llm_money,
+            "price": None if self.llm_price is None else list(self.llm_price),
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
     @property
     def talk(self) -> LlmSettings | None:
@@ -241,7 +258,7 @@ class LlmOptions:
             self.llm_price,
         )
         settings = {} if self.llm_settings is None else json.loads(self.llm_settings)
-        return LlmSettings(self.llm_model, settings, allowance)
+        return LlmSettings(self.llm_model, settings, allowance, bool(self.llm_no_system))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,12 +25,14 @@ from mdbench.runs.options import (
     option,
     option_key,
     read,
+    read_amount,
     read_backend,
     read_command,
     read_count,
     read_jobs,
     read_pair,
     read_path,
+    read_patience,
     read_require,
     read_rerun,
     read_seeds,
@@ -71,6 +73,18 @@ class LlmEndpointOptions:
         "--llm-replay PATH",
         "Answer from logs of an earlier run: a file, or its results; no network.",
         read_path,
+        of_run=True,
+    )
+    llm_patience: float | None = option(
+        "--llm-patience SECONDS",
+        "How long a failing endpoint is waited for before the run gives it up.  Default: 600.",
+        read_patience,
+        of_run=True,
+    )
+    llm_money_total: float | None = option(
+        "--llm-money-total AMOUNT",
+        "What all jobs of a run may cost together, by --llm-price.",
+        read_amount,
         of_run=True,
     )
 
@@ -207,7 +221,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
         for each in fields(CommonOptions):
             value = getattr(self, each.name)
             declared = each.metadata.get("option", FieldOption())
-            if declared.access and not getattr(spec.access, declared.access):
+            if not declared.goes_with(spec):
                 value = None
             elif value is None:
                 value = getattr(spec, declared.method) if declared.method else declared.fallback

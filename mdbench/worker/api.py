@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .budget import Budget
+from .budget import Budget, excuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -169,7 +169,10 @@ class LanguageModelError(Exception):
 
 
 class BudgetSpent(Exception):  # noqa: N818 - it is an end, not an error
-    """Nothing is left of the job's budget: a search ends here, with the best that it has."""
+    """Nothing more can be asked: a search ends here, with the best that it has.
+
+    The budget is used up, or the endpoint answers nobody any more, which its record then says.
+    """
 
 
 @dataclass(frozen=True)
@@ -203,6 +206,7 @@ class LanguageModel:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._waited_s = 0.0
 
     def chat(
         self,
@@ -231,7 +235,7 @@ class LanguageModel:
         Raises
         ------
         BudgetSpent
-            If nothing is left of the budget.
+            If nothing is left of the budget, or the endpoint answers nobody any more.
         LanguageModelError
             If not one completion could be had.
         """
@@ -244,6 +248,7 @@ class LanguageModel:
             raise BudgetSpent(error.get("message", ""))
         if status != _OK:
             raise LanguageModelError(f"{error.get('message') or 'no answer'} (HTTP {status})")
+        self._excuse(answer.get("waited_s", 0.0))
         return [
             Reply(
                 text=choice["message"]["content"],
@@ -253,6 +258,11 @@ class LanguageModel:
             )
             for choice in answer["choices"]
         ]
+
+    def _excuse(self, waited_s: float) -> None:
+        """Take the time of an endpoint's outages out of the budget."""
+        excuse(waited_s - self._waited_s)
+        self._waited_s = max(self._waited_s, waited_s)
 
     def _post(self, body: bytes) -> tuple[int, dict[str, Any]]:
         head = f"POST {_PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -18,6 +18,15 @@ SPEED = struct.Struct("<d")
 """Its content: reference seconds for each second of CPU time, the mean since the job began."""
 
 
+_excused = 0.0
+
+
+def excuse(seconds: float) -> None:
+    """Take seconds of wall time out of the budget that were no doing of the method's."""
+    global _excused  # noqa: PLW0603 - of this process, like its clock
+    _excused += max(0.0, seconds)
+
+
 def cpu_seconds() -> float:
     """Return the CPU seconds of this process, all its threads, and its children that have ended."""
     below = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -123,7 +132,7 @@ class Budget:
         return amount / (self._current_speed() * self._threads) if self.in_work else amount
 
     def _used(self) -> float:
-        return cpu_seconds() if self.in_work else time.monotonic()
+        return cpu_seconds() if self.in_work else time.monotonic() - _excused
 
     def _current_speed(self) -> float:
         if self._speed_file is not None:

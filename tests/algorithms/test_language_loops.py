@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -370,9 +371,12 @@ def test_llmsr_shows_versions_worst_first_and_no_scores() -> None:
         for island in adapter.islands:
             for score, texts in island.clusters.items():
                 scores |= {text.partition(":\n")[2]: score for text in texts}
-    assert all("def equation_v2(x0, x1, x2, params):\n```" in prompt for prompt in prompts)
+    last = [re.findall(r"def equation_v(\d)\(x0, x1, x2, params\):\n```", p) for p in prompts]
+    assert {*map(tuple, last)} == {("1",), ("2",)}  # after one version, or two
     for prompt in prompts:
         shown = [prompt.partition(f"def equation_v{place}(")[2] for place in (0, 1)]
+        if not shown[1]:
+            continue
         bodies = [text.partition(":\n")[2].partition("\n\n")[0] for text in shown]
         assert scores[bodies[0]] <= scores[bodies[1]]
 
@@ -640,3 +644,45 @@ def test_no_reply_is_looked_at_without_end(text: str) -> None:
         assert refused == 3
         assert replies.changes(reply) == []
         replies.section(reply, "Plan")
+
+
+@pytest.mark.parametrize("name", ["direct", "llmsr", "openevolve", "sga", "lasr"])
+@pytest.mark.parametrize(
+    ("budget", "asked"),
+    [
+        ({"calls": 24}, 24),
+        ({"calls": 1000, "completion_tokens": 1}, 0),
+        ({"calls": 7, "money": 1e9, "price": [1.0, 2.0]}, 7),
+        ({"calls": 7, "money": 1e-9, "price": [1.0, 2.0]}, 0),
+    ],
+)
+def test_a_control_keeps_the_budget_of_its_method(
+    name: str, budget: dict[str, Any], asked: int
+) -> None:
+    with loop(f"{name}_nollm", samples=300, control_budget=budget) as adapter:
+        if asked or name in {"llmsr", "openevolve", "sga", "lasr"}:
+            adapter.fit(table())
+        else:
+            with pytest.raises(RuntimeError, match="none of 0 replies"):
+                adapter.fit(table())
+        assert adapter.asker.asked == asked
+
+
+def test_tokens_of_a_control_are_a_quarter_of_its_letters() -> None:
+    """A control ends where its method would, had its model written what is drawn."""
+    for limit in (5_000, 20_000):
+        with loop("direct_nollm", control_budget={"completion_tokens": limit}) as adapter:
+            adapter.fit(table())
+            model = adapter.asker._model
+            used = model._used["completion_tokens"]
+            assert limit - 1024 - 200 < used <= limit
+            assert 0 < adapter.asker.asked < 1000
+
+
+def test_the_first_prompt_of_an_island_shows_its_one_program_once() -> None:
+    model = KnowingModel("llmsr", probability=0.0)
+    with loop("llmsr", model, samples=60) as adapter:
+        adapter.fit(table())
+    shown = [each["messages"][0]["content"].count("    return ") for each in model.requests]
+    assert shown[0] == 1
+    assert {*shown} == {1, 2}

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ROOT, HereRuntime, Quiet, execute, known, make_workspace
 from language_loops import LOOPS
+from model_answers import BY_THE_SERVER, row, run_mode
+from sweeps import sampled
 
+from mdbench.language_models.availability import CircuitBreaker
 from mdbench.language_models.stub import Stub
+from mdbench.language_models.stub_modes import MODES
 from mdbench.records import comparable
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
@@ -36,6 +41,7 @@ def run(workspace: Any, results: Path, **more: Any) -> list[Record]:
         LOOPS, "ode", datasets=("rc-circuit",), result_dir=results, n_jobs=1, **more
     )
     plan = make_plan(options, workspace)
+    plan = replace(plan, model=replace(known(plan.model), breaker=CircuitBreaker(0.1, 0.001)))
     with closing(known(plan.model)):
         return list(execute(plan, HereRuntime(), Quiet()).records)
 
@@ -69,5 +75,22 @@ def test_replies_that_are_none_end_in_the_right_status(
         assert "none of 20 replies has a formula for y" in known(reasons["direct"])
         assert {known(record.llm).calls for record in records} == {20}
     else:
-        assert set(statuses.values()) == {"failed"}
+        assert set(statuses.values()) == {"unavailable"}
         assert all("no chat completion" in known(reason) for reason in reasons.values())
+
+
+PAGE = ROOT / "docs" / "language-model-answers.md"
+
+
+def test_the_page_of_answers_has_each_mode_and_no_job_failed_by_a_server() -> None:
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    rows = {cells[1].strip(" `"): cells for line in lines if len(cells := line.split("|")) > 8}
+    assert rows.keys() - {"mode", "---"} == MODES.keys()
+    assert [mode for mode in BY_THE_SERVER if " failed " in rows[mode]] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", sampled(MODES, share=0.05))
+def test_the_page_of_answers_is_what_happens(workspace: Any, tmp_path: Path, mode: str) -> None:
+    found = row(mode, run_mode(mode, workspace, tmp_path / mode))
+    assert found in PAGE.read_text(encoding="utf-8").splitlines()

@@ -192,6 +192,19 @@ def test_a_node_of_another_version_is_refused(plan: Plan) -> None:
         NodeProcess(replace(order, version="0.0.1"))
 
 
+def test_a_node_of_another_commit_is_refused_wherever_the_command_is_typed(
+    plan: Plan, tmp_path: Path
+) -> None:
+    """The node's code is that of its worker, and not what lies in the current folder."""
+    other = tmp_path / "mdbench"
+    other.mkdir()
+    (other / "__init__.py").write_text('raise ImportError("the code of the current folder")\n')
+    order = NodeRequest.of(plan, HereRuntime(), name="here", opens=open_here)
+    NodeProcess(replace(order, seen_from=tmp_path)).end()
+    with pytest.raises(UsageError, match="of another commit"):
+        NodeProcess(replace(order, code="0" * 64))
+
+
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     if reason := missing():

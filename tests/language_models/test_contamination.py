@@ -54,7 +54,7 @@ def ask(
             llm_url=stub.url,
             **changes,
         )
-        probes, file = run_probes(options, Catalog(workspace), lambda _: None, pauses=(0.001,))
+        probes, file = run_probes(options, Catalog(workspace), lambda _: None)
     assert file.is_file()
     return probes, stub
 

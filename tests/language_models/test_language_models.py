@@ -19,27 +19,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.errors import UnavailableError, UsageError
-from mdbench.language_models.conversation import (
-    ChatRequest,
-    Conversation,
-    RefusedError,
-    request_hash,
-)
-from mdbench.language_models.endpoint import CERTIFICATES, Endpoint, EndpointError, LiveResponder
+from mdbench.language_models.availability import CircuitBreaker
+from mdbench.language_models.chat_requests import ChatRequest, RefusedError, request_hash
+from mdbench.language_models.conversation import Conversation
+from mdbench.language_models.endpoint import CERTIFICATES, Endpoint, EndpointError
 from mdbench.language_models.exchanges import (
-    NO_KEY,
     BudgetAccount,
     Exchange,
     ExchangeLog,
     ExchangeReplay,
-    Key,
     LlmLimits,
     LlmSettings,
     TokenUse,
-    read_key,
 )
+from mdbench.language_models.keys import NO_KEY, Key, read_key
 from mdbench.language_models.proxy import NAME, Proxy
-from mdbench.language_models.stub import MODES, Stub
+from mdbench.language_models.responder import LiveResponder
+from mdbench.language_models.stub import Stub
+from mdbench.language_models.stub_modes import MODES
 from mdbench.worker import BudgetSpent, LanguageModel, LanguageModelError, Unavailable
 from mdbench.worker.api import SOCKET_VARIABLE, language_model
 
@@ -49,7 +46,7 @@ if TYPE_CHECKING:
 
 KEY = "sk-test-5f3a9c81d2e47b60"
 HELLO = [{"role": "user", "content": "Variables: x0, x1"}]
-QUICK = (0.001,)
+QUICK = 0.001
 AT_ONCE = 4
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\n"
 
@@ -61,12 +58,14 @@ def talking(
     *,
     seconds: float = 30.0,
     most_seconds: float | None = None,
+    patience: float = 0.02,
     **allowed: Any,
 ) -> Iterator[tuple[LanguageModel, Conversation]]:
     """Listen in a folder, as in a job's, and give what a method would have of it."""
     folder.mkdir(exist_ok=True)
     endpoint = Endpoint(stub.url, Key(KEY), seconds=seconds) if isinstance(stub, Stub) else None
-    responder = LiveResponder(endpoint, pauses=QUICK) if endpoint else ExchangeReplay(stub)  # type: ignore[arg-type]
+    breaker = CircuitBreaker(patience, QUICK)
+    responder = LiveResponder(endpoint, breaker=breaker) if endpoint else ExchangeReplay(stub)  # type: ignore[arg-type]
     talk = LlmSettings("pinned", {}, LlmLimits(seconds=most_seconds, **allowed))
     conversation = Conversation(responder, talk, ExchangeLog(folder / "log.llm.ndjson"))
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -126,37 +125,41 @@ def test_each_completion_is_one_line_and_no_line_has_the_key(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("mode", "status", "calls"),
+    ("mode", "status", "once"),
     [
-        ("429", "the endpoint answered 429 Too Many Requests", 4),
-        ("500", "the endpoint answered 500", 4),
-        ("401", "the endpoint answered 401 Unauthorized", 1),
-        ("redirect", "the endpoint answered 302 Found", 1),
-        ("bad-json", "no chat completion", 1),
-        ("huge", "an answer of more than", 4),
+        ("429", "the endpoint answered 429 Too Many Requests", False),
+        ("500", "the endpoint answered 500", False),
+        ("401", "the endpoint answered 401 Unauthorized", True),
+        ("redirect", "the endpoint answered 302 Found", True),
+        ("bad-json", "no chat completion", False),
+        ("huge", "an answer of more than", False),
     ],
 )
-def test_what_an_endpoint_does_wrong_is_reported_and_counted(
-    tmp_path: Path, mode: str, status: str, calls: int
+def test_an_endpoint_that_answers_nobody_ends_the_job(
+    tmp_path: Path, mode: str, status: str, once: bool
 ) -> None:
     with Stub(mode=mode) as stub, talking(tmp_path, stub) as (llm, conversation):
-        with pytest.raises(LanguageModelError, match=status):
-            llm.chat(HELLO)
-        assert stub.count == calls
+        for _ in range(2):
+            with pytest.raises(BudgetSpent, match=status):
+                llm.chat(HELLO)
+        assert (stub.count == 1) == once
         asked = conversation.asked()
-    assert (asked.calls, asked.failed) == (1, 1)
+    assert (asked.calls, asked.failed) == (0, 0)
+    assert status in asked.ended
     (line,) = lines(tmp_path)
     assert line.reply is None
+    assert line.ended
     assert status in line.error
-    assert line.attempts == calls
-    assert bool(asked.trouble) == (mode in {"401", "huge"})
 
 
 def test_an_endpoint_that_recovers_is_asked_again(tmp_path: Path) -> None:
-    with Stub(mode="500", failures=3) as stub, talking(tmp_path, stub) as (llm, conversation):
+    with (
+        Stub(mode="500", failures=3) as stub,
+        talking(tmp_path, stub, patience=60) as (llm, conversation),
+    ):
         (reply,) = llm.chat(HELLO)
         assert reply.text
-        assert conversation.asked().trouble == ""
+        assert conversation.asked().ended == ""
     assert lines(tmp_path)[0].attempts == 4
 
 
@@ -164,10 +167,10 @@ def test_an_answer_that_never_ends_is_cut(tmp_path: Path) -> None:
     with (
         Stub(mode="never-ends") as stub,
         talking(tmp_path, stub, seconds=0.4) as (llm, _),
-        pytest.raises(LanguageModelError, match="no answer in time"),
+        pytest.raises(BudgetSpent, match="no answer in time"),
     ):
         llm.chat(HELLO)
-    assert lines(tmp_path)[0].attempts == 4
+    assert lines(tmp_path)[0].ended
 
 
 def test_nobody_at_the_address(tmp_path: Path) -> None:
@@ -176,9 +179,9 @@ def test_nobody_at_the_address(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         stub.port = taken.getsockname()[1]
         with talking(tmp_path, stub) as (llm, conversation):
-            with pytest.raises(LanguageModelError, match="nobody listens"):
+            with pytest.raises(BudgetSpent, match="nobody listens"):
                 llm.chat(HELLO)
-            assert "nobody listens" in conversation.asked().trouble
+            assert "nobody listens" in conversation.asked().ended
 
 
 def test_a_wrong_number_of_choices(tmp_path: Path) -> None:
@@ -386,15 +389,16 @@ def test_a_miss_is_an_error_and_never_a_call(tmp_path: Path) -> None:
     assert stub.count == 1
 
 
-def test_failures_are_replayed_as_failures(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["500", "no-choices", "context-length"])
+def test_failures_are_replayed_as_failures(tmp_path: Path, mode: str) -> None:
     with (
-        Stub(mode="500") as stub,
+        Stub(mode=mode) as stub,
         talking(tmp_path / "live", stub) as (llm, _),
-        pytest.raises(LanguageModelError) as first,
+        pytest.raises((LanguageModelError, BudgetSpent)) as first,
     ):
         llm.chat(HELLO)
     with talking(tmp_path / "again", tmp_path / "live" / "log.llm.ndjson") as (llm, conversation):
-        with pytest.raises(LanguageModelError) as second:
+        with pytest.raises(type(first.value)) as second:
             llm.chat(HELLO)
         assert conversation.asked().missed == ""
     assert str(second.value) == str(first.value)
@@ -497,14 +501,14 @@ def raw(folder: Path, sent: bytes) -> bytes:
 )
 def test_requests_of_another_form_are_refused(body: bytes) -> None:
     with pytest.raises(RefusedError) as caught:
-        ChatRequest.read(body, "m", {})
+        ChatRequest.read(body, LlmSettings("m"))
     assert caught.value.status == 400
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_nothing_breaks_the_reader(body: bytes) -> None:
     with pytest.raises(RefusedError):
-        ChatRequest.read(body, "m", {})
+        ChatRequest.read(body, LlmSettings("m"))
 
 
 def test_only_what_is_known_goes_on() -> None:
@@ -521,7 +525,7 @@ def test_only_what_is_known_goes_on() -> None:
         "stream": False,
     }
     question = ChatRequest.read(
-        json.dumps(told).encode(), "pinned", {"top_k": 5, "temperature": None}
+        json.dumps(told).encode(), LlmSettings("pinned", {"top_k": 5, "temperature": None})
     )
     assert question.request == {
         "model": "pinned",
@@ -530,7 +534,9 @@ def test_only_what_is_known_goes_on() -> None:
         "stop": ["end"],
         "top_k": 5,
     }
-    newer = ChatRequest.read(json.dumps(told).encode(), "m", {"max_completion_tokens": 50})
+    newer = ChatRequest.read(
+        json.dumps(told).encode(), LlmSettings("m", {"max_completion_tokens": 50})
+    )
     assert newer.request["max_completion_tokens"] == newer.completion_tokens == 50
     assert "max_tokens" not in newer.request
 
@@ -542,7 +548,7 @@ def test_the_length_that_the_user_sets_wins(own: dict[str, int], name: str, toke
     """A model that thinks needs more than a method asks for, and a budget may want less."""
     body = json.dumps({"messages": [{"role": "user", "content": "a"}], **own}).encode()
     thinking = {"chat_template_kwargs": {"enable_thinking": True}, "reasoning_effort": "low"}
-    question = ChatRequest.read(body, "m", {name: tokens, **thinking})
+    question = ChatRequest.read(body, LlmSettings("m", {name: tokens, **thinking}))
     lengths = {key: value for key, value in question.request.items() if key.startswith("max_")}
     assert lengths == {name: tokens}
     assert question.completion_tokens == tokens
@@ -552,7 +558,7 @@ def test_the_length_that_the_user_sets_wins(own: dict[str, int], name: str, toke
 @given(st.text(max_size=300), st.integers(0, 2**31))
 def test_a_prompt_has_no_more_tokens_than_are_set_aside(text: str, seed: int) -> None:
     body = json.dumps({"messages": [{"role": "user", "content": text}], "seed": seed, "n": 3})
-    question = ChatRequest.read(body.encode(), "m", {})
+    question = ChatRequest.read(body.encode(), LlmSettings("m"))
     sent = question.request["messages"][0]["content"]
     assert question.prompt_tokens >= len(sent.encode())
     hashes = {request_hash(question.single(index)) for index in range(3)}

@@ -69,8 +69,24 @@ def test_calls_tokens_and_money_are_shown_next_to_the_score() -> None:
     assert (one.jobs, one.calls, one.failed, one.tokens) == (2, 75, 6, (2000, 400))
     assert one.money == pytest.approx(0.5)
     assert one.spent == 0.5
-    assert usage_row(one)[4:8] == ["2", f"NMSE {one.score}", "75", "6"]
+    assert usage_row(one)[4:10] == ["2", f"NMSE {one.score}", "", "", "75", "6"]
     assert model_usage([], {}) == []
+
+
+def test_a_control_of_the_same_budget_is_beside_its_method_and_what_the_model_found() -> None:
+    budget = llm()["budget"]
+    for given, shown in ((budget, True), ({**budget, "calls": 7}, False)):
+        control = [
+            data("loop_nollm", name, nmse=1e-1, llm={"budget": given}) for name in ("a", "b")
+        ]
+        arm = [data("loop", "a", llm=llm(found=True)), data("loop", "b", llm=llm(found=False))]
+        records = [*arm, *control]
+        found = latest_by_case(Record.model_validate(one) for one in records)
+        (one,) = model_usage(found, boards(records))
+        assert bool(one.control) == shown
+        assert one.found == 0.5
+        assert usage_row(one)[6] == one.control
+        assert "50" in usage_row(one)[7]
 
 
 def test_a_curve_is_the_median_of_the_best_so_far() -> None:

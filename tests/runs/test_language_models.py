@@ -6,6 +6,7 @@ import json
 import threading
 import time
 import zipfile
+from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,17 +14,23 @@ from typing import TYPE_CHECKING, Any
 import isolated
 import numpy as np
 import pytest
+from clusters import open_here
 from flavours import FLAVOURS, traces
-from harness import Quiet, execute, known, make_workspace, out_of_time
+from harness import HereRuntime, Quiet, execute, known, make_workspace, out_of_time
 from isolated import HOME
 
+from mdbench.backends.dask import DaskBackend
+from mdbench.backends.local import LocalBackend
+from mdbench.backends.slurm import SlurmBackend
 from mdbench.cli import main
 from mdbench.errors import MethodError, UsageError
+from mdbench.language_models.availability import CircuitBreaker
 from mdbench.language_models.exchanges import Exchange
 from mdbench.language_models.stub import Stub
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status, comparable
 from mdbench.reports.bundle import opened, write_bundle
+from mdbench.runs.execute import execute as run_plan
 from mdbench.runs.job import begin_job
 from mdbench.runs.plan import make_plan, resolve_jobs
 from mdbench.runs.study import RunOptions
@@ -34,8 +41,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.records import Record
+    from mdbench.runs.spec import JobSpec
 
 KEY = "sk-test-5f3a9c81d2e47b60"
+GOES_ON = (Status.PARTIAL, Status.UNAVAILABLE)
 ACCESS = "[access]\nllm = true"
 
 ASKER = '''
@@ -219,7 +228,9 @@ class Bench(isolated.Bench):
     def add(self, text: str = "", more: str = ACCESS, name: str = "nasty") -> None:
         super().add(text, more, name)
 
-    def ask(self, stub: Stub | None, folder: str = "results", **changes: Any) -> list[Record]:
+    def ask(
+        self, stub: Stub | None, folder: str = "results", *, patience: float = 0.02, **changes: Any
+    ) -> list[Record]:
         options = RunOptions(
             algorithms=("nasty",),
             data_type="ode",
@@ -233,7 +244,7 @@ class Bench(isolated.Bench):
         )
         plan = make_plan(replace(options, **changes), self.workspace)
         if plan.model is not None:
-            plan = replace(plan, model=replace(plan.model, pauses=(0.001,)))
+            plan = replace(plan, model=replace(plan.model, breaker=CircuitBreaker(patience, 0.001)))
         try:
             return list(execute(plan, self.runtime, Quiet()).records)
         finally:
@@ -397,8 +408,8 @@ def test_a_name_that_was_not_given_is_no_answer(here: Bench) -> None:
         ("loop", Status.OK, ""),
         ("import", Status.OK, ""),
         ("slow", Status.OK, ""),
-        ("bad-json", Status.FAILED, "no chat completion"),
-        ("wrong-n", Status.FAILED, "no chat completion"),
+        ("bad-json", Status.UNAVAILABLE, "no chat completion"),
+        ("wrong-n", Status.UNAVAILABLE, "no choices"),
         ("401", Status.UNAVAILABLE, "the endpoint answered 401 Unauthorized"),
     ],
 )
@@ -411,7 +422,8 @@ def test_modes_end_in_the_right_status(here: Bench, mode: str, status: Status, w
     else:
         assert record.status is status, record.reason
     assert words in record.reason
-    assert len(exchanges(here, record)) == known(known(record.llm).calls) == stub.count
+    counted = [each for each in exchanges(here, record) if not each.ended]
+    assert len(counted) == known(known(record.llm).calls)
 
 
 def test_a_job_whose_time_is_up_waits_for_no_answer(
@@ -425,7 +437,7 @@ def test_a_job_whose_time_is_up_waits_for_no_answer(
     assert first.error == "the job had ended"
 
 
-def test_a_job_that_is_killed_in_mid_search_begins_again(here: Bench) -> None:
+def test_a_job_that_is_killed_in_mid_search_goes_on_from_its_log(here: Bench) -> None:
     here.make_front()
     with Stub(mode="slow", delay=0.02) as stub:
         options = RunOptions(
@@ -453,7 +465,133 @@ def test_a_job_that_is_killed_in_mid_search_begins_again(here: Bench) -> None:
             record = begin_job(one, slot)()
         known(plan.model).close()
     assert record.status is Status.OK, record.reason
-    assert known(record.llm).calls == stub.count == len(exchanges(here, record)) == 20
+    assert known(record.llm).calls == len(exchanges(here, record)) == 20
+    assert known(record.measured.llm_resumed) == 20 - stub.count > 0
+    assert not list(folder.rglob("*.before"))
+
+
+@pytest.mark.parametrize(
+    ("jobs", "credit"), [(12, 3), pytest.param(183, 20, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("mode", ["quota", "503"])
+def test_a_run_whose_credit_ends_goes_on_later_and_nothing_is_paid_twice(
+    here: Bench, mode: str, jobs: int, credit: int
+) -> None:
+    """Of a run of 183 with credit for 20 and a half, no job is failed by the server's fault."""
+    here.make_front()
+    calls = 4
+    asked: dict[str, Any] = {"seeds": tuple(range(jobs)), "llm_calls": calls}
+    with Stub(mode=mode, first=credit * calls + 2) as stub:
+        stub.keeps = False
+        first = here.ask(stub, patience=0.0, **asked)
+    statuses = Counter(record.status for record in first)
+    rest = jobs - credit - 1
+    assert statuses == {Status.OK: credit, Status.PARTIAL: 1, Status.UNAVAILABLE: rest}
+    (partial,) = [record for record in first if record.status is Status.PARTIAL]
+    assert partial.reason.startswith("the best after 2 completions, where the endpoint ended it: ")
+    assert known(partial.equations)
+    paid = credit * calls + 2
+    assert sum(known(record.llm).calls or 0 for record in first) == paid
+    with Stub() as stub:
+        stub.keeps = False
+        second = here.ask(stub, **asked)
+        assert stub.count == jobs * calls - paid
+    assert Counter(record.status for record in second) == {Status.OK: jobs}
+    assert {known(record.llm).calls for record in second} == {calls}
+    assert sum(record.measured.llm_resumed or 0 for record in second) == 2  # of the one begun
+    with Stub() as stub:
+        whole = here.ask(stub, "whole", **asked)
+    for again, once in zip(second, whole, strict=True):
+        assert comparable(again) == comparable(once)
+
+
+def test_an_outage_is_none_of_a_jobs_time(here: Bench) -> None:
+    here.make_front()
+    with Stub(mode="503", first=4, failures=12) as stub:
+        (record,) = here.ask(stub, patience=60.0, llm_calls=8)
+    assert record.status is Status.OK, record.reason
+    assert known(record.measured.llm_waited_s) > 0
+    assert known(record.llm).calls == 8
+    assert known(record.llm).failed == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["dask", "submitit-local"])
+def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
+    here: Bench, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node has its own connection: its job's budget is kept there, its log goes on there."""
+    here.make_front()
+    monkeypatch.setenv("SECRET_OF_MINE", KEY)
+    options = RunOptions(
+        algorithms=("nasty",),
+        data_type="ode",
+        datasets=("harmonic-oscillator",),
+        seeds=(1, 2),
+        n_jobs=2,
+        timeout_s=60.0,
+        llm_model="asked",
+        llm_calls=8,
+        result_dir=here.workspace.root / "results",
+        llm_key_env="SECRET_OF_MINE",
+        llm_patience=0.0,
+    )
+
+    def run(folder: str, elsewhere: bool, **changes: Any) -> list[Record]:
+        given = replace(options, result_dir=here.workspace.root / folder, **changes)
+        backend: Any = LocalBackend()
+        if elsewhere and place == "dask":
+            backend = DaskBackend(opens=open_here)
+        elif elsewhere:
+            backend = SlurmBackend(local=True, opens=open_here)
+        plan = make_plan(given, here.workspace)
+        seen: list[str] = []
+        there = {*here.workspace.home.glob("llm-key-*")}  # of one that was killed
+
+        class Watching(Quiet):
+            def job_ended(self, job: JobSpec, record: Record) -> None:
+                super().job_ended(job, record)
+                new = {*here.workspace.home.glob("llm-key-*")} - there
+                seen.extend(oct(path.stat().st_mode)[-3:] for path in new)
+
+        with backend:
+            records = list(run_plan(plan, HereRuntime(), Watching(), backend).records)
+        assert {*seen} == ({"600"} if elsewhere and given.llm_url else set())
+        assert {*here.workspace.home.glob("llm-key-*")} <= there
+        return records
+
+    with Stub() as stub:
+        local = run("local", elsewhere=False, llm_url=stub.url)
+        away = run("away", elsewhere=True, llm_url=stub.url)
+        assert {each["Authorization"] for each in stub.headers} == {f"Bearer {KEY}"}
+        assert stub.count == 2 * 2 * 8
+    with Stub(mode="quota", first=11) as stub:
+        ended = run("later", elsewhere=True, llm_url=stub.url)
+        assert {record.status for record in ended} <= {Status.OK, *GOES_ON}
+        assert {record.status for record in ended} & {*GOES_ON}
+        stub.mode = "good"
+        later = run("later", elsewhere=True, llm_url=stub.url)
+    replay = run("replay", elsewhere=True, llm_replay=here.workspace.root / "local")
+    for found in (away, later, replay):
+        assert [comparable(record) for record in found] == [comparable(record) for record in local]
+    assert here.found(KEY.encode()) == []
+
+
+def test_the_money_of_a_run_elsewhere_is_what_its_jobs_may_spend(here: Bench) -> None:
+    asked: dict[str, Any] = {"llm_price": (1.0, 1.0), "llm_url": "http://127.0.0.1:9/v1"}
+    options = RunOptions(("nasty",), "ode", seeds=(0, 1, 2, 3), llm_model="m", **asked)
+    backend = DaskBackend(opens=open_here)
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"llm_money_total": 1.0}, "e.g. --llm-money 0.25"),
+        ({"llm_money_total": 1.0, "llm_money": 0.5}, "may cost 2 together"),
+    )
+    for more, words in cases:
+        given = replace(options, datasets=("rc-circuit",), **more)
+        plan = make_plan(given, here.workspace)
+        with pytest.raises(UsageError) as caught:
+            run_plan(plan, HereRuntime(), Quiet(), backend)
+        assert words in f"{caught.value.message} {caught.value.hint}"
+        known(plan.model).close()
 
 
 def test_the_stub_is_a_command(

@@ -95,7 +95,7 @@ class Asker:
         SearchOver
             If samples, budget or time are used up.
         LanguageModelError
-            If several requests in a row have failed, or all until the end.
+            If all requests until the end have failed, or the first few.
         """
         n = min(n, self._samples - self.asked)
         if self._is_late():
@@ -119,7 +119,7 @@ class Asker:
             self._failure = error
             self.note(f"the endpoint failed: {error}")
             if self._failures >= MOST_FAILURES:
-                raise
+                raise self._ended() from error
             return []
         self._failures, self._answered = 0, True
         replies = replies[:n]

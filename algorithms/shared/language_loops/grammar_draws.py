@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import time
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mdbench.worker import Reply
+from mdbench.worker import BudgetSpent, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +18,10 @@ _UNARY = ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs")
 _BINARY = ("+", "-", "*", "/")
 _POWERS = ("**2", "**3")
 _MOST_CONSTANTS = 10
+_PER_MESSAGE = 16
+"""Tokens that a message may take in addition to its text, at most."""
+_LETTERS_A_TOKEN = 4
+_MILLION = 1e6
 
 
 class GrammarDraws:
@@ -89,22 +95,66 @@ class GrammarDraws:
 class DrawingModel:
     """Takes the place of a language model: replies are drawn, whatever the prompt.
 
+    It keeps the budget of the method whose control this is, as the benchmark keeps it: a call is
+    made if the most that it can take is left.  Prompts and drawn replies count a token for four
+    letters, as where an endpoint does not count them; seconds are those of the search.
+
     Parameters
     ----------
     write
         Writes a reply in the form that the loop reads.
+    budget
+        Limits by name: ``calls``, ``prompt_tokens``, ``completion_tokens``, ``seconds``, and
+        ``money`` by ``price``, of a million tokens of prompts and of completions.
     """
 
-    def __init__(self, write: Callable[[], str]) -> None:
+    def __init__(self, write: Callable[[], str], budget: Mapping[str, Any] | None = None) -> None:
         self._write = write
+        self._budget = dict(budget or {})
+        self._price = self._budget.pop("price", (0.0, 0.0))
+        self._used = {"calls": 0.0, "prompt_tokens": 0.0, "completion_tokens": 0.0}
+        self._begun = time.monotonic()
+
+    def _left(self, prompt: int, completion: int) -> bool:
+        """Whether one more call fits that takes so many tokens at most."""
+        would = {
+            "calls": self._used["calls"] + 1,
+            "prompt_tokens": self._used["prompt_tokens"] + prompt,
+            "completion_tokens": self._used["completion_tokens"] + completion,
+        }
+        of_prompts, of_completions = self._price
+        would["money"] = of_prompts * would["prompt_tokens"] / _MILLION
+        would["money"] += of_completions * would["completion_tokens"] / _MILLION
+        if "seconds" in self._budget:
+            would["seconds"] = time.monotonic() - self._begun
+        return all(value <= self._budget.get(name, math.inf) for name, value in would.items())
 
     def chat(
         self,
-        messages: Sequence[Mapping[str, str]],  # noqa: ARG002 - not looked at, which is the point
+        messages: Sequence[Mapping[str, str]],  # its length counts, and nothing else
         n: int = 1,
         temperature: float | None = None,  # noqa: ARG002
-        max_tokens: int | None = None,  # noqa: ARG002
+        max_tokens: int | None = None,
         seed: int | None = None,  # noqa: ARG002
     ) -> list[Reply]:
-        """Draw replies."""
-        return [Reply(self._write(), "stop", 0, 0) for _ in range(n)]
+        """Draw replies.
+
+        Raises
+        ------
+        BudgetSpent
+            If not one more is left.
+        """
+        texts = [each["content"] for each in messages]
+        most = sum(len(text.encode()) + _PER_MESSAGE for text in texts) + _PER_MESSAGE
+        prompt = -(-sum(map(len, texts)) // _LETTERS_A_TOKEN)
+        replies: list[Reply] = []
+        while len(replies) < n and self._left(most, max_tokens or 0):
+            text = self._write()
+            written = -(-len(text) // _LETTERS_A_TOKEN)
+            self._used["calls"] += 1
+            self._used["prompt_tokens"] += prompt
+            self._used["completion_tokens"] += written
+            replies.append(Reply(text, "stop", prompt, written))
+        if not replies:
+            raise BudgetSpent("the budget of this job is used up")
+        return replies

@@ -127,6 +127,8 @@ class LibrarySearch(AgeFitness):
         As for `ConceptLibrary`.
     samples, max_tokens, temperature
         Largest number of completions of all targets, and of tokens of each; sampling temperature.
+    control_budget
+        Limits of what the method may ask for of which this is the control.
     others
         Those of `AgeFitness`.
     """
@@ -145,9 +147,11 @@ class LibrarySearch(AgeFitness):
         samples: int,
         max_tokens: int,
         temperature: float,
+        control_budget: dict[str, Any] | None = None,
         **others: Any,
     ) -> None:
         super().__init__(**others)
+        self._control_budget = control_budget
         if not 0.0 <= probability <= 1.0:
             raise ValueError(f"probability is {probability}; it must be from 0 to 1")
         self._probability, self._iteration = probability, iteration
@@ -220,7 +224,7 @@ class LibrarySearch(AgeFitness):
 
     def _make_asker(self, is_late: Callable[[], bool]) -> Asker:
         asks = self._probability > 0 and not self.nollm
-        model = language_model() if asks else DrawingModel(self._drawn)
+        model = language_model() if asks else DrawingModel(self._drawn, self._control_budget)
         names = python_names(self._problem.variables)
         functions = [
             name for name in self._functions if name in _MOST_DRAWN_FUNCTIONS and name in FUNCTIONS

@@ -38,11 +38,12 @@ class ProgramIsland:
     def draw(self, random: Random, count: int, temperature: float) -> list[str]:
         """Draw programs of clusters, with preference for good ones; return them worst first.
 
-        A cluster may be drawn twice.
+        There are no more of them than clusters, so that the first prompt of an island shows its
+        one program once.  Of several a cluster may be drawn twice, as by the authors.
         """
         scores = sorted(self.clusters)
         weights = softmax([score / temperature for score in scores])
-        drawn = sorted(random.choices(scores, weights, k=count))
+        drawn = sorted(random.choices(scores, weights, k=min(count, len(scores))))
         return [self._member(self.clusters[score], random) for score in drawn]
 
     @staticmethod

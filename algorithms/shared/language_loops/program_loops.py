@@ -63,9 +63,20 @@ def situation_of(problem: Problem, targets: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def counted(candidate: Candidate, calls: int, problem: Problem) -> Candidate:
-    """Add after how many completions a candidate was found; one of a single target is of all."""
-    candidate = replace(candidate, hyperparameters={"calls": calls})
+def counted(
+    candidate: Candidate, calls: int, problem: Problem, *, from_model: bool | None = None
+) -> Candidate:
+    """Add after how many completions a candidate was found; one of a single target is of all.
+
+    Parameters
+    ----------
+    from_model
+        Whether a reply has it, and not the program to begin with; None where nobody knows.
+    """
+    found: dict[str, Any] = {"calls": calls}
+    if from_model is not None:
+        found["from_model"] = from_model
+    candidate = replace(candidate, hyperparameters=found)
     if len(problem.targets) > 1 or candidate.predictions is None:
         return candidate
     return replace(candidate, predictions=candidate.predictions[:, np.newaxis], target=None)
@@ -100,6 +111,8 @@ class ProgramLoop:
         The search ends where every target is explained up to this part of its variance.
     drawn_size
         The largest expression that a control draws.
+    control_budget
+        Limits of what the method may ask for of which this is the control.
     """
 
     nollm = False
@@ -119,8 +132,10 @@ class ProgramLoop:
         temperature: float,
         stop_threshold: float,
         drawn_size: int = 20,
+        control_budget: dict[str, Any] | None = None,
     ) -> None:
         del threads
+        self._control_budget = control_budget
         if samples < 1 or parameters < 1 or starts < 1:
             raise ValueError(
                 f"samples = {samples}, parameters = {parameters}, starts = {starts}: "
@@ -169,7 +184,7 @@ class ProgramLoop:
             problem, seed=self.seed, parameters=self.parameters, **self._fitting
         )
         self.asker = Asker(
-            DrawingModel(self.drawn) if self.nollm else language_model(),
+            DrawingModel(self.drawn, self._control_budget) if self.nollm else language_model(),
             samples=self._samples,
             seed=self.seed,
             max_tokens=self._max_tokens,
@@ -202,7 +217,7 @@ class ProgramLoop:
         self._members = self._members if finished else list(self.fronts.members())
         for member in self._members:
             candidate = Candidate((member.equation,), member.predictions, target=member.target)
-            yield counted(candidate, member.calls, self.problem)
+            yield counted(candidate, member.calls, self.problem, from_model=member.calls > 0)
 
     def choose(self, indices: Sequence[int]) -> None:
         """Use these candidates, one a target; before, those of least error are used."""

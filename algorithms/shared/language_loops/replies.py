@@ -15,6 +15,19 @@ _BEGINS = re.compile(r"^[ \t]*(?:def|class)[ \t]+\w+", re.MULTILINE)
 _LONGEST = 60_000
 _MOST_LISTS = 50
 _FENCES = ("```", "~~~")
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("×·∙⋅∗✕⨯", "*"),
+        **dict.fromkeys("−–‒﹣－", "-"),
+        **dict.fromkeys("÷∕", "/"),
+        "²": "**2",
+        "³": "**3",
+        "π": "pi",
+        "\u00a0": " ",
+    }
+)
+"""What is written for the signs that a keyboard lacks."""
+_LAMBDA = re.compile(r"\blambda\s+([\w\s,]+):(.+)")
 
 
 class ReplyError(ValueError):
@@ -42,23 +55,29 @@ def reply_text(reply: Reply) -> str:
             raise ReplyError("the reply was cut off")
     if not text.strip():
         raise ReplyError("the reply is empty")
-    return text
+    return text.translate(_SIGNS)
 
 
 def code_of(text: str) -> str:
     """Return the code of a reply: its last fenced block with some, or what is indented.
+
+    A lambda is returned as the function that it is.
 
     Raises
     ------
     ReplyError
         If there is none.
     """
-    blocks = [block for block in _blocks(text) if _BEGINS.search(block)]
+    fenced = _blocks(text)
+    blocks = [block for block in fenced if _BEGINS.search(block)]
     if blocks:
         return _outdented(blocks[-1])
     begins = _BEGINS.search(text)
     if begins is None:
-        raise ReplyError("there is no function in the reply")
+        found = [match for block in (*fenced, text) if (match := _LAMBDA.search(block))]
+        if not found:
+            raise ReplyError("there is no function in the reply")
+        return f"def equation({found[0][1].strip()}):\n    return {found[0][2].strip()}\n"
     lines = text[begins.start() :].lstrip("\n").splitlines()
     depth = _indent(lines[0])
     kept = [lines[0]]
