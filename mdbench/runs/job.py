@@ -12,7 +12,6 @@ import numpy as np
 from mdbench.drawing.numbers import counted
 from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.language_models import PROMPTS
-from mdbench.language_models.conversation import ModelUse
 from mdbench.language_models.views import prompt_view
 from mdbench.methods import discover
 from mdbench.records import ANSWERED, Status
@@ -197,6 +196,10 @@ def _not_here(one: ResolvedJob, slot: WorkerSlot, log: Path) -> JobResult | None
     if spec.gpu and not gpus():
         return JobResult(Status.UNAVAILABLE, NO_GPU)
     if slot.model is not None and spec.access.llm and (gone := slot.model.begin(one.job, log)):
+        from mdbench.language_models.conversation import (  # noqa: PLC0415 - few jobs ask
+            ModelUse,
+        )
+
         return JobResult(Status.UNAVAILABLE, gone, llm_use=ModelUse(ended=gone))
     return None
 

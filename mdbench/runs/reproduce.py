@@ -335,7 +335,7 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
         raise _LeftError("its dataset is not the same any more")
     data_type = catalog.data_type(job.data_type)
     task = data_type.task(dataset, record.view, job.protocol)
-    if record.judged_by and {*record.judged_by} <= {*data_type.of_predictions}:
+    if _only_predicts(record, catalog):
         task = data_type.predicted(task)
     parts = {name: part for name, part in record.key_parts.items() if name != _OLD_SCORER}
     parts |= scorer_key(data_type, dataset)
@@ -349,6 +349,16 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
     if answered and changes["status"] not in ANSWERED:
         changes["selection"] = None
     return type(record).model_validate(record.model_dump(by_alias=True) | changes)
+
+
+def _only_predicts(record: Record, catalog: Catalog) -> bool:
+    """Return whether a record is of a method without equations, which may not be here any more."""
+    try:
+        return not catalog.method(record.algorithm).spec.equations
+    except MdbenchError:
+        known = {*catalog.data_type(record.data_type).of_predictions}
+        judged = {*record.judged_by}
+        return record.answered and record.equations is None and bool(judged) and judged <= known
 
 
 def _score_again(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> ScoredResult:
