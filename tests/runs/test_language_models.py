@@ -522,6 +522,8 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
 ) -> None:
     """A node has its own connection: its job's budget is kept there, its log goes on there."""
     here.make_front()
+    # A home of its own: the keys' files of tests that run at the same time are not this one's.
+    workspace = replace(here.workspace, home=here.workspace.root / "home")
     monkeypatch.setenv("SECRET_OF_MINE", KEY)
     options = RunOptions(
         algorithms=("nasty",),
@@ -544,20 +546,20 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
             backend = DaskBackend(opens=open_here)
         elif elsewhere:
             backend = SlurmBackend(local=True, opens=open_here)
-        plan = make_plan(given, here.workspace)
+        plan = make_plan(given, workspace)
         seen: list[str] = []
-        there = {*here.workspace.home.glob("llm-key-*")}  # of one that was killed
+        there = {*workspace.home.glob("llm-key-*")}  # of one that was killed
 
         class Watching(Quiet):
             def job_ended(self, job: JobSpec, record: Record) -> None:
                 super().job_ended(job, record)
-                new = {*here.workspace.home.glob("llm-key-*")} - there
+                new = {*workspace.home.glob("llm-key-*")} - there
                 seen.extend(oct(path.stat().st_mode)[-3:] for path in new)
 
         with backend:
             records = list(run_plan(plan, HereRuntime(), Watching(), backend).records)
         assert {*seen} == ({"600"} if elsewhere and given.llm_url else set())
-        assert {*here.workspace.home.glob("llm-key-*")} <= there
+        assert {*workspace.home.glob("llm-key-*")} <= there
         return records
 
     with Stub() as stub:
