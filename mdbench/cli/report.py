@@ -51,9 +51,10 @@ def combine_records(
     records = read_places(places)
     kept = {id(record) for record in wanted.of([record for _, record in records], names_of(places))}
     records = [(path, record) for path, record in records if id(record) in kept]
-    alone = len(places) == 1 and (places[0].is_dir() or is_bundle(places[0]))
+    whole = places[0].is_dir() or is_bundle(places[0])
+    base = (places[0] if whole else places[0].parent) if len(places) == 1 else None
     rows = [
-        flatten((path.relative_to(places[0]) if alone else path).as_posix(), record)
+        flatten((path if base is None else path.relative_to(base)).as_posix(), record)
         for path, record in records
     ]
     write_table(rows, out)
