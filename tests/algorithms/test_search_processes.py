@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from torch_methods import folders, modules
 from mdbench.worker import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from types import ModuleType
 
+Send = Callable[[Any], None]
 X = np.random.default_rng(0).uniform(0.5, 2.0, (30, 2))
 
 
@@ -38,10 +40,10 @@ def _alive(pid: int) -> bool:
 def test_what_a_search_finds_arrives_and_what_it_changes_does_not(search_process: Any) -> None:
     changed: list[int] = []
 
-    def search() -> Iterator[tuple[int, str]]:
+    def search(send: Send) -> None:
         for number in range(3):
             changed.append(number)
-            yield number, "x" * 100_000 * number  # more than a pipe holds
+            send((number, "x" * 100_000 * number))  # more than a pipe holds
 
     process = search_process(search, Budget(), float("inf"), 1)
     assert list(process) == [(0, ""), (1, "x" * 100_000), (2, "x" * 200_000)]
@@ -52,8 +54,8 @@ def test_what_a_search_finds_arrives_and_what_it_changes_does_not(search_process
 def test_a_search_that_does_not_end_is_ended_by_the_budget(
     search_process: Any, work: float | None
 ) -> None:
-    def search() -> Iterator[int]:
-        yield os.getpid()
+    def search(send: Send) -> None:
+        send(os.getpid())
         while True:
             pass
 
@@ -66,9 +68,9 @@ def test_a_search_that_does_not_end_is_ended_by_the_budget(
 
 
 def test_a_work_limit_does_not_count_a_search_s_waiting(search_process: Any) -> None:
-    def search() -> Iterator[str]:
+    def search(send: Send) -> None:
         time.sleep(0.1)
-        yield "done"
+        send("done")
 
     process = search_process(search, Budget(work=1e9), 0.05, 1)
     begun = time.monotonic()
@@ -77,14 +79,12 @@ def test_a_work_limit_does_not_count_a_search_s_waiting(search_process: Any) -> 
     assert not process.stopped
 
 
-def _raises() -> Iterator[str]:
+def _raises(_: Send) -> None:
     raise ArithmeticError("no such number")
-    yield ""
 
 
-def _exits() -> Iterator[str]:
+def _exits(_: Send) -> None:
     os._exit(3)
-    yield ""
 
 
 @pytest.mark.parametrize(
@@ -94,24 +94,24 @@ def _exits() -> Iterator[str]:
 def test_a_search_that_fails_is_an_error_unless_it_has_found_something(
     search_process: Any,
     capsys: pytest.CaptureFixture[str],
-    end: Callable[[], Iterator[str]],
+    end: Callable[[Send], None],
     said: str,
 ) -> None:
     with pytest.raises(RuntimeError, match=said):
         list(search_process(end, Budget(), float("inf"), 1))
 
-    def late() -> Iterator[str]:
-        yield "x0"
-        yield from end()
+    def late(send: Send) -> None:
+        send("x0")
+        end(send)
 
     assert list(search_process(late, Budget(), float("inf"), 1)) == ["x0"]
     assert said in capsys.readouterr().out
 
 
 def test_a_search_ends_with_the_one_that_asks(search_process: Any) -> None:
-    def search() -> Iterator[int]:
+    def search(send: Send) -> None:
         while True:
-            yield os.getpid()
+            send(os.getpid())
 
     found = iter(search_process(search, Budget(), float("inf"), 1))
     pid = next(found)
@@ -128,7 +128,7 @@ class _Frame(dict[str, Any]):
 
 def package(name: str, fit: Callable[[Any], tuple[Sequence[str], Sequence[float]]]) -> ModuleType:
     class Estimator:
-        def __init__(self, gen: int = 1, nPop: int = 1, **parameters: Any) -> None:  # noqa: N803
+        def __init__(self, gen: int = 1, nPop: int = 1, **parameters: Any) -> None:
             self.gen, self.nPop, self.parameters = gen, nPop, parameters
 
         def get_params(self) -> dict[str, Any]:

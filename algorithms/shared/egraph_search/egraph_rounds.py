@@ -12,7 +12,7 @@ from search_process import SearchProcess
 from written_fronts import WrittenFronts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -31,10 +31,9 @@ class EGraphRounds(WrittenFronts):
     """Searches one after the other, each of twice as many generations, until one is exact.
 
     A search looks at no clock, and its candidates, the best expression of each size, come with its
-    end: so the first one is short, and of one that is ended nothing is left (the next is
-    half as long).  The package is called
-    in processes of their own only: its Haskell runtime keeps to no limit, changes what a process does
-    with signals, and does not survive a fork.
+    end: so the first one is short, and of one that is ended nothing is left (the next is half as
+    long).  The package is called in processes of their own only: its Haskell runtime keeps to no
+    limit, changes what a process does with signals, and does not survive a fork.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ class EGraphRounds(WrittenFronts):
     """
 
     estimator: ClassVar[Callable[..., Any]]
-    calls: ClassVar = {"recip": "(1/({0}))"}
+    calls: Mapping[str, str] = {"recip": "(1/({0}))"}
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class EGraphRounds(WrittenFronts):
             if ended := left <= last:
                 break
             allowed = min(left, max(min(_SHARE * left, _PATIENCE), _SLOWER * last))
-            search = partial(self._fronts, X, y, generations)
+            search = partial(self._front_of, X, y, generations)
             process = SearchProcess(search, self.budget, begun + allowed, self.threads)
             losses = [math.inf]
             for loss, front in process:
@@ -103,10 +102,15 @@ class EGraphRounds(WrittenFronts):
         del target
         return self._front
 
-    def _fronts(self, X: Array, y: Array, generations: int) -> Iterator[tuple[float, list[str]]]:
-        """Yield the least loss and the front of a search: in a process that may call the package."""
+    def _front_of(
+        self,
+        X: Array,
+        y: Array,
+        generations: int,
+        send: Callable[[tuple[float, list[str]]], None],
+    ) -> None:
+        """Send the least loss and the front of a search: in a process that may call the package."""
         model = type(self).estimator(**self._parameters, gen=generations)
         model.fit(X, y)
-        yield float(model.results["loss_train"].min()), [
-            str(text).lower() for text in model.results["Expression"]
-        ]
+        texts = [str(text).lower() for text in model.results["Expression"]]
+        send((float(model.results["loss_train"].min()), texts))

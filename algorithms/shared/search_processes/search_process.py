@@ -6,10 +6,10 @@ import multiprocessing
 import os
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
 
     from mdbench.worker import Budget
@@ -24,7 +24,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class SearchProcess(Generic[Found]):
-    """What a search yields, until it ends or has used up its share.
+    """What a search sends, until it ends or has used up its share.
 
     For packages that keep to no limit, or whose runtime may end the process that they are in.  The
     process is a fork, so that what was imported is there; what the search changes stays in it.
@@ -32,7 +32,7 @@ class SearchProcess(Generic[Found]):
     Parameters
     ----------
     search
-        Yields what it has found, which goes through a pipe (pickle).
+        Is given a function that sends what it is called with, through a pipe (pickle).
     budget, end
         The problem's, and how much of it will have been spent when the process is ended.
     threads
@@ -46,25 +46,29 @@ class SearchProcess(Generic[Found]):
     Examples
     --------
     >>> from mdbench.worker import Budget
-    >>> list(SearchProcess(lambda: [["x0"], ["x1", "2*x1"]], Budget(), float("inf"), 1))
-    [['x0'], ['x1', '2*x1']]
+    >>> list(SearchProcess(lambda send: send(["x0", "2*x1"]), Budget(), float("inf"), 1))
+    [['x0', '2*x1']]
     """
 
     def __init__(
-        self, search: Callable[[], Iterable[Found]], budget: Budget, end: float, threads: int
+        self,
+        search: Callable[[Callable[[Found], None]], None],
+        budget: Budget,
+        end: float,
+        threads: int,
     ) -> None:
         self._search = search
         self._budget, self._end, self._threads = budget, end, threads
         self.stopped = False
 
     def __iter__(self) -> Iterator[Found]:
-        """Run the search, and yield what it yields.
+        """Run the search, and yield what it sends.
 
         Raises
         ------
         RuntimeError
-            If it fails, or its process ends in another way, before it has yielded anything; what
-            ends it later is printed.
+            If it fails, or its process ends in another way, before it has sent anything; what ends
+            it later is printed.
         """
         context = multiprocessing.get_context("fork")
         here, there = context.Pipe(duplex=False)
@@ -106,12 +110,11 @@ class SearchProcess(Generic[Found]):
 
 
 def _send_all(
-    search: Callable[[], Iterable[object]], parents: Connection, own: Connection
+    search: Callable[[Callable[[Any], None]], None], parents: Connection, own: Connection
 ) -> None:
     parents.close()
     try:
-        for found in search():
-            own.send((found, ""))
+        search(lambda found: own.send((found, "")))
     except Exception as error:  # noqa: BLE001 - it is told to the parent
         traceback.print_exc()
         own.send((None, f"{type(error).__name__}: {error}"))
