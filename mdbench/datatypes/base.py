@@ -443,6 +443,9 @@ class DataType(ABC, Generic[D, T]):
     from_files: ClassVar[bool] = False
     """Whether its datasets follow from code, from the files in `systems` and at the user's path,
     and from the options, and nothing else: then their fingerprints are remembered."""
+    axes: ClassVar[Mapping[str, str]] = {}
+    """The axes that its datasets can be swept along, which are in their names as ``+noise=0.1``,
+    each with its value where a name has none; empty where that depends on the dataset."""
     has_plots: ClassVar[bool] = False
     """Whether it has `plots`."""
     fresh_problems: ClassVar[int] = 0

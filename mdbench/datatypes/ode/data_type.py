@@ -50,7 +50,7 @@ from mdbench.datatypes.ode.simulation import (
     valid_time,
     warm,
 )
-from mdbench.datatypes.ode.sweeps import swept
+from mdbench.datatypes.ode.sweeps import AXES, swept
 from mdbench.datatypes.ode.systems import SOLVER, read_system
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
@@ -171,6 +171,7 @@ class Ode(EquationType[OdeDataset]):
     )
     check_datasets = ("rc-circuit", "harmonic-oscillator")
     options = FACTS.options
+    axes = AXES
     fresh_problems = 200
     has_plots = True
 

@@ -213,6 +213,13 @@ class Conditions:
         return np.asarray(u + xi * np.std(u, axis=0))
 
 
+AXES: dict[str, str] = {
+    one.name.replace("_", "-"): "" if one.default is None else str(one.default).removesuffix(".0")
+    for one in fields(Conditions)
+}
+"""All axes, with their usual values; empty for those that depend on the system."""
+
+
 def parse_sweep(text: str) -> list[dict[str, str]]:
     """Read axes and their values, ``samples=20,50;noise=0,0.01``; return all combinations.
 
