@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.facts import Option
+    from mdbench.expressions.difficulty import Difficulty
     from mdbench.metrics.spec import MetricSpec, Value
 
     Array = NDArray[np.float64]
@@ -471,6 +472,10 @@ class DataType(ABC, Generic[D, T]):
         DataError
             If there is nothing at `path` that this data type can read.
         """
+
+    def difficulty(self, name: str) -> Difficulty | None:  # noqa: ARG002
+        """Return how hard a dataset's law is; None where the data type has no rule for it."""
+        return None
 
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
