@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from mdbench.runs.catalog import Catalog
     from mdbench.runs.spec import JobSpec
     from mdbench.runs.study import LlmEndpointOptions, ProbeOptions
+    from mdbench.runs.turns import JobTurn
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,9 @@ class LlmConnection:
             self.endpoint.close()
 
     @contextmanager
-    def open_session(self, job: JobSpec, folder: int, log: Path) -> Iterator[Conversation]:
+    def open_session(
+        self, job: JobSpec, folder: int, log: Path, turn: JobTurn | None = None
+    ) -> Iterator[Conversation]:
         """Open the session of a job, which may ask as long as the context lasts.
 
         Parameters
@@ -192,6 +195,8 @@ class LlmConnection:
             The job's folder, open, in which nobody else is yet.
         log
             The job's log; its exchanges are written to a file next to it.
+        turn
+            The job's turn on the cores; None where there are no turns.
 
         Raises
         ------
@@ -205,7 +210,7 @@ class LlmConnection:
             raise UsageError("No language model was named.", "Name it: --llm-model NAME")
         path = self.exchange_log(log)
         responder = self._responder(job, path)
-        conversation = Conversation(responder, talk, ExchangeLog(path))
+        conversation = Conversation(responder, talk, ExchangeLog(path), turn)
         with closing(conversation):
             proxy = Proxy(folder, conversation.answer)
             try:
