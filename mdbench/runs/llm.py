@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import uuid
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +26,7 @@ from mdbench.language_models.exchanges import (
     forget_attempts,
     set_aside,
 )
-from mdbench.language_models.keys import read_key
+from mdbench.language_models.keys import NO_KEY, read_key, remove_left_keys
 from mdbench.language_models.proxy import Proxy
 from mdbench.language_models.responder import LiveResponder
 from mdbench.runs.plan import select_names
@@ -133,18 +132,17 @@ class LlmConnection:
         UsageError
             If the file cannot be made.
         """
-        key, file = None if self.endpoint is None else self.endpoint.key, None
-        if key:
-            file = folder.absolute() / f"llm-key-{uuid.uuid4().hex}"
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                key.write(file)
-            except OSError as error:
-                raise UsageError(
-                    f"The key cannot be written for the nodes: {file}: {error.strerror}.",
-                    "The folder has to be one that all nodes see.",
-                ) from None
-        try:
+        key = NO_KEY if self.endpoint is None else self.endpoint.key
+        with ExitStack() as stack:
+            file = None
+            if key:
+                try:
+                    file = stack.enter_context(key.in_file(folder.absolute()))
+                except OSError as error:
+                    raise UsageError(
+                        f"The key cannot be written for the nodes into {folder}: {error.strerror}.",
+                        "The folder has to be one that all nodes see.",
+                    ) from None
             yield NodeConnection(
                 url=self.url,
                 key_file=file,
@@ -152,9 +150,10 @@ class LlmConnection:
                 patience_s=self.breaker.patience_s,
                 restarted=frozenset(self.restarted),
             )
-        finally:
-            if file is not None:
-                file.unlink(missing_ok=True)
+
+    def tidy(self, folder: Path) -> None:
+        """Remove the keys' files in a folder of commands that were killed."""
+        remove_left_keys(folder)
 
     def exchange_log(self, log: Path) -> Path:
         """Return the log of exchanges that goes with a job's log."""
