@@ -343,6 +343,7 @@ def _as_answer(model: str, answered: list[Exchange]) -> dict[str, Any]:
     choices = [
         {
             "index": index,
+            "number": each.number,
             "message": {"role": "assistant", "content": each.reply.text},
             "finish_reason": each.reply.finish_reason,
             "usage": _total([each.usage]),
