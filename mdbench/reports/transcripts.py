@@ -82,7 +82,7 @@ class ShownAnswer:
     Attributes
     ----------
     verdict
-        What the method says that became of it; empty where it says nothing.
+        The method's own words on it; empty where it has none.
     error
         Why there was no completion; empty where there was one.
     cut
@@ -260,7 +260,7 @@ def transcript(
     Parameters
     ----------
     verdicts
-        What the method says of each completion, by its number.
+        The method's own words on each completion, by its number.
     """
     turns = list(_turns(record, sorted(exchanges, key=lambda one: one.number), verdicts, limits))
     places = _chosen(turns, limits.turns)
