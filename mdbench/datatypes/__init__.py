@@ -8,6 +8,7 @@ at, too.  What all data types share whose answers are equations is in ``equation
 from __future__ import annotations
 
 import os
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,13 @@ __path__ = [*__path__, *filter(None, os.environ.get("MDBENCH_DATATYPES", "").spl
 
 def names() -> list[str]:
     """Return the names of all data types, without importing any."""
+    return list(_names(tuple(__path__)))
+
+
+@cache
+def _names(places: tuple[str, ...]) -> list[str]:
     return sorted(
-        file.parent.name for place in __path__ for file in Path(place).glob("*/data_type.py")
+        file.parent.name for place in places for file in Path(place).glob("*/data_type.py")
     )
 
 

@@ -104,6 +104,7 @@ def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
         _empty(prefix)
         shutil.rmtree(prefix)
         _list_file(prefix).unlink(missing_ok=True)
+        _size_file(prefix).unlink(missing_ok=True)
         _lock_file(prefix).unlink()
     return True
 
@@ -279,15 +280,16 @@ def split_requirements(text: str) -> dict[str, str]:
     >>> split_requirements("numpy==2.0.0 \\\n    --hash=sha256:12\n    # via scipy\n")
     {'numpy': 'numpy==2.0.0 \\\n    --hash=sha256:12\n'}
     """
-    found: dict[str, str] = {}
-    name = ""
+    found: dict[str, list[str]] = {}
+    lines = found.setdefault("", [])
     for line in text.splitlines(keepends=True):
-        if not line.strip() or line.lstrip().startswith("#"):
+        bare = line.lstrip()
+        if not bare or bare[0] == "#":
             continue
-        if not line[0].isspace():
-            name = re.split(r"[^\w.-]", line, maxsplit=1)[0].lower()
-        found[name] = found.get(name, "") + line
-    return found
+        if len(bare) == len(line):
+            lines = found.setdefault(re.split(r"[^\w.-]", line, maxsplit=1)[0].lower(), [])
+        lines.append(line)
+    return {name: "".join(lines) for name, lines in found.items() if lines}
 
 
 def _make(prefix: Path, key: str, make: Callable[[], None], *, sealed: bool) -> None:
@@ -375,13 +377,19 @@ def seal(prefix: Path, *, but: str) -> None:
 def sealed_mb(prefix: Path) -> float | None:
     """Return the size of a sealed environment in MB (1e6 bytes); None if there is none.
 
-    It follows from the list of what was made, without a walk over its files.
+    It was noted when the environment was made: nothing walks over its files.
     """
+    if not prefix.is_dir():
+        return None
+    try:
+        return int(_size_file(prefix).read_text(encoding="utf-8")) / 1e6
+    except (OSError, ValueError):  # an environment of an earlier version has its list alone
+        pass
     try:
         listed: dict[str, list[Any]] = json.loads(_list_file(prefix).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return sum(size for _, size, *_ in listed.values()) / 1e6 if prefix.is_dir() else None
+    return _note_size(prefix, listed) / 1e6
 
 
 def detect_change(prefix: Path, *, but: str) -> str:
@@ -423,10 +431,23 @@ def _list_file(prefix: Path) -> Path:
     return prefix.with_name(f"{prefix.name}.files")
 
 
+def _size_file(prefix: Path) -> Path:
+    return prefix.with_name(f"{prefix.name}.size")
+
+
 def _write(prefix: Path, found: dict[str, list[Any]]) -> None:
     new = _list_file(prefix).with_suffix(f".{os.getpid()}")
     new.write_text(json.dumps(found), encoding="utf-8")
     new.replace(_list_file(prefix))
+    _note_size(prefix, found)
+
+
+def _note_size(prefix: Path, listed: dict[str, list[Any]]) -> int:
+    """Keep the bytes of all files that are listed next to the list, and return them."""
+    total = sum(size for _, size, *_ in listed.values())
+    with suppress(OSError):  # it is an administrator's
+        _size_file(prefix).write_text(str(total), encoding="utf-8")
+    return total
 
 
 def _entries(prefix: Path, but: str, *, folders: bool = False) -> Iterator[os.DirEntry[str]]:

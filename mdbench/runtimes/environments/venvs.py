@@ -130,7 +130,8 @@ def prepare(
     UnavailableError
         If the environment cannot be made on this machine; holds uv's output.
     """
-    plan = _plan(method_name, lock, requires_python, home, build=build, fetch=fetch)
+    content = read_lock(method_name, lock)
+    plan = _plan(method_name, lock, content, requires_python, home, build=build, fetch=fetch)
     prefix, config, build_lock = plan.prefix, plan.config, plan.build_lock
 
     def make(report: Callable[[str], None]) -> None:
@@ -220,13 +221,14 @@ class _Plan:
 def _plan(
     method_name: str,
     lock: Path,
+    content: bytes,
     requires_python: str,
     home: Path,
     *,
     build: bool,
     fetch: Path | None,
 ) -> _Plan:
-    lock_sha256 = hashlib.sha256(read_lock(method_name, lock)).hexdigest()
+    lock_sha256 = hashlib.sha256(content).hexdigest()
     config = uv_file(lock)
     build_lock = lock.absolute().with_name(BUILD_LOCK)
     wanted = python_range(method_name, requires_python)
@@ -264,8 +266,9 @@ def installed_mb(
         As of `prepare`.
     """
     try:
-        plan = _plan(method_name, lock, requires_python, home, build=build, fetch=fetch)
-    except MethodError:
+        content = lock.read_bytes()  # not validated: of a wrong one no environment was made
+        plan = _plan(method_name, lock, content, requires_python, home, build=build, fetch=fetch)
+    except (MethodError, OSError):
         return None
     return sealed_mb(plan.prefix)
 
