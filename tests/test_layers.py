@@ -19,7 +19,7 @@ TEMPLATE = PACKAGE / "authoring" / "template"
 
 LAYERS = (
     {"errors", "worker"},
-    {"limited_process", "workspace"},
+    {"limited_process", "owners", "workspace"},
     {"metrics", "data", "expressions"},
     {"drawing"},
     {"datatypes"},

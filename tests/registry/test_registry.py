@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import add_method
+from harness import add_method, number
 
 from mdbench.cli import main
 from mdbench.cli.options import Exit
@@ -354,7 +354,7 @@ def test_a_board_is_a_function_of_the_set_of_bundles(workspace: Workspace) -> No
     joined = [join(order, {"ode": kind.metrics}) for order in itertools.permutations(submissions)]
     assert all(each == joined[0] for each in joined)
     placed, (conflict,) = joined[0]
-    assert sorted(each.record.metrics["nmse"] for each in placed) == [0.2, 0.3]
+    assert sorted(number(each.record.metrics["nmse"]) for each in placed) == [0.2, 0.3]
     assert len(conflict.bundles) == 4
     # Joined piece by piece, in whatever pieces, it is the same.
     names = {each.name: each for each in submissions}
