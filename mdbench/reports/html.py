@@ -49,6 +49,7 @@ from mdbench.reports.tables import (
     warning,
     without_columns,
 )
+from mdbench.reports.transcripts import PAGE_LETTERS, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Leaderboard
     from mdbench.reports.systems import Draw
     from mdbench.reports.tables import Table
+    from mdbench.reports.transcripts import Transcript
 
 PACKED_FROM = 2000
 """Results from which on the closed parts of a page are packed, and made when they are opened."""
@@ -80,6 +82,7 @@ def page(
     describe: Callable[[str, str], str] | None = None,
     derivatives: Mapping[str, str] | None = None,
     probes: Sequence[ProbeReport] = (),
+    transcripts: Iterable[Transcript] = (),
     categories: Mapping[str, Sequence[Category]] | None = None,
     options: Mapping[str, Collection[str]] | None = None,
     axes: Mapping[str, Mapping[str, str]] | None = None,
@@ -103,6 +106,8 @@ def page(
         The letter of derivatives on the left-hand sides of a data type, where it is no d.
     probes
         What language models were found to know of the problems.
+    transcripts
+        Of jobs that asked a language model; as many as have room are shown.
     categories
         Those of each data type that has several, with comparisons of their own.
     options
@@ -171,7 +176,9 @@ def page(
     packed = len(results) >= PACKED_FROM
     days = [result.measured.started.date().isoformat() for result in results]
     dims = sorted({result.dim for result in results if result.dim is not None})
+    shown, left_out = within(transcripts, PAGE_LETTERS)
     return environment.get_template("report.html.j2").render(
+        transcripts={"shown": shown, "left_out": left_out},
         title=title,
         version=__version__,
         sections=sections,

@@ -279,6 +279,8 @@ def _with_observer(
 @contextmanager
 def _model_of_nodes(plan: Plan, backend: Backend) -> Iterator[NodeConnection | None]:
     """Return what a backend's processes need to reach the language model."""
+    if plan.model is not None:
+        plan.model.tidy(plan.catalog.workspace.home)
     if plan.model is None or backend.in_this_process:
         yield None
         return

@@ -66,6 +66,8 @@ class Plan:
     ----------
     memory_total_mb
         MiB that all jobs that run at a time may need together; None for no limit.
+    llm_concurrency
+        Jobs that ask a language model and run at a time; None for `n_jobs` of all kinds.
     record_dir
         Where the results files are; in `result_dir`, below which logs are, unless it is given.
     """
@@ -80,6 +82,7 @@ class Plan:
     retries: int = RETRIES
     memory_total_mb: int | None = None
     record_dir: Path | None = None
+    llm_concurrency: int | None = None
 
     @property
     def files(self) -> dict[str, Path]:
@@ -132,6 +135,7 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         model,
         whole.retries,
         whole.memory_total_mb,
+        llm_concurrency=whole.llm_concurrency,
     )
 
 
