@@ -70,16 +70,14 @@ def ranks_finding(records: Sequence[Record]) -> str:
     """Write the finding in words."""
     found = ranks_of(records)
     parts = found.fresh, found.known
-    first = [max(part, key=lambda method: sum(part[method].values())) for part in parts]
-    counts = [_count(part[method]) for part, method in zip(parts, first, strict=True)]
     sums = [
         sum(sum(each.values()) for each in part.values()) / sum(map(len, part.values()))
         for part in parts
     ]
-    best = f"`{first[0]}` is first on fresh systems ({counts[0]}), `{first[1]}` on ODEBench"
-    best += f" ({counts[1]})"
-    if first[0] == first[1]:
-        best = f"`{first[0]}` is first on both: {counts[0]} fresh systems, {counts[1]} of ODEBench"
+    first = [_first(part) for part in parts]
+    names, others = (" and ".join(f"`{method}`" for method in each) for each in first)
+    counts = [_count(part[each[0]]) for part, each in zip(parts, first, strict=True)]
+    best = f"First on fresh systems: {names} ({counts[0]}); on ODEBench: {others} ({counts[1]})"
     between = f"{found.spearman:.2f} [{found.low:.2f} … {found.high:.2f}]"
     return (
         f"**The ranks of {len(found.fresh)} methods on problems that nobody had seen and on "
@@ -121,6 +119,11 @@ def ranks_table(records: Sequence[Record]) -> str:
     for name in ("fresh", "ODEBench"):
         head += [f"{name}: identified", "rank", "followed from the second start"]
     return to_table(head, lines)
+
+
+def _first(part: Mapping[str, Verdicts]) -> list[str]:
+    most = max(sum(each.values()) for each in part.values())
+    return [method for method, each in part.items() if sum(each.values()) == most]
 
 
 def _count(verdicts: Verdicts) -> str:
