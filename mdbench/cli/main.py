@@ -836,6 +836,65 @@ def compare(
     )
 
 
+Registry = Annotated[
+    Path, typer.Argument(metavar="REGISTRY", help="A folder of bundles, such as a git checkout.")
+]
+
+
+@app.command()
+def submit(
+    bundle: Annotated[
+        Path, typer.Argument(metavar="BUNDLE", help="A bundle, or the file of an audit.")
+    ],
+    registry: Registry,
+    n_jobs: NJobs = None,
+) -> int:
+    """Verify a bundle, score its answers again, and add it to a registry."""
+    from mdbench.cli.registry import submit_bundle
+
+    return submit_bundle(bundle, registry, Console(highlight=False), _n_jobs(n_jobs))
+
+
+@app.command()
+def audit(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Somebody else's bundle.")],
+    share: Annotated[
+        float, typer.Option("--sample", metavar="SHARE", help="Part of its jobs to run again.")
+    ] = 0.05,
+    salt: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What else chooses the jobs.  Default: random."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The result.")] = Path("audit.json"),
+    sign: Annotated[
+        Path | None, typer.Option(metavar="KEY", help="A private SSH key that signs the result.")
+    ] = None,
+    n_jobs: NJobs = None,
+) -> int:
+    """Run a random sample of a bundle's jobs again, and write how the results agree."""
+    from mdbench.cli.registry import audit_bundle
+
+    console = Console(highlight=False)
+    return audit_bundle(
+        bundle, console, share=share, salt=salt, out=out, key=sign, n_jobs=_n_jobs(n_jobs)
+    )
+
+
+@app.command()
+def board(
+    registry: Registry,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The site.")] = Path("board"),
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Its heading.")] = "mdbench board",
+    n_jobs: NJobs = None,
+    json: Json = False,
+) -> int:
+    """Make a site of all bundles of a registry, with what is verified of each result."""
+    from mdbench.cli.registry import make_board
+
+    console = Console(highlight=False, stderr=json)
+    return make_board(registry, out, console, title=title, n_jobs=_n_jobs(n_jobs), json_=json)
+
+
 @app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction
 def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true right-hand side.")],

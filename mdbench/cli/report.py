@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType
     from mdbench.language_models.contamination import ProbeReport
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.transcripts import Transcript
 
 
@@ -377,8 +378,12 @@ def leaderboards_of(
 
     What methods are is taken from a workspace, if there is one.
     """
-    specs = {name: kind.metrics for name, kind in _here(results).items()}
-    return boards_of(results, _known(results, workspace), specs)
+    return boards_of(results, _known(results, workspace), metrics_of(results))
+
+
+def metrics_of(results: Sequence[Record]) -> dict[str, Sequence[MetricSpec]]:
+    """Return the metrics of each data type of the results, the primary one first."""
+    return {name: kind.metrics for name, kind in _here(results).items()}
 
 
 def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, MethodFacts]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MOST_READ: Final = 2**26
 """Bytes of a log."""
 _MOST_LOG: Final = 2**23
-"""Bytes of a job's log in which verdicts are looked for."""
+"""Bytes of a job's log in which outcomes are looked for."""
 _VERDICT: Final = re.compile(r"completion (\d{1,7}): (.{1,300})")
 MOST_TURNS: Final = 24
 """Turns of a job that are shown: the first, the last, and those that found the best so far."""
@@ -201,8 +201,8 @@ def transcripts(
         path = _inside(folders, record.exchanges)
         if path is None:
             continue
-        verdicts = _verdicts(_inside(folders, record.log))
-        found = transcript(record, list(_exchanges(path)), verdicts, limits)
+        outcomes = _outcomes(_inside(folders, record.log))
+        found = transcript(record, list(_exchanges(path)), outcomes, limits)
         if found.turns:
             yield found
 
@@ -252,17 +252,17 @@ def within(found: Iterable[Transcript], letters: int) -> tuple[list[Transcript],
 def transcript(
     record: Record,
     exchanges: Sequence[Exchange],
-    verdicts: dict[int, str],
+    outcomes: dict[int, str],
     limits: Limits = Limits(),
 ) -> Transcript:
     """Return the transcript of a job.
 
     Parameters
     ----------
-    verdicts
+    outcomes
         The method's own words on each completion, by its number.
     """
-    turns = list(_turns(record, sorted(exchanges, key=lambda one: one.number), verdicts, limits))
+    turns = list(_turns(record, sorted(exchanges, key=lambda one: one.number), outcomes, limits))
     places = _chosen(turns, limits.turns)
     kept = tuple(turns[place] for place in places)
     shown: set[int] = set()
@@ -288,7 +288,7 @@ def _chosen(turns: Sequence[Turn], most: int | None) -> list[int]:
 
 
 def _turns(
-    record: Record, exchanges: Sequence[Exchange], verdicts: dict[int, str], limits: Limits
+    record: Record, exchanges: Sequence[Exchange], outcomes: dict[int, str], limits: Limits
 ) -> Iterator[Turn]:
     price = None if record.llm is None or record.llm.price is None else record.llm.price
     cost = None if price is None else LlmLimits(price=(price[0], price[1])).cost
@@ -306,7 +306,7 @@ def _turns(
             prompt=messages,
             same_as=first_with.get(key),
             answers=tuple(
-                _answer(each, verdicts.get(each.number, ""), limits.letters, cost) for each in ones
+                _answer(each, outcomes.get(each.number, ""), limits.letters, cost) for each in ones
             ),
             known=_known(before, first - 1, spent),
             best=here[-1].loss if here else None,
@@ -374,7 +374,7 @@ def _exchanges(path: Path) -> Iterator[Exchange]:
                 continue
 
 
-def _verdicts(path: Path | None) -> dict[int, str]:
+def _outcomes(path: Path | None) -> dict[int, str]:
     if path is None:
         return {}
     with path.open("rb") as file:
