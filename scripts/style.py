@@ -1,7 +1,8 @@
 """Plain English of the pages and of what the code says: checked by `scripts/lint`.
 
 A sentence has at most `MOST` words; no page, docstring or message has a word of `WORDS`.  Headings,
-tables, code, addresses and parts that are made from records are no prose.
+tables, code, addresses and parts that are made from records are no prose.  Each column of a table
+has a head, which a screen reader reads with every cell.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ _NO_PROSE: Final = (
     re.compile(r"\]\([^)]*\)"),
     re.compile(r"<[^>]*>"),
 )
+_HEAD: Final = re.compile(r"^\|(.*)\|[ ]*\n\|[-:| ]+\|[ ]*$", re.MULTILINE)
+"""The heads of a table's columns, and the rule below them."""
 _CODE_SPAN: Final = re.compile(r"`[^`\n]*`")
 _PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=\s*[-*] |\s*\d+\. )")
 _SENTENCE: Final = re.compile(r"(?<=[.!?:;])[\"')*_]*\s+")
@@ -58,6 +61,9 @@ def _blank(match: re.Match[str]) -> str:
 
 def faults_of_page(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the description of each fault of a page."""
+    for table in _HEAD.finditer(text):
+        if not all(head.strip() for head in table[1].split("|")):
+            yield text.count("\n", 0, table.start()) + 1, "a column without a head"
     for part in _NO_PROSE:
         text = part.sub(_blank, text)
     text = _CODE_SPAN.sub("code", text)

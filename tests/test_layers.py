@@ -19,7 +19,7 @@ TEMPLATE = PACKAGE / "authoring" / "template"
 
 LAYERS = (
     {"errors", "worker"},
-    {"limited_process", "workspace"},
+    {"limited_process", "owners", "workspace"},
     {"metrics", "data", "expressions"},
     {"drawing"},
     {"datatypes"},
@@ -27,7 +27,7 @@ LAYERS = (
     {"runtimes", "language_models"},
     {"runs", "reports"},
     {"backends"},
-    {"authoring", "api", "derivations"},
+    {"authoring", "api", "derivations", "registry"},
     {"cli"},
 )
 """The packages, from the lowest; those of one layer do not import each other."""

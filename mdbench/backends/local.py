@@ -13,19 +13,20 @@ import math
 import queue
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from mdbench.errors import UsageError
 from mdbench.runs.calibration import PERIOD_EACH_S, PERIOD_S
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import begin_job
+from mdbench.runs.turns import CoreTurns, JobTurn
 from mdbench.runs.worker_pool import EnvironmentCache, RetryPolicy, WorkerSlot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     from mdbench.records import Record
@@ -76,8 +77,16 @@ class _LocalRun:
         self._observer = work.observer
         plan = work.plan
         environments = EnvironmentCache(work.runtime, RetryPolicy(plan.retries))
-        self._queue = JobQueue(work.jobs, work.expected, plan.memory_total_mb)
-        slots = min(plan.n_jobs, len(work.jobs))
+        asking = plan.llm_concurrency
+        self._queue = JobQueue(
+            work.jobs,
+            work.expected,
+            plan.memory_total_mb,
+            None if asking is None else {True: asking, False: plan.n_jobs},
+        )
+        self._turns = None if asking is None else CoreTurns(plan.n_jobs)
+        self._scoring = threading.BoundedSemaphore(plan.n_jobs)
+        slots = min(plan.n_jobs + (asking or 0), len(work.jobs))
         period_s = max(PERIOD_S, PERIOD_EACH_S * slots) if calibrated else None
         self._slots = [
             WorkerSlot(
@@ -130,6 +139,8 @@ class _LocalRun:
     def _end_all(self) -> None:
         self._stop.set()
         self._queue.end()
+        if self._turns is not None:
+            self._turns.end()
         for slot in self._slots:
             slot.interrupt()
 
@@ -145,9 +156,12 @@ class _LocalRun:
                         continue  # a shorter one may still fit
                     held = one.job.algorithm
                     slot.has_next = bool(self._queue)
-                    self._observer.job_started(one.job)
                     try:
-                        make = begin_job(one, slot)
+                        with self._turn_of(one, slot):
+                            if self._stop.is_set():
+                                break
+                            self._observer.job_started(one.job)
+                            make = begin_job(one, slot)
                     finally:
                         self._queue.release(one)
                     if last is not None:
@@ -158,10 +172,26 @@ class _LocalRun:
         finally:
             self._ended.put(None)
 
+    @contextmanager
+    def _turn_of(self, one: ResolvedJob, slot: WorkerSlot) -> Iterator[None]:
+        """Wait for a job's turn on the cores, where there are turns; others have it meanwhile."""
+        if self._turns is None:
+            yield
+            return
+        turn = JobTurn(self._turns)
+        slot.turn = turn if asks(one) else None
+        try:
+            yield
+        finally:
+            slot.turn = None
+            turn.end()
+
     def _leave_record(self, job: JobSpec, make: Callable[[], Record]) -> None:
         """Score an answer and write it down, while the slot does its next job."""
         try:
-            self._work.leave(job, make())
+            with self._scoring:
+                record = make()
+            self._work.leave(job, record)
         except BaseException as error:  # noqa: BLE001 - raised again by the main thread
             self._fail(error)
 
@@ -188,6 +218,12 @@ def open_backend(options: RunOptions) -> Backend:
         raise UsageError(
             f"--slurm does not go with --backend {options.backend}.", "Give --backend slurm."
         )
+    elsewhere = options.backend != "local" or options.scheduler is not None
+    if options.llm_concurrency is not None and elsewhere:
+        raise UsageError(
+            "--llm-concurrency is of jobs of this machine: elsewhere a job has cores of its own.",
+            f"Give the number as --n-jobs {options.llm_concurrency}.",
+        )
     if options.backend == "dask" or options.scheduler is not None:
         from mdbench.backends.dask import DaskBackend  # noqa: PLC0415 - takes a second
 
@@ -201,6 +237,11 @@ def open_backend(options: RunOptions) -> Backend:
             require=options.require,
         )
     return LocalBackend(calibrated=True)
+
+
+def asks(one: ResolvedJob) -> bool:
+    """Whether a job asks a language model."""
+    return one.job.llm_model is not None
 
 
 TURN_S: Final = 60.0
@@ -218,6 +259,9 @@ class JobQueue:
         What a job will probably take.
     memory_mb
         MiB that all jobs that run at a time may need together; None for no limit.
+    at_a_time
+        How many may run at a time of those that ask a language model (True), and of others; None
+        for as many as ask for one.
     """
 
     def __init__(
@@ -225,7 +269,10 @@ class JobQueue:
         jobs: Sequence[ResolvedJob],
         expected: Callable[[ResolvedJob], Expectation],
         memory_mb: int | None = None,
+        at_a_time: Mapping[bool, int] | None = None,
     ) -> None:
+        self._at_a_time = at_a_time
+        self._counts: Counter[bool] = Counter()
         self._expected = expected
         self._total_mb = memory_mb
         self._running: dict[str, float] = {}
@@ -266,15 +313,18 @@ class JobQueue:
     def release(self, one: ResolvedJob) -> None:
         """Return the memory of a job that has ended to others."""
         with self._changed:
-            self._running.pop(one.key, None)
-            self._changed.notify_all()
+            self._ended_one(one)
 
     def requeue(self, one: ResolvedJob) -> None:
         """Take back a job that has to be done again."""
         with self._changed:
-            self._running.pop(one.key, None)
+            self._ended_one(one)
             self._methods[one.job.algorithm].appendleft(one)
-            self._changed.notify_all()
+
+    def _ended_one(self, one: ResolvedJob) -> None:
+        if self._running.pop(one.key, None) is not None:
+            self._counts[asks(one)] -= 1
+        self._changed.notify_all()
 
     def end(self) -> None:
         """Hand out no more jobs."""
@@ -283,7 +333,7 @@ class JobQueue:
             self._changed.notify_all()
 
     def _next(self, held: str | None) -> ResolvedJob | None:
-        names = [name for name, jobs in self._methods.items() if jobs]
+        names = [name for name, jobs in self._methods.items() if jobs and self._may(jobs[0])]
         # Fair between methods: first the one of whose jobs the smallest share has begun.
         names.sort(key=lambda name: -len(self._methods[name]) / self._totals[name])
         me = threading.get_ident()
@@ -297,10 +347,16 @@ class JobQueue:
             if one is not None:
                 self._methods[name].remove(one)
                 self._running[one.key] = self._need(one)
+                self._counts[asks(one)] += 1
                 if name != method or now - since >= TURN_S:
                     self._turns[me] = name, now
                 return one
         return None
+
+    def _may(self, one: ResolvedJob) -> bool:
+        """Whether one more of a job's kind may run."""
+        most = self._at_a_time
+        return most is None or self._counts[asks(one)] < most[asks(one)]
 
     def _that_fits(self, jobs: Sequence[ResolvedJob]) -> ResolvedJob | None:
         """Return the first of a method's jobs, or the smallest, if there is memory for it."""

@@ -677,11 +677,25 @@ def show(
         int | None,
         typer.Option(min=1, max=17, help="Of numbers.  Default: 4 in plain text, all in code."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All answers, not the best alone.")] = False,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="All answers, not the best alone; of transcripts all of each."),
+    ] = False,
+    transcript: Annotated[
+        bool,
+        typer.Option(
+            "--transcript", help="What was asked of a language model, and answered, job by job."
+        ),
+    ] = False,
 ) -> None:
-    """Print the best equations found, as text or as code to paste."""
+    """Print the best equations found, as text or as code to paste; or what a model was asked."""
     from mdbench.cli.results import show_answers
+    from mdbench.cli.transcripts import show_transcripts
 
+    if transcript:
+        console = Console(highlight=False)
+        show_transcripts(what, console, results or RESULTS, algorithm or [], every=every)
+        return
     show_answers(
         what,
         Console(highlight=False),
@@ -822,10 +836,71 @@ def compare(
     )
 
 
+Registry = Annotated[
+    Path, typer.Argument(metavar="REGISTRY", help="A folder of bundles, such as a git checkout.")
+]
+
+
+@app.command()
+def submit(
+    bundle: Annotated[
+        Path, typer.Argument(metavar="BUNDLE", help="A bundle, or the file of an audit.")
+    ],
+    registry: Registry,
+    n_jobs: NJobs = None,
+) -> int:
+    """Verify a bundle, score its answers again, and add it to a registry."""
+    from mdbench.cli.registry import submit_bundle
+
+    return submit_bundle(bundle, registry, Console(highlight=False), _n_jobs(n_jobs))
+
+
+@app.command()
+def audit(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Somebody else's bundle.")],
+    share: Annotated[
+        float, typer.Option("--sample", metavar="SHARE", help="Part of its jobs to run again.")
+    ] = 0.05,
+    salt: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What else chooses the jobs.  Default: random."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The result.")] = Path("audit.json"),
+    sign: Annotated[
+        Path | None, typer.Option(metavar="KEY", help="A private SSH key that signs the result.")
+    ] = None,
+    n_jobs: NJobs = None,
+) -> int:
+    """Run a random sample of a bundle's jobs again, and write how the results agree."""
+    from mdbench.cli.registry import audit_bundle
+
+    console = Console(highlight=False)
+    return audit_bundle(
+        bundle, console, share=share, salt=salt, out=out, key=sign, n_jobs=_n_jobs(n_jobs)
+    )
+
+
+@app.command()
+def board(
+    registry: Registry,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The site.")] = Path("board"),
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Its heading.")] = "mdbench board",
+    n_jobs: NJobs = None,
+    json: Json = False,
+) -> int:
+    """Make a site of all bundles of a registry, with what is verified of each result."""
+    from mdbench.cli.registry import make_board
+
+    console = Console(highlight=False, stderr=json)
+    return make_board(registry, out, console, title=title, n_jobs=_n_jobs(n_jobs), json_=json)
+
+
 @app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction
 def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true right-hand side.")],
-    prediction: Annotated[str, typer.Argument(metavar="PREDICTION", help="What was found.")],
+    prediction: Annotated[
+        str | None, typer.Argument(metavar="PREDICTION", help="What was found.")
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Names they may use: x0,x1.  Default: the truth's."),
@@ -841,11 +916,34 @@ def score(
     timeout: Annotated[
         int, typer.Option(metavar="SECONDS", min=1, help="CPU time a step may take.")
     ] = 30,
+    difficulty: Annotated[
+        bool,
+        typer.Option(
+            "--difficulty",
+            help="How hard TRUTH is by SRSD's rule: a law with --ranges, or names of datasets.",
+        ),
+    ] = False,
+    ranges: Annotated[
+        str | None,
+        typer.Option(metavar="RANGES", help="With --difficulty: x0=1:5,x1=0.1:10."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare an equation with the true one: verdict, edit distance, solution, complexity."""
-    from mdbench.cli.score import score_equation
+    from mdbench.cli.score import score_equation, show_difficulty
 
+    if difficulty or ranges is not None:
+        if prediction is not None or not difficulty:
+            raise UsageError(
+                "--difficulty is of one law, and --ranges go with it.",
+                "mdbench score 'x0*x1' --difficulty --ranges x0=1:5,x1=0.1:10",
+            )
+        show_difficulty(truth, ranges, Console(highlight=False), seconds=timeout, json_=json)
+        return
+    if prediction is None:
+        raise UsageError(
+            "PREDICTION is missing.", "mdbench score TRUTH PREDICTION, or TRUTH --difficulty"
+        )
     score_equation(
         truth,
         prediction,

@@ -16,7 +16,7 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UsageError
-from mdbench.records import Record, being_written, uncollected
+from mdbench.records import Record, being_written, results_files, uncollected
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
@@ -28,16 +28,19 @@ from mdbench.reports.joining import conflicts, read_places, versions
 from mdbench.reports.language_models import model_tables, model_usage, read_probes
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
+from mdbench.reports.transcripts import transcripts
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType
     from mdbench.language_models.contamination import ProbeReport
+    from mdbench.metrics.spec import MetricSpec
+    from mdbench.reports.transcripts import Transcript
 
 
 ALL = Wanted()
@@ -107,7 +110,9 @@ def write_report(
             console.print(table)
     if out is None:
         return
-    html = html_of(results, title=title, probes=probes, in_progress=goes_on)
+    with opened_all(places) as opened:
+        talks = transcripts(results, folders_of(opened.values()))
+        html = html_of(results, title=title, probes=probes, transcripts=talks, in_progress=goes_on)
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(
@@ -153,6 +158,7 @@ def html_of(
     *,
     title: str,
     probes: Sequence[ProbeReport] = (),
+    transcripts: Iterable[Transcript] = (),
     in_progress: bool = False,
 ) -> str:
     """Make the page of results."""
@@ -168,8 +174,10 @@ def html_of(
         describe=_Titles(workspace) if workspace else None,
         derivatives={name: kind.derivative for name, kind in _here(results).items()},
         probes=probes,
+        transcripts=transcripts,
         categories=_categories(results, workspace) if workspace else None,
         options=_options(results),
+        axes=_axes(results),
         in_progress=in_progress,
     )
 
@@ -177,6 +185,11 @@ def html_of(
 def _options(results: Sequence[Record]) -> dict[str, list[str]]:
     """Name the options of each data type, as they are in records."""
     return {name: [each.key for each in kind.options] for name, kind in _here(results).items()}
+
+
+def _axes(results: Sequence[Record]) -> dict[str, Mapping[str, str]]:
+    """Return the axes of sweeps of each data type."""
+    return {name: kind.axes for name, kind in _here(results).items()}
 
 
 def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, list[Category]]:
@@ -214,7 +227,7 @@ def export_tables(
         tables = latex_tables(boards)
     else:
         tables_of_papers = read_published() if published else None
-        tables = markdown_tables(boards, tables_of_papers)
+        tables = markdown_tables(boards, tables_of_papers, _axes(results))
         tables += "".join(_beside_sets(results)) if published else ""
     if out is None:
         print(tables, end="")
@@ -250,7 +263,8 @@ def serve_report(folder: Path, console: Console, *, host: str, port: int, title:
     def make() -> str:
         probes = probes_of([folder])
         results, goes_on = read_results([folder]), _goes_on(folder)
-        return html_of(results, title=title, probes=probes, in_progress=goes_on)
+        talks = transcripts(results, folders_of([folder]))
+        return html_of(results, title=title, probes=probes, transcripts=talks, in_progress=goes_on)
 
     page = LivePage(folder, make, title=title)
     with contextlib.suppress(KeyboardInterrupt), LiveServer(page, host=host, port=port) as server:
@@ -344,6 +358,12 @@ def probes_of(places: Sequence[Path]) -> list[ProbeReport]:
         return [probe for place in found.values() for probe in read_probes(place)]
 
 
+def folders_of(places: Iterable[Path]) -> list[Path]:
+    """Return the folders that names of logs in records are relative to: those of results files."""
+    folders = (path.parent for place in places for path in results_files(place))
+    return list(dict.fromkeys(folders))
+
+
 def names_of(places: Sequence[Path]) -> str:
     """Return places as a message names them."""
     return ", ".join(map(str, places))
@@ -364,8 +384,12 @@ def leaderboards_of(
 
     What methods are is taken from a workspace, if there is one.
     """
-    specs = {name: kind.metrics for name, kind in _here(results).items()}
-    return boards_of(results, _known(results, workspace), specs)
+    return boards_of(results, _known(results, workspace), metrics_of(results))
+
+
+def metrics_of(results: Sequence[Record]) -> dict[str, Sequence[MetricSpec]]:
+    """Return the metrics of each data type of the results, the primary one first."""
+    return {name: kind.metrics for name, kind in _here(results).items()}
 
 
 def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, MethodFacts]:
@@ -409,16 +433,16 @@ def write_archive(
         for name, method in methods.discover(Workspace.find().algorithms).items()
         if not isinstance(method, MethodError)
     }
+    results = read_results(places, wanted=Wanted(studies_asked))
+    with opened_all(places) as found:
+        talks = transcripts(results, folders_of(found.values()))
+        page = html_of(results, title=title, probes=probes_of(places), transcripts=talks)
     made = write_bundle(
         places,
         out,
         methods=here,
         studies_asked=studies_asked,
-        page=html_of(
-            read_results(places, wanted=Wanted(studies_asked)),
-            title=title,
-            probes=probes_of(places),
-        ),
+        page=page,
         title=title,
         authors=authors,
         logs=logs,

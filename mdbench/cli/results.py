@@ -48,10 +48,11 @@ from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from mdbench.methods import Method
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
     from mdbench.reports.systems import AnswerNames
@@ -406,16 +407,61 @@ def reproduce_files(
 
 
 def _reproduce(place: Path, patterns: list[str], n_jobs: int | None, console: Console) -> int:
+    count: Counter[Agreement] = Counter()
+    for one in run_again(place, None, patterns, n_jobs, console):
+        if one is None:
+            return Exit.INTERRUPTED
+        count[one.agreed.sameness] += 1
+        _show(one.after, differences(one.before, one.after), one.agreed, console)
+    same, different = count[Agreement.SAME] + count[Agreement.NEARLY], count[Agreement.OTHER]
+    console.print(f"{same} of {counted(same + different, 'record')} reproduced.")
+    if others := count[Agreement.CHAOTIC]:
+        console.print(f"{others} more cannot be: a chaotic search, under another kernel.")
+    return Exit.NOT_AS_WISHED if different else Exit.DONE
+
+
+class RunAgain(NamedTuple):
+    """A job that was run again: its record before and after, and how they agree."""
+
+    before: Record
+    after: Record
+    agreed: RecordComparison
+    method: Method
+
+
+def run_again(
+    place: Path,
+    wanted: Collection[str] | None,
+    patterns: list[str],
+    n_jobs: int | None,
+    console: Console,
+) -> Iterator[RunAgain | None]:
+    """Run the jobs of results again, with the methods that are here.
+
+    Parameters
+    ----------
+    place
+        A folder or file of results.
+    wanted
+        The keys of the records whose jobs are run; None for all.
+    patterns
+        Names or globs of datasets; none for all.
+
+    Yields
+    ------
+    RunAgain
+        For each job; None, and nothing more, where the run was interrupted.
+    """
     workspace = Workspace.find()
     read, logs = [], {}
     for file in results_files(place):
         for record in RecordStore(file).read():
-            read.append(record)
+            if wanted is None or record.key in wanted:
+                read.append(record)
             if record.exchanges is not None:
                 logs[record.key] = file.parent / record.exchanges
     records = [record for record in read if record.budget.timeout_s is not None]
     before = {_question(record): record for record in records}
-    count: Counter[Agreement] = Counter()
     with tempfile.TemporaryDirectory(prefix="mdbench-reproduce-") as folder:
         for runtime_name, plan in plans_of(
             before.values(), patterns, workspace, result_dir=Path(folder), n_jobs=n_jobs, logs=logs
@@ -429,18 +475,12 @@ def _reproduce(place: Path, patterns: list[str], n_jobs: int | None, console: Co
                 plan.catalog.set_progress(display.message)
                 summary = execute(plan, runtime, display, LocalBackend())
             if summary.interrupted:
-                return Exit.INTERRUPTED
+                yield None
+                return
             for record in summary.records:
-                old = before[_question(record)]
-                chaotic = plan.catalog.method(record.algorithm).spec.chaotic
-                agreed = compare_records(old, record, chaotic=chaotic)
-                count[agreed.sameness] += 1
-                _show(record, differences(old, record), agreed, console)
-    same, different = count[Agreement.SAME] + count[Agreement.NEARLY], count[Agreement.OTHER]
-    console.print(f"{same} of {counted(same + different, 'record')} reproduced.")
-    if others := count[Agreement.CHAOTIC]:
-        console.print(f"{others} more cannot be: a chaotic search, under another kernel.")
-    return Exit.NOT_AS_WISHED if different else Exit.DONE
+                old, method = before[_question(record)], plan.catalog.method(record.algorithm)
+                agreed = compare_records(old, record, chaotic=method.spec.chaotic)
+                yield RunAgain(old, record, agreed, method)
 
 
 def _question(record: Record) -> tuple[object, ...]:

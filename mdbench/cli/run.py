@@ -375,23 +375,36 @@ def _asked_at_most(jobs: Sequence[JobSpec]) -> str:
     """Write what jobs may ask of a language model at most; empty for none that asks."""
     if not jobs:
         return ""
-    calls = [job.llm_calls for job in jobs]
+    completions = [_most_completed(job) for job in jobs]
     money = [job.llm_money for job in jobs]
-    prompts = [job.llm_prompt_tokens for job in jobs]
-    completions = [job.llm_completion_tokens for job in jobs]
     parts = [
-        _total(calls, "completions"),
-        _total(prompts, "tokens of prompts"),
+        _total([job.llm_calls for job in jobs], "completions"),
+        _total([job.llm_prompt_tokens for job in jobs], "tokens of prompts"),
         _total(completions, "tokens of completions"),
-        _total(money, "of money"),
     ]
+    prices = [job.llm_price for job in jobs]
+    if None in money and None not in prices and None not in completions:
+        cost = sum(
+            price[1] * (most or 0) for price, most in zip(prices, completions, strict=True) if price
+        )
+        parts.append(f"{cost / 1e6:,.4g} of money for completions")
+    else:
+        parts.append(_total(money, "of money"))
     of = counted(len(jobs), "job")
     return f"Language model: {of}, at most {', '.join(parts)}."
 
 
+def _most_completed(job: JobSpec) -> int | None:
+    """Return the most tokens that a job's completions may take; None for no limit."""
+    if job.llm_calls is None or job.talk is None:
+        return job.llm_completion_tokens
+    most = job.llm_calls * job.talk.completion_tokens
+    return min(most, job.llm_completion_tokens or most)
+
+
 def _total(most: Sequence[float | None], of: str) -> str:
     known = [each for each in most if each is not None]
-    return f"{sum(known):,g} {of}" if len(known) == len(most) else f"any number {of}"
+    return f"{sum(known):,} {of}" if len(known) == len(most) else f"any number of {of}"
 
 
 def model_use(records: Iterable[Record]) -> str:

@@ -11,6 +11,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from mdbench.language_models.exchanges import COMPLETION_TOKENS
+
 if TYPE_CHECKING:
     from mdbench.language_models.exchanges import LlmSettings
 
@@ -18,10 +20,6 @@ MOST_BYTES: Final = 2**20
 """Bytes of a request."""
 _MOST_MESSAGES = 256
 _MOST_COMPLETIONS = 64
-_MOST_TOKENS = 8192
-"""Tokens of a completion: more are not asked for."""
-_USUAL_TOKENS = 1024
-"""Completion tokens that are asked for where a method sets no number."""
 _PER_MESSAGE = 16
 """Tokens that a message may take in addition to its text, at most."""
 _ROLES = ("system", "user", "assistant")
@@ -99,7 +97,8 @@ class ChatRequest:
         if talk.no_system:
             messages = _without_system(messages)
         n = _whole(given, "n", 1, 1, _MOST_COMPLETIONS)
-        tokens = min(_whole(given, "max_tokens", _USUAL_TOKENS, 1, _LARGEST_SEED), _MOST_TOKENS)
+        tokens = _whole(given, "max_tokens", COMPLETION_TOKENS, 1, _LARGEST_SEED)
+        tokens = min(tokens, COMPLETION_TOKENS)
         request: dict[str, Any] = {"model": talk.model, "messages": messages, "max_tokens": tokens}
         for name, (least, most) in _NUMBERS.items():
             if given.get(name) is not None:

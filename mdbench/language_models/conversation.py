@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +21,7 @@ from mdbench.language_models.exchanges import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from mdbench.language_models.exchanges import ExchangeLog, LlmSettings
 
@@ -57,6 +59,20 @@ class Responder(Protocol):
         """Release all that is held."""
 
 
+class Turn(Protocol):
+    """The turn of a job on the cores, where more jobs are under way than there are cores."""
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds for which answers have waited for it."""
+
+    def lent(self) -> AbstractContextManager[None]:
+        """Leave it to others while a request is answered."""
+
+    def hang_up(self) -> None:
+        """Wait no more for it."""
+
+
 @dataclass(frozen=True)
 class ModelUse:
     """The requests of a job, and what they used.
@@ -80,7 +96,7 @@ class ModelUse:
     seconds
         That the endpoint took.
     waited_s
-        Seconds of the job that faults of the endpoint took.
+        Seconds of the job in which it waited for a failing endpoint, or for its turn.
     resumed
         Completions of an earlier attempt at the job.
     ended
@@ -89,6 +105,8 @@ class ModelUse:
         Why none of all completions could be had; empty where there was one, or none was wanted.
     missed
         What a replay did not have.
+    too_small
+        Why not even one completion fitted into the budget; empty where one did.
     """
 
     calls: int = 0
@@ -107,6 +125,7 @@ class ModelUse:
     ended: str = ""
     trouble: str = ""
     missed: str = ""
+    too_small: str = ""
 
 
 class Conversation:
@@ -118,10 +137,19 @@ class Conversation:
         Who answers; closed with this.
     log
         Where each exchange is written; closed with this.
+    turn
+        The job's turn on the cores, which it leaves to others while it waits; None for its own.
     """
 
-    def __init__(self, responder: Responder, talk: LlmSettings, log: ExchangeLog) -> None:
+    def __init__(
+        self,
+        responder: Responder,
+        talk: LlmSettings,
+        log: ExchangeLog,
+        turn: Turn | None = None,
+    ) -> None:
         self._responder = responder
+        self._turn = turn
         self._talk = talk
         self._log = log
         self._account = BudgetAccount(talk.allowance)
@@ -135,12 +163,12 @@ class Conversation:
         self._failed = 0
         self._reasoned: int | None = None
         self._refused = self._estimated = False
-        self._trouble = self._end = ""
+        self._trouble = self._end = self._too_small = ""
 
     @property
     def waited_s(self) -> float:
-        """Seconds of the job that faults of the endpoint have taken."""
-        return self._responder.waited_s
+        """Seconds of the job in which it waited for a failing endpoint, or for its turn."""
+        return self._responder.waited_s + (0.0 if self._turn is None else self._turn.waited_s)
 
     @property
     def calls(self) -> int:
@@ -156,6 +184,11 @@ class Conversation:
             If there is none; with the reason.
         """
         question = ChatRequest.read(body, self._talk)
+        with nullcontext() if self._turn is None else self._turn.lent():
+            answer = self._answered(question)
+        return dumped({**answer, "waited_s": self.waited_s})
+
+    def _answered(self, question: ChatRequest) -> dict[str, Any]:
         if self._end:
             raise self._ended()
         if question.n == 1:
@@ -176,8 +209,7 @@ class Conversation:
             if self._end:
                 raise self._ended()
             raise RefusedError(502, "no_completion", exchanges[0].error)
-        answer = _as_answer(self._talk.model, answered)
-        return dumped({**answer, "waited_s": self._responder.waited_s})
+        return _as_answer(self._talk.model, answered)
 
     def _ended(self) -> RefusedError:
         """Return the refusal for a method whose model answers nobody any more: it ends here."""
@@ -187,6 +219,8 @@ class Conversation:
         wanted = self._account.reserve(question.prompt_tokens, question.completion_tokens)
         if wanted is None:
             self._refused = True
+            if not self._account.allows(question.prompt_tokens, question.completion_tokens):
+                self._too_small = self._too_small or _too_small(question)
             return None
         request = question.single(index)
         hash_ = request_hash(request)
@@ -267,17 +301,20 @@ class Conversation:
                 models=tuple(sorted(self._models)),
                 fingerprints=tuple(sorted(self._fingerprints)),
                 seconds=spent.seconds,
-                waited_s=self._responder.waited_s,
+                waited_s=self.waited_s,
                 resumed=self._responder.resumed,
                 ended=self._end,
                 trouble=self._trouble if spent.calls == self._failed else "",
                 missed=self._responder.missed,
+                too_small="" if spent.calls else self._too_small,
             )
 
     def hang_up(self) -> None:
         """Answer nothing more: what is under way is given up, and written down as that."""
         self._account.close()
         self._responder.hang_up()
+        if self._turn is not None:
+            self._turn.hang_up()
 
     def close(self) -> None:
         """Release all that is held; nobody asks any more.
@@ -292,11 +329,21 @@ class Conversation:
         self._log.close()
 
 
+def _too_small(question: ChatRequest) -> str:
+    return (
+        f"the budget has less than one completion may take: {question.completion_tokens:,} tokens, "
+        f"after a prompt of {question.prompt_tokens:,} at most; give it more (--llm-money, "
+        "--llm-prompt-tokens, --llm-completion-tokens), or have shorter ones: "
+        """--llm-settings '{"max_tokens": 1024}'"""
+    )
+
+
 def _as_answer(model: str, answered: list[Exchange]) -> dict[str, Any]:
     """Write completions as a chat completion, each choice with its own usage next to the sum."""
     choices = [
         {
             "index": index,
+            "number": each.number,
             "message": {"role": "assistant", "content": each.reply.text},
             "finish_reason": each.reply.finish_reason,
             "usage": _total([each.usage]),

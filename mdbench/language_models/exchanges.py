@@ -354,6 +354,17 @@ class LlmSettings:
     allowance: LlmLimits = field(default_factory=LlmLimits)
     no_system: bool = False
 
+    @property
+    def completion_tokens(self) -> int:
+        """The most tokens that a completion may take, whatever a method asks for."""
+        set_ = self.settings.get("max_completion_tokens") or self.settings.get("max_tokens")
+        return int(set_ or COMPLETION_TOKENS)
+
+
+COMPLETION_TOKENS: Final = 16_384
+"""Tokens of a completion: what is asked for where a method sets no number, and the most where the
+user sets none.  A model that thinks first takes thousands before its answer begins."""
+
 
 @dataclass(frozen=True)
 class TokenUse:
@@ -396,6 +407,10 @@ class BudgetAccount:
         self._changed = threading.Condition()
         self._closed = False
         self.spent = TokenUse()
+
+    def allows(self, prompt_tokens: int, completion_tokens: int) -> bool:
+        """Whether a completion fits into the limits, if nothing was used before."""
+        return self._fits(TokenUse(1, prompt_tokens, completion_tokens))
 
     def reserve(self, prompt_tokens: int, completion_tokens: int) -> TokenUse | None:
         """Set aside what one completion may take; None if that is not left.
@@ -472,6 +487,10 @@ class Purse:
         self._changed = threading.Condition()
         self._pending: list[float] = []
         self.spent = 0.0
+
+    def allows(self, most: tuple[int, int]) -> bool:
+        """Whether a call of so many tokens fits, if nothing was spent before."""
+        return self._cost(*most) <= self.total
 
     def reserve(self, most: tuple[int, int]) -> bool:
         """Set aside the most that a call can cost, by its tokens; False where that is not left.

@@ -49,6 +49,8 @@ _LARGEST_INDEX = 2**21
 _MOST_BYTES, _MOST_OF_RECORDS = 2**33, 2**28
 """Largest size of all that one bundle may hold, and of its records: 8 GiB and 256 MiB."""
 _PIECE = 2**20
+_LONGEST_TEXT = 200
+"""Characters of a title that are shown."""
 _LONGEST_END = 2**16 + 42
 """Bytes of what may end an archive: its last entry, a comment, and a pointer before both."""
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -67,6 +69,8 @@ class _Listing(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     bundle: int
+    title: str = ""
+    mdbench: str = ""
     files: dict[str, _Entry]
 
 
@@ -395,6 +399,22 @@ def opened(path: Path) -> Iterator[Path]:
         yield scratch.path / RECORDS
     finally:
         scratch.remove()
+
+
+def described(path: Path) -> dict[str, str]:
+    """Return what a bundle states of itself, as text: nobody has verified it.
+
+    Raises
+    ------
+    RecordsError
+        As `opened`.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            listing = _listing(path, archive)
+    except _DAMAGE as error:
+        raise RecordsError(f"{path} is damaged: {error}", "Get the bundle again.") from error
+    return {name: str(getattr(listing, name))[:_LONGEST_TEXT] for name in ("title", "mdbench")}
 
 
 @contextmanager

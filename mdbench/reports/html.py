@@ -35,6 +35,7 @@ from mdbench.reports.language_models import (
     probe_rows,
     usage_row,
 )
+from mdbench.reports.phases import phase_figures
 from mdbench.reports.systems import Scope, system_section
 from mdbench.reports.tables import (
     CUT_EXPLAINED,
@@ -48,6 +49,7 @@ from mdbench.reports.tables import (
     warning,
     without_columns,
 )
+from mdbench.reports.transcripts import PAGE_LETTERS, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Leaderboard
     from mdbench.reports.systems import Draw
     from mdbench.reports.tables import Table
+    from mdbench.reports.transcripts import Transcript
 
 PACKED_FROM = 2000
 """Results from which on the closed parts of a page are packed, and made when they are opened."""
@@ -79,8 +82,10 @@ def page(
     describe: Callable[[str, str], str] | None = None,
     derivatives: Mapping[str, str] | None = None,
     probes: Sequence[ProbeReport] = (),
+    transcripts: Iterable[Transcript] = (),
     categories: Mapping[str, Sequence[Category]] | None = None,
     options: Mapping[str, Collection[str]] | None = None,
+    axes: Mapping[str, Mapping[str, str]] | None = None,
     in_progress: bool = False,
 ) -> str:
     """Make the page.
@@ -101,10 +106,14 @@ def page(
         The letter of derivatives on the left-hand sides of a data type, where it is no d.
     probes
         What language models were found to know of the problems.
+    transcripts
+        Of jobs that asked a language model; as many as have room are shown.
     categories
         Those of each data type that has several, with comparisons of their own.
     options
         The keys of the options of each data type.
+    axes
+        The axes of sweeps of each data type, with their usual values.
     in_progress
         Whether a run adds results.
 
@@ -125,7 +134,9 @@ def page(
     known = {row.method: row for board in boards.values() for row in board.rows}
     references = {row.method for row in known.values() if row.reference}
     baselines = {row.method for row in known.values() if row.family in leaderboard.APART_FAMILIES}
-    scope = Scope(numbers, noise, classes, picture, describe, references, baselines)
+    scope = Scope(
+        *(numbers, noise, classes, picture, describe, references, baselines), axes=axes or {}
+    )
     boards_of: dict[str, list[Leaderboard]] = defaultdict(list)
     for board in boards.values():
         boards_of[board.data_type].append(board)
@@ -165,7 +176,9 @@ def page(
     packed = len(results) >= PACKED_FROM
     days = [result.measured.started.date().isoformat() for result in results]
     dims = sorted({result.dim for result in results if result.dim is not None})
+    shown, left_out = within(transcripts, PAGE_LETTERS)
     return environment.get_template("report.html.j2").render(
+        transcripts={"shown": shown, "left_out": left_out},
         title=title,
         version=__version__,
         sections=sections,
@@ -328,6 +341,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
             (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
             for snr_db in board.noise_levels
         ],
+        "phases": [_safe(one) for one in phase_figures(board, scope.axes.get(board.data_type, {}))],
         "cd": cd and _safe(cd),
         "pairs": [_pair(pair) for pair in board.pairs],
         "partial_pairs": [_pair(pair) for pair in board.partial_pairs],

@@ -197,14 +197,17 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
     for _, why in reasons:
         if why:
             counts[_CHANGED.sub("", why.partition(SINCE)[0])] += 1
-    at_a_time = max(1, min(plan.n_jobs, len(due)))
+    most = plan.n_jobs
+    if plan.llm_concurrency is not None and all(each.job.llm_model for each in due):
+        most = plan.llm_concurrency
+    at_a_time = max(1, min(most, len(due)))
     shared = together.expected(at_a_time, longest)
     memory = [each.memory_mb for each in costs if each.to_run]
     return Forecast(
         costs,
         due,
         dict(sorted(counts.items(), key=lambda each: -each[1])),
-        plan.n_jobs,
+        most,
         shared,
         _sum(each.cpu_s for each in costs if each.to_run),
         _times(_largest(memory), at_a_time) if due else None,

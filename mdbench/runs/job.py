@@ -287,7 +287,7 @@ def _run_session(
                 from mdbench.language_models.proxy import NAME  # noqa: PLC0415 - few jobs ask
 
                 conversation = talk = stack.enter_context(
-                    slot.model.open_session(one.job, folder.descriptor, log)
+                    slot.model.open_session(one.job, folder.descriptor, log, slot.turn)
                 )
                 background = one.source.background(one.job.dataset)
                 view = prompt_view(one.job.prompt or PROMPTS[0], task, background, one.job.seed)
@@ -329,6 +329,8 @@ def _check_llm_use(outcome: JobResult) -> None:
         return
     if asked.missed:
         outcome.fail(Status.FAILED, asked.missed)
+    elif asked.too_small:
+        outcome.fail(Status.UNAVAILABLE, asked.too_small)
     elif asked.trouble:  # whatever it states: nobody has answered it
         outcome.fail(Status.UNAVAILABLE, asked.ended or asked.trouble)
     elif asked.ended and (outcome.status not in ANSWERED or not asked.calls):

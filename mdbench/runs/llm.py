@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import uuid
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +26,12 @@ from mdbench.language_models.exchanges import (
     forget_attempts,
     set_aside,
 )
-from mdbench.language_models.keys import read_key
+from mdbench.language_models.keys import (
+    NO_KEY,
+    hidden_variable,
+    read_key,
+    remove_left_keys,
+)
 from mdbench.language_models.proxy import Proxy
 from mdbench.language_models.responder import LiveResponder
 from mdbench.runs.plan import select_names
@@ -35,6 +39,7 @@ from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType, Source
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from mdbench.runs.catalog import Catalog
     from mdbench.runs.spec import JobSpec
     from mdbench.runs.study import LlmEndpointOptions, ProbeOptions
+    from mdbench.runs.turns import JobTurn
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,8 @@ class LlmConnection:
         Jobs that are not to go on from logs of earlier attempts.
     url
         The address of `endpoint`, for connections of other machines.
+    key_variable
+        The variable of the environment that has the key; None for none.
     """
 
     endpoint: Endpoint | None = None
@@ -75,6 +83,7 @@ class LlmConnection:
     purse: Purse | None = None
     restarted: Collection[JobSpec] = ()
     url: str | None = None
+    key_variable: str | None = None
 
     @classmethod
     def from_options(
@@ -99,7 +108,7 @@ class LlmConnection:
                     f"--llm-replay {route.llm_replay} does not exist.",
                     f"Give a file *{SUFFIX}, or the folder of results that a run has left.",
                 )
-            return cls(replay=route.llm_replay)
+            return cls(replay=route.llm_replay, key_variable=route.llm_key_env)
         if route.llm_url is None:
             return None
         patience = PATIENCE_S if route.llm_patience is None else route.llm_patience
@@ -116,7 +125,12 @@ class LlmConnection:
             breaker=CircuitBreaker(patience),
             purse=purse,
             url=route.llm_url,
+            key_variable=route.llm_key_env,
         )
+
+    def hidden_key(self) -> AbstractContextManager[None]:
+        """Keep the key out of the environment of processes that are started meanwhile."""
+        return hidden_variable(self.key_variable)
 
     @contextmanager
     def for_nodes(self, folder: Path) -> Iterator[NodeConnection]:
@@ -132,18 +146,17 @@ class LlmConnection:
         UsageError
             If the file cannot be made.
         """
-        key, file = None if self.endpoint is None else self.endpoint.key, None
-        if key:
-            file = folder.absolute() / f"llm-key-{uuid.uuid4().hex}"
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                key.write(file)
-            except OSError as error:
-                raise UsageError(
-                    f"The key cannot be written for the nodes: {file}: {error.strerror}.",
-                    "The folder has to be one that all nodes see.",
-                ) from None
-        try:
+        key = NO_KEY if self.endpoint is None else self.endpoint.key
+        with ExitStack() as stack:
+            file = None
+            if key:
+                try:
+                    file = stack.enter_context(key.in_file(folder.absolute()))
+                except OSError as error:
+                    raise UsageError(
+                        f"The key cannot be written for the nodes into {folder}: {error.strerror}.",
+                        "The folder has to be one that all nodes see.",
+                    ) from None
             yield NodeConnection(
                 url=self.url,
                 key_file=file,
@@ -151,9 +164,10 @@ class LlmConnection:
                 patience_s=self.breaker.patience_s,
                 restarted=frozenset(self.restarted),
             )
-        finally:
-            if file is not None:
-                file.unlink(missing_ok=True)
+
+    def tidy(self, folder: Path) -> None:
+        """Remove the keys' files in a folder of commands that were killed."""
+        remove_left_keys(folder)
 
     def exchange_log(self, log: Path) -> Path:
         """Return the log of exchanges that goes with a job's log."""
@@ -183,7 +197,9 @@ class LlmConnection:
             self.endpoint.close()
 
     @contextmanager
-    def open_session(self, job: JobSpec, folder: int, log: Path) -> Iterator[Conversation]:
+    def open_session(
+        self, job: JobSpec, folder: int, log: Path, turn: JobTurn | None = None
+    ) -> Iterator[Conversation]:
         """Open the session of a job, which may ask as long as the context lasts.
 
         Parameters
@@ -192,6 +208,8 @@ class LlmConnection:
             The job's folder, open, in which nobody else is yet.
         log
             The job's log; its exchanges are written to a file next to it.
+        turn
+            The job's turn on the cores; None where there are no turns.
 
         Raises
         ------
@@ -205,7 +223,7 @@ class LlmConnection:
             raise UsageError("No language model was named.", "Name it: --llm-model NAME")
         path = self.exchange_log(log)
         responder = self._responder(job, path)
-        conversation = Conversation(responder, talk, ExchangeLog(path))
+        conversation = Conversation(responder, talk, ExchangeLog(path), turn)
         with closing(conversation):
             proxy = Proxy(folder, conversation.answer)
             try:

@@ -66,6 +66,8 @@ class Plan:
     ----------
     memory_total_mb
         MiB that all jobs that run at a time may need together; None for no limit.
+    llm_concurrency
+        Jobs that ask a language model and run at a time; None for `n_jobs` of all kinds.
     record_dir
         Where the results files are; in `result_dir`, below which logs are, unless it is given.
     """
@@ -80,6 +82,7 @@ class Plan:
     retries: int = RETRIES
     memory_total_mb: int | None = None
     record_dir: Path | None = None
+    llm_concurrency: int | None = None
 
     @property
     def files(self) -> dict[str, Path]:
@@ -132,6 +135,7 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         model,
         whole.retries,
         whole.memory_total_mb,
+        llm_concurrency=whole.llm_concurrency,
     )
 
 
@@ -246,7 +250,12 @@ def select_names(
     for pattern in patterns:
         matching = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
         matching = matching or list(groups.get(pattern, ()))
-        matching = matching or [name for name in every if fnmatchcase(name, pattern)]
+        # Datasets under conditions, such as +samples=20, are meant by patterns that have one.
+        matching = matching or [
+            name
+            for name in every
+            if fnmatchcase(name, pattern) and ("+" in pattern or "+" not in name)
+        ]
         if not matching:
             family = families(pattern, names)[:3]
             near = f"Did you mean {' or '.join(family)}?" if family else ""

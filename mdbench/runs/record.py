@@ -142,8 +142,8 @@ def make_record(
     conditions: Mapping[str, Any] | None = None,
 ) -> Record:
     """Put together the one line that a job leaves."""
-    dataset, outcome, choice = task.dataset, scored.outcome, scored.outcome.selection
-    names = OwnNames(dataset.names)
+    outcome, choice = scored.outcome, scored.outcome.selection
+    names = OwnNames(task.dataset.names)
     recorded = one.job.recorded()
     asked = recorded.pop("llm", None)
     return Record(
@@ -151,15 +151,9 @@ def make_record(
         key=key_of(one.parts),
         key_parts=dict(one.parts),
         **recorded,
-        dim=dataset.dim,
         system=one.job.system(one.data_type.options),
         part=one.job.part(one.data_type.options),
-        view=task.view,
-        targets=names.all_own(task.targets),
-        truth=None if dataset.truth is None else names.all_own(dataset.truth),
-        target_source=dataset.target_source,
-        names=dict(dataset.names),
-        measured_in=dict(dataset.measured_in),
+        **dataset_fields(task),
         log=log,
         exchanges=exchanges,
         **score_fields(one.data_type, task, scored),
@@ -181,7 +175,7 @@ def make_record(
             environment=None if prepared is None else prepared.identity,
             core=core_versions(),
             scorer=one.parts["scorer"],
-            machine=_machine(),
+            machine=this_machine(),
         ),
         measured=Measured(
             started=started,
@@ -205,6 +199,20 @@ def make_record(
             **(conditions or {}),
         ),
     )
+
+
+def dataset_fields(task: Task[Any]) -> dict[str, Any]:
+    """Return the keys of a record that follow from the dataset and what is asked of it."""
+    dataset, names = task.dataset, OwnNames(task.dataset.names)
+    return {
+        "dim": dataset.dim,
+        "view": task.view,
+        "targets": names.all_own(task.targets),
+        "truth": None if dataset.truth is None else names.all_own(dataset.truth),
+        "target_source": dataset.target_source,
+        "names": dict(dataset.names),
+        "measured_in": dict(dataset.measured_in),
+    }
 
 
 def score_fields(
@@ -297,7 +305,8 @@ def core_versions() -> dict[str, str]:
 
 
 @cache
-def _machine() -> Machine:
+def this_machine() -> Machine:
+    """Return the machine that this runs on."""
     cpu = ""
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

@@ -25,7 +25,7 @@ from mdbench.records import ANSWERED, Status, comparable, key_of
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.llm import LlmConnection
 from mdbench.runs.plan import Plan, jobs_at_a_time, scorer_key, select_names
-from mdbench.runs.record import core_versions, score_fields
+from mdbench.runs.record import core_versions, dataset_fields, score_fields
 from mdbench.runs.scoring import JobResult, ScoredResult, score_result
 from mdbench.runs.spec import JobSpec
 
@@ -340,10 +340,14 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
     parts = {name: part for name, part in record.key_parts.items() if name != _OLD_SCORER}
     parts |= scorer_key(data_type, dataset)
     known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}
-    changes = score_fields(data_type, task, _score_again(record, data_type, task)) | {
+    changes = dataset_fields(task) | score_fields(
+        data_type, task, _score_again(record, data_type, task)
+    )
+    changes |= {
         "key": key_of(parts),
         "key_parts": parts,
         "system": job.system(data_type.options),
+        "part": job.part(data_type.options),
         "provenance": record.provenance.model_copy(update=known),
     }
     if answered and changes["status"] not in ANSWERED:

@@ -164,6 +164,7 @@ class LlmOptions:
         omitted=None,
         record="llm.settings",
         access=_ACCESS,
+        of_controls=True,
     )
     prompt: str | None = option(
         "--prompt NAME",
@@ -228,7 +229,11 @@ class LlmOptions:
 
     @property
     def control_budget(self) -> dict[str, Any]:
-        """The limits of what a job may ask for, by name, for a control to keep them."""
+        """The limits of what a job may ask for, by name, for a control to keep them.
+
+        With them is ``longest``, the tokens that a completion may take, where the user has set it.
+        """
+        settings = {} if self.llm_settings is None else json.loads(self.llm_settings)
         found = {
             "calls": self.llm_calls,
             "prompt_tokens": self.llm_prompt_tokens,
@@ -236,6 +241,7 @@ class LlmOptions:
             "seconds": self.llm_seconds,
             "money": self.llm_money,
             "price": None if self.llm_price is None else list(self.llm_price),
+            "longest": next((settings[name] for name in _TOKENS[::-1] if settings.get(name)), None),
         }
         return {name: value for name, value in found.items() if value is not None}
 

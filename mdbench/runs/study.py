@@ -192,6 +192,13 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
         default=(),
         of_run=True,
     )
+    llm_concurrency: int | None = option(
+        "--llm-concurrency N",
+        "Jobs that ask a language model at a time; of all jobs --n-jobs compute at a time.  "
+        "Default: as --n-jobs.",
+        read_whole,
+        of_run=True,
+    )
     special: tuple[str, ...] = ()
     """Words that only the data type understands: its own options with their values."""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.scoring import JobResult
     from mdbench.runs.spec import JobSpec
+    from mdbench.runs.turns import JobTurn
     from mdbench.runtimes.base import Limits, Prepared, Runtime
     from mdbench.runtimes.worker import Worker
 
@@ -240,6 +241,8 @@ class WorkerSlot:
     ----------
     has_next
         Whether there will be another job: only then is a worker started ahead.
+    turn
+        The turn on the cores of the job that is done; None where it has cores of its own.
     """
 
     def __init__(
@@ -265,6 +268,7 @@ class WorkerSlot:
         self.model = model
         self.interrupted = False
         self.has_next = False
+        self.turn: JobTurn | None = None
         self._worker: Worker | None = None
         self._serves: tuple[str, Limits] | None = None
         self._ahead: _NextWorker | None = None
@@ -329,7 +333,7 @@ class WorkerSlot:
             if used is not None:
                 used.close()
             used = None
-            self._pin(job.threads)
+            self._pin(job.threads if self.turn is None else 0)
             try:
                 with pin_workers_to(self.cores):
                     worker = self.runtime.start(method, prepared, job.limits, on_launch=self._hold)

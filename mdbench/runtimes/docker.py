@@ -23,6 +23,7 @@ from docker.errors import ImageNotFound, NotFound
 from docker.types import LogConfig, Ulimit
 
 from mdbench.errors import UnavailableError
+from mdbench.owners import owner
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.engine import (
@@ -30,7 +31,6 @@ from mdbench.runtimes.engine import (
     UNREACHABLE,
     connect,
     explain,
-    owner,
     read_enforcement,
     remove_orphans,
 )

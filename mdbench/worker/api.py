@@ -187,12 +187,16 @@ class Reply:
         ``stop``, or ``length`` where it was cut off, by the endpoint.
     prompt_tokens, completion_tokens
         What it has taken of the budget.
+    number
+        Its place among all completions that the job has asked for, from 1; 0 where it has none.  A
+        line ``completion 3: TEXT`` that a method prints is shown with it in transcripts.
     """
 
     text: str
     finish_reason: str
     prompt_tokens: int
     completion_tokens: int
+    number: int = 0
 
 
 class LanguageModel:
@@ -255,6 +259,7 @@ class LanguageModel:
                 finish_reason=choice["finish_reason"],
                 prompt_tokens=choice["usage"]["prompt_tokens"],
                 completion_tokens=choice["usage"]["completion_tokens"],
+                number=choice.get("number", 0),
             )
             for choice in answer["choices"]
         ]

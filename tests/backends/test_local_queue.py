@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Asked:
     algorithm: str
+    llm_model: str | None = None
 
 
 @dataclass(frozen=True)

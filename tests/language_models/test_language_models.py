@@ -530,7 +530,7 @@ def test_only_what_is_known_goes_on() -> None:
     assert question.request == {
         "model": "pinned",
         "messages": [{"role": "user", "content": "a?"}],
-        "max_tokens": 8192,
+        "max_tokens": 16_384,
         "stop": ["end"],
         "top_k": 5,
     }

@@ -159,6 +159,28 @@ def test_damaged_and_old_records(workspace: Workspace) -> None:
             forecast(plan, HereRuntime())
 
 
+@pytest.mark.parametrize(
+    ("more", "most"),
+    [
+        ([], "1,000 completions, any number of tokens of prompts, 16,384,000 tokens of compl"),
+        (["--llm-calls", "7", "--llm-price", "1/2"], "0.2294 of money for completions"),
+        (["--llm-price", "1/2", "--llm-money", "3"], "3.0 of money"),
+        (["--llm-completion-tokens", "20000"], " 20,000 tokens of completions"),
+        (["--llm-settings", '{"max_tokens": 10}', "--llm-calls", "3"], " 30 tokens of completions"),
+    ],
+)
+def test_plan_prints_what_may_be_asked_at_most(
+    workspace: Workspace, more: list[str], most: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_method(workspace, "asks", more="[access]\nllm = true")
+    line = ["--algorithm", "asks", "--data-type", "ode", "--dataset", "rc-circuit"]
+    line += ["--runtime", "venv", "--llm-model", "m", "--llm-url", "http://127.0.0.1:9/v1"]
+    assert main(["plan", *line, *more]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Language model: 1 job, at most " in said
+    assert most in said
+
+
 @pytest.mark.usefixtures("workspace")
 def test_plan_prints_and_gives_json(capsys: pytest.CaptureFixture[str]) -> None:
     line = ["--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]

@@ -7,24 +7,24 @@ import threading
 import time
 import zipfile
 from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import isolated
 import numpy as np
 import pytest
+from asking_bench import ASKER, Bench
 from clusters import open_here
 from flavours import FLAVOURS, traces
-from harness import HereRuntime, Quiet, execute, known, make_workspace, out_of_time
+from harness import HereRuntime, Quiet, known, make_workspace, out_of_time
 from isolated import HOME
+from one_node_slurm import missing, one_node_slurm
 
 from mdbench.backends.dask import DaskBackend
 from mdbench.backends.local import LocalBackend
 from mdbench.backends.slurm import SlurmBackend
 from mdbench.cli import main
 from mdbench.errors import MethodError, UsageError
-from mdbench.language_models.availability import CircuitBreaker
 from mdbench.language_models.exchanges import Exchange
 from mdbench.language_models.stub import Stub
 from mdbench.methods import find
@@ -45,61 +45,6 @@ if TYPE_CHECKING:
 
 KEY = "sk-test-5f3a9c81d2e47b60"
 GOES_ON = (Status.PARTIAL, Status.UNAVAILABLE)
-ACCESS = "[access]\nllm = true"
-
-ASKER = '''
-import json, os, re
-import numpy as np
-from mdbench.worker import BudgetSpent, Candidate, LanguageModelError, language_model
-
-
-class Adapter:
-    """Asks until it may not, and keeps the best of the replies."""
-
-    def __init__(self, *, seed, threads, n=4):
-        self.seed, self.n = seed, n
-
-    def fit(self, problem):
-        llm = language_model()
-        self.problem, self.found, asked, lost = problem, [], 0, 0
-        prompt = f"Variables: {', '.join(problem.variables)}. {problem.description or ''}"
-        while True:
-            try:
-                said = [{"role": "user", "content": f"{prompt} {asked}"}]
-                replies = llm.chat(said, n=self.n, seed=self.seed)
-            except BudgetSpent:
-                break
-            except LanguageModelError as error:
-                print("lost:", error)
-                lost += 1
-                if lost == 5:
-                    raise
-                continue
-            asked += len(replies)
-            for reply in replies:
-                if match := re.search(r"```\\n(.+?)\\n```", reply.text):
-                    self.found.append((match[1], asked))
-        print("asked", asked)
-        self.found = self.found or [("0", asked)]
-
-    def candidates(self):
-        for text, asked in self.found:
-            equations = (text,) * len(self.problem.targets)
-            yield Candidate(equations, hyperparameters={"calls": asked})
-
-    def choose(self, indices):
-        self.chosen = self.found[indices[0]][0]
-
-    def equations(self):
-        return [self.chosen] * len(self.problem.targets)
-
-    def predict(self, problem):
-        names = {name: problem.X[:, i] for i, name in enumerate(problem.variables)}
-        names |= {"sin": np.sin, "cos": np.cos, "exp": np.exp}
-        value = eval(self.chosen, {"__builtins__": {}}, names) + np.zeros(len(problem.X))
-        return np.stack([value] * len(problem.targets), axis=-1)
-'''
-
 ATTACKER = '''
 import json, os, signal, socket, time
 import numpy as np
@@ -222,39 +167,6 @@ def here(tmp_path: Path) -> Iterator[Bench]:
     made = Bench("plain", make_workspace(tmp_path, HOME), ASKER)
     yield made
     made.runtime.close()
-
-
-class Bench(isolated.Bench):
-    def add(self, text: str = "", more: str = ACCESS, name: str = "nasty") -> None:
-        super().add(text, more, name)
-
-    def ask(
-        self, stub: Stub | None, folder: str = "results", *, patience: float = 0.02, **changes: Any
-    ) -> list[Record]:
-        options = RunOptions(
-            algorithms=("nasty",),
-            data_type="ode",
-            datasets=("harmonic-oscillator",),
-            result_dir=self.workspace.root / folder,
-            n_jobs=1,
-            timeout_s=60.0,
-            llm_model="asked",
-            llm_url=None if stub is None else stub.url,
-            llm_calls=20,
-        )
-        plan = make_plan(replace(options, **changes), self.workspace)
-        if plan.model is not None:
-            plan = replace(plan, model=replace(plan.model, breaker=CircuitBreaker(patience, 0.001)))
-        try:
-            return list(execute(plan, self.runtime, Quiet()).records)
-        finally:
-            if plan.model is not None:
-                plan.model.close()
-
-    def found(self, what: bytes) -> list[str]:
-        """Name the files below the workspace in which something stands."""
-        files = [path for path in self.workspace.root.rglob("*") if path.is_file()]
-        return [str(path) for path in files if what in path.read_bytes()]
 
 
 def exchanges(bench: Bench, record: Record, folder: str = "results") -> list[Exchange]:
@@ -471,9 +383,14 @@ def test_a_job_that_is_killed_in_mid_search_goes_on_from_its_log(here: Bench) ->
 
 
 @pytest.mark.parametrize(
-    ("jobs", "credit"), [(12, 3), pytest.param(183, 20, marks=pytest.mark.slow)]
+    ("mode", "jobs", "credit"),
+    [
+        ("quota", 5, 2),
+        pytest.param("503", 12, 3, marks=pytest.mark.slow),
+        pytest.param("quota", 183, 20, marks=pytest.mark.nightly),
+        pytest.param("503", 183, 20, marks=pytest.mark.nightly),
+    ],
 )
-@pytest.mark.parametrize("mode", ["quota", "503"])
 def test_a_run_whose_credit_ends_goes_on_later_and_nothing_is_paid_twice(
     here: Bench, mode: str, jobs: int, credit: int
 ) -> None:
@@ -505,6 +422,28 @@ def test_a_run_whose_credit_ends_goes_on_later_and_nothing_is_paid_twice(
         assert comparable(again) == comparable(once)
 
 
+@pytest.mark.parametrize(
+    ("budget", "enough"),
+    [
+        ({"llm_completion_tokens": 16_383}, False),
+        ({"llm_completion_tokens": 16_384}, True),
+        ({"llm_prompt_tokens": 10}, False),
+        ({"llm_money": 0.001, "llm_price": (0.0, 1.0)}, False),
+        ({"llm_completion_tokens": 1000, "llm_settings": '{"max_tokens": 1000}'}, True),
+    ],
+)
+def test_a_budget_below_one_completion_is_no_fault_of_the_method(
+    here: Bench, budget: dict[str, Any], enough: bool
+) -> None:
+    """The user reads what a completion may take, and what to type; the method is not failed."""
+    here.make_front()
+    with Stub() as stub:
+        (record,) = here.ask(stub, **budget)
+    assert (known(record.llm).calls != 0) == enough
+    assert record.status is (Status.OK if enough else Status.UNAVAILABLE), record.reason
+    assert ("less than one completion may take" in record.reason) == (not enough)
+
+
 def test_an_outage_is_none_of_a_jobs_time(here: Bench) -> None:
     here.make_front()
     with Stub(mode="503", first=4, failures=12) as stub:
@@ -515,13 +454,26 @@ def test_an_outage_is_none_of_a_jobs_time(here: Bench) -> None:
     assert known(record.llm).failed == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("place", ["dask", "submitit-local"])
+@pytest.mark.parametrize(
+    ("place", "whole"),
+    [
+        pytest.param("dask", False, marks=pytest.mark.slow),
+        pytest.param("dask", True, marks=pytest.mark.nightly),
+        pytest.param("submitit-local", True, marks=pytest.mark.nightly),
+        pytest.param("slurm", True, marks=pytest.mark.nightly),
+    ],
+)
 def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
-    here: Bench, place: str, monkeypatch: pytest.MonkeyPatch
+    here: Bench, place: str, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A node has its own connection: its job's budget is kept there, its log goes on there."""
     here.make_front()
+    nodes = ExitStack()
+    if place == "slurm":
+        if why := missing():
+            pytest.skip(why)
+        node = nodes.enter_context(one_node_slurm(here.workspace.root / "node"))
+        monkeypatch.setenv("SLURM_CONF", str(node.config))
     # A home of its own: the keys' files of tests that run at the same time are not this one's.
     workspace = replace(here.workspace, home=here.workspace.root / "home")
     monkeypatch.setenv("SECRET_OF_MINE", KEY)
@@ -530,7 +482,7 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
         data_type="ode",
         datasets=("harmonic-oscillator",),
         seeds=(1, 2),
-        n_jobs=2,
+        n_jobs=2 if whole else 1,
         timeout_s=60.0,
         llm_model="asked",
         llm_calls=8,
@@ -545,7 +497,7 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
         if elsewhere and place == "dask":
             backend = DaskBackend(opens=open_here)
         elif elsewhere:
-            backend = SlurmBackend(local=True, opens=open_here)
+            backend = SlurmBackend(local=place != "slurm", opens=open_here, poll_seconds=0.5)
         plan = make_plan(given, workspace)
         seen: list[str] = []
         there = {*workspace.home.glob("llm-key-*")}  # of one that was killed
@@ -562,21 +514,27 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
         assert {*workspace.home.glob("llm-key-*")} <= there
         return records
 
-    with Stub() as stub:
-        local = run("local", elsewhere=False, llm_url=stub.url)
-        away = run("away", elsewhere=True, llm_url=stub.url)
-        assert {each["Authorization"] for each in stub.headers} == {f"Bearer {KEY}"}
-        assert stub.count == 2 * 2 * 8
-    with Stub(mode="quota", first=11) as stub:
-        ended = run("later", elsewhere=True, llm_url=stub.url)
-        assert {record.status for record in ended} <= {Status.OK, *GOES_ON}
-        assert {record.status for record in ended} & {*GOES_ON}
-        stub.mode = "good"
-        later = run("later", elsewhere=True, llm_url=stub.url)
-    replay = run("replay", elsewhere=True, llm_replay=here.workspace.root / "local")
-    for found in (away, later, replay):
-        assert [comparable(record) for record in found] == [comparable(record) for record in local]
-    assert here.found(KEY.encode()) == []
+    with nodes:
+        with Stub() as stub:
+            local = run("local", elsewhere=False, llm_url=stub.url)
+            away = run("away", elsewhere=True, llm_url=stub.url)
+            assert {each["Authorization"] for each in stub.headers} == {f"Bearer {KEY}"}
+            assert stub.count == 2 * 2 * 8
+        assert [comparable(record) for record in away] == [comparable(record) for record in local]
+        assert here.found(KEY.encode()) == []
+        if whole:
+            with Stub(mode="quota", first=11) as stub:
+                ended = run("later", elsewhere=True, llm_url=stub.url)
+                assert {record.status for record in ended} <= {Status.OK, *GOES_ON}
+                assert {record.status for record in ended} & {*GOES_ON}
+                stub.mode = "good"
+                later = run("later", elsewhere=True, llm_url=stub.url)
+            replay = run("replay", elsewhere=True, llm_replay=here.workspace.root / "local")
+            for found in (later, replay):
+                assert [comparable(record) for record in found] == [
+                    comparable(record) for record in local
+                ]
+            assert here.found(KEY.encode()) == []
 
 
 def test_the_money_of_a_run_elsewhere_is_what_its_jobs_may_spend(here: Bench) -> None:

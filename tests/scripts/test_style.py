@@ -34,6 +34,19 @@ def test_sentences_that_are_short_enough(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("| a | b |\n|---|--:|\n| | 1 |", []),
+        ("| | b |\n|---|--:|\n| a | 1 |", [1]),
+        ("Text\n\n| a | | b |\n|---|---|:-:|\n| a | 1 | 2 |", [3]),
+        ("| a | b |\n|---|---|\n| 1 | 2 |\n\n| | |\n|---|---|\n| 1 | 2 |", [5]),
+    ],
+)
+def test_each_column_of_a_table_has_a_head(text: str, lines: list[int]) -> None:
+    assert [line for line, _ in faults_of_page(text)] == lines
+
+
+@pytest.mark.parametrize(
     ("text", "line"),
     [
         (LONG, 1),

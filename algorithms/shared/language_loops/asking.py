@@ -132,10 +132,18 @@ class Asker:
         self.over = True
         return SearchOver() if self._answered or self._failure is None else self._failure
 
-    def note(self, reason: object) -> None:
-        """Count a reply that could not be used."""
+    def note(self, reason: object, reply: Reply | None = None) -> None:
+        """Count a reply that could not be used, and report on it."""
         shown = str(reason)[:120].encode("ascii", "backslashreplace").decode()
         self.useless[shown] += 1
+        if reply is not None:
+            self.report(reply, f"not used: {shown}")
+
+    @staticmethod
+    def report(reply: Reply, verdict: str) -> None:
+        """Print what became of a completion, for its transcript."""
+        if reply.number:
+            print(f"completion {reply.number}: {verdict}")  # noqa: T201 - for the log
 
     def summary(self) -> str:
         """Return a summary for the log: what was asked, and which replies could not be used."""

@@ -141,25 +141,26 @@ class FeedbackSearch(ProgramLoop):
             text = reply_text(reply)
             code = code_of(text)
         except UNREADABLE as error:
-            self.asker.note(error)
+            self.asker.note(error, reply)
             return ProposedLaw("", "", math.inf, f"Nothing could be run: {error}.")
-        return self._tried(section(text, "Plan"), code)
+        return self._tried(section(text, "Plan"), code, reply)
 
-    def _tried(self, plan: str, code: str) -> ProposedLaw:
+    def _tried(self, plan: str, code: str, reply: Reply | None = None) -> ProposedLaw:
         """Fit a class with Adam, and each of its formulas once more for the front."""
         try:
             program = read_class(code, self.names, len(self.problem.targets))
         except UNREADABLE as error:
-            self.asker.note(error)
+            self.asker.note(error, reply)
             return ProposedLaw(plan, code, math.inf, f"This failed: {error}.")
         constants, loss, curve = self._adam.fit(
             program.roots, self.fronts.X, self.fronts.Y, program.start
         )
         for target, root in enumerate(program.roots):
             self.fronts.fit(target, root, constants)
+        self.report(reply, loss)
         self.end_where_done()
         if not math.isfinite(loss):
-            self.asker.note("the formula has no finite value for some row")
+            self.asker.note("the formula has no finite value for some row", reply)
             return ProposedLaw(plan, program.text, loss, "This has no finite value for some row.")
         fitted = ", ".join(
             f"{name} = {value:.4g}" for name, value in zip(program.names, constants, strict=True)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from asking import Asker
     from formula_graphs import GraphNode
 
+    from mdbench.worker import Reply
+
 __all__ = ["ConceptLibrary", "as_tree", "masked"]
 
 _OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
@@ -158,6 +160,7 @@ class ConceptLibrary:
         self._random = random
         self._expressions, self._context, self._most = expressions, context, most
         self._temperature = temperature
+        self._reply: Reply | None = None
 
     def tree(self, request: str, shown: Sequence[Node]) -> Node | None:
         """Ask for expressions, and draw one of those that can be read; None if none can."""
@@ -182,11 +185,15 @@ class ConceptLibrary:
             "afterwards."
         )
         found = []
-        for expression in self._asked(system, "\n\n".join(parts)):
+        texts = self._asked(system, "\n\n".join(parts))
+        for expression in texts:
             try:
                 found.append(as_tree(expression, self._names, self._functions))
             except ProgramError as error:
                 self.asker.note(error)
+        if texts and self._reply is not None:
+            said = f"{len(found)} of {len(texts)} expressions can be read"
+            self.asker.report(self._reply, said)
         return self._random.choice(found) if found else None
 
     def learn(self, good: Sequence[Node], bad: Sequence[Node]) -> None:
@@ -230,6 +237,7 @@ class ConceptLibrary:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": request}]
         try:
             replies = self.asker.ask(messages, temperature=self._temperature)
+            self._reply = replies[0] if replies else None
             return [
                 each[:_LONGEST_CONCEPT]
                 for reply in replies[:1]
@@ -238,5 +246,5 @@ class ConceptLibrary:
         except SearchOver:
             return []
         except ReplyError as error:
-            self.asker.note(error)
+            self.asker.note(error, self._reply)
             return []

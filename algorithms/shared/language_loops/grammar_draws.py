@@ -7,7 +7,7 @@ import time
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from mdbench.worker import BudgetSpent, Reply
+from mdbench.worker import BudgetSpent, Reply, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -105,13 +105,15 @@ class DrawingModel:
         Writes a reply in the form that the loop reads.
     budget
         Limits by name: ``calls``, ``prompt_tokens``, ``completion_tokens``, ``seconds``, and
-        ``money`` by ``price``, of a million tokens of prompts and of completions.
+        ``money`` by ``price``, of a million tokens of prompts and of completions; and ``longest``,
+        the tokens of a completion where the method's own number does not count.
     """
 
     def __init__(self, write: Callable[[], str], budget: Mapping[str, Any] | None = None) -> None:
         self._write = write
         self._budget = dict(budget or {})
         self._price = self._budget.pop("price", (0.0, 0.0))
+        self._longest = self._budget.pop("longest", None)
         self._used = {"calls": 0.0, "prompt_tokens": 0.0, "completion_tokens": 0.0}
         self._begun = time.monotonic()
 
@@ -143,18 +145,26 @@ class DrawingModel:
         ------
         BudgetSpent
             If not one more is left.
+        Unavailable
+            If the budget has not even one, as the method of which this is the control is then.
         """
+        longest = self._longest or max_tokens or 0
         texts = [each["content"] for each in messages]
         most = sum(len(text.encode()) + _PER_MESSAGE for text in texts) + _PER_MESSAGE
         prompt = -(-sum(map(len, texts)) // _LETTERS_A_TOKEN)
         replies: list[Reply] = []
-        while len(replies) < n and self._left(most, max_tokens or 0):
+        while len(replies) < n and self._left(most, longest):
             text = self._write()
             written = -(-len(text) // _LETTERS_A_TOKEN)
             self._used["calls"] += 1
             self._used["prompt_tokens"] += prompt
             self._used["completion_tokens"] += written
             replies.append(Reply(text, "stop", prompt, written))
+        if not replies and not self._used["calls"]:
+            raise Unavailable(
+                f"the budget has less than one completion may take: {longest:,} tokens, after a "
+                f"prompt of {most:,} at most"
+            )
         if not replies:
             raise BudgetSpent("the budget of this job is used up")
         return replies

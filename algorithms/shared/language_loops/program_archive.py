@@ -126,10 +126,10 @@ class ArchiveSearch(ProgramLoop):
             parent = self._parent(island)
             for reply in self.ask(self._messages(island, parent)):
                 try:
-                    self._store(self._made(self._code(reply, parent), parent), island)
+                    self._store(self._made(self._code(reply, parent), parent, reply), island)
                     self._failures[island] = ""
                 except UNREADABLE as error:
-                    self.asker.note(error)
+                    self.asker.note(error, reply)
                     self._failures[island] = str(error)
                 self._generations[island] += 1
                 if self._generations[island] % self._migrate_every == 0:
@@ -154,9 +154,11 @@ class ArchiveSearch(ProgramLoop):
             return super().drawn()
         raise ValueError("mode is 'diff'; the control draws whole programs: use 'rewrite'")
 
-    def _made(self, text: str, parent: ArchivedProgram | None) -> ArchivedProgram:
+    def _made(
+        self, text: str, parent: ArchivedProgram | None, reply: Reply | None = None
+    ) -> ArchivedProgram:
         program = self.read_code(text)
-        error = self.judged(program)
+        error = self.judged(program, reply)
         if not math.isfinite(error):
             raise ReplyError("the formula has no finite value for some row")
         made = ArchivedProgram(

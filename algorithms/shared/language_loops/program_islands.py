@@ -120,12 +120,12 @@ class IslandSearch(ProgramLoop):
             for reply in self.ask([message], self._completions):
                 try:
                     program = self.read(reply)
-                    error = self.judged(program)
+                    error = self.judged(program, reply)
                 except UNREADABLE as reason:
-                    self.asker.note(reason)
+                    self.asker.note(reason, reply)
                     continue
                 if not math.isfinite(error):
-                    self.asker.note("the formula has no finite value for some row")
+                    self.asker.note("the formula has no finite value for some row", reply)
                     continue
                 if -error > island.best:
                     self._best_texts[number] = program.text

@@ -266,8 +266,13 @@ class ProgramLoop:
             code, self.names, len(self.problem.targets), parameters=self.parameters
         )
 
-    def judged(self, program: ReadProgram) -> float:
+    def judged(self, program: ReadProgram, reply: Reply | None = None) -> float:
         """Fit a program, and return its error: the mean over the targets, infinite for no value.
+
+        Parameters
+        ----------
+        reply
+            The reply that has it, which is reported on if the error is finite.
 
         Raises
         ------
@@ -275,8 +280,15 @@ class ProgramLoop:
             If all is explained.
         """
         fits = self.fronts.judge(program.roots)
+        error = float(np.mean([fitted.error for fitted in fits]))
+        self.report(reply, error)
         self.end_where_done()
-        return float(np.mean([fitted.error for fitted in fits]))
+        return error
+
+    def report(self, reply: Reply | None, error: float) -> None:
+        """Report the error of what a reply has, where it is finite."""
+        if reply is not None and np.isfinite(error):
+            self.asker.report(reply, f"error {error:.4g} of the variance")
 
     def end_where_done(self) -> None:
         """Raise `SearchOver` where every target is explained."""

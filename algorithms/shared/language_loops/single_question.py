@@ -37,10 +37,10 @@ class SingleQuestion(ProgramLoop):
         while True:
             for reply in self.ask(messages, self._completions):
                 try:
-                    if not math.isfinite(self.judged(self.read(reply))):
-                        self.asker.note("the formula has no finite value for some row")
+                    if not math.isfinite(self.judged(self.read(reply), reply)):
+                        self.asker.note("the formula has no finite value for some row", reply)
                 except UNREADABLE as error:
-                    self.asker.note(error)
+                    self.asker.note(error, reply)
 
     def _question(self) -> str:
         parts = [self.situation()]

@@ -444,7 +444,7 @@ def _write(prefix: Path, found: dict[str, list[Any]]) -> None:
 
 def _note_size(prefix: Path, listed: dict[str, list[Any]]) -> int:
     """Keep the bytes of all files that are listed next to the list, and return them."""
-    total = sum(size for _, size, *_ in listed.values())
+    total: int = sum(size for _, size, *_ in listed.values())
     with suppress(OSError):  # it is an administrator's
         _size_file(prefix).write_text(str(total), encoding="utf-8")
     return total

@@ -1,0 +1,250 @@
+"""What of a record can be verified without running its job again.
+
+A record is somebody's claim.  Its scores follow from its answer and the data, so they are made
+again.  What it states of its budget, its key and its measurements must at least fit together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from mdbench import datatypes
+from mdbench.errors import MdbenchError
+from mdbench.records import ANSWERED, Status, key_of
+from mdbench.runs.record import this_machine
+from mdbench.runs.reproduce import rescore_all
+from mdbench.runs.spec import JobSpec, backstop_s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mdbench.records import FrontEntry, Record
+    from mdbench.runs.reproduce import RescoredRecord
+    from mdbench.workspace import Workspace
+
+
+class Trust(StrEnum):
+    """How far a result has been verified, the best first."""
+
+    RERUN = "re-run"
+    """A second party has run a sample of the bundle's jobs again, and got equal records."""
+    RESCORED = "re-scored"
+    """Its scores were made again from its answer, by this version's scorer."""
+    CLAIMED = "claimed"
+    """Nothing of it could be verified here."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of one record.
+
+    Attributes
+    ----------
+    record
+        The record as it counts: with the scores of this version's scorer, where they can be made.
+    trust
+        Its class.
+    reason
+        Why it is only claimed; empty otherwise.
+    faults
+        What does not fit together in it.  A record with faults is refused.
+    """
+
+    record: Record
+    trust: Trust
+    reason: str = ""
+    faults: tuple[str, ...] = ()
+
+
+_OVER_TIME: Final = 1.5
+"""Part of its time limit after which a job has ended, whatever it did; a machine may be busy."""
+_OVER_WORK: Final = 1.1
+_SLACK_S: Final = 120.0
+"""Seconds that stopping a job, or waiting for a sandbox, may take."""
+_SLACK_WORK_S: Final = 5.0
+_OVER_MEMORY: Final = 1.25
+_FASTEST: Final = 100.0
+"""Times the reference core: no core is as fast."""
+_FIRST: Final = datetime(2024, 1, 1, tzinfo=UTC)
+"""No record is older than the project."""
+_NUMERIC: Final = 1e-3
+"""Relative difference of a score that is made again on a processor of the same kind."""
+_ROUND_OFF: Final = 1e-15
+"""Scores that differ by less are both of exact answers."""
+_DERIVED: Final = (
+    *("dim", "view", "system", "part", "targets", "truth", "target_source", "names"),
+    *("measured_in", "judged_by"),
+)
+"""Keys of a record that follow from the dataset and the options, not from the answer."""
+
+
+def contradictions(record: Record, *, now: datetime | None = None) -> list[str]:
+    """Return what does not fit together in a record, without its data; empty if all does.
+
+    Parameters
+    ----------
+    now
+        The time at which it is read.
+    """
+    return [
+        *_faults_of_key(record),
+        *_faults_of_answer(record),
+        *_faults_of_measured(record, now or datetime.now(UTC)),
+        *_faults_of_front(record.front or ()),
+    ]
+
+
+def _faults_of_key(record: Record) -> Iterator[str]:
+    parts = record.key_parts
+    if record.key != key_of(parts):
+        yield "its key is not that of its key_parts"
+    try:
+        job = JobSpec.of(record)
+        asked = {**job.key_parts(), "view": record.view}
+    except (MdbenchError, ValueError, TypeError) as error:
+        yield f"its job cannot be read: {error}"
+        return
+    for name, value in asked.items():
+        if parts.get(name, value) != value:
+            yield f"{name} is {value!r} in the record and {parts[name]!r} in its key_parts"
+    for name, where, known in (
+        ("environment", "provenance.lock_sha256", record.provenance.lock_sha256),
+        ("scorer", "provenance.scorer", record.provenance.scorer),
+        ("target_source", "target_source", record.target_source),
+    ):
+        if known is not None and parts.get(name, known) != known:
+            yield f"{where} is {known!r} and {name} in its key_parts {parts[name]!r}"
+    if record.data_type in datatypes.names():
+        options = datatypes.facts_of(record.data_type).options
+        for name, is_, wanted in (
+            ("system", record.system, job.system(options)),
+            ("part", record.part, job.part(options)),
+        ):
+            if is_ != wanted:
+                yield f"{name} is {is_!r}, and its options give {wanted!r}"
+
+
+def _faults_of_answer(record: Record) -> Iterator[str]:
+    answered = record.status in ANSWERED
+    if not answered:
+        for name in ("equations", "metrics", "selection", "front"):
+            if getattr(record, name):
+                yield f"it has {name}, and its status is {record.status}"
+        if not record.reason and record.status is not Status.TIMEOUT:
+            yield f"its status is {record.status}, without a reason"
+        return
+    if not record.metrics:
+        yield f"its status is {record.status}, and it has no scores"
+    if unknown := sorted(set(record.metrics) - set(record.judged_by)):
+        yield f"it has a score {unknown[0]!r} that is not in judged_by"
+    if record.truth is not None and len(record.truth) != len(record.targets):
+        yield f"{len(record.truth)} true equations for {len(record.targets)} targets"
+    chosen = record.selection
+    if chosen is not None and not 0 <= chosen.invalid <= chosen.candidates:
+        yield f"selection: {chosen.invalid} of {chosen.candidates} candidates are invalid"
+
+
+def _faults_of_measured(record: Record, now: datetime) -> Iterator[str]:  # noqa: C901 - a list
+    measured = record.measured
+    if not _FIRST <= measured.started <= now + timedelta(days=1):
+        yield f"measured.started is {measured.started:%Y-%m-%d}"
+    if measured.wall_s is None and record.attempted:
+        yield "measured.wall_s is missing"
+    for name, most in _most(record).items():
+        value = getattr(measured, name)
+        if value is not None and not 0.0 <= value <= most:
+            possible = "it is not negative" if value < 0 else f"at most {most:g} is possible"
+            yield f"measured.{name} is {value:g}, and {possible}"
+    for name in ("speed", "speed_before", "speed_after"):
+        value = getattr(measured, name)
+        if value is not None and not 0.0 < value < _FASTEST:
+            yield f"measured.{name} is {value:g} times the reference core"
+    shares = [point.share for point in measured.anytime]
+    if shares != sorted(shares) or any(not 0.0 <= share <= 1.0 for share in shares):
+        yield "measured.anytime does not go forward from 0 to 1"
+    if record.llm is not None:
+        for name in ("calls", "prompt_tokens", "completion_tokens"):
+            used, limit = getattr(record.llm, name), getattr(record.llm.budget, name)
+            if used is not None and (used < 0 or used > _plus(limit, _OVER_WORK, 1.0)):
+                yield f"llm.{name} is {used}, of at most {limit}"
+
+
+def _most(record: Record) -> dict[str, float]:
+    """Return the largest values that are possible of what was measured."""
+    budget, wall = record.budget, record.measured.wall_s
+    limit = budget.timeout_s
+    if limit is None and budget.work_s is not None:
+        limit = backstop_s(budget.work_s)
+    within = math.inf if wall is None else wall + 1.0
+    cores = max(1, record.provenance.machine.cores)
+    return {
+        "wall_s": _plus(limit, _OVER_TIME, _SLACK_S),
+        "fit_s": within,
+        "predict_s": within,
+        "cpu_s": (within + _SLACK_S) * cores,
+        "work_s": _plus(budget.work_s, _OVER_WORK, _SLACK_WORK_S),
+        "peak_memory_mb": _plus(budget.memory_mb, _OVER_MEMORY, 64.0),
+        "energy_j": math.inf,
+    }
+
+
+def _plus(limit: float | None, times: float, more: float) -> float:
+    return math.inf if limit is None else times * limit + more
+
+
+def _faults_of_front(front: Sequence[FrontEntry]) -> Iterator[str]:
+    for target in dict.fromkeys(entry.target for entry in front):
+        of_target = [entry for entry in front if entry.target == target]
+        pairs = [(entry.complexity, entry.loss) for entry in of_target]
+        known = [(c, loss) for c, loss in pairs if c is not None and loss is not None]
+        if any(b[0] <= a[0] or b[1] >= a[1] for a, b in pairwise(known)):
+            yield "front: a larger candidate is no better than a smaller one"
+
+
+def check_records(
+    records: Sequence[Record], workspace: Workspace, n_jobs: int
+) -> Iterator[Verdict]:
+    """Verify records, in their order.
+
+    Parameters
+    ----------
+    records
+        Those of one bundle.
+    workspace
+        Where the datasets are.
+    n_jobs
+        Processes.
+    """
+    for done in rescore_all(records, workspace, n_jobs):
+        yield _verdict(done)
+
+
+def _verdict(done: RescoredRecord) -> Verdict:
+    before, after = done.before, done.after
+    faults = contradictions(before)
+    if done.left:
+        reason = "its data are the user's own" if before.dataset_path else done.left
+        return Verdict(before, Trust.CLAIMED, reason, tuple(faults))
+    for name in _DERIVED:
+        old, new = getattr(before, name), getattr(after, name)
+        if old != new:
+            faults.append(f"{name} is {old!r}, and the dataset's is {new!r}")
+    if before.provenance.scorer == after.provenance.scorer:
+        faults += _faults_of_scores(done)
+    return Verdict(after, Trust.RESCORED, faults=tuple(faults))
+
+
+def _faults_of_scores(done: RescoredRecord) -> Iterator[str]:
+    """Yield the scores that are not those of the answer, by the same version of the scorer."""
+    elsewhere = done.before.provenance.machine.cpu != this_machine().cpu
+    for name, (old, new) in done.changes.items():
+        # On another processor chaotic systems drift apart; the scores made here are what counts.
+        numeric = isinstance(old, float) and isinstance(new, float)
+        if numeric and (elsewhere or math.isclose(old, new, rel_tol=_NUMERIC, abs_tol=_ROUND_OFF)):
+            continue
+        yield f"{name} is {old!r}, and scored again {new!r}"

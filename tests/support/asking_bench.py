@@ -1,0 +1,105 @@
+"""A method that asks a language model as long as it may, and runs of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import isolated
+from harness import Quiet, execute
+
+from mdbench.language_models.availability import CircuitBreaker
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
+
+if TYPE_CHECKING:
+    from mdbench.language_models.stub import Stub
+    from mdbench.records import Record
+
+ACCESS = "[access]\nllm = true"
+
+ASKER = '''
+import json, os, re
+import numpy as np
+from mdbench.worker import BudgetSpent, Candidate, LanguageModelError, language_model
+
+
+class Adapter:
+    """Asks until it may not, and keeps the best of the replies."""
+
+    def __init__(self, *, seed, threads, n=4):
+        self.seed, self.n = seed, n
+
+    def fit(self, problem):
+        llm = language_model()
+        self.problem, self.found, asked, lost = problem, [], 0, 0
+        prompt = f"Variables: {', '.join(problem.variables)}. {problem.description or ''}"
+        while True:
+            try:
+                said = [{"role": "user", "content": f"{prompt} {asked}"}]
+                replies = llm.chat(said, n=self.n, seed=self.seed)
+            except BudgetSpent:
+                break
+            except LanguageModelError as error:
+                print("lost:", error)
+                lost += 1
+                if lost == 5:
+                    raise
+                continue
+            asked += len(replies)
+            for reply in replies:
+                if match := re.search(r"```\\n(.+?)\\n```", reply.text):
+                    self.found.append((match[1], asked))
+        print("asked", asked)
+        self.found = self.found or [("0", asked)]
+
+    def candidates(self):
+        for text, asked in self.found:
+            equations = (text,) * len(self.problem.targets)
+            yield Candidate(equations, hyperparameters={"calls": asked})
+
+    def choose(self, indices):
+        self.chosen = self.found[indices[0]][0]
+
+    def equations(self):
+        return [self.chosen] * len(self.problem.targets)
+
+    def predict(self, problem):
+        names = {name: problem.X[:, i] for i, name in enumerate(problem.variables)}
+        names |= {"sin": np.sin, "cos": np.cos, "exp": np.exp}
+        value = eval(self.chosen, {"__builtins__": {}}, names) + np.zeros(len(problem.X))
+        return np.stack([value] * len(problem.targets), axis=-1)
+'''
+
+
+class Bench(isolated.Bench):
+    def add(self, text: str = "", more: str = ACCESS, name: str = "nasty") -> None:
+        super().add(text, more, name)
+
+    def ask(
+        self, stub: Stub | None, folder: str = "results", *, patience: float = 0.02, **changes: Any
+    ) -> list[Record]:
+        options = RunOptions(
+            algorithms=("nasty",),
+            data_type="ode",
+            datasets=("harmonic-oscillator",),
+            result_dir=self.workspace.root / folder,
+            n_jobs=1,
+            timeout_s=60.0,
+            llm_model="asked",
+            llm_url=None if stub is None else stub.url,
+            llm_calls=20,
+        )
+        plan = make_plan(replace(options, **changes), self.workspace)
+        if plan.model is not None:
+            plan = replace(plan, model=replace(plan.model, breaker=CircuitBreaker(patience, 0.001)))
+        try:
+            return list(execute(plan, self.runtime, Quiet()).records)
+        finally:
+            if plan.model is not None:
+                plan.model.close()
+
+    def found(self, what: bytes) -> list[str]:
+        """Name the files below the workspace in which something stands."""
+        files = [path for path in self.workspace.root.rglob("*") if path.is_file()]
+        return [str(path) for path in files if what in path.read_bytes()]
