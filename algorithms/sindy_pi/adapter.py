@@ -18,7 +18,7 @@ from states import Library, StateTerm, StateTerms, list_terms
 from mdbench.worker import Candidate, Unsupported, columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -125,12 +125,7 @@ class Adapter:
             shortest = min(map(len, listed.values()))
             raise Unsupported(f"the shortest library has {shortest} terms; {self._most} are tried")
         is_late = problem.budget.after(problem.budget.share(1))
-        for quotient in self._searched(problem, fitting):
-            self._found.append(quotient)
-            done = {each.target for each in self._found}
-            if len(done) == len(problem.targets) and is_late():
-                self.stopped_early = True
-                break
+        self._found.extend(self._searched(problem, fitting, is_late))
         missing = [
             name
             for target, name in enumerate(problem.targets)
@@ -162,14 +157,22 @@ class Adapter:
         return np.stack([each.values(columns_of(problem)) for each in self._chosen], axis=1)
 
     def _searched(
-        self, problem: Problem, libraries: Mapping[Library, Sequence[StateTerm]]
+        self,
+        problem: Problem,
+        libraries: Mapping[Library, Sequence[StateTerm]],
+        is_late: Callable[[], bool],
     ) -> Iterator[_Quotient]:
-        """Yield what is finite on the data, library by library."""
-        for kind, terms in libraries.items():
+        """Yield what is finite on the data: of the first library in any case, of others in time."""
+        for number, (kind, terms) in enumerate(libraries.items()):
             library = StateTerms([kind], problem.variables)
             features = library.features(self._columns)
             for target, rate in enumerate(problem.du.T):
                 for above, below in self._supported(features, rate):
+                    if number and is_late():
+                        self.stopped_early = True
+                        return
+                    if above is None or below is None:
+                        continue
                     quotient = _Quotient(target, library, terms, above, below, 0.0)
                     if quotient.can_be_reduced():
                         continue  # the same with shorter terms is in the library, too
@@ -178,21 +181,29 @@ class Adapter:
                     if np.isfinite(error):
                         yield replace(quotient, error=error)
 
-    def _supported(self, features: Array, rate: Array) -> Iterator[tuple[Array, Array]]:
-        """Yield numerators and denominators of each different support, of (n, p) and (n,)."""
+    def _supported(
+        self, features: Array, rate: Array
+    ) -> Iterator[tuple[Array, Array] | tuple[None, None]]:
+        """Yield numerators and denominators of each different support, of (n, p) and (n,).
+
+        Nothing comes of some regressions: that is yielded, too, for a look at the time.
+        """
         p = features.shape[1]
         columns = np.concatenate([features, features * rate[:, None]], axis=1)
         norms = np.linalg.norm(columns, axis=0)
         # The same sums of squares in fewer rows.
         factor = np.asarray(np.linalg.qr(columns / np.where(norms > 0, norms, 1.0), mode="r"))
         usable = np.isfinite(norms) & (norms > 0)
+        if not rate.any():
+            yield np.zeros(p), np.eye(p)[0]
         seen: set[bytes] = set()
         for explained in np.flatnonzero(usable).tolist():
             for threshold in self._thresholds:
                 found = _explain(factor, explained, usable, threshold)
                 kept = (found != 0).tobytes()
-                if kept in seen or not found[p:].any():
-                    continue  # nothing is said of the rate
+                if kept in seen or not found[p:].any():  # nothing is said of the rate
+                    yield None, None
+                    continue
                 seen.add(kept)
                 weights = np.divide(found, norms, out=np.zeros_like(found), where=found != 0)
                 first = weights[p:][np.flatnonzero(weights[p:])[0]]

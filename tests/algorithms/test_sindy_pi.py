@@ -123,3 +123,9 @@ def test_what_cannot_be_done_is_refused(sindy_pi: Any) -> None:
     hurried.fit(problem(U, U[:, 0] ** 2, time_limit=0.0))
     assert hurried.stopped_early
     assert hurried.equations()
+
+
+def test_a_state_that_rests_has_the_rate_zero(sindy_pi: Any) -> None:
+    method = made(sindy_pi)
+    method.fit(problem(U, np.zeros(len(U))))
+    assert method.equations() == ["0"]
