@@ -488,6 +488,10 @@ class Purse:
         self._pending: list[float] = []
         self.spent = 0.0
 
+    def allows(self, most: tuple[int, int]) -> bool:
+        """Whether a call of so many tokens fits, if nothing was spent before."""
+        return self._cost(*most) <= self.total
+
     def reserve(self, most: tuple[int, int]) -> bool:
         """Set aside the most that a call can cost, by its tokens; False where that is not left.
 

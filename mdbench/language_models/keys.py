@@ -121,7 +121,7 @@ def read_key(variable: str | None, file: Path | None) -> Key:
     if variable and file is not None:
         raise UsageError("--llm-key-env and --llm-key-file were both given.", "Give one of them.")
     if variable:
-        text = os.environ.get(variable, "").strip()
+        text = os.environ.get(variable, _hidden.get(variable, "")).strip()
         if not text:
             raise UsageError(
                 f"--llm-key-env is {variable!r}, and there is no such variable, or it is empty.",
@@ -147,6 +147,28 @@ def _content(file: Path) -> str:
     if not text or len(text) > _LONGEST:
         raise UsageError(f"--llm-key-file {file} holds no key.", "It has one line, the key.")
     return text
+
+
+_hidden: dict[str, str] = {}
+"""Variables that are not in the environment for now, with their values."""
+
+
+@contextmanager
+def hidden_variable(name: str | None) -> Iterator[None]:
+    """Take a variable out of the environment as long as the context lasts.
+
+    Processes that are started meanwhile do not have it: a cluster writes the environment of a task
+    to its disk.
+    """
+    value = None if name is None else os.environ.pop(name, None)
+    if name is None or value is None:
+        yield
+        return
+    _hidden[name] = value
+    try:
+        yield
+    finally:
+        os.environ[name] = _hidden.pop(name)
 
 
 _PREFIX: Final = "llm-key-"

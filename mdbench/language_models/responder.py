@@ -25,6 +25,14 @@ _TOKEN_FIELDS = ("max_tokens", "max_completion_tokens")
 _NO_MONEY = "the run's --llm-money-total is used up"
 
 
+def _too_little(most: tuple[int, int]) -> str:
+    return (
+        f"the run's --llm-money-total has less than one completion may take, {most[1]:,} tokens "
+        f"after a prompt of {most[0]:,} at most; give it more, or have shorter ones: "
+        """--llm-settings '{"max_tokens": 1024}'"""
+    )
+
+
 class _SentRequest:
     """A request that is sent until it is answered.
 
@@ -136,7 +144,8 @@ class LiveResponder:
         if self._purse is None:
             return self._live(begun, left)
         if not self._purse.reserve(most):
-            return begun.model_copy(update={"error": _NO_MONEY, "ended": True})
+            why = _NO_MONEY if self._purse.allows(most) else _too_little(most)
+            return begun.model_copy(update={"error": why, "ended": True})
         found = self._live(begun, left)
         self._purse.settle(most, (found.usage.prompt_tokens, found.usage.completion_tokens))
         return found

@@ -279,13 +279,17 @@ def _with_observer(
 @contextmanager
 def _model_of_nodes(plan: Plan, backend: Backend) -> Iterator[NodeConnection | None]:
     """Return what a backend's processes need to reach the language model."""
-    if plan.model is not None:
-        plan.model.tidy(plan.catalog.workspace.home)
-    if plan.model is None or backend.in_this_process:
+    if plan.model is None:
         yield None
         return
-    with plan.model.for_nodes(plan.catalog.workspace.home) as model:
-        yield model
+    home = plan.catalog.workspace.home
+    plan.model.tidy(home)
+    with plan.model.hidden_key():
+        if backend.in_this_process:
+            yield None
+            return
+        with plan.model.for_nodes(home) as model:
+            yield model
 
 
 class _RecordLedger:

@@ -26,7 +26,12 @@ from mdbench.language_models.exchanges import (
     forget_attempts,
     set_aside,
 )
-from mdbench.language_models.keys import NO_KEY, read_key, remove_left_keys
+from mdbench.language_models.keys import (
+    NO_KEY,
+    hidden_variable,
+    read_key,
+    remove_left_keys,
+)
 from mdbench.language_models.proxy import Proxy
 from mdbench.language_models.responder import LiveResponder
 from mdbench.runs.plan import select_names
@@ -34,6 +39,7 @@ from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType, Source
@@ -66,6 +72,8 @@ class LlmConnection:
         Jobs that are not to go on from logs of earlier attempts.
     url
         The address of `endpoint`, for connections of other machines.
+    key_variable
+        The variable of the environment that has the key; None for none.
     """
 
     endpoint: Endpoint | None = None
@@ -75,6 +83,7 @@ class LlmConnection:
     purse: Purse | None = None
     restarted: Collection[JobSpec] = ()
     url: str | None = None
+    key_variable: str | None = None
 
     @classmethod
     def from_options(
@@ -99,7 +108,7 @@ class LlmConnection:
                     f"--llm-replay {route.llm_replay} does not exist.",
                     f"Give a file *{SUFFIX}, or the folder of results that a run has left.",
                 )
-            return cls(replay=route.llm_replay)
+            return cls(replay=route.llm_replay, key_variable=route.llm_key_env)
         if route.llm_url is None:
             return None
         patience = PATIENCE_S if route.llm_patience is None else route.llm_patience
@@ -116,7 +125,12 @@ class LlmConnection:
             breaker=CircuitBreaker(patience),
             purse=purse,
             url=route.llm_url,
+            key_variable=route.llm_key_env,
         )
+
+    def hidden_key(self) -> AbstractContextManager[None]:
+        """Keep the key out of the environment of processes that are started meanwhile."""
+        return hidden_variable(self.key_variable)
 
     @contextmanager
     def for_nodes(self, folder: Path) -> Iterator[NodeConnection]:

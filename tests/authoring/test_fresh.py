@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mdbench.workspace import Workspace
 
 SEEDS = ("test-a", "test-b")
-COUNT = 6
+COUNT = 3
 ABLE = ("ode", "srsd")
 
 

@@ -420,12 +420,19 @@ def test_the_money_of_a_run_is_shared_and_never_passed() -> None:
 
 
 def test_a_run_without_money_ends_its_jobs_like_an_endpoint(tmp_path: Path) -> None:
-    purse = Purse(0.0012, LlmLimits(price=(0.0, 1.0)))
-    # each is allowed 1024 tokens, and takes 5
+    purse = Purse(0.01656, LlmLimits(price=(0.0, 1.0)))
+    # each is allowed 16,384 tokens, and takes 5
     texts, asked = job(responder(ScriptedEndpoint(), purse=purse), tmp_path / "a.llm.ndjson")
     assert len(texts) == 36
     assert "--llm-money-total" in asked.ended
-    assert purse.spent <= 0.0012
+    assert purse.spent <= 0.01656
+
+
+def test_a_run_with_money_for_less_than_one_completion_says_so(tmp_path: Path) -> None:
+    purse = Purse(0.016383, LlmLimits(price=(0.0, 1.0)))
+    texts, asked = job(responder(ScriptedEndpoint(), purse=purse), tmp_path / "a.llm.ndjson")
+    assert texts == []
+    assert "less than one completion may take, 16,384 tokens" in asked.ended
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 20)), max_size=12))

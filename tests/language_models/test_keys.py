@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mdbench.language_models.keys import Key, remove_left_keys
+from mdbench.language_models.keys import Key, hidden_variable, read_key, remove_left_keys
 from mdbench.owners import owner
 
 if TYPE_CHECKING:
@@ -80,3 +80,17 @@ def test_a_folder_that_cannot_be_written_is_an_error_and_leaves_no_guard(tmp_pat
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="exists"), Key(KEY).in_file(tmp_path / "file"):
         pass
+
+
+def test_processes_that_are_started_meanwhile_do_not_have_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MY_SECRET", KEY)
+    shown = [sys.executable, "-c", "import os; print(os.environ.get('MY_SECRET'))"]
+    with hidden_variable("MY_SECRET"), hidden_variable("MY_SECRET"), hidden_variable(None):
+        assert subprocess.run(shown, capture_output=True, text=True, check=True).stdout == "None\n"
+        assert read_key("MY_SECRET", None).headers()["Authorization"].endswith(KEY)
+    assert os.environ["MY_SECRET"] == KEY
+    with hidden_variable("NO_SUCH_VARIABLE"):
+        pass
+    assert "NO_SUCH_VARIABLE" not in os.environ

@@ -7,7 +7,7 @@ import threading
 import time
 import zipfile
 from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from clusters import open_here
 from flavours import FLAVOURS, traces
 from harness import HereRuntime, Quiet, known, make_workspace, out_of_time
 from isolated import HOME
+from one_node_slurm import missing, one_node_slurm
 
 from mdbench.backends.dask import DaskBackend
 from mdbench.backends.local import LocalBackend
@@ -459,6 +460,7 @@ def test_an_outage_is_none_of_a_jobs_time(here: Bench) -> None:
         pytest.param("dask", False, marks=pytest.mark.slow),
         pytest.param("dask", True, marks=pytest.mark.nightly),
         pytest.param("submitit-local", True, marks=pytest.mark.nightly),
+        pytest.param("slurm", True, marks=pytest.mark.nightly),
     ],
 )
 def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
@@ -466,6 +468,12 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
 ) -> None:
     """A node has its own connection: its job's budget is kept there, its log goes on there."""
     here.make_front()
+    nodes = ExitStack()
+    if place == "slurm":
+        if why := missing():
+            pytest.skip(why)
+        node = nodes.enter_context(one_node_slurm(here.workspace.root / "node"))
+        monkeypatch.setenv("SLURM_CONF", str(node.config))
     # A home of its own: the keys' files of tests that run at the same time are not this one's.
     workspace = replace(here.workspace, home=here.workspace.root / "home")
     monkeypatch.setenv("SECRET_OF_MINE", KEY)
@@ -489,7 +497,7 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
         if elsewhere and place == "dask":
             backend = DaskBackend(opens=open_here)
         elif elsewhere:
-            backend = SlurmBackend(local=True, opens=open_here)
+            backend = SlurmBackend(local=place != "slurm", opens=open_here, poll_seconds=0.5)
         plan = make_plan(given, workspace)
         seen: list[str] = []
         there = {*workspace.home.glob("llm-key-*")}  # of one that was killed
@@ -506,26 +514,27 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
         assert {*workspace.home.glob("llm-key-*")} <= there
         return records
 
-    with Stub() as stub:
-        local = run("local", elsewhere=False, llm_url=stub.url)
-        away = run("away", elsewhere=True, llm_url=stub.url)
-        assert {each["Authorization"] for each in stub.headers} == {f"Bearer {KEY}"}
-        assert stub.count == 2 * 2 * 8
-    assert [comparable(record) for record in away] == [comparable(record) for record in local]
-    assert here.found(KEY.encode()) == []
-    if whole:
-        with Stub(mode="quota", first=11) as stub:
-            ended = run("later", elsewhere=True, llm_url=stub.url)
-            assert {record.status for record in ended} <= {Status.OK, *GOES_ON}
-            assert {record.status for record in ended} & {*GOES_ON}
-            stub.mode = "good"
-            later = run("later", elsewhere=True, llm_url=stub.url)
-        replay = run("replay", elsewhere=True, llm_replay=here.workspace.root / "local")
-        for found in (later, replay):
-            assert [comparable(record) for record in found] == [
-                comparable(record) for record in local
-            ]
+    with nodes:
+        with Stub() as stub:
+            local = run("local", elsewhere=False, llm_url=stub.url)
+            away = run("away", elsewhere=True, llm_url=stub.url)
+            assert {each["Authorization"] for each in stub.headers} == {f"Bearer {KEY}"}
+            assert stub.count == 2 * 2 * 8
+        assert [comparable(record) for record in away] == [comparable(record) for record in local]
         assert here.found(KEY.encode()) == []
+        if whole:
+            with Stub(mode="quota", first=11) as stub:
+                ended = run("later", elsewhere=True, llm_url=stub.url)
+                assert {record.status for record in ended} <= {Status.OK, *GOES_ON}
+                assert {record.status for record in ended} & {*GOES_ON}
+                stub.mode = "good"
+                later = run("later", elsewhere=True, llm_url=stub.url)
+            replay = run("replay", elsewhere=True, llm_replay=here.workspace.root / "local")
+            for found in (later, replay):
+                assert [comparable(record) for record in found] == [
+                    comparable(record) for record in local
+                ]
+            assert here.found(KEY.encode()) == []
 
 
 def test_the_money_of_a_run_elsewhere_is_what_its_jobs_may_spend(here: Bench) -> None:
