@@ -76,7 +76,7 @@ def recovered_table(records: Sequence[Record]) -> str:
         cells = []
         for wanted in [[level] for level in levels] + [levels]:
             ones = {job: value for job, value in verdicts.items() if job.case.snr_db in wanted}
-            cells.append(_share(ones))
+            cells.append(share_of(ones))
         by_case: dict[Case, list[float]] = defaultdict(list)
         for job, value in verdicts.items():
             by_case[job.case].append(value)
@@ -92,7 +92,8 @@ def recovered_table(records: Sequence[Record]) -> str:
     return to_table(head, lines)
 
 
-def _share(ones: Verdicts) -> str:
+def share_of(ones: Verdicts) -> str:
+    """Write how many systems were identified, of how many, with the 95 % interval."""
     if not ones:
         return ""
     low, high = interval(ones, mean=True)

@@ -92,6 +92,7 @@ class StudyRun(NamedTuple):
 
 STUDIES = {
     "equal-work": StudyRun(("studies/equal-work.toml",), "ode", "results-equal-work.md"),
+    "fresh-ranks": StudyRun(("studies/fresh-ranks.toml",), "ode", "results-fresh.md"),
     "noise": StudyRun(("studies/noise.toml",), "ode", "results-noise.md"),
     "whose-merit": StudyRun(
         ("studies/whose-merit-ode.toml", "studies/whose-merit-pde.toml"), "ode", "whose-merit.md"

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from bundles import parts_of, read_bundle
 from findings import finding_of_work, recovered_table
+from fresh_ranks import ranks_finding, ranks_table
 from parity import UPSTREAM, parity_table
 from prose import with_numbers, wrong_numbers
 from recovery import recovery_table
@@ -231,6 +232,8 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "parity": lambda reference: parity_table(reference.results),
     "conditions": lambda reference: conditions_table(reference.results),
     "effects": lambda reference: effects_table(reference.results),
+    "ranks": lambda reference: ranks_table(reference.results),
+    "ranks-finding": lambda reference: ranks_finding(reference.results),
 }
 _OTHERS = {"bayesian"}
 """Methods that are not the paper's of the same name (docs/methods.md)."""

@@ -15,7 +15,6 @@ from harness import ROOT
 
 from mdbench.data.trajectory import read_npz
 from mdbench.datatypes.equations import files as reading
-from mdbench.datatypes.ode import systems as ode
 from mdbench.datatypes.ode.simulation import compiled
 from mdbench.runs.array_exchange import read_predictions
 from mdbench.runtimes.environments import base_images
@@ -66,7 +65,7 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
         lambda: read_predictions(tmp_path / "predictions.npy", (3, 2), np.dtype(float)),
         lambda: reading.substitute("c * u0 + sin(u1) / 2", ("u0", "u1", "c"), {"c": 0.5}),
         lambda: reading.without("2 * (u_x + u_z) - u_z * v + v", ["u_z"]),
-        lambda: ode._compile(["u0 * u1", "-u1"], ("u0", "u1"), np),
+        lambda: reading.compile_equations(["u0 * u1", "-u1"], ("u0", "u1"), np),
         lambda: compiled(["-u0 * u1", "u0**2"]),
         lambda: base_images._parse(marked),
         lambda: _literal("'https://example.org/simple'"),

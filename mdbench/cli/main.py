@@ -898,7 +898,9 @@ def board(
 @app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction
 def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true right-hand side.")],
-    prediction: Annotated[str, typer.Argument(metavar="PREDICTION", help="What was found.")],
+    prediction: Annotated[
+        str | None, typer.Argument(metavar="PREDICTION", help="What was found.")
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Names they may use: x0,x1.  Default: the truth's."),
@@ -914,11 +916,34 @@ def score(
     timeout: Annotated[
         int, typer.Option(metavar="SECONDS", min=1, help="CPU time a step may take.")
     ] = 30,
+    difficulty: Annotated[
+        bool,
+        typer.Option(
+            "--difficulty",
+            help="How hard TRUTH is by SRSD's rule: a law with --ranges, or names of datasets.",
+        ),
+    ] = False,
+    ranges: Annotated[
+        str | None,
+        typer.Option(metavar="RANGES", help="With --difficulty: x0=1:5,x1=0.1:10."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare an equation with the true one: verdict, edit distance, solution, complexity."""
-    from mdbench.cli.score import score_equation
+    from mdbench.cli.score import score_equation, show_difficulty
 
+    if difficulty or ranges is not None:
+        if prediction is not None or not difficulty:
+            raise UsageError(
+                "--difficulty is of one law, and --ranges go with it.",
+                "mdbench score 'x0*x1' --difficulty --ranges x0=1:5,x1=0.1:10",
+            )
+        show_difficulty(truth, ranges, Console(highlight=False), seconds=timeout, json_=json)
+        return
+    if prediction is None:
+        raise UsageError(
+            "PREDICTION is missing.", "mdbench score TRUTH PREDICTION, or TRUTH --difficulty"
+        )
     score_equation(
         truth,
         prediction,

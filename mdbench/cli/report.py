@@ -177,6 +177,7 @@ def html_of(
         transcripts=transcripts,
         categories=_categories(results, workspace) if workspace else None,
         options=_options(results),
+        axes=_axes(results),
         in_progress=in_progress,
     )
 
@@ -184,6 +185,11 @@ def html_of(
 def _options(results: Sequence[Record]) -> dict[str, list[str]]:
     """Name the options of each data type, as they are in records."""
     return {name: [each.key for each in kind.options] for name, kind in _here(results).items()}
+
+
+def _axes(results: Sequence[Record]) -> dict[str, Mapping[str, str]]:
+    """Return the axes of sweeps of each data type."""
+    return {name: kind.axes for name, kind in _here(results).items()}
 
 
 def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, list[Category]]:
@@ -221,7 +227,7 @@ def export_tables(
         tables = latex_tables(boards)
     else:
         tables_of_papers = read_published() if published else None
-        tables = markdown_tables(boards, tables_of_papers)
+        tables = markdown_tables(boards, tables_of_papers, _axes(results))
         tables += "".join(_beside_sets(results)) if published else ""
     if out is None:
         print(tables, end="")

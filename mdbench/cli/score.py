@@ -11,7 +11,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from mdbench.errors import EquationError
+from mdbench.errors import EquationError, UsageError, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.grammar import NO_NUMBERS
 from mdbench.expressions.notations import in_core_notation
@@ -22,6 +22,7 @@ from mdbench.expressions.srbench import MAX_SECONDS
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from mdbench.expressions.difficulty import Difficulty
     from mdbench.expressions.scores import Comparison
     from mdbench.language_models.contamination import ProbeResult
     from mdbench.runs.study import ProbeOptions
@@ -67,6 +68,63 @@ def score_equation(
         raise refused
 
 
+def show_difficulty(
+    law: str, ranges: str | None, console: Console, *, seconds: int, json_: bool
+) -> None:
+    """Print how hard a law is by SRSD's rule; without ranges, the datasets of that name.
+
+    Raises
+    ------
+    UsageError
+        If ranges are none, or no dataset has such a name.
+    EquationError
+        If the law cannot be read.
+    """
+    from mdbench.expressions.difficulty import difficulty, read_ranges
+
+    if ranges is not None:
+        law = in_core_notation(law)
+        found = {law: difficulty(law, read_ranges(ranges), seconds=seconds)}
+    else:
+        found = _difficulties(law)
+    if json_:
+        laws = [{"law": name, **asdict(one)} for name, one in found.items()]
+        print(json.dumps({"schema": 1, "laws": laws}, allow_nan=False))
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for title in ("law", "operations", "range", "rounded up", "set"):
+        table.add_column(title, justify="left" if title in {"law", "set"} else "right")
+    for name, one in found.items():
+        numbers = str(one.operations), f"{one.domain_range:.2f}", str(one.ceiling)
+        table.add_row(escape(name), *numbers, one.set)
+    console.print(table)
+
+
+def _difficulties(pattern: str) -> dict[str, Difficulty]:
+    from mdbench import datatypes
+    from mdbench.runs.plan import select_names
+    from mdbench.workspace import Workspace
+
+    place, names = Workspace.find(), []
+    for name in datatypes.names():
+        kind = datatypes.find(name, place.datasets / name, place.arrays / name)
+        if type(kind).difficulty is datatypes.base.DataType.difficulty:
+            continue
+        source = kind.source()
+        names += [*source.names(), *source.groups()]
+        try:
+            chosen = select_names(source.names(), [pattern], source.groups())
+        except UsageError:
+            continue
+        found = {each: kind.difficulty(each) for each in chosen}
+        return {each: one for each, one in found.items() if one is not None}
+    raise UsageError(
+        f"No law is named {pattern!r}.",
+        f"{did_you_mean(pattern, names)} For a formula, give the ranges of its variables: "
+        "--ranges x0=1:5,x1=0.1:10",
+    )
+
+
 def _refused(truth: str, prediction: str, names: list[str] | None) -> EquationError:
     """Return why a prediction cannot be read, and what to type."""
     known = list(names_in(in_core_notation(truth))) if names is None else names
@@ -93,7 +151,7 @@ def _show(found: Comparison, console: Console) -> None:
         table.add_row("verdict", UNREADABLE)
         console.print(table)
         return
-    distance = found.normalized_edit_distance
+    distance, other = found.normalized_edit_distance, found.distance_unless_equal
     for key, title, text in (
         ("verdict", "verdict", found.verdict.replace("_", " ")),
         (
@@ -101,10 +159,15 @@ def _show(found: Comparison, console: Console) -> None:
             "normalized edit distance",
             "undecided" if distance is None else f"{distance:.3f}",
         ),
+        (
+            "distance_unless_equal",
+            "the same, 0 if equal",
+            "undecided" if other is None else f"{other:.3f}",
+        ),
         ("solution", "symbolic solution", _yes_or_no(found.solution)),
         ("srbench_solution", "SRBench's solution", _yes_or_no(found.srbench_solution)),
     ):
-        table.add_row(title, text, escape(found.reasons[key]))
+        table.add_row(title, text, escape(found.reasons.get(key, "")))
     for title, count, true in (
         ("complexity", found.complexity, found.true_complexity),
         ("simplified complexity", found.simplified_complexity, found.true_simplified_complexity),

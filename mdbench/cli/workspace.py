@@ -15,8 +15,9 @@ from rich.table import Table
 
 from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
+from mdbench.datatypes.equations.files import FRESH
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.suites import members, read_suites
+from mdbench.datatypes.suites import Suite, members, read_suites
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.runs.options import parse_words
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from mdbench.datatypes.suites import Suite
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
@@ -72,6 +72,10 @@ def list_all(workspace: Workspace, console: Console, data_type: str | None, *, n
             console.print(escape(", ".join(own)))
 
 
+DRAWN = Suite(source="drawn by mdbench fresh", licence="MIT")
+"""Where fresh suites come from, which no file lists."""
+
+
 def _suites_table(
     kind: str,
     suites: Mapping[str, Suite],
@@ -83,7 +87,7 @@ def _suites_table(
     for title in ("--dataset", "datasets", "source", "licence"):
         table.add_column(title, justify="right" if title == "datasets" else "left")
     for name in dict.fromkeys([*suites, *groups]):
-        suite = suites.get(name)
+        suite = suites.get(name) or (DRAWN if name.startswith(FRESH) else None)
         size = len(members(name, kind, own, groups))
         table.add_row(
             "(none: all)" if name == kind else escape(name),
@@ -159,7 +163,10 @@ def list_as_json(workspace: Workspace, data_type: str | None) -> None:
         sets = [
             {"name": name, "datasets": len(members(name, kind, source.names(), groups))}
             | suite.model_dump()
-            for name, suite in suites.get(kind, {}).items()
+            for name, suite in {
+                **suites.get(kind, {}),
+                **{name: DRAWN for name in groups if name.startswith(FRESH)},
+            }.items()
         ]
         found["data_types"].append(
             {"name": kind, "datasets": named, "groups": groups, "suites": sets}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.facts import Option
+    from mdbench.expressions.difficulty import Difficulty
     from mdbench.metrics.spec import MetricSpec, Value
 
     Array = NDArray[np.float64]
@@ -443,6 +444,9 @@ class DataType(ABC, Generic[D, T]):
     from_files: ClassVar[bool] = False
     """Whether its datasets follow from code, from the files in `systems` and at the user's path,
     and from the options, and nothing else: then their fingerprints are remembered."""
+    axes: ClassVar[Mapping[str, str]] = {}
+    """The axes that its datasets can be swept along, which are in their names as ``+noise=0.1``,
+    each with its value where a name has none; empty where that depends on the dataset."""
     has_plots: ClassVar[bool] = False
     """Whether it has `plots`."""
     fresh_problems: ClassVar[int] = 0
@@ -468,6 +472,10 @@ class DataType(ABC, Generic[D, T]):
         DataError
             If there is nothing at `path` that this data type can read.
         """
+
+    def difficulty(self, name: str) -> Difficulty | None:  # noqa: ARG002
+        """Return how hard a dataset's law is; None where the data type has no rule for it."""
+        return None
 
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from mdbench.errors import EquationError, UsageError, did_you_mean
 from mdbench.expressions import srbench
 from mdbench.expressions.equation import parse
@@ -26,6 +28,9 @@ _ASKED = ("verdict", "normalized_edit_distance", "solution", "srbench_solution")
 """The scores that have a reason."""
 _POSITIVE, _ANY_SIGN = (0.1, 10.0), (-10.0, 10.0)
 """Where terms have to be the same."""
+
+_POINTS, _SAME = 25, 1e-6
+"""Points at which values are compared, and the share by which equal ones may differ."""
 
 _Sizes: TypeAlias = "tuple[int | None, int | None]"
 """Nodes of an equation as it is written, and simplified."""
@@ -49,6 +54,9 @@ class Comparison:
         the rule of records (``docs/fidelity.md``).
     normalized_edit_distance
         Edits that make the one tree the other, over the nodes of the truth; at most 1 (SRSD).
+    distance_unless_equal
+        The same, and 0 where the two are proved equal, however they are written; numbers are
+        compared to six digits.
     solution
         Whether they are the same but for a constant that is added or multiplied.
     srbench_solution
@@ -68,6 +76,7 @@ class Comparison:
     verdict: str
     identified: bool | None = None
     normalized_edit_distance: float | None = None
+    distance_unless_equal: float | None = None
     solution: bool | None = None
     srbench_solution: bool | None = None
     complexity: int | None = None
@@ -150,11 +159,13 @@ def compare(
             distance = srbench.Distance(None, None, 0, error.message)
         solution = srbench.symbolic_solution(truth, answer, domain, seconds=seconds)
         by_srbench, (nodes, simplified), (true_nodes, true_simplified) = others.result()
+    equal = bool(solution.solved) and _equal_somewhere(truth, answer, names, any_sign)
     edits = "" if distance.edits is None else f"{distance.edits} edits, "
     terms, why = _terms(truth, answer, names, any_sign)
     return Comparison(
         **terms,
         normalized_edit_distance=distance.value,
+        distance_unless_equal=0.0 if equal else distance.value,
         solution=solution.solved,
         srbench_solution=by_srbench.solved,
         complexity=nodes,
@@ -174,6 +185,24 @@ def compare(
 def unreadable(why: str) -> Comparison:
     """Return what is known of an equation that cannot be read: nothing but the reason."""
     return Comparison(UNREADABLE, reasons=dict.fromkeys(_ASKED, why))
+
+
+def _equal_somewhere(truth: str, answer: str, names: list[str], any_sign: Collection[str]) -> bool:
+    """Whether equations whose difference or ratio is constant are equal: by values at some points.
+
+    Where one or the other is constant, one point decides; rounding may spoil some of the values.
+    """
+    generator = np.random.default_rng(0)
+    columns = {
+        name: generator.uniform(*(_ANY_SIGN if name in any_sign else _POSITIVE), _POINTS)
+        for name in names
+    }
+    one, other = (parse(text, names).evaluate(columns) for text in (truth, answer))
+    one, other = (np.broadcast_to(values, (_POINTS,)) for values in (one, other))
+    known = np.isfinite(one) & np.isfinite(other)
+    sizes = np.maximum(np.abs(one), np.abs(other))[known]
+    off = np.abs(one - other)[known]
+    return bool(known.any() and np.median(off <= _SAME * sizes))
 
 
 def _terms(

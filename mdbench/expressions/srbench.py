@@ -232,6 +232,25 @@ def complexities(
     return int(found["complexity"]), int(found["simplified"])
 
 
+def operations(text: str, variables: Collection[str], *, seconds: int = MAX_SECONDS) -> int:
+    """Count the operations of an equation as SymPy does.
+
+    Raises
+    ------
+    EquationError
+        If the text cannot be read, or SymPy needs too much time or memory.
+    """
+    names = sorted(variables)
+    parse(text, names)
+    found = _ask({"ask": "operations", "text": text, "variables": names}, seconds)
+    if "error" in found:
+        raise EquationError(
+            f"SymPy cannot count the operations of {text[:40]!r}: {found['error']}",
+            _limits(seconds),
+        )
+    return int(found["operations"])
+
+
 def start(*, aside: bool = True) -> None:
     """Start the processes that compare, without waiting; the first question to each would, too.
 

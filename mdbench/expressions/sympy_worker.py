@@ -77,6 +77,11 @@ def _complexities(text: str, variables: list[str]) -> dict[str, Any]:
     return {"complexity": nodes(expression), "simplified": nodes(_simple(expression))}
 
 
+def _operations(text: str, variables: list[str]) -> dict[str, Any]:
+    expression = to_sympy(read(text, variables), plain_symbols(variables))
+    return {"operations": int(expression.count_ops())}
+
+
 def _solution(
     truth: str, prediction: str, domain: dict[str, dict[str, Any]], digits: int | None
 ) -> dict[str, Any]:
@@ -190,6 +195,7 @@ def _simple(expression: Any) -> Any:
 _ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
     "tree": _tree,
     "complexity": _complexity,
+    "operations": _operations,
     "distance": _distance,
     "complexities": _complexities,
     "solution": _solution,

@@ -17,6 +17,7 @@ from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_nam
 from mdbench.metrics.spec import is_high
 from mdbench.reports.entries import counted_values, marked
 from mdbench.reports.figures import FAILED, middle, sign_of
+from mdbench.reports.phases import phase_tables
 from mdbench.reports.tables import (
     ALARM,
     APART,
@@ -48,8 +49,12 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Grid, Leaderboard
 
 
-def markdown_tables(boards: Mapping[str, Leaderboard], published: Published | None = None) -> str:
-    """Write for each board its leaderboard, and a table of systems for each noise level.
+def markdown_tables(
+    boards: Mapping[str, Leaderboard],
+    published: Published | None = None,
+    axes: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
+    """Write for each board its leaderboard, what sweeps show, and systems at each noise level.
 
     Parameters
     ----------
@@ -57,12 +62,16 @@ def markdown_tables(boards: Mapping[str, Leaderboard], published: Published | No
         The comparisons, of each data type and class.
     published
         Tables of a paper, whose entries are shown next to the methods' own.
+    axes
+        The axes of sweeps of each data type, with their usual values.
     """
     parts = []
     for board in boards.values():
         parts += [f"## {board.name}", leaderboard_markdown(board)]
         if published and (table := published_table(board, board.data_type, published)):
             parts += [f"### Compared with {published.title}", table]
+        for phases in phase_tables(board, (axes or {}).get(board.data_type, {})):
+            parts += [f"### Identified by {phases.title}", to_markdown(phases)]
         for snr_db in board.noise_levels:
             parts.append(f"### {noise_name(snr_db)}")
             parts.append(systems_table(board, board.data_type, snr_db, published))

@@ -35,6 +35,7 @@ from mdbench.reports.language_models import (
     probe_rows,
     usage_row,
 )
+from mdbench.reports.phases import phase_figures
 from mdbench.reports.systems import Scope, system_section
 from mdbench.reports.tables import (
     CUT_EXPLAINED,
@@ -84,6 +85,7 @@ def page(
     transcripts: Iterable[Transcript] = (),
     categories: Mapping[str, Sequence[Category]] | None = None,
     options: Mapping[str, Collection[str]] | None = None,
+    axes: Mapping[str, Mapping[str, str]] | None = None,
     in_progress: bool = False,
 ) -> str:
     """Make the page.
@@ -110,6 +112,8 @@ def page(
         Those of each data type that has several, with comparisons of their own.
     options
         The keys of the options of each data type.
+    axes
+        The axes of sweeps of each data type, with their usual values.
     in_progress
         Whether a run adds results.
 
@@ -130,7 +134,9 @@ def page(
     known = {row.method: row for board in boards.values() for row in board.rows}
     references = {row.method for row in known.values() if row.reference}
     baselines = {row.method for row in known.values() if row.family in leaderboard.APART_FAMILIES}
-    scope = Scope(numbers, noise, classes, picture, describe, references, baselines)
+    scope = Scope(
+        *(numbers, noise, classes, picture, describe, references, baselines), axes=axes or {}
+    )
     boards_of: dict[str, list[Leaderboard]] = defaultdict(list)
     for board in boards.values():
         boards_of[board.data_type].append(board)
@@ -335,6 +341,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
             (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
             for snr_db in board.noise_levels
         ],
+        "phases": [_safe(one) for one in phase_figures(board, scope.axes.get(board.data_type, {}))],
         "cd": cd and _safe(cd),
         "pairs": [_pair(pair) for pair in board.pairs],
         "partial_pairs": [_pair(pair) for pair in board.partial_pairs],

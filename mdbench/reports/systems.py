@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -192,6 +192,8 @@ class Scope:
         The methods that are given the truth, which count nowhere.
     baselines
         Those that others are only held against, which are counted by themselves.
+    axes
+        The axes of sweeps of each data type; see `mdbench.reports.phases`.
     """
 
     numbers: Mapping[str, int]
@@ -201,6 +203,7 @@ class Scope:
     describe: Callable[[str, str], str] | None
     references: AbstractSet[str] = frozenset()
     baselines: AbstractSet[str] = frozenset()
+    axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

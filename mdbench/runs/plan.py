@@ -250,7 +250,12 @@ def select_names(
     for pattern in patterns:
         matching = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
         matching = matching or list(groups.get(pattern, ()))
-        matching = matching or [name for name in every if fnmatchcase(name, pattern)]
+        # Datasets under conditions, such as +samples=20, are meant by patterns that have one.
+        matching = matching or [
+            name
+            for name in every
+            if fnmatchcase(name, pattern) and ("+" in pattern or "+" not in name)
+        ]
         if not matching:
             family = families(pattern, names)[:3]
             near = f"Did you mean {' or '.join(family)}?" if family else ""

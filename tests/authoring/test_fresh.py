@@ -14,6 +14,7 @@ from mdbench import datatypes
 from mdbench.authoring.fresh import check_commitment, commit, commitment, draw
 from mdbench.authoring.truths import check_truths
 from mdbench.cli import main
+from mdbench.cli.workspace import list_as_json
 from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.datatypes.srsd.laws import draw as samples_of
 from mdbench.datatypes.srsd.laws import read_problem
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from mdbench.workspace import Workspace
 
 SEEDS = ("test-a", "test-b")
-COUNT = 6
+COUNT = 3
 ABLE = ("ode", "srsd")
 
 
@@ -138,6 +139,19 @@ def test_a_commitment_is_of_one_seed_and_shows_what_has_changed(
             check_commitment(SEEDS[0], path, place)
     with pytest.raises(DataError, match="no commitment"):
         check_commitment(SEEDS[0], tmp_path / "nothing.json", place)
+
+
+def test_list_names_what_was_drawn_with_its_source(
+    place: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    list_as_json(place, "srsd")
+    (kind,) = json.loads(capsys.readouterr().out)["data_types"]
+    found = {each["name"]: each for each in kind["suites"]}
+    for seed in SEEDS:
+        suite = found[f"fresh-{seed}"]
+        assert (suite["datasets"], suite["licence"]) == (COUNT, "MIT")
+        assert "mdbench fresh" in suite["source"]
+    assert found["srbench-feynman"]["datasets"] == 116
 
 
 @pytest.mark.parametrize("seed", ["", "../x", "A", "a b", "-a", "a" * 65, "ü", "a+b"])

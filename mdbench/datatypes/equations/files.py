@@ -11,16 +11,18 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import numpy as np
+
 from mdbench.datatypes.facts import sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
+    from types import ModuleType
 
-    import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -312,6 +314,29 @@ def parse(equation: str, names: Iterable[str]) -> ast.expr:
         if fault:
             raise ValueError(f"{ast.unparse(node)!r}: {fault}")
     return expression
+
+
+def compile_equations(
+    equations: Iterable[str], names: Sequence[str], module: ModuleType
+) -> Callable[..., tuple[Any, ...]]:
+    """Make a function of the named quantities that gives the value of each equation.
+
+    Parameters
+    ----------
+    module
+        Whose functions are used: NumPy, or SymPy.
+    """
+    with PARSER_LOCK:
+        function = ast.parse(f"lambda {', '.join(names)}: ()", mode="eval")
+    values = cast("ast.Tuple", cast("ast.Lambda", function.body).body)
+    values.elts = [parse(each, names) for each in equations]
+    with PARSER_LOCK:
+        code = compile(ast.fix_missing_locations(function), "<equations>", "eval")
+    functions = {name: getattr(module, name) for name in FUNCTIONS if hasattr(module, name)}
+    if module is np:
+        functions |= {"cot": lambda x: 1.0 / np.tan(x), "max": np.maximum, "min": np.minimum}
+    scope = {"__builtins__": {}} | functions | {"abs": abs}
+    return cast("Callable[..., tuple[Any, ...]]", eval(code, scope))  # noqa: S307 - whitelisted
 
 
 def substitute(equation: str, names: Iterable[str], values: Mapping[str, float]) -> str:

@@ -16,7 +16,7 @@ SWEEP = Option(
     "--sweep",
     "Conditions under which the systems are sampled, each combination a dataset: "
     "samples=20,50;noise=0,0.01 (samples, dt, noise, noise-kind, uneven, missing, trajectories, "
-    "dimension).",
+    "dimension, test).",
     "AXES",
     _sweep,
 )

@@ -34,7 +34,7 @@ from mdbench.datatypes.equations.terms import TERM_METRICS, coefficient_distance
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS, SWEEP
 from mdbench.datatypes.ode.datasets import (
-    TRAJECTORIES,
+    TIMES,
     OdeDataset,
     OdeFiles,
     OdeSystems,
@@ -50,7 +50,7 @@ from mdbench.datatypes.ode.simulation import (
     valid_time,
     warm,
 )
-from mdbench.datatypes.ode.sweeps import swept
+from mdbench.datatypes.ode.sweeps import AXES, swept
 from mdbench.datatypes.ode.systems import SOLVER, read_system
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
@@ -171,6 +171,7 @@ class Ode(EquationType[OdeDataset]):
     )
     check_datasets = ("rc-circuit", "harmonic-oscillator")
     options = FACTS.options
+    axes = AXES
     fresh_problems = 200
     has_plots = True
 
@@ -216,7 +217,7 @@ class Ode(EquationType[OdeDataset]):
             variables=variables,
             targets=tuple(f"{variable}_t" for variable in variables[: dataset.dim]),
             any_order=view == "table",
-            needs=_needs_of(given) if view != "table" else (),
+            needs=_needs_of(dataset.parted(given, protocol)[0]) if view != "table" else (),
             scaled=dataset.scaled,
             held=given.held,
         )
@@ -253,7 +254,7 @@ class Ode(EquationType[OdeDataset]):
         self, make: Callable[..., EquationTask[OdeDataset]], dataset: OdeDataset, view: str
     ) -> EquationTask[OdeDataset]:
         given, clean = dataset.given, dataset.clean
-        if needs := _needs_of(given):
+        if needs := _needs_of(given.pieces):
             # One trajectory is all that the published pipeline has.
             raise UsageError(
                 f"The protocol published knows no {' and no '.join(needs)}.",
@@ -357,7 +358,7 @@ class Ode(EquationType[OdeDataset]):
         from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
 
         every, unseen = dataset.clean.pieces, dataset.unseen() if dataset.unseen else None
-        whole = dataset.holdout == TRAJECTORIES
+        whole = dataset.holdout != TIMES
         seen = dataset.parted(dataset.clean)[1][0] if whole else every[0]
         found = []
         for one in answers:
@@ -411,10 +412,10 @@ def along(
     )
 
 
-def _needs_of(series: Trajectory) -> tuple[str, ...]:
+def _needs_of(pieces: Sequence[Trajectory]) -> tuple[str, ...]:
     """Return what a method has to handle in samples besides times and states."""
-    several = ("trajectories",) if len(series.starts) > 1 else ()
-    return several + (("inputs",) if series.inputs is not None else ())
+    several = ("trajectories",) if len(pieces) > 1 else ()
+    return several + (("inputs",) if pieces[0].inputs is not None else ())
 
 
 def _given_samples(

@@ -50,7 +50,7 @@ from mdbench.datatypes.equations.options import (
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
-from mdbench.datatypes.ode.sweeps import Conditions
+from mdbench.datatypes.ode.sweeps import SECOND_START, SETS, Conditions
 from mdbench.datatypes.ode.systems import SOLVER, integrate, read_system
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.expressions import parse
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 ODEBENCH = "odebench"
 """The group of the systems in the folder itself."""
-TIMES, TRAJECTORIES = "times", "trajectories"
+TIMES, TRAJECTORIES, LAST = "times", "trajectories", "last"
 _EACH = 5
 
 
@@ -93,7 +93,8 @@ class OdeDataset(Dataset):
         Titles of the axes for the time and for each state; empty for those without names of their
         own.
     holdout
-        What the test is of several trajectories: ``times`` or ``trajectories``; see `parted`.
+        What the test is of several trajectories: ``times``, ``trajectories`` or the ``last``; see
+        `parted`.
     scaled
         Whether the states are in units of the user's, which mean nothing.
     notes
@@ -121,6 +122,8 @@ class OdeDataset(Dataset):
         """Return what of its trajectories comes before the test, and the test."""
         if self.holdout == TRAJECTORIES:
             return _whole_ones(series.pieces)
+        if self.holdout == LAST:
+            return series.pieces[:-1], series.pieces[-1:]
         if protocol is Protocol.STRICT:
             cuts = [split_chronologically(len(one.t)) for one in series.pieces]
         else:
@@ -200,6 +203,9 @@ class OdeSystems(Source[OdeDataset]):
             new = [name for name in suite if not suite.heads[name].get("repeats")]
             if len(new) < len(suite):
                 found[f"{title}-new"] = new
+        for title in (ODEBENCH, *(name for name in found if name.endswith("-new"))):
+            for end, condition in SETS.items():
+                found[f"{title}-{end}"] = [f"{name}+{condition}" for name in found[title]]
         return found
 
     def _system(self, name: str) -> OdeSystem:
@@ -239,27 +245,35 @@ class OdeSystems(Source[OdeDataset]):
             system, clean = conditions.system(system), conditions.sampled(system)
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
         given = replace(clean, u=conditions.noisy(u, name, seed), du=None)
+        holdout, unseen = TIMES, self._unseen(name, system)
+        if conditions.test == SECOND_START:
+            holdout, unseen, second = LAST, None, conditions.second(self._system(name))
+            given, clean = (Trajectory.joined([one, second]) for one in (given, clean))
+            given = replace(given, du=None)
         identity = _fingerprint(
-            given.u, clean, snr_db, protocol.value, seed, derivatives=derivatives
+            *(given.u, clean, snr_db, protocol.value, seed),
+            derivatives=derivatives,
+            description=None if holdout == TIMES else holdout,
         )
-        if identity not in self._floors:
-            noisy = protocol is Protocol.PUBLISHED and snr_db is not None
-            self._floors[identity] = _floor(system, given, clean, noisy=noisy)
-        return OdeDataset(
+        made = OdeDataset(
             name=name,
             dim=system.dim,
             snr_db=snr_db,
             truth=system.truth,
             target_source="equations",
             fingerprint=identity,
-            floor=self._floors[identity],
             given=given,
             clean=clean,
             derivatives=derivatives,
-            unseen=self._unseen(name, system),
+            unseen=unseen,
+            holdout=holdout,
             lyapunov=system.lyapunov,
             solver=system.solver,
         )
+        if identity not in self._floors:
+            noisy = protocol is Protocol.PUBLISHED and snr_db is not None
+            self._floors[identity] = _floor(made, noisy=noisy)
+        return replace(made, floor=self._floors[identity])
 
     def _unseen(self, name: str, system: OdeSystem) -> _SecondTrajectory | None:
         if len(system.initial_conditions) < 2:  # noqa: PLR2004
@@ -421,31 +435,24 @@ def user_floor(dataset: OdeDataset) -> float | None:
     return float(np.mean(values)) if np.isfinite(values).all() else None
 
 
-def _floor(system: OdeSystem, given: Trajectory, clean: Trajectory, *, noisy: bool) -> float:
+def _floor(dataset: OdeDataset, *, noisy: bool) -> float:
     """Score the truth on the test inputs.
 
     Clean ones are known to the tolerance that they were integrated with.  Where the derivatives
     vanish, to be off by this share makes the truth as bad as zero, and so any answer that is right
     but for its last digits: then the floor is what the truth so scores.
     """
-    assert clean.du is not None  # noqa: S101 - a system's arrays have derivatives
-
-    def of_test(values: Array) -> Array:
-        pieces = replace(clean, u=values).pieces
-        return np.concatenate(
-            [one.rows(split_chronologically(len(one.t)).test).u for one in pieces]
-        )
-
-    targets = of_test(clean.du)
+    _, tests = dataset.parted(dataset.clean)
+    targets = np.concatenate([rates(one) for one in tests])
 
     def score(u: Array) -> float:
-        columns = dict(zip(system.variables, u.T, strict=True))
-        values = [parse(text, columns).evaluate(columns) for text in system.truth]
+        columns = {f"u{i}": states for i, states in enumerate(u.T)}
+        values = [parse(text, columns).evaluate(columns) for text in dataset.truth or ()]
         return nmse(np.stack(values, axis=-1), targets)
 
     if noisy:
-        return score(of_test(given.u))
-    test = of_test(clean.u)
+        return score(np.concatenate([one.u for one in dataset.parted(dataset.given)[1]]))
+    test = np.concatenate([one.u for one in tests])
     off = score(test * (1.0 + INTEGRATED_TO))
     return off if off >= 1.0 else score(test)
 

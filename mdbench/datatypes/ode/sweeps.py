@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 KINDS = ("additive", "multiplicative", "outliers")
 """Noise that has the same deviation everywhere; that is a share of the value; and that of a few
 samples, which are off by ten times as much."""
+END, SECOND_START = "end", "second-start"
+TESTS = (END, SECOND_START)
+"""What the test is: the last fifth of each trajectory, or all of the one from the second start."""
+SETS = {
+    "second-start": f"test={SECOND_START}",
+    **{f"{n}-starts": f"trajectories={n}+test={SECOND_START}" for n in (2, 4, 8)},
+}
+"""Sets that are made of others, by the ends of their names: the condition of their datasets."""
 _OUTLIERS, _FAR = 0.05, 10.0
 _MOST_TRAJECTORIES, _MOST_DIMENSION, _MOST_SAMPLES = 64, 16, 100_000
 _TRIES = 20
@@ -57,6 +65,8 @@ class Conditions:
         The number of starts; the first is the system's own.
     dimension
         The number of states that are added, which decay by themselves and act on nothing.
+    test
+        One of `TESTS`.
     """
 
     samples: int | None = field(
@@ -64,11 +74,12 @@ class Conditions:
     )
     dt: float | None = field(default=None, metadata={"above": 0.0})
     noise: float = field(default=0.0, metadata={"least": 0.0})
-    noise_kind: str = KINDS[0]
+    noise_kind: str = field(default=KINDS[0], metadata={"choices": KINDS})
     uneven: float = field(default=0.0, metadata={"least": 0.0, "below": 0.5})
     missing: float = field(default=0.0, metadata={"least": 0.0, "below": 0.9})
     trajectories: int = field(default=1, metadata={"least": 1, "most": _MOST_TRAJECTORIES})
     dimension: int = field(default=0, metadata={"least": 0, "most": _MOST_DIMENSION})
+    test: str = field(default=END, metadata={"choices": TESTS})
 
     def __str__(self) -> str:
         """Write what is not as usual, as it stands behind a dataset's name."""
@@ -98,7 +109,7 @@ class Conditions:
         return system, cls.of(dict(pairs))
 
     def sampled(self, system: OdeSystem) -> Trajectory:
-        """Return the clean trajectories, one after the other.
+        """Return the clean trajectories, one after the other, without one that is the test.
 
         Raises
         ------
@@ -112,6 +123,21 @@ class Conditions:
                 for number in range(self.trajectories)
             ]
         )
+
+    def second(self, system: OdeSystem) -> Trajectory:
+        """Return the clean trajectory from the second start.
+
+        Raises
+        ------
+        DataError
+            If the system has one start only.
+        """
+        if len(system.initial_conditions) < 2:  # noqa: PLR2004
+            raise DataError(
+                f"{system.name} has one start.", f"Leave out test={SECOND_START}: it needs two."
+            )
+        whole, times = self.system(system), self._times(system)
+        return Trajectory(*integrate(whole, whole.initial_conditions[1], times))
 
     def _times(self, system: OdeSystem) -> Array:
         count = self.samples or system.samples
@@ -187,6 +213,13 @@ class Conditions:
         return np.asarray(u + xi * np.std(u, axis=0))
 
 
+AXES: dict[str, str] = {
+    one.name.replace("_", "-"): "" if one.default is None else str(one.default).removesuffix(".0")
+    for one in fields(Conditions)
+}
+"""All axes, with their usual values; empty for those that depend on the system."""
+
+
 def parse_sweep(text: str) -> list[dict[str, str]]:
     """Read axes and their values, ``samples=20,50;noise=0,0.01``; return all combinations.
 
@@ -217,7 +250,14 @@ def parse_sweep(text: str) -> list[dict[str, str]]:
 
 def swept(names: Sequence[str], sweep: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the names of the datasets of a sweep, each once."""
-    return list(dict.fromkeys(f"{name}{Conditions.of(each)}" for each in sweep for name in names))
+    return list(dict.fromkeys(_with(name, each) for each in sweep for name in names))
+
+
+def _with(name: str, given: Mapping[str, str]) -> str:
+    """Write conditions behind a name, in the place of those of the same axes that it has."""
+    system, *parts = name.split("+")
+    had = dict(part.partition("=")[::2] for part in parts)
+    return f"{system}{Conditions.of({**had, **given})}"
 
 
 def _value(name: str, text: str) -> Any:
@@ -227,11 +267,11 @@ def _value(name: str, text: str) -> Any:
             f"There is no axis {name!r} of --sweep.",
             f"{did_you_mean(name, known)} There are: {', '.join(known)}.",
         )
-    if name == "noise-kind":
-        if text not in KINDS:
-            raise UsageError(f"noise-kind is {text!r}.", did_you_mean(text, KINDS))
-        return text
     limits = known[name].metadata
+    if choices := limits.get("choices"):
+        if text not in choices:
+            raise UsageError(f"{name} is {text!r}.", did_you_mean(text, choices))
+        return text
     whole = "most" in limits
     read: Callable[[str], float] = int if whole else float
     try:

@@ -13,13 +13,14 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mdbench.data.trajectory import MIN_SAMPLES
 from mdbench.datatypes.equations.files import (
     FUNCTIONS,
+    compile_equations,
     constants_of,
     number,
     parse,
@@ -33,9 +34,8 @@ from mdbench.errors import DataError
 from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from types import ModuleType
 
     from numpy.typing import NDArray
 
@@ -149,7 +149,7 @@ class OdeSystem:
     def right_hand_side(self) -> RightHandSide:
         """The function (t, u) -> du, for one state (dim,) or for a series of them (dim, n)."""
         written = self.truth if self.accurate else _as_arranged_by_sympy(self)
-        evaluate = _compile(written, tuple(self.variables), np)
+        evaluate = compile_equations(written, tuple(self.variables), np)
 
         def right_hand_side(_t: float, u: Array) -> Array:
             du = np.empty_like(u)
@@ -329,28 +329,11 @@ def _as_arranged_by_sympy(system: OdeSystem) -> list[str]:
         import sympy  # noqa: PLC0415 - half a second that cached data do not need
 
     symbols = {name: sympy.Symbol(name) for name in (*system.variables, *system.constants)}
-    expressions = _compile(system.equations, tuple(symbols), sympy)(*symbols.values())
+    expressions = compile_equations(system.equations, tuple(symbols), sympy)(*symbols.values())
     values = {symbols[name]: sympy.Float(value) for name, value in system.constants.items()}
     arranged = [sympy.sympify(expression).xreplace(values) for expression in expressions]
     with PARSER_LOCK:  # its first use imports SymPy's printers
         return [sympy.pycode(each, fully_qualified_modules=False) for each in arranged]
-
-
-def _compile(
-    equations: Iterable[str], names: Sequence[str], module: ModuleType
-) -> Callable[..., tuple[Any, ...]]:
-    """Make a function of the named quantities that gives the value of each equation."""
-    with PARSER_LOCK:
-        function = ast.parse(f"lambda {', '.join(names)}: ()", mode="eval")
-    values = cast("ast.Tuple", cast("ast.Lambda", function.body).body)
-    values.elts = [parse(each, names) for each in equations]
-    with PARSER_LOCK:
-        code = compile(ast.fix_missing_locations(function), "<equations>", "eval")
-    functions = {name: getattr(module, name) for name in FUNCTIONS if hasattr(module, name)}
-    if module is np:
-        functions |= {"cot": lambda x: 1.0 / np.tan(x), "max": np.maximum, "min": np.minimum}
-    scope = {"__builtins__": {}} | functions | {"abs": abs}
-    return cast("Callable[..., tuple[Any, ...]]", eval(code, scope))  # noqa: S307 - whitelisted
 
 
 def _initial_conditions(

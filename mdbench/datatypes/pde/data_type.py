@@ -33,7 +33,7 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.files import (
-    SystemFiles,
+    Suites,
     find_files,
     fingerprint,
     named,
@@ -74,7 +74,7 @@ from mdbench.metrics.spec import MetricSpec, Value
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -116,6 +116,7 @@ class Pde(EquationType[PdeDataset]):
     derivative = "∂"
     metrics = (NMSE, PUBLISHED_NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
     options = FACTS.options
+    fresh_problems = 20
 
     def advice(self, dataset: PdeDataset) -> list[str]:
         """Describe the data before a method is tried on them."""
@@ -165,6 +166,12 @@ class Pde(EquationType[PdeDataset]):
             remarks=remarks,
             scaled=dataset.scaled,
         )
+
+    def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
+        """Draw fields: see the module ``fresh``."""
+        from mdbench.datatypes.pde.fresh import fresh_fields  # noqa: PLC0415 - few need it
+
+        return fresh_fields(seed, count, Suites(self.systems, read_system, FACTS.order).known())
 
     def course(self, task: EquationTask[PdeDataset]) -> Course | None:
         """Return how the clean field goes on in the test; published tables are cut along space."""
@@ -247,10 +254,10 @@ class _PdeSystems(Source[PdeDataset]):
         self._floors: dict[tuple[str, Protocol], float] = {}
 
     @cached_property
-    def systems(self) -> SystemFiles[PdeSystem]:
-        """All systems by name, in the order of their ids."""
-        systems = SystemFiles(self.folder.glob("*.toml"), self._read, FACTS.order)
-        if not systems:
+    def systems(self) -> Suites[PdeSystem]:
+        """All systems by name, in the order of their ids; those of suites behind them."""
+        systems = Suites(self.folder, self._read, FACTS.order)
+        if not systems.own.unordered:
             raise DataError(f"{self.folder} has no systems: no file ends in .toml")
         return systems
 
@@ -267,7 +274,10 @@ class _PdeSystems(Source[PdeDataset]):
         return system.as_published or system if old else system
 
     def names(self) -> list[str]:
-        return list(self.systems)
+        return list(self.systems.own)
+
+    def groups(self) -> dict[str, list[str]]:
+        return {title: list(suite) for title, suite in self.systems.suites.items()}
 
     def title(self, name: str) -> str:
         return named(name, self.systems).description

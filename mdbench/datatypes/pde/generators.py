@@ -13,6 +13,7 @@ from scipy.integrate import solve_ivp
 
 from mdbench.data.derivatives import accurate_derivative, time_derivative
 from mdbench.data.field import Field
+from mdbench.datatypes.equations.files import compile_equations
 from mdbench.datatypes.pde.solvers import channels, closed_forms, elements, spectral
 from mdbench.datatypes.pde.solvers.channel_waves import repeating_channel, vortices
 from mdbench.datatypes.pde.solvers.closed_forms import heated_plate
@@ -141,6 +142,45 @@ def _kuramoto_sivashinsky(system: PdeSystem, _released: bool, progress: Progress
         start, *_periodic(system), substeps=substeps, progress=progress
     )
     return [_field(system, u[None], u_t[None])]
+
+
+def _equations(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:
+    """Solve whatever equations a file has, from a mean and waves along a periodic axis."""
+    axis, setting = system.axes["x"], system.settings
+    variables = tuple(system.variables)
+    if len(system.axes) > 1 or system.explicit or len(system.equations) < len(variables):
+        raise DataError(
+            f"The system {system.name}: its generator is for one axis in space, an equation for "
+            "each state, and no coordinates in them."
+        )
+    period = _periodic(system)[0]
+    phase = 2 * np.pi / period * (axis.values - axis.first)
+    start = np.stack(
+        [
+            setting[f"{name}_mean"]
+            + sum(
+                setting[key] * np.cos(wave * phase + setting[f"{name}_phase_{wave}"])
+                for wave in range(1, axis.count // 2)
+                if (key := f"{name}_height_{wave}") in setting
+            )
+            for name in variables
+        ]
+    )
+    names = [[f"{name}{'_' * bool(n)}{'x' * n}" for name in variables] for n in range(5)]
+    evaluate = compile_equations(system.truth, [name for each in names for name in each], np)
+
+    def right_hand_sides(values: Array) -> Array:
+        rates = evaluate(*values.reshape(-1, *values.shape[2:]))
+        return np.stack([np.broadcast_to(rate, values.shape[2:]) for rate in rates])
+
+    u, u_t = spectral.equations(
+        start,
+        *_periodic(system),
+        right_hand_sides=right_hand_sides,
+        substeps=int(setting["substeps"]),
+        progress=progress,
+    )
+    return [_field(system, u, u_t)]
 
 
 def _schroedinger(system: PdeSystem, _released: bool, progress: Progress) -> list[Field]:
@@ -395,6 +435,7 @@ FIELD_GENERATORS: dict[str, Callable[[PdeSystem, bool, Progress], list[Field]]] 
     "korteweg_de_vries": _korteweg_de_vries,
     "kuramoto_sivashinsky": _kuramoto_sivashinsky,
     "laser": _laser,
+    "periodic": _equations,
     "reaction_diffusion": _reaction_diffusion,
     "schroedinger": _schroedinger,
     "soil": _soil,

@@ -45,6 +45,7 @@ GENERATORS = (
     "korteweg_de_vries",
     "kuramoto_sivashinsky",
     "laser",
+    "periodic",
     "reaction_diffusion",
     "schroedinger",
     "soil",

@@ -15,7 +15,7 @@ from mdbench.datatypes.equations.base import (
     EquationType,
     table_split,
 )
-from mdbench.datatypes.equations.files import Suites
+from mdbench.datatypes.equations.files import Suites, named
 from mdbench.datatypes.equations.selection import NoisyRows, Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
@@ -25,6 +25,7 @@ from mdbench.datatypes.srsd.laws import SRBENCH, read_problem
 from mdbench.errors import EquationError
 from mdbench.expressions import srbench
 from mdbench.expressions.compensated_eval import correctly_rounded_values
+from mdbench.expressions.difficulty import Difficulty, difficulty
 from mdbench.expressions.grammar import read
 from mdbench.metrics.regression import agreement, is_accurate, nmse, r2, relative_error
 from mdbench.metrics.spec import MetricSpec, Value, flag
@@ -261,6 +262,16 @@ class Srsd(EquationType[SrsdDataset]):
         from mdbench.datatypes.srsd.fresh import fresh_laws  # noqa: PLC0415 - few need it
 
         return fresh_laws(seed, count, Suites(self.systems, read_problem, FACTS.order).known())
+
+    def difficulty(self, name: str) -> Difficulty:
+        """Return how hard a problem is; the ranges of a recurrence are those of its rows."""
+        problem = named(ProblemName.read(name).problem, Problems(self.systems).problems)
+        bounds = {column: (one.low, one.high) for column, one in problem.spreads.items()}
+        if problem.recurrence is not None:
+            rows = problem.recurrence.table()
+            ends = zip(rows.min(axis=0).tolist(), rows.max(axis=0).tolist(), strict=True)
+            bounds = dict(zip(problem.spreads, ends, strict=True))
+        return difficulty(problem.law, bounds)
 
     def preload(self) -> None:
         """Start the process in which SymPy works."""

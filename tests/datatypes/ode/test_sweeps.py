@@ -20,6 +20,7 @@ from mdbench.datatypes.ode.sweeps import Conditions, parse_sweep, swept
 from mdbench.datatypes.ode.systems import read_system
 from mdbench.errors import DataError, UsageError
 from mdbench.records import RecordStore
+from mdbench.runs.plan import select_names
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -59,6 +60,7 @@ def test_axes_are_combined_and_stand_in_the_names() -> None:
         Conditions(),
         Conditions(samples=33, noise=0.125, noise_kind="outliers"),
         Conditions(dt=0.1, uneven=0.4, missing=0.25, trajectories=8, dimension=3),
+        Conditions(test="second-start"),
     ],
 )
 def test_a_name_says_all(conditions: Conditions) -> None:
@@ -82,6 +84,7 @@ def test_a_name_says_all(conditions: Conditions) -> None:
         ("noise=inf", "from 0"),
         ("noise=much", "'much'"),
         ("noise-kind=outlier", "Did you mean outliers"),
+        ("test=second", "Did you mean second-start"),
         ("uneven=0.5", "below 0.5"),
         ("missing=1", "below 0.9"),
         ("trajectories=0", "from 1"),
@@ -150,6 +153,91 @@ def test_several_trajectories_begin_at_different_states(ode: Ode, count: int) ->
     assert usual.unseen is not None
     np.testing.assert_array_equal(dataset.unseen().u, usual.unseen().u)
     assert not any(np.allclose(dataset.unseen().u[0], start) for start in starts)
+
+
+def test_conditions_of_a_sweep_take_the_place_of_those_in_a_name() -> None:
+    """So a set of datasets under conditions can be swept, too."""
+    assert swept(["a+test=second-start", "a+noise=0.5"], parse_sweep("noise=0,0.1")) == [
+        *("a+test=second-start", "a"),
+        *("a+noise=0.1+test=second-start", "a+noise=0.1"),
+    ]
+
+
+@pytest.mark.parametrize("more", ["", "+samples=60", "+noise=0.1", "+trajectories=4+dimension=1"])
+def test_the_second_start_as_the_test(ode: Ode, more: str) -> None:
+    """Methods are given all from the first start; scores are of all from the second."""
+    usual, dataset = (
+        load(ode, f"{OSCILLATOR}{more}"),
+        load(ode, f"{OSCILLATOR}{more}+test=second-start"),
+    )
+    *before, test = dataset.clean.pieces
+    np.testing.assert_array_equal(np.concatenate([one.u for one in before]), usual.clean.u)
+    assert usual.unseen is not None
+    np.testing.assert_array_equal(test.u[0], usual.unseen().u[0])
+    if not more:
+        np.testing.assert_array_equal(test.u, usual.unseen().u)
+    assert len(test.t) == len(before[0].t)
+    for view in ("table", "trajectory"):
+        task = ode.task(dataset, view, Protocol.STRICT)
+        np.testing.assert_array_equal(task.test.targets, test.du)
+        # All rows of a smoothed curve but its two ends.
+        assert len(task.train.targets) == len(usual.clean.t) - 2 * len(before)
+        several = ("trajectories",) if len(before) > 1 and view == "trajectory" else ()
+        assert task.needs == several
+    assert dataset.truth is not None
+    found = ode.score(task, ode.read_answer(task, Answer(dataset.truth))).metrics
+    assert found["identified"] == found["follows"] == 1.0
+    assert found["r2_test"] == pytest.approx(1.0, abs=1e-5)
+    assert "follows_unseen" not in found
+    wrong = ode.score(task, ode.read_answer(task, Answer(("0.1",) * dataset.dim))).metrics
+    assert wrong["identified"] == wrong["follows"] == 0.0
+    noise = dataset.given.u - dataset.clean.u
+    assert not noise[-len(test.t) :].any()
+    assert noise.any() == ("noise" in more)
+
+
+def test_r2_on_a_held_out_initial_condition_is_that_of_the_usual_test(ode: Ode) -> None:
+    """What ``follows_unseen`` says of an answer there is what ``follows`` says of it here."""
+    usual, dataset = (
+        load(ode, f"lotka-volterra-simple{end}") for end in ("", "+test=second-start")
+    )
+    assert usual.truth is not None
+    near = tuple(f"1.01 * ({text})" for text in usual.truth)
+    unseen, here = (
+        ode.score(task, ode.read_answer(task, Answer(near))).metrics
+        for task in (ode.task(one, "table", Protocol.STRICT) for one in (usual, dataset))
+    )
+    assert here["r2_test"] == unseen["r2_unseen"]
+    assert here["follows"] == unseen["follows_unseen"]
+
+
+def test_sets_are_made_of_others(ode: Ode) -> None:
+    groups = ode.source().groups()
+    for base, size in (("odebench", 63), ("dysts-new", 81), ("llm-ode-new", 6)):
+        for end in ("second-start", "2-starts", "4-starts", "8-starts"):
+            assert len(groups[f"{base}-{end}"]) == size
+    assert groups["odebench-4-starts"][0] == "rc-circuit+trajectories=4+test=second-start"
+
+
+def test_a_glob_means_no_datasets_under_conditions(ode: Ode) -> None:
+    source = ode.source()
+    names, groups = source.names(), source.groups()
+    assert select_names(names, ["dysts-lorenz"], groups) == ["dysts-lorenz"]
+    assert not any("+" in name for name in select_names(names, ["dysts-lorenz*"], groups))
+    assert select_names(names, ["dysts-finance+*=4+*"], groups) == [
+        "dysts-finance+trajectories=4+test=second-start"
+    ]
+
+
+def test_a_system_with_one_start_has_no_second(tmp_path: Path) -> None:
+    text = (FOLDER / "rc-circuit.toml").read_text("utf-8")
+    begin, end = text.split("initial_conditions = ")
+    folder = tmp_path / "systems"
+    folder.mkdir()
+    one = f"{begin}initial_conditions = [[1.0]]\n{end.partition(chr(10))[2]}"
+    (folder / "rc-circuit.toml").write_text(one, "utf-8")
+    with pytest.raises(DataError, match="has one start"):
+        load(Ode(folder, tmp_path), "rc-circuit+test=second-start")
 
 
 @pytest.mark.parametrize("name", [OSCILLATOR, "lorenz-equations-chaotic", "glider"])

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.fft import fft, ifft, irfft, irfft2, rfft, rfft2
 
+from mdbench.data.field import HIGHEST_ORDER
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     Complex = NDArray[np.complex128]
     Progress = Callable[[float], None]
 
+_SMALL = 1e-5
+"""The step of the slopes at 0; what it leaves is a part of the rest."""
 _CONTOUR = 64
 """Points of the circle on which the coefficients are averaged; 32 give rounding already."""
 
@@ -175,6 +179,58 @@ def reaction_diffusion(
     return _sampled(
         states, linear, nonlinear, lambda v: irfft2(v, (n, n)), n_t=n_t, progress=progress
     )
+
+
+def equations(
+    u: Array,
+    length: float,
+    dt: float,
+    n_t: int,
+    *,
+    right_hand_sides: Callable[[Array], Array],
+    substeps: int,
+    progress: Progress,
+) -> tuple[Array, Array]:
+    """Solve ``u_t = f(u, u_x, ..., u_xxxx)`` for several real states.
+
+    The linear part is that of small states: each state's own derivatives, times the slope of its
+    right-hand side along them at 0.
+
+    Parameters
+    ----------
+    u
+        The initial states, (states, n); others as for `burgers`.
+    right_hand_sides
+        Maps states and their derivatives in space, (5, states, ...), to rates, (states, ...).
+
+    Returns
+    -------
+    u, u_t
+        As for `burgers`, (states, n, n_t).
+    """
+    d, n = u.shape
+    waves = 1j * _wave_numbers(n, length)
+    powers = waves ** np.arange(HIGHEST_ORDER + 1)[:, None]
+    linear = np.zeros((d, len(waves)), complex)
+    for order, power in enumerate(powers):
+        for i in range(d):
+            at = np.zeros((HIGHEST_ORDER + 1, d, 2))
+            at[order, i] = _SMALL, -_SMALL
+            above, below = right_hand_sides(at)[i]
+            linear[i] += (above - below) / (2 * _SMALL) * power
+
+    def nonlinear(v: Complex) -> Complex:
+        values = irfft(powers[:, None] * v, n, axis=-1)
+        return np.asarray(rfft(right_hand_sides(values), axis=-1) - linear * v)
+
+    states = etdrk4(linear, nonlinear, rfft(u), step=dt / substeps, every=substeps)
+    return _sampled(states, linear, nonlinear, lambda v: irfft(v, n), n_t=n_t, progress=progress)
+
+
+def derivatives_along(u: Array, length: float, order: int) -> Array:
+    """Differentiate periodic values along their last axis, of even length."""
+    n = u.shape[-1]
+    return np.asarray(irfft((1j * _wave_numbers(n, length)) ** order * rfft(u), n))
 
 
 def _conservation_law(

@@ -134,3 +134,44 @@ def test_a_spiral_s_arms_far_away_are_plane_waves() -> None:
     np.testing.assert_allclose(u[..., -1], wave(2.0), atol=1e-8)
     turned = beta * height * np.stack([wave(2.0)[1], -wave(2.0)[0]])
     np.testing.assert_allclose(u_t[..., -1], turned, atol=1e-7)
+
+
+def test_whatever_equations_are_solved_as_those_with_solvers_of_their_own() -> None:
+    length, n = 16.0, 128
+    x = nodes(n, length)
+    start = np.exp(-(x**2))
+    sampled = {"dt": 0.1, "n_t": 6, "substeps": 50, "progress": quiet}
+    cases = {
+        "burgers": ({"nu": 0.1}, lambda v: -v[0] * v[1] + 0.1 * v[2]),
+        "korteweg_de_vries": ({}, lambda v: -6 * v[0] * v[1] - v[3]),
+        "kuramoto_sivashinsky": ({}, lambda v: -v[0] * v[1] - v[2] - v[4]),
+    }
+    for name, (constants, rates) in cases.items():
+        known = getattr(spectral, name)(start, length, **sampled, **constants)
+        found = spectral.equations(start[None], length, **sampled, right_hand_sides=rates)  # type: ignore[arg-type]
+        for ours, theirs in zip(found, known, strict=True):
+            np.testing.assert_allclose(ours[0], theirs, atol=2e-7, err_msg=name)
+
+
+def test_two_states_that_pass_into_each_other_and_are_carried_along() -> None:
+    """At the same speed, with an exchange: sum and difference have closed forms."""
+    length, n, speed, rate = 4.0, 64, 0.7, 0.3
+    x, k = nodes(n, length), 2 * np.pi / length
+
+    def exchange(v: Array) -> Array:
+        (one, other), (one_x, other_x) = v[0], v[1]
+        return np.stack(
+            [-speed * one_x + rate * (other - one), -speed * other_x + rate * (one - other)]
+        )
+
+    start = np.stack([1 + np.sin(k * x), 0.5 * np.cos(2 * k * x)])
+    u, u_t = spectral.equations(
+        start, length, 0.25, 9, right_hand_sides=exchange, substeps=40, progress=quiet
+    )
+    t = 2.0
+    moved = [1 + np.sin(k * (x - speed * t)), 0.5 * np.cos(2 * k * (x - speed * t))]
+    total, difference = moved[0] + moved[1], (moved[0] - moved[1]) * np.exp(-2 * rate * t)
+    np.testing.assert_allclose(u[0, :, -1], (total + difference) / 2, atol=1e-8)
+    np.testing.assert_allclose(u[1, :, -1], (total - difference) / 2, atol=1e-8)
+    orders = [spectral.derivatives_along(u[:, :, -1], length, order) for order in (0, 1)]
+    np.testing.assert_allclose(u_t[:, :, -1], exchange(np.stack(orders)), atol=1e-10)
