@@ -126,7 +126,7 @@ def test_every_option_changes_the_plan(
 def test_no_option_is_left_out_of_the_test() -> None:
     others = {"data_type", "options", "special", "runtime", "require"}
     others |= {each.name for kind in (LlmOptions, LlmEndpointOptions) for each in fields(kind)}
-    others |= {"backend", "scheduler", "slurm", "notify"}  # where the plan is run, who is notified
+    others |= {"backend", "scheduler", "slurm", "notify", "llm_concurrency"}  # where and when it is run
     assert set(TOGGLES) | others == set(RunOptions.__dataclass_fields__)
 
 
