@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import sympy
 from stand_ins import adapter, made, module, problem, values
 from torch_methods import folders, modules
 
@@ -16,7 +18,6 @@ from mdbench.worker import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
     from types import ModuleType
 
 Send = Callable[[Any], None]
@@ -204,3 +205,148 @@ def test_what_ends_all_searches_leaves_the_mean() -> None:
             made("symregg", found).fit(problem(X * np.nan, X[:, 0]))
         with pytest.raises(TypeError, match="no_such"):
             made("symregg", found, no_such=1)
+
+
+# -------------------------------------------------------------------------------------------- psrn
+
+
+def psrn(fronts: Sequence[Sequence[tuple[str, float]]], asked: list[Any]) -> dict[str, ModuleType]:
+    """Make a package whose rounds give these fronts, and after them none."""
+
+    class Regressor:
+        def __init__(self, **settings: Any) -> None:
+            asked.append(settings)
+            self.pareto_frontier: list[tuple[str, float, float, int]] = []
+
+        def display_expr_table(self) -> None:
+            raise AssertionError("it is shown to nobody")
+
+        def fit(self, inputs: Any, target: Any, *, threshold: float, **_: Any) -> None:
+            assert inputs.shape[0] == len(target)
+            for front in [*fronts, *[fronts[-1]] * 1000]:
+                print("megabytes of progress")  # noqa: T201 - as the package does
+                self.display_expr_table()
+                self.pareto_frontier = [(text, 0.0, error, 1) for text, error in front]
+                if min(error for _, error in front) < threshold:
+                    return
+
+    nothing = module("psrn")
+    torch = module(
+        "torch",
+        manual_seed=lambda _: None,
+        set_num_threads=lambda _: None,
+        device=lambda name: name,
+    )
+    return {
+        "torch": torch,
+        "psrn": nothing,
+        "psrn__model": nothing,
+        "psrn__model__regressor": module("psrn.model.regressor", PSRN_Regressor=Regressor),
+    }
+
+
+def test_psrn_keeps_the_fronts_of_all_rounds(capfd: pytest.CaptureFixture[str]) -> None:
+    rounds = [[("1.5*x0", 0.5), ("sin(x1)", 0.7)], [("x0*x1**2", 1e-30)]]
+    asked: list[Any] = []
+    with adapter("psrn", **psrn(rounds, asked)) as found:
+        method = made("psrn", found, variables=5)
+        question = problem(X, X[:, 0] * X[:, 1] ** 2)
+        method.fit(question)
+        offered = {each.equations[0] for each in method.candidates()}
+        [equation] = method.equations()
+    np.testing.assert_allclose(values(equation, question), question.Y[:, 0])
+    assert {"(1.5 * v0)", "sin(v1)"} < offered
+    assert not method.stopped_early
+    assert "progress" not in capfd.readouterr().out
+
+
+def test_psrn_ends_after_as_many_rounds_as_are_asked_for() -> None:
+    with adapter("psrn", **psrn([[("x0", 0.5)], [("x1", 0.4)]], [])) as found:
+        method = made("psrn", found, rounds=1)
+        method.fit(problem(X, X[:, 0] + X[:, 1]))
+        offered = {each.equations[0] for each in method.candidates()}
+        assert "v0" in offered
+        assert "v1" not in offered
+        with pytest.raises(ValueError, match="not finite"):
+            method.fit(problem(X, X[:, 0] * np.nan))
+        with pytest.raises(TypeError, match="hurry"):
+            made("psrn", found, hurry=True)
+
+
+# ------------------------------------------------------------------------------------------- pykan
+
+
+def kan(formula: Callable[[Any], str | None]) -> dict[str, ModuleType]:
+    """Make a package whose networks give these formulas; None for one that fails."""
+
+    class Network:
+        def __init__(self, **settings: Any) -> None:
+            self.settings = settings
+            Path(settings["ckpt_path"]).mkdir(parents=True, exist_ok=True)
+
+        def fit(self, data: Any, **_: Any) -> None:
+            self.inputs, self.targets = data["train_input"], data["train_label"]
+
+        def prune(self) -> Network:
+            return self
+
+        def auto_symbolic(self, **_: Any) -> None:
+            if formula(self) is None:
+                raise UnboundLocalError("coef")
+
+        def symbolic_formula(self, names: Any, normal: Any, back: Any) -> Any:
+            means, spreads = normal
+            text = str(formula(self))
+            for name, mean, spread in zip(names, means, spreads, strict=True):
+                text = text.replace(name, f"(({name}-{mean})/{spread})")
+            ([mean], [spread]) = back
+            return [sympy.sympify(f"({text})*{spread} + {mean}")], names
+
+    torch = module(
+        "torch",
+        float64=np.float64,
+        tensor=lambda array: array,
+        manual_seed=lambda _: None,
+        set_num_threads=lambda _: None,
+        set_default_dtype=lambda _: None,
+    )
+    return {
+        "torch": torch,
+        "torch___dynamo": module("torch._dynamo"),
+        "kan": module("kan", KAN=Network),
+    }
+
+
+def test_kan_gives_formulas_in_the_problem_s_own_units(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def formula(network: Any) -> str | None:
+        if len(network.settings["width"]) == 3:
+            return None
+        np.testing.assert_allclose(network.inputs.mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(network.inputs.std(axis=0), 1)
+        # Of normal inputs and targets, the law again: y = 3*x0 - 2.
+        return "x0"
+
+    with adapter("pykan", **kan(formula)) as found:
+        method = made("pykan", found, rounds=1, hidden=[[[1, 0]], []])
+        question = problem(X, 3.0 * X[:, 0] - 2.0)
+        method.fit(question)
+        offered = [each.equations[0] for each in method.candidates()]
+        [equation] = method.equations()
+    np.testing.assert_allclose(values(equation, question), question.Y[:, 0])
+    assert len(offered) == 3  # the mean, the formula, and with rounded numbers
+    assert "3*v0" in offered[2].replace(" ", "").replace("3.0", "3")
+    assert not method.stopped_early
+
+
+def test_kan_s_failures_leave_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with adapter("pykan", **kan(lambda _: None)) as found:
+        method = made("pykan", found, rounds=1)
+        method.fit(problem(X, X[:, 0]))
+        assert method.equations() == [repr(float(X[:, 0].mean()))]
+        with pytest.raises(ValueError, match="not finite"):
+            method.fit(problem(X * np.inf, X[:, 0]))
