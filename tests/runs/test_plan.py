@@ -126,7 +126,8 @@ def test_every_option_changes_the_plan(
 def test_no_option_is_left_out_of_the_test() -> None:
     others = {"data_type", "options", "special", "runtime", "require"}
     others |= {each.name for kind in (LlmOptions, LlmEndpointOptions) for each in fields(kind)}
-    others |= {"backend", "scheduler", "slurm", "notify"}  # where the plan is run, who is notified
+    # Where, and how many at a time.
+    others |= {"backend", "scheduler", "slurm", "notify", "llm_concurrency"}
     assert set(TOGGLES) | others == set(RunOptions.__dataclass_fields__)
 
 
