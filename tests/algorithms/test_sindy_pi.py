@@ -1,4 +1,4 @@
-"""SINDy-PI: rational laws from closed forms, and the paper's example."""
+"""SINDy-PI: rational laws from closed forms."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def shortest(method: Any, size: int) -> list[Any]:
     return [each for each in method._found if each.size() == size]
 
 
-def test_michaelis_menten_of_the_paper_is_found_exactly(sindy_pi: Any) -> None:
-    # Equation of section 3 of the paper: jx = 0.6, Vmax = 1.5, Km = 0.3.
+def test_michaelis_menten_is_found_exactly(sindy_pi: Any) -> None:
+    # The usual example of rational laws: jx = 0.6, Vmax = 1.5, Km = 0.3.
     law = 0.6 - 1.5 * U[:, 0] / (0.3 + U[:, 0])
     method = made(sindy_pi)
     method.fit(problem(U, law))
