@@ -9,7 +9,7 @@ import numpy as np
 from findings import compared, share_of, to_table
 from scipy.stats import kendalltau, rankdata, spearmanr
 
-from mdbench.datatypes.equations.files import FRESH
+from mdbench.datatypes.facts import FRESH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mdbench import datatypes, methods
-from mdbench.datatypes.equations.files import FRESH
+from mdbench.datatypes.facts import FRESH
 from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.workspace import write_whole
 

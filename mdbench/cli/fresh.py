@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from mdbench import datatypes
 from mdbench.authoring.fresh import check_commitment, commit, draw
-from mdbench.datatypes.equations.files import FRESH
+from mdbench.datatypes.facts import FRESH
 from mdbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from mdbench.registry.store import Registry
 from mdbench.reports.bundle import is_bundle, opened
 from mdbench.reports.classes import latest
 from mdbench.reports.joining import distinguish
-from mdbench.runs.plan import jobs_at_a_time
 from mdbench.runs.record import this_machine
 from mdbench.workspace import Workspace
 
@@ -47,7 +46,7 @@ def submit_bundle(path: Path, registry: Path, console: Console, n_jobs: int | No
             soft_wrap=True,
         )
         return Exit.DONE
-    found = here.submit(path, n_jobs=jobs_at_a_time(n_jobs, 1))
+    found = here.submit(path, n_jobs=n_jobs)
     classes = Counter(found.trust(verdict)[0] for verdict in found.verdicts)
     shown = ", ".join(f"{classes[trust]} {trust}" for trust in Trust if classes[trust])
     console.print(
@@ -138,7 +137,7 @@ def make_board(
             f"There is no registry {registry}.", f"Add a bundle: mdbench submit BUNDLE {registry}"
         )
     here = Registry(registry, Workspace.find())
-    submissions, left_out = here.submissions(n_jobs=jobs_at_a_time(n_jobs, 1))
+    submissions, left_out = here.submissions(n_jobs=n_jobs)
     if not submissions:
         raise UsageError(
             f"{registry} has no bundle that can be shown.",

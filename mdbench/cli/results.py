@@ -34,7 +34,6 @@ from mdbench.records import RecordStore, results_files
 from mdbench.reports.bundle import opened
 from mdbench.reports.systems import code, ordered, states_of, summary_line
 from mdbench.runs.execute import execute
-from mdbench.runs.plan import jobs_at_a_time
 from mdbench.runs.reproduce import (
     RESULT,
     Agreement,
@@ -514,10 +513,6 @@ def _show(
         console.print(f"    made with another: {', '.join(others)}", soft_wrap=True)
 
 
-_A_PROCESS = 100
-"""Records for which a process more is started, which takes some two seconds."""
-
-
 def rescore_files(results: Path, console: Console, *, dry_run: bool, n_jobs: int | None) -> int:
     """Score the records of a file, or of all files of a folder, and print what changed.
 
@@ -539,11 +534,6 @@ def rescore_files(results: Path, console: Console, *, dry_run: bool, n_jobs: int
     return Exit.DONE
 
 
-def _worth_starting(records: int) -> int:
-    """Return how many processes are soon done with what it takes to start them."""
-    return max(1, min(jobs_at_a_time(None, 1), records // _A_PROCESS))
-
-
 class _Tally:
     """Scores records, shows whose status is another, and counts the rest."""
 
@@ -557,8 +547,7 @@ class _Tally:
 
     def change(self, records: Sequence[Record]) -> Iterator[Record]:
         """Score records."""
-        jobs = self._n_jobs or _worth_starting(len(records))
-        for done in rescore_all(records, self._workspace, jobs):
+        for done in rescore_all(records, self._workspace, self._n_jobs):
             self._count += 1
             self._left.update([done.left] if done.left else [])
             self._changed.update(list(done.changes))

@@ -15,8 +15,7 @@ from rich.table import Table
 
 from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
-from mdbench.datatypes.equations.files import FRESH
-from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.facts import FRESH, Protocol
 from mdbench.datatypes.suites import Suite, members, read_suites
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError

@@ -159,6 +159,10 @@ def _head(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
 
 
+FRESH = "fresh-"
+"""How the names of suites begin that ``mdbench fresh`` has drawn."""
+
+
 class Choice(StrEnum):
     """Who chooses among the candidates of a job."""
 

@@ -207,7 +207,7 @@ def _faults_of_front(front: Sequence[FrontEntry]) -> Iterator[str]:
 
 
 def check_records(
-    records: Sequence[Record], workspace: Workspace, n_jobs: int
+    records: Sequence[Record], workspace: Workspace, n_jobs: int | None
 ) -> Iterator[Verdict]:
     """Verify records, in their order.
 
@@ -218,7 +218,7 @@ def check_records(
     workspace
         Where the datasets are.
     n_jobs
-        Processes.
+        Processes; None for as many as are worth starting.
     """
     for done in rescore_all(records, workspace, n_jobs):
         yield _verdict(done)

@@ -89,7 +89,7 @@ class Registry:
         self.folder = folder
         self._workspace = workspace
 
-    def submit(self, bundle: Path, *, n_jobs: int) -> Submission:
+    def submit(self, bundle: Path, *, n_jobs: int | None) -> Submission:
         """Verify a bundle and copy it into the registry; one that is there already stays.
 
         Raises
@@ -150,7 +150,7 @@ class Registry:
         write_whole(target, lambda file: file.write(content))
         return audit
 
-    def submissions(self, *, n_jobs: int = 1) -> tuple[list[Submission], list[str]]:
+    def submissions(self, *, n_jobs: int | None = 1) -> tuple[list[Submission], list[str]]:
         """Return the bundles in the order of their sums, and what was left out with the reason.
 
         A file that is not what its name says, or whose records are refused, is left out: whoever
@@ -174,7 +174,7 @@ class Registry:
                 found.append(one)
         return found, [*left_out, *self._audits()[1]]
 
-    def _verify(self, bundle: Path, n_jobs: int) -> Submission:
+    def _verify(self, bundle: Path, n_jobs: int | None) -> Submission:
         with bundle.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         with opened(bundle) as place:

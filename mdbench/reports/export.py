@@ -71,7 +71,8 @@ def markdown_tables(
         if published and (table := published_table(board, board.data_type, published)):
             parts += [f"### Compared with {published.title}", table]
         for phases in phase_tables(board, (axes or {}).get(board.data_type, {})):
-            parts += [f"### Identified by {phases.title}", to_markdown(phases)]
+            flag = marked(board.known)[0].title.capitalize()
+            parts += [f"### {flag} by {phases.title}", to_markdown(phases)]
         for snr_db in board.noise_levels:
             parts.append(f"### {noise_name(snr_db)}")
             parts.append(systems_table(board, board.data_type, snr_db, published))

@@ -38,7 +38,7 @@ _Share: TypeAlias = "tuple[int, int]"
 
 @dataclass(frozen=True)
 class Phases:
-    """Which share of jobs is identified, along one axis or two.
+    """Which share of jobs has the flag that is drawn, along one axis or two.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Phases:
     held
         The values of other axes that were swept.
     shares
-        By method, system (`EVERY` is all), value of `x` and of `y`: how many jobs are identified,
+        By method, system (`EVERY` is all), value of `x` and of `y`: how many jobs have it,
         and of how many.
     """
 

@@ -235,6 +235,8 @@ def _name(record: Record) -> str:
 _ROUNDING = 1e-9
 _PIECE = 16
 """Records that a process is given at a time."""
+_A_PROCESS = 100
+"""Records for which a process more is started, which takes some two seconds."""
 _OLD_SCORER = "scoring"
 """Schema 2 had a number in the key for what is now the scorer's identity."""
 
@@ -281,7 +283,7 @@ def rescored(record: Record, catalog: Catalog) -> RescoredRecord:
 
 
 def rescore_all(
-    records: Iterable[Record], workspace: Workspace, n_jobs: int
+    records: Sequence[Record], workspace: Workspace, n_jobs: int | None
 ) -> Iterator[RescoredRecord]:
     """Judge the answers of many records, in their order, in processes of their own.
 
@@ -292,8 +294,11 @@ def rescore_all(
     workspace
         Where the datasets are.
     n_jobs
-        Processes; 1 for this one.
+        Processes; 1 for this one, None for as many as are soon done with what it takes to start
+        them.
     """
+    if n_jobs is None:
+        n_jobs = max(1, min(jobs_at_a_time(None, 1), len(records) // _A_PROCESS))
     if n_jobs == 1:
         catalog = Catalog(workspace)
         return (rescored(record, catalog) for record in records)

@@ -345,7 +345,7 @@ def test_what_was_mistyped_is_named_with_where_to_look(
     [
         ("mdbench ru", {"run"}),
         ("mdbench run --data-t", {"--data-type"}),
-        ("mdbench run --algorithm sin", {"sindy"}),
+        ("mdbench run --algorithm sin", {"sindy", "sindy_pi"}),
         ("mdbench run --data-type srsd --dataset feynman-i.1", None),
         ("mdbench run --data-type surf", {"surface"}),
         ("mdbench plan --protocol p", {"published"}),

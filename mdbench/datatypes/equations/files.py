@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from mdbench.datatypes.facts import sorted_heads
+from mdbench.datatypes.facts import FRESH, sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import read_toml
@@ -248,10 +248,6 @@ def fingerprint(arrays: Mapping[str, Array], snr_db: float | None, noise: str, s
     if snr_db is not None:
         sha256.update(f"{noise} {snr_db:g} {seed if noise != 'file' else ''}".encode())
     return sha256.hexdigest()
-
-
-FRESH = "fresh-"
-"""How the names of suites begin that ``mdbench fresh`` has drawn."""
 
 
 def fresh_number(generator: np.random.Generator, low: float, high: float) -> str:
