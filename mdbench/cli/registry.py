@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 from collections import Counter
@@ -22,7 +21,7 @@ from mdbench.registry.audits import AuditedJob, outcome_of, sample, sign, write_
 from mdbench.registry.board import PAGE, make_site
 from mdbench.registry.checks import Trust
 from mdbench.registry.store import Registry
-from mdbench.reports.bundle import is_bundle, opened
+from mdbench.reports.bundle import is_bundle, opened, sha256_of
 from mdbench.reports.classes import latest
 from mdbench.reports.joining import distinguish
 from mdbench.runs.record import this_machine
@@ -80,8 +79,7 @@ def audit_bundle(
             f"--sample is {share:g}.", "Give a part of the records, above 0 and at most 1: 0.05"
         )
     salt = secrets.token_hex(8) if salt is None else salt
-    with bundle.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    sha256 = sha256_of(bundle)
     with opened(bundle) as place:
         records = [one for file in results_files(place) for one in RecordStore(file).read()]
         chosen = sample(records, sha256, share, salt)

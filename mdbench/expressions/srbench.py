@@ -210,6 +210,20 @@ def srbench_solution(
     return _solution(truth, prediction, names, question, seconds)
 
 
+def _counts(
+    ask: str, verb: str, text: str, variables: Collection[str], seconds: int
+) -> dict[str, Any]:
+    """Ask SymPy to count something of an equation; raises as `complexities`."""
+    names = sorted(variables)
+    parse(text, names)
+    found = _ask({"ask": ask, "text": text, "variables": names}, seconds)
+    if "error" in found:
+        raise EquationError(
+            f"SymPy cannot {verb} {text[:40]!r}: {found['error']}", _limits(seconds)
+        )
+    return found
+
+
 def complexities(
     text: str, variables: Collection[str], *, seconds: int = MAX_SECONDS
 ) -> tuple[int, int]:
@@ -222,13 +236,7 @@ def complexities(
     EquationError
         If the text cannot be read, or SymPy needs too much time or memory.
     """
-    names = sorted(variables)
-    parse(text, names)
-    found = _ask({"ask": "complexities", "text": text, "variables": names}, seconds)
-    if "error" in found:
-        raise EquationError(
-            f"SymPy cannot simplify {text[:40]!r}: {found['error']}", _limits(seconds)
-        )
+    found = _counts("complexities", "simplify", text, variables, seconds)
     return int(found["complexity"]), int(found["simplified"])
 
 
@@ -240,14 +248,7 @@ def operations(text: str, variables: Collection[str], *, seconds: int = MAX_SECO
     EquationError
         If the text cannot be read, or SymPy needs too much time or memory.
     """
-    names = sorted(variables)
-    parse(text, names)
-    found = _ask({"ask": "operations", "text": text, "variables": names}, seconds)
-    if "error" in found:
-        raise EquationError(
-            f"SymPy cannot count the operations of {text[:40]!r}: {found['error']}",
-            _limits(seconds),
-        )
+    found = _counts("operations", "count the operations of", text, variables, seconds)
     return int(found["operations"])
 
 

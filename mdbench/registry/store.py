@@ -18,10 +18,11 @@ from mdbench.errors import RecordsError, UsageError
 from mdbench.records import Record, parse_records, read_content, results_files
 from mdbench.registry.audits import Audit, read_audit, signer_of
 from mdbench.registry.checks import Trust, Verdict, check_records
-from mdbench.reports.bundle import described, is_bundle, opened
+from mdbench.reports.bundle import described, is_bundle, opened, sha256_of
 from mdbench.workspace import bench_hash, write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from mdbench.workspace import Workspace
@@ -104,7 +105,7 @@ class Registry:
             raise UsageError(
                 f"{bundle} is no bundle.", "Make one of results: mdbench bundle results"
             )
-        found = self._verify(bundle, n_jobs)
+        found = self._verify(bundle, self._audits()[0], n_jobs)
         refused = [verdict for verdict in found.verdicts if verdict.faults]
         if refused:
             lines = [
@@ -157,9 +158,10 @@ class Registry:
         can write into the folder can put anything there.
         """
         found, left_out = [], []
+        audits, no_audits = self._audits()
         for path in sorted((self.folder / BUNDLES).glob("*.zip")):
             try:
-                one = self._verify(path, n_jobs)
+                one = self._verify(path, audits, n_jobs)
             except (RecordsError, UsageError) as error:
                 left_out.append(f"{path.name}: {error.message}")
                 continue
@@ -172,11 +174,10 @@ class Registry:
                 )
             else:
                 found.append(one)
-        return found, [*left_out, *self._audits()[1]]
+        return found, [*left_out, *no_audits]
 
-    def _verify(self, bundle: Path, n_jobs: int | None) -> Submission:
-        with bundle.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    def _verify(self, bundle: Path, audits: Sequence[Audit], n_jobs: int | None) -> Submission:
+        sha256 = sha256_of(bundle)
         with opened(bundle) as place:
             records = _newest(bundle, place)
         about = described(bundle)
@@ -194,7 +195,6 @@ class Registry:
                 }
             )
             write_whole(cached, lambda file: file.write(text.encode()))
-        audits, _ = self._audits()
         own = tuple(audit for audit in audits if audit.bundle == sha256)
         return Submission(sha256, about, verdicts, own)
 
@@ -209,7 +209,7 @@ class Registry:
             except RecordsError as error:
                 left_out.append(f"audit {path.name}: {error.message}")
                 continue
-            if hashlib.sha256(path.read_bytes()).hexdigest() == path.stem:
+            if sha256_of(path) == path.stem:
                 found.append(audit.by(signer))
             else:
                 left_out.append(f"audit {path.name}: its SHA-256 is another.")

@@ -197,7 +197,7 @@ def write_bundle(
     return Bundle(
         out,
         out.stat().st_size,
-        _sha256(out),
+        sha256_of(out),
         len(rows),
         tuple(kept),
         tuple(changed),
@@ -362,7 +362,8 @@ def _pieces(content: bytes | Path) -> Iterator[bytes]:
             yield piece
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
