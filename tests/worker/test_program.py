@@ -220,6 +220,8 @@ def test_the_example_in_c_is_compiled_and_fits_as_numpy_does(
     """Its environment's set-up compiles it, and it runs as plain process and in bubblewrap."""
     if wrapped and (trouble := bubblewrap.why_unavailable()):
         pytest.skip(f"no bubblewrap: {trouble}")
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler (cc)")
     workspace = make_workspace(tmp_path)
     shutil.copytree(EXAMPLES / "linear_c", workspace.algorithms / "guest")
     toml = workspace.algorithms / "guest" / "method.toml"
