@@ -911,6 +911,35 @@ def board(
     return make_board(registry, out, console, title=title, n_jobs=_n_jobs(n_jobs), json_=json)
 
 
+@app.command()
+def certify(
+    results: Annotated[
+        list[Path], typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The certificates.")] = Path(
+        "certificates.jsonl"
+    ),
+) -> int:
+    """Write a proof of each verdict, identified or not, that has one."""
+    from mdbench.cli.certificates import certify_results
+
+    return certify_results(results, out, Console(highlight=False))
+
+
+@app.command()
+def verify(
+    certificates: Annotated[Path, typer.Argument(help="What certify has written.")],
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles."),
+    ] = None,
+) -> int:
+    """Check proofs of verdicts by a small program, and that they are of these records."""
+    from mdbench.cli.certificates import verify_certificates
+
+    return verify_certificates(certificates, results or [], Console(highlight=False))
+
+
 @app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction
 def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true right-hand side.")],
