@@ -2,14 +2,14 @@
 
     python verify.py CERTIFICATES.jsonl RECORDS.jsonl ...
 
-A certificate says of one record that its answer is the true law, or that it is not
+A certificate is a proof for one record, that its answer is the true law, or that it is not
 (docs/certificates.md).  What is proved:
 
 ``identified``
     For each equation truth and answer are ratios of two polynomials, in lowest terms, of variables
     and functions.  Both have the same products, and all constants are within 5 %, those inside of
-    functions, too; so are exponents, of which none is a whole number.  A ratio is scaled so that it
-    has the fewest constants.
+    functions, too; so are exponents, which are equal where one of them is whole.  A ratio is scaled
+    so that it has the fewest constants.
 ``different``
     For one equation there is a point at which the two have different values, in balls of Arb; where
     ``moved`` is true, each constant of the truth's form may be off by 5 %, and none such fits.
