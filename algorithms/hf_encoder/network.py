@@ -49,7 +49,7 @@ class LowerLayers:
         if not isinstance(layers, torch.nn.ModuleList) or not hasattr(body, "embeddings"):
             raise ValueError(f"{type(body).__name__} has no list of layers to freeze")
         if frozen > len(layers):
-            raise ValueError(f"frozen is {frozen}; the model has {len(layers)} layers")
+            raise ValueError(f"frozen is {frozen}; at most {len(layers)}, all layers of the model")
         self._embeddings, self._layers = body.embeddings, layers
         self._frozen = [body.embeddings, *layers[:frozen]]
         for each in self._frozen:

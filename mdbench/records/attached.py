@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 ANSWERS: Final = "answers"
 """The folder, next to that of the logs, of answers example by example."""
-SUFFIX: Final = ".jsonl.xz"
+SUFFIX: Final = ".answers.xz"
+"""Another than that of packed results files, which are looked for in all folders."""
 _LARGEST: Final = 2**26
 """Bytes of what a file of answers may hold: 64 MiB; those of 24,000 sequences have 1."""
 

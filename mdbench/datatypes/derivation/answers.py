@@ -141,7 +141,8 @@ class OperatorRow(NamedTuple):
         The share of their sequences that are labelled rightly; with no effect of the operator it is
         the accuracy on the static set.
     asked
-        The same for those whose final operation it is; None where there are none.
+        The same for those whose final operation it is, in the static set and in each perturbed one,
+        by the set; a set without any is left out.
     ratios
         For each of the `CATEGORIES`, the operator's frequency among the steps of its derivations,
         divided by that in the static set; None where the category is empty.
@@ -150,7 +151,7 @@ class OperatorRow(NamedTuple):
     operator: str
     derivations: int
     accuracy: float
-    asked: float | None
+    asked: Mapping[str, float]
     ratios: tuple[float | None, ...]
 
 
@@ -173,13 +174,21 @@ def operator_table(labels: Sequence[KeptLabel]) -> list[OperatorRow]:
         own = [one for one in static.values() if operator in one.operators]
         if not own:
             continue
-        asked = [one for one in own if one.operators[-1] == operator]
+        asked = {
+            name: _accuracy(ones)
+            for name in ("static", *PAIRED)
+            if (
+                ones := [
+                    one for one in sets.get(name, {}).values() if one.operators[-1] == operator
+                ]
+            )
+        }
         found.append(
             OperatorRow(
                 operator,
                 len(own),
                 _accuracy(own),
-                _accuracy(asked) if asked else None,
+                asked,
                 tuple(
                     part.get(operator, 0.0) / whole[operator] if part else None for part in parts
                 ),

@@ -12,6 +12,7 @@ from sympy.printing.mathml import MathMLPresentationPrinter
 from sympy.printing.precedence import PRECEDENCE
 
 from mdbench.datatypes.derivation.answers import CATEGORIES
+from mdbench.datatypes.derivation.scores import TITLES
 from mdbench.drawing.svg import COLOURS
 
 if TYPE_CHECKING:
@@ -217,14 +218,22 @@ def operator_pictures(tables: Mapping[tuple[str, int], Sequence[OperatorRow]]) -
     )
     shown = "".join(
         f"<details><summary>{escape(method)}: operators behind right and wrong labels</summary>"
-        f"<table><thead><tr>{''.join(f'<th>{escape(each)}</th>' for each in OPERATORS_HEAD)}</tr>"
-        f"</thead><tbody>{''.join(map(_html_row, rows))}</tbody></table></details>"
+        f"{_html_table(rows)}</details>"
         for (method, _), rows in tables.items()
     )
     return figure + shown
 
 
-OPERATORS_HEAD = ("operator", "derivations", "static", "asked for", *CATEGORIES)
+def operators_head(rows: Sequence[OperatorRow]) -> list[str]:
+    """Return the heads of the columns of `operator_cells`."""
+    asked = [f"asked for: {TITLES[name]}" for name in _sets_asked(rows)]
+    return ["operator", "derivations", "static", *asked, *CATEGORIES]
+
+
+def _sets_asked(rows: Sequence[OperatorRow]) -> list[str]:
+    return [name for name in TITLES if any(name in row.asked for row in rows)]
+
+
 OPERATORS_CAPTION = (
     "How frequent each operator is among the steps of the derivations that a method labels rightly "
     "in the static set and in all perturbed ones, divided by its frequency in the static set: "
@@ -232,18 +241,28 @@ OPERATORS_CAPTION = (
 )
 
 
-def operator_cells(row: OperatorRow) -> list[str]:
-    """Write a row of the table: name, number, accuracies, and ratios of frequencies."""
+def operator_cells(rows: Sequence[OperatorRow]) -> list[list[str]]:
+    """Write the rows of the table: name, number, accuracies, and ratios of frequencies."""
+    names = _sets_asked(rows)
     return [
-        row.operator,
-        str(row.derivations),
-        *("" if each is None else f"{each:.3f}" for each in (row.accuracy, row.asked)),
-        *("" if each is None else f"{each:.2f}" for each in row.ratios),
+        [
+            row.operator,
+            str(row.derivations),
+            f"{row.accuracy:.3f}",
+            *(f"{row.asked[name]:.3f}" if name in row.asked else "" for name in names),
+            *("" if each is None else f"{each:.2f}" for each in row.ratios),
+        ]
+        for row in rows
     ]
 
 
-def _html_row(row: OperatorRow) -> str:
-    return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in operator_cells(row))}</tr>"
+def _html_table(rows: Sequence[OperatorRow]) -> str:
+    head = "".join(f"<th>{escape(each)}</th>" for each in operators_head(rows))
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for cells in operator_cells(rows)
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def operator_bars(tables: Mapping[tuple[str, int], Sequence[OperatorRow]]) -> str:

@@ -119,7 +119,7 @@ def specs() -> tuple[MetricSpec, ...]:
                 f"F1 {title}",
                 f"F1 of the label 1, {_WHAT[name]}; always 1 has 0.667",
                 2 / 3,
-                "answer",
+                *(("board", "answer") if name == "static" else ("answer",)),
             )
         )
         more = {"better": "neither", "on_failure": None}
