@@ -895,6 +895,23 @@ def board(
     return make_board(registry, out, console, title=title, n_jobs=_n_jobs(n_jobs), json_=json)
 
 
+@app.command()
+def why_not(
+    datasets: Annotated[
+        list[str], typer.Argument(metavar="DATASET", help="Names of ODE systems; globs too.")
+    ],
+    snr: Annotated[
+        float, typer.Option(metavar="DB", help="The signal-to-noise ratio in dB.")
+    ] = 20.0,
+    json: Json = False,
+) -> int:
+    """Show whether noise lets anybody identify a system, and the equation that is as likely."""
+    from mdbench.cli.why_not import explain
+
+    console = Console(highlight=False, stderr=json)
+    return explain(datasets, snr, console, json_=json)
+
+
 @app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction
 def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true right-hand side.")],
