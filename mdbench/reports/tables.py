@@ -580,8 +580,8 @@ def attainable(board: Leaderboard) -> str:
         ]
         if levels:
             texts.append(
-                f"The noise allows '{spec.title}' on {', '.join(levels)}: on the others another "
-                "equation is as likely, or a constant is not known to 5 %."
+                f"'{spec.title}' is attainable under noise on {', '.join(levels)}: on the others "
+                "another equation is as likely, or a constant cannot be known to 5 %."
             )
     return " ".join(texts)
 

@@ -19,9 +19,7 @@ from mdbench.expressions.atoms import PI
 from mdbench.expressions.fidelity.models import (
     FARTHEST,
     Model,
-    ParametricExpression,
     fit_model,
-    parametrize,
 )
 from mdbench.expressions.fidelity.numeric import (
     CHECKED,
@@ -32,6 +30,7 @@ from mdbench.expressions.fidelity.numeric import (
     exact_point,
     spread_out,
 )
+from mdbench.expressions.fidelity.parametric import ParametricExpression, parametrize
 from mdbench.expressions.fidelity.verdict import TOLERANCE
 from mdbench.expressions.interval_eval import (
     DIGITS,

@@ -14,7 +14,7 @@ import numpy as np
 
 from mdbench.expressions.atoms import constants_of, monomial_text, skeleton_of
 from mdbench.expressions.fidelity.constant_match import becomes_whole
-from mdbench.expressions.fidelity.models import parametrize
+from mdbench.expressions.fidelity.parametric import parametrize
 from mdbench.expressions.fidelity.standard_forms import forms_of
 from mdbench.expressions.fidelity.verdict import TOLERANCE, match
 from mdbench.expressions.fidelity.writings import ONE_TEXT, shortest_writings
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.expressions.atoms import Atom, Exponent, Sum
-    from mdbench.expressions.fidelity.models import ParametricExpression
+    from mdbench.expressions.fidelity.parametric import ParametricExpression
     from mdbench.expressions.tree import Node
 
     Array = NDArray[np.float64]

@@ -17,8 +17,8 @@ from mdbench.expressions.equation import linear
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.constant_match import fit_parametric, refined_constants
 from mdbench.expressions.fidelity.idle_parts import IDLE
-from mdbench.expressions.fidelity.models import ParametricExpression, parametrize
 from mdbench.expressions.fidelity.numeric import ValueComparison, exact_point
+from mdbench.expressions.fidelity.parametric import ParametricExpression, parametrize
 from mdbench.expressions.interval_eval import ball_value, exact_ball, provably_differ
 from mdbench.expressions.tree import (
     Call,

@@ -13,7 +13,7 @@ from sweeps import sampled
 
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.constant_match import fit_parametric
-from mdbench.expressions.fidelity.models import ParametricExpression, parametrize
+from mdbench.expressions.fidelity.parametric import ParametricExpression, parametrize
 from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.expressions.grammar import read
 
