@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 from collections import defaultdict
@@ -27,6 +28,7 @@ from mdbench.cli.run import Display
 from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import Status, read_folder
+from mdbench.records.attached import attached
 from mdbench.runs.execute import execute
 from mdbench.runs.forecast import forecast
 from mdbench.runs.plan import balanced, make_plan
@@ -139,6 +141,11 @@ class Edition:
                 "Name the folder that it was run into: --result-dir DIR",
             )
         kept = write_bundle(self.bundles, self.name, records)
+        for one in kept:
+            if path := attached([self.result_dir], one.answers):
+                file = self.bundles / str(one.answers)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, file)
         console.print(f"{counted(len(kept), 'record')} in docs/results/{self.name}.jsonl.xz")
         for run in runs_of(self.name):
             write_page(run, self.workspace)

@@ -51,8 +51,6 @@ RUNS: dict[str, tuple[str, ...]] = {
     "derivation": (f"{_QUICK} replay --dataset structured-3-small structured-4-small",),
     "derivation-leak": (f"{_QUICK} --dataset leak",),
     "derivation-authors": (f"{_QUICK} replay --dataset authors",),
-    "derivation-steps": (f"{_QUICK} replay --dataset structured-2 structured-4",),
-    "derivation-calculus": (f"{_QUICK} --dataset differentiate integrate",),
     "derivation-paper": (f"{_QUICK} replay transformer --dataset structured-3",),
 }
 """Options of the runs for each data type, without place and number of jobs at a time.
@@ -103,6 +101,9 @@ STUDIES = {
     "parity": StudyRun(("studies/ode-published.toml",), "ode", "published-parity.md"),
     "derivation-small": StudyRun(
         ("studies/derivation-small.toml",), "derivation", "results-derivation.md", "kept"
+    ),
+    "derivation-sizes": StudyRun(
+        ("studies/derivation-sizes.toml",), "derivation", "results-derivation.md", "sizes"
     ),
     "pde-released": StudyRun(
         ("studies/pde-released.toml",), "pde", "results-pde.md", "released", paper=True

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from bundles import parts_of, read_bundle
 from findings import finding_of_work, recovered_table
 from fresh_ranks import ranks_finding, ranks_table
+from operators import operator_tables, operators_figure, operators_markdown
 from parity import UPSTREAM, parity_table
 from prose import with_numbers, wrong_numbers
 from recovery import recovery_table
@@ -77,6 +78,8 @@ class Reference:
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     truths: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    kept: Path = Path()
+    """The folder that records name their labels in."""
 
     @property
     def runs(self) -> str:
@@ -178,6 +181,21 @@ class Reference:
         rule = [":--", ":--", *["--:"] * (len(head) - 2)]
         return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
 
+    def operators(self) -> str:
+        """Which operators go with right labels: a table and a figure of each dataset."""
+        parts = []
+        for dataset, tables in operator_tables(self.results, self.kept):
+            svg, text = operators_figure(tables, self.numbers)
+            name = f"{self.name}-operators-{dataset}.svg"
+            write(self.folder / name, standalone(svg))
+            title = f"Operators behind right labels, {dataset}"
+            parts += [
+                f"**`{dataset}`, {method}**\n\n{operators_markdown(rows)}"
+                for method, rows in tables.items()
+            ]
+            parts.append(f"![{title}]({self.folder.name}/{name})\n\n*{title}.* {text}")
+        return "\n\n".join(parts)
+
     def cost(self) -> str:
         """Time and memory."""
         return self._each(export.cost_table)
@@ -226,6 +244,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "variants": Reference.variants,
     "sets": Reference.sets,
     "labels": Reference.labels,
+    "operators": Reference.operators,
     "finding": lambda reference: finding_of_work(reference.results),
     "recovered": lambda reference: recovered_table(reference.results),
     "merit": lambda reference: finding_of_merit(reference.results),
@@ -262,7 +281,8 @@ _OF_SETS = {
 def _shares(ones: Sequence[Record], names: Iterable[str]) -> Iterator[str]:
     """Write each share, of several seeds their mean.
 
-    Of one seed the interval of what it is lower by than the first is beside it, if known.
+    Of an accuracy F1 is next to it.  Of one seed the interval of what it is lower by than the first
+    is in brackets, if known.
     """
     for name in names:
         values = [value for one in ones if isinstance(value := one.metrics.get(name), float)]
@@ -270,6 +290,9 @@ def _shares(ones: Sequence[Record], names: Iterable[str]) -> Iterator[str]:
         ends = [ones[0].metrics.get(f"{stem}_drop_{end}") for end in ("low", "high")]
         interval = [fixed(end, 3) for end in ends if isinstance(end, float) and len(ones) == 1]
         text = fixed(fmean(values), 3) if values else ""
+        f1 = [value for one in ones if isinstance(value := one.metrics.get(f"{stem}_f1"), float)]
+        if stem != name and values and len(f1) == len(values):
+            text += f" / {fixed(fmean(f1), 3)}"
         yield text + f" ({' to '.join(interval)})" * bool(values and interval)
 
 
@@ -359,6 +382,7 @@ def reference_of(
         groups={} if name in STUDIES else Catalog(workspace).source(data_type, None).groups(),
         truths=_truths(workspace) if data_type == "real" else {},
         name=name,
+        kept=workspace.root / "docs" / "results",
     )
 
 

@@ -912,6 +912,23 @@ def board(
 
 
 @app.command()
+def why_not(
+    datasets: Annotated[
+        list[str], typer.Argument(metavar="DATASET", help="Names of ODE systems; globs too.")
+    ],
+    snr: Annotated[
+        float, typer.Option(metavar="DB", help="The signal-to-noise ratio in dB.")
+    ] = 20.0,
+    json: Json = False,
+) -> int:
+    """Show whether noise lets anybody identify a system, and the equation that is as likely."""
+    from mdbench.cli.why_not import explain
+
+    console = Console(highlight=False, stderr=json)
+    return explain(datasets, snr, console, json_=json)
+
+
+@app.command()
 def certify(
     results: Annotated[
         list[Path], typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles.")

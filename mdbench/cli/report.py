@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType
     from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.transcripts import Transcript
 
 
 ALL = Wanted()
@@ -111,8 +110,8 @@ def write_report(
     if out is None:
         return
     with opened_all(places) as opened:
-        talks = transcripts(results, folders_of(opened.values()))
-        html = html_of(results, title=title, probes=probes, transcripts=talks, in_progress=goes_on)
+        folders = folders_of(opened.values())
+        html = html_of(results, title=title, probes=probes, folders=folders, in_progress=goes_on)
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(
@@ -158,10 +157,10 @@ def html_of(
     *,
     title: str,
     probes: Sequence[ProbeReport] = (),
-    transcripts: Iterable[Transcript] = (),
+    folders: Sequence[Path] = (),
     in_progress: bool = False,
 ) -> str:
-    """Make the page of results."""
+    """Make the page of results; in `folders` are the files that records name."""
     from mdbench.reports.html import page
     from mdbench.reports.systems import Pictures
 
@@ -170,11 +169,11 @@ def html_of(
         results,
         leaderboards_of(results, workspace),
         title=title,
-        picture=Pictures(partial(_data_type, workspace)).draw if workspace else None,
+        picture=Pictures(partial(_data_type, workspace), folders).draw if workspace else None,
         describe=_Titles(workspace) if workspace else None,
         derivatives={name: kind.derivative for name, kind in _here(results).items()},
         probes=probes,
-        transcripts=transcripts,
+        transcripts=transcripts(results, folders),
         categories=_categories(results, workspace) if workspace else None,
         options=_options(results),
         axes=_axes(results),
@@ -263,8 +262,8 @@ def serve_report(folder: Path, console: Console, *, host: str, port: int, title:
     def make() -> str:
         probes = probes_of([folder])
         results, goes_on = read_results([folder]), _goes_on(folder)
-        talks = transcripts(results, folders_of([folder]))
-        return html_of(results, title=title, probes=probes, transcripts=talks, in_progress=goes_on)
+        folders = folders_of([folder])
+        return html_of(results, title=title, probes=probes, folders=folders, in_progress=goes_on)
 
     page = LivePage(folder, make, title=title)
     with contextlib.suppress(KeyboardInterrupt), LiveServer(page, host=host, port=port) as server:
@@ -435,8 +434,8 @@ def write_archive(
     }
     results = read_results(places, wanted=Wanted(studies_asked))
     with opened_all(places) as found:
-        talks = transcripts(results, folders_of(found.values()))
-        page = html_of(results, title=title, probes=probes_of(places), transcripts=talks)
+        folders = folders_of(found.values())
+        page = html_of(results, title=title, probes=probes_of(places), folders=folders)
     made = write_bundle(
         places,
         out,

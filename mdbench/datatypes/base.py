@@ -331,6 +331,8 @@ class PlottedAnswer:
     number: int
     equations: tuple[str, ...]
     metrics: Mapping[str, Value]
+    kept: bytes | None = field(default=None, repr=False)
+    """What `DataType.kept_answers` gave, where the file is there."""
 
 
 @dataclass(frozen=True)
@@ -545,6 +547,18 @@ class DataType(ABC, Generic[D, T]):
 
         The scores depend on task and answer alone, never on how fast the machine is.
         """
+
+    def kept_answers(self, task: T, answer: Answer) -> bytes | None:  # noqa: ARG002
+        """Return what is kept of an answer that was read, in a file next to its record.
+
+        Scores of many examples are means; what each was answered is lost with them.
+
+        Returns
+        -------
+        bytes or None
+            JSON lines, one an example; None where there is nothing but the record.
+        """
+        return None
 
     def primary_score(self, task: T, answer: Answer) -> Value:
         """Return the score by the primary metric alone; None where there is none.

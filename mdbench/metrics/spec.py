@@ -10,11 +10,11 @@ Candidates are selected by accuracy against simplicity: the rule is that of Ziae
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Value: TypeAlias = float | str | None
 """A metric's value in a record; None: the scorer could not decide."""
@@ -72,6 +72,9 @@ class MetricSpec:
         ``brief`` (narrow tables: terminal and LaTeX) and ``figure`` (by noise).
     weighs
         Whether it is what accuracy is traded for, such as the size of an equation.
+    attainable
+        Of a flag: whether the data of a dataset, by its name and its noise level in dB, allow a 1
+        at all; None where that is not known.
     """
 
     name: str
@@ -91,6 +94,9 @@ class MetricSpec:
     mark: str = ""
     places: frozenset[Place] = frozenset({"board"})
     weighs: bool = False
+    attainable: Callable[[str, float | None], bool | None] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         numbers = ("median", "mean", "max")
@@ -125,6 +131,7 @@ class MetricSpec:
     def as_json(self) -> dict[str, Any]:
         """Return all of it as strict JSON, for the page's script; infinite is the text ``inf``."""
         values = asdict(self) | {"places": sorted(self.places), "failed": self.failed}
+        del values["attainable"]
         return {
             name: ("inf" if value > 0 else "-inf")
             if isinstance(value, float) and math.isinf(value)

@@ -30,7 +30,7 @@ from mdbench.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SCHEMA: Final = 7
+SCHEMA: Final = 8
 """The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
 
 LONGEST_REASON = 500
@@ -273,7 +273,7 @@ class Record(_Model):
         each target.
     """
 
-    schema_number: Literal[7] = Field(default=SCHEMA, alias="schema")
+    schema_number: Literal[8] = Field(default=SCHEMA, alias="schema")
     mdbench: str
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]
@@ -300,6 +300,7 @@ class Record(_Model):
     reason: Line = ""
     log: Text | None = None
     exchanges: Text | None = None
+    answers: Text | None = None
     equations: tuple[Text, ...] | None = None
     hyperparameters: JsonObject | None = None
     judged_by: tuple[str, ...] = ()

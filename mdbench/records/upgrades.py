@@ -157,6 +157,11 @@ def _ends_of_language_models(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "llm": {**used, "reasoning_tokens": None, "ended": "", "found": None}}
 
 
+def _kept_answers(data: dict[str, Any]) -> dict[str, Any]:
+    """From 7 to 8: answers may be kept example by example; before, none were."""
+    return {**data, "answers": None}
+
+
 UPGRADES: Mapping[int, Step] = {
     1: _limits_in_the_budget,
     2: _metrics_by_name,
@@ -164,6 +169,7 @@ UPGRADES: Mapping[int, Step] = {
     4: _scorer_versions,
     5: _reference_speed,
     6: _ends_of_language_models,
+    7: _kept_answers,
 }
 """By schema number, the function that makes the next one's record; ``schema`` is set after."""
 

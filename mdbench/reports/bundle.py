@@ -227,7 +227,7 @@ def _add_results(
             ours = not studies_asked or path.resolve() in named
             if ours and path.is_file() and not path.is_symlink():
                 parts.add(f"{prefix}{path.relative_to(base).as_posix()}", path)
-    _add_exchanges(parts, base, prefix, rows)
+    _add_attached(parts, base, prefix, rows)
     _add_probes(parts, base, prefix)
     return rows
 
@@ -255,12 +255,11 @@ def _about(
     return own_data, about
 
 
-def _add_exchanges(
+def _add_attached(
     parts: _Parts, base: Path, prefix: str, rows: Iterable[tuple[Path, Record]]
 ) -> None:
-    """Add the exchanges with language models, where the records look for them."""
-    for file, record in rows:
-        name = record.exchanges
+    """Add exchanges with language models, and kept answers, where the records look for them."""
+    for file, name in ((file, name) for file, one in rows for name in (one.exchanges, one.answers)):
         if name is None or not _stays_inside(name):
             continue
         path = file.parent / name

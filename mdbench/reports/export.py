@@ -25,6 +25,7 @@ from mdbench.reports.tables import (
     Cell,
     Column,
     Table,
+    attainable,
     cell,
     format_score,
     grey_rows,
@@ -376,7 +377,8 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
     text = f"rank by {primary.title} of {len(board.ranked)} methods on {len(board.systems)} "
     text += f"systems; {primary.title}: {primary.explanation}, with its bootstrap interval"
     text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
-    notes = filter(None, [f"{board.name}: {text}.", incomplete(board), undecided(board)])
+    shown = [f"{board.name}: {text}.", incomplete(board), attainable(board), undecided(board)]
+    notes = filter(None, shown)
     text = escape_latex(" ".join([*notes, of_machines(board)]).strip())
     table: list[list[str]] = []
     for row in board.rows:

@@ -40,6 +40,7 @@ from mdbench.reports.systems import Scope, system_section
 from mdbench.reports.tables import (
     CUT_EXPLAINED,
     Cell,
+    attainable,
     cut_off,
     format_score,
     incomplete,
@@ -327,6 +328,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
         "columns": table.columns,
         "rows": _rows(table, board),
         "incomplete": incomplete(board),
+        "attainable": attainable(board),
         "undecided": undecided(board),
         "cut_off": cut_off(board.rows),
         "machines": of_machines(board),

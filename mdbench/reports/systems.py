@@ -29,6 +29,7 @@ from mdbench.expressions.printers import (
 )
 from mdbench.metrics.spec import CONSTANT, RESTS
 from mdbench.records import Record
+from mdbench.records.attached import attached, unpacked
 from mdbench.reports.classes import by_class, class_of
 from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
 from mdbench.reports.tables import answer_cell, beaten, format_score
@@ -470,10 +471,16 @@ class Pictures:
     ----------
     find
         Gives a data type by its name; None where there is none of the name.
+    folders
+        Those that the names of files in records are relative to.
     """
 
-    def __init__(self, find: Callable[[str], DataType[Any, Any] | None]) -> None:
-        self.find = find
+    def __init__(
+        self,
+        find: Callable[[str], DataType[Any, Any] | None],
+        folders: Sequence[Path] = (),
+    ) -> None:
+        self.find, self.folders = find, folders
         self.budget = PlotBudget(ALL_EVALUATIONS)
         self._kinds: dict[str, DataType[Any, Any] | None] = {}
         self._sources: dict[tuple[str, str | None], Source[Any] | None] = {}
@@ -505,7 +512,7 @@ class Pictures:
             )
             if first.dataset_path and _changed(results, dataset.fingerprint):
                 return Plots(note=f"No picture, as {first.dataset_path} has changed since.")
-            answers = _best(results, kind.metrics, numbers)
+            answers = _best(results, kind.metrics, numbers, self.folders)
             return kind.plots(dataset, answers, self.budget)
         except MdbenchError as error:
             return Plots(note=f"No picture: {error.message}")
@@ -531,7 +538,10 @@ def _command(kind: DataType[Any, Any], options: Mapping[str, Any]) -> str:
 
 
 def _best(
-    results: Sequence[Record], specs: Sequence[MetricSpec], numbers: Mapping[str, int]
+    results: Sequence[Record],
+    specs: Sequence[MetricSpec],
+    numbers: Mapping[str, int],
+    folders: Sequence[Path],
 ) -> list[PlottedAnswer]:
     """Choose who is drawn, by strict answers on clean data; not those that are given the truth."""
     best: dict[str, Record] = {}
@@ -545,6 +555,7 @@ def _best(
             numbers[one.method],
             OwnNames(one.names).all_internal(one.equations or ()),
             one.metrics,
+            None if (file := attached(folders, one.answers)) is None else unpacked(file),
         )
         for one in sorted(shown, key=best_first(specs))[:MOST_DRAWN]
     ]

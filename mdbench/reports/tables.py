@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mdbench.drawing.numbers import (
     NO_ANSWER,
     NOTHING,
+    cleanest_first,
     duration,
     fixed,
     percent,
@@ -300,7 +301,8 @@ def leaderboard_table(board: Leaderboard) -> Table:
     kept = _most_telling(board, found)
     columns = [replace(column, more=column.key not in kept) for column in found]
     rows = [[_leaderboard_cell(board, row, column) for column in columns] for row in board.rows]
-    caption = " ".join(filter(None, [incomplete(board), undecided(board), of_machines(board)]))
+    notes = [incomplete(board), attainable(board), undecided(board), of_machines(board)]
+    caption = " ".join(filter(None, notes))
     return Table(columns, rows, caption=caption, grey=grey_rows(board))
 
 
@@ -558,6 +560,30 @@ def incomplete(board: Leaderboard) -> str:
         f"In progress, or incomplete: there is no record yet of some of the {len(board.plan.jobs)} "
         f"jobs ({names}). Methods in grey are not ranked."
     )
+
+
+def attainable(board: Leaderboard) -> str:
+    """Return how many of the noisy cases allow what a flag asks for; empty where nobody knows."""
+    cases = {job.case for job in board.plan.jobs if job.case.snr_db is not None}
+    texts = []
+    for spec in board.known:
+        if spec.attainable is None:
+            continue
+        counts: dict[float | None, list[bool]] = {}
+        for case in cases:
+            allowed = spec.attainable(case.system, case.snr_db)
+            if allowed is not None:
+                counts.setdefault(case.snr_db, []).append(allowed)
+        levels = [
+            f"{sum(counts[level])} of {len(counts[level])} at {board.noise_name(level)}"
+            for level in sorted(counts, key=cleanest_first)
+        ]
+        if levels:
+            texts.append(
+                f"The noise allows '{spec.title}' on {', '.join(levels)}: on the others another "
+                "equation is as likely, or a constant is not known to 5 %."
+            )
+    return " ".join(texts)
 
 
 def undecided(board: Leaderboard) -> str:

@@ -22,6 +22,7 @@ from mdbench.reports.tables import (
     Cell,
     Column,
     Table,
+    attainable,
     beaten,
     cell,
     cut_off,
@@ -390,7 +391,7 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
         ],
         [[*map(Cell, row)] for row in zip(*columns.values(), strict=True)],
         f"{board.name}: {counted(len(board.entries), 'result')}, compared: {over}",
-        " ".join(filter(None, [*notes, undecided(board), of_machines(board)])),
+        " ".join(filter(None, [*notes, attainable(board), undecided(board), of_machines(board)])),
         grey_rows(board),
     )
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from mdbench.drawing.numbers import counted
 from mdbench.errors import printable
 from mdbench.language_models.exchanges import Exchange, LlmLimits
+from mdbench.records.attached import attached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -198,10 +199,10 @@ def transcripts(
         Those that the names of logs in records are relative to.
     """
     for record in records:
-        path = _inside(folders, record.exchanges)
+        path = attached(folders, record.exchanges)
         if path is None:
             continue
-        outcomes = _outcomes(_inside(folders, record.log))
+        outcomes = _outcomes(attached(folders, record.log))
         found = transcript(record, list(_exchanges(path)), outcomes, limits)
         if found.turns:
             yield found
@@ -384,13 +385,3 @@ def _outcomes(path: Path | None) -> dict[int, str]:
         if match := _VERDICT.fullmatch(line.strip()):
             found.setdefault(int(match[1]), printable(match[2]))
     return found
-
-
-def _inside(folders: Sequence[Path], name: str | None) -> Path | None:
-    """Return the file of a name that a record has, in one of some folders; never one outside."""
-    for folder in folders if name else ():
-        base = folder.resolve()
-        path = (base / str(name)).resolve()
-        if path.is_relative_to(base) and path.is_file():
-            return path
-    return None

@@ -15,14 +15,15 @@ from mdbench.language_models import PROMPTS
 from mdbench.language_models.views import prompt_view
 from mdbench.methods import discover
 from mdbench.records import ANSWERED, Status
+from mdbench.records.attached import ANSWERS, SUFFIX, packed
 from mdbench.runs.catalog import Catalog, DatasetInfo
 from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
-from mdbench.runs.scoring import JobResult, score_result
+from mdbench.runs.scoring import JobResult, ScoredResult, score_result
 from mdbench.runs.session import JobSession, LlmContext
 from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
 from mdbench.runtimes.job_folder import PathRedactor
-from mdbench.workspace import Workspace
+from mdbench.workspace import Workspace, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime
     from mdbench.runtimes.worker import Worker
+
+
+LOGS = "logs"
+"""The folder of what methods print, below that of the results."""
 
 
 def run_job(
@@ -91,7 +96,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     one = one.with_dataset(DatasetInfo.from_dataset(dataset))  # as it is now
     task = slot.catalog.task(one, dataset)
     prepared: Prepared | None = None
-    folder = slot.result_dir / "logs" / job.results
+    folder = slot.result_dir / LOGS / job.results
     log = folder / f"{job.file_name}_{one.key[:8]}.log"
     try:
         outcome = _unsupported(one, task) or _not_here(one, slot, log)
@@ -103,11 +108,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
             if outcome.llm_use is None or not (outcome.llm_use.ended or outcome.llm_use.trouble):
                 slot.environments.record_unavailable(method, outcome)
     except OSError as error:
-        raise DataError(
-            f"The files of a job cannot be written: {error}.",
-            f"Free some space in {tempfile.gettempdir()} (or set TMPDIR) and in "
-            f"{slot.result_dir}, and give the same command again.",
-        ) from error
+        raise _not_written(error, slot.result_dir) from error
     except UnavailableError as error:
         retries = slot.environments.retries(method)
         outcome = JobResult(Status.UNAVAILABLE, str(error), retries=retries)
@@ -121,20 +122,47 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     seconds = watch.seconds
     conditions |= {"cores": slot.cores, "energy_j": energy.joules()}
     conditions["speed_after"] = None if outcome.speed is None else slot.speed_after(job)
-    return lambda: make_record(
-        one,
-        task,
-        score_result(one.data_type, task, outcome, job),
-        runtime=slot.runtime,
-        prepared=prepared,
-        log=_relative(log, slot.result_dir),
-        exchanges=None
-        if slot.model is None
-        else _relative(slot.model.exchange_log(log), slot.result_dir),
-        started=watch.started,
-        wall_s=seconds,
-        conditions=conditions,
+
+    def record() -> Record:
+        scored = score_result(one.data_type, task, outcome, job)
+        return make_record(
+            one,
+            task,
+            scored,
+            runtime=slot.runtime,
+            prepared=prepared,
+            log=_relative(log, slot.result_dir),
+            exchanges=None
+            if slot.model is None
+            else _relative(slot.model.exchange_log(log), slot.result_dir),
+            answers=_keep_answers(scored, log, slot.result_dir),
+            started=watch.started,
+            wall_s=seconds,
+            conditions=conditions,
+        )
+
+    return record
+
+
+def _not_written(error: OSError, result_dir: Path) -> DataError:
+    return DataError(
+        f"The files of a job cannot be written: {error}.",
+        f"Free some space in {tempfile.gettempdir()} (or set TMPDIR) and in "
+        f"{result_dir}, and give the same command again.",
     )
+
+
+def _keep_answers(scored: ScoredResult, log: Path, result_dir: Path) -> str | None:
+    """Write the answers example by example, where there are any; return the file's name."""
+    if scored.kept is None:
+        return None
+    place = log.relative_to(result_dir / LOGS).with_suffix(SUFFIX)
+    path, content = result_dir / ANSWERS / place, packed(scored.kept)
+    try:
+        write_whole(path, lambda file: file.write(content))
+    except OSError as error:
+        raise _not_written(error, result_dir) from error
+    return str(path.relative_to(result_dir))
 
 
 def lost_job(

@@ -137,6 +137,7 @@ def make_record(
     prepared: Prepared | None,
     log: str | None,
     exchanges: str | None,
+    answers: str | None = None,
     started: datetime,
     wall_s: float,
     conditions: Mapping[str, Any] | None = None,
@@ -156,6 +157,7 @@ def make_record(
         **dataset_fields(task),
         log=log,
         exchanges=exchanges,
+        answers=answers,
         **score_fields(one.data_type, task, scored),
         selection=None
         if choice is None

@@ -54,7 +54,7 @@ RESULT = frozenset(
     }
 )
 """The keys of a record's result; the others describe the job, its conditions and its machine."""
-_NOT_COMPARED = {"log", "exchanges"}
+_NOT_COMPARED = {"log", "exchanges", "answers"}
 """Paths below the results folder, which is another one."""
 
 

@@ -127,12 +127,15 @@ class ScoredResult:
     ----------
     equations
         As they are recorded; None where there are none.
+    kept
+        The answer example by example, where its data type keeps it.
     """
 
     outcome: JobResult
     equations: tuple[str, ...] | None
     scores: Scores
     anytime: tuple[ScoreSoFar, ...] = ()
+    kept: bytes | None = None
 
 
 def score_result(
@@ -165,7 +168,8 @@ def score_result(
         refused = replace(outcome, status=status, reason=reason, answer=None, selection=None)
         return ScoredResult(refused, None, Scores({}))
     curve = () if job is None else anytime_curve(data_type, task, outcome, scores, job)
-    return ScoredResult(outcome, answer.equations or None, scores, curve)
+    kept = data_type.kept_answers(task, answer)
+    return ScoredResult(outcome, answer.equations or None, scores, curve, kept)
 
 
 def _read_answer(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) -> Answer:

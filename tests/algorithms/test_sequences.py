@@ -345,6 +345,40 @@ first, second = (each.predict(problem(texts)) for each in (one, two))
 out["accuracy"] = float(((first[:, 0] > 0.5) == labels).mean())
 out["same"] = bool(np.array_equal(first, second))
 out["shape"] = list(first.shape)
+import contextlib, io
+from batches import batches
+said = io.StringIO()
+with contextlib.redirect_stdout(said):
+    kept = Adapter(seed=0, threads=1, checkpoint=folder, rate=3e-3, epochs=4, frozen=1)
+    kept.fit(problem(texts, labels))
+    quick = Adapter(seed=0, threads=1, checkpoint=folder, rate=3e-3, epochs=4, frozen=1, cached=True)
+    quick.fit(problem(texts, labels))
+lines = said.getvalue().splitlines()
+out["device"] = sum(line.startswith("device: cpu; PyTorch") for line in lines)
+out["epochs"] = sum(" on 16 held out" in line for line in lines)
+before = BertForSequenceClassification.from_pretrained(folder)
+same = [torch.equal(a, b) for (name, a), b in zip(
+    kept._model.named_parameters(), before.parameters(), strict=True)
+    if "embeddings" in name or "encoder" in name]
+out["frozen"] = all(same) and len(same) > 10
+out["cached"] = float(np.abs(kept.predict(problem(texts)) - quick.predict(problem(texts))).max())
+# The last sequences are all labelled wrongly: the best epoch is the one that has learnt least.
+with contextlib.redirect_stdout(said):
+    other = Adapter(seed=0, threads=1, checkpoint=folder, rate=3e-3, epochs=12)
+    other.fit(problem(texts, labels[:64] + [1 - each for each in labels[64:]]))
+out["chosen"] = float(((other.predict(problem(texts[:64]))[:, 0] > 0.5) == labels[:64]).mean())
+lengths = [int(each) for each in np.random.default_rng(0).integers(1, 99, 1000)]
+drawn = batches(lengths, 8, np.random.default_rng(1))
+out["batches"] = sorted(place for each in drawn for place in each) == list(range(1000))
+padding = sum(len(b) * max(lengths[p] for p in b) for b in drawn) / sum(lengths)
+out["padding"] = padding
+wrong = dict()
+for what in (dict(frozen=2), dict(cached=True), dict(held_out=1.0)):
+    try:
+        Adapter(seed=0, threads=1, checkpoint=folder, **what).fit(problem(texts, labels))
+    except ValueError as error:
+        wrong[next(iter(what))] = str(error)
+out["wrong"] = wrong
 late = Adapter(seed=0, threads=1, checkpoint=folder)
 late.fit(problem(texts, labels, limit=1e-6))
 out["late"] = late.stopped_early
@@ -372,4 +406,14 @@ def test_a_local_checkpoint_is_fine_tuned_and_none_is_no_failure(tmp_path: Path)
     assert found["same"]
     assert found["late"]
     assert found["shape"] == [80, 1]
+    assert found["device"] == 2
+    assert found["epochs"] == 8
+    assert found["frozen"]
+    assert found["cached"] < 1e-2  # float16
+    assert found["chosen"] < 1
+    assert found["batches"]
+    assert found["padding"] < 1.1
+    assert "at most 1" in found["wrong"]["frozen"]
+    assert "frozen" in found["wrong"]["cached"]
+    assert "held_out" in found["wrong"]["held_out"]
     assert "no checkpoint" in found["without"]

@@ -34,6 +34,12 @@ from mdbench.datatypes.base import (
     Task,
 )
 from mdbench.datatypes.derivation import FACTS
+from mdbench.datatypes.derivation.answers import (
+    kept_labels,
+    operator_table,
+    read_labels,
+    write_labels,
+)
 from mdbench.datatypes.derivation.calculus import Calculation
 from mdbench.datatypes.derivation.datasets import make_all, sets_of
 from mdbench.datatypes.derivation.records import authors_record, read_record
@@ -171,6 +177,12 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         found = scores(dataset.rows["test"], answer.right) | _leaks(dataset)
         return Scores({name: found.get(name) for name in self.metric_names(task)})
 
+    def kept_answers(self, task: Task[Sequences], answer: Answer) -> bytes | None:
+        """Return the label of each sequence of the test, with the operators of its derivation."""
+        if not isinstance(answer, Labels):
+            raise TypeError("an answer of another data type")
+        return write_labels(kept_labels(task.dataset.rows["test"], answer.right))
+
     def evaluate_candidate(
         self,
         task: Task[Sequences],  # noqa: ARG002 - the split has all
@@ -190,11 +202,20 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         budget: PlotBudget,  # noqa: ARG002 - nothing is evaluated
     ) -> Plots:
         """Draw the first derivation of the test, who chose which candidate, and all sets."""
-        from mdbench.datatypes.derivation.plots import derivation_pictures  # noqa: PLC0415 - reports alone
+        from mdbench.datatypes.derivation.plots import (  # noqa: PLC0415 - reports alone
+            derivation_pictures,
+            operator_pictures,
+        )
 
         example = read_record(_read_examples(dataset.file)["test"][0])
         lines, asked = _lines(example)
-        return Plots(derivation_pictures(lines, asked, [_method_scores(one) for one in answers]))
+        html = derivation_pictures(lines, asked, [_method_scores(one) for one in answers])
+        tables = {
+            (one.method, one.number): operator_table(read_labels(one.kept))
+            for one in answers
+            if one.kept is not None
+        }
+        return Plots(html + operator_pictures(tables))
 
     def files(self, dataset: Sequences) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Return the examples as JSON lines: as documented, and in the keys of the authors."""

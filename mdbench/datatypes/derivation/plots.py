@@ -11,12 +11,16 @@ from sympy.printing.conventions import requires_partial
 from sympy.printing.mathml import MathMLPresentationPrinter
 from sympy.printing.precedence import PRECEDENCE
 
+from mdbench.datatypes.derivation.answers import CATEGORIES
+from mdbench.datatypes.derivation.scores import TITLES
 from mdbench.drawing.svg import COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import sympy
+
+    from mdbench.datatypes.derivation.answers import OperatorRow
 
 _WIDTH, _LEFT, _RIGHT, _BAR, _GAP, _TOP = 480, 70, 12, 9, 10, 6
 
@@ -180,4 +184,114 @@ def _bars(found: Sequence[MethodScores]) -> str:
         f'{"".join(drawn)}</svg><p class="legend">{keys}</p><figcaption>The share of sequences '
         "that are labelled rightly, by set; lines: 95 % intervals of the drop from the static set."
         "</figcaption></figure>"
+    )
+
+
+_OPERATOR_LEFT, _RATIOS = 150, 2.0
+"""Width of an operator's name, and the largest ratio that is drawn."""
+
+
+def operator_pictures(tables: Mapping[tuple[str, int], Sequence[OperatorRow]]) -> str:
+    """Show which operators go with right labels: a figure, and a table of each method.
+
+    Parameters
+    ----------
+    tables
+        By the name and the number of a method.
+
+    Returns
+    -------
+    str
+        HTML; empty without tables.
+    """
+    if not any(tables.values()):
+        return ""
+    drawn = operator_bars(tables)
+    keys = "".join(
+        f'<span><svg class="m{number % COLOURS}" viewBox="0 0 12 8" aria-hidden="true">'
+        f'<path d="M0 0h12v8h-12z"/></svg>{escape(method)}</span>'
+        for method, number in tables
+    )
+    figure = (
+        f'<figure>{drawn}<p class="legend">{keys}</p><figcaption>{OPERATORS_CAPTION}</figcaption>'
+        "</figure>"
+    )
+    shown = "".join(
+        f"<details><summary>{escape(method)}: operators behind right and wrong labels</summary>"
+        f"{_html_table(rows)}</details>"
+        for (method, _), rows in tables.items()
+    )
+    return figure + shown
+
+
+def operators_head(rows: Sequence[OperatorRow]) -> list[str]:
+    """Return the heads of the columns of `operator_cells`."""
+    asked = [f"asked for: {TITLES[name]}" for name in _sets_asked(rows)]
+    return ["operator", "derivations", "static", *asked, *CATEGORIES]
+
+
+def _sets_asked(rows: Sequence[OperatorRow]) -> list[str]:
+    return [name for name in TITLES if any(name in row.asked for row in rows)]
+
+
+OPERATORS_CAPTION = (
+    "How frequent each operator is among the steps of the derivations that a method labels rightly "
+    "in the static set and in all perturbed ones, divided by its frequency in the static set: "
+    "above 1 it goes with right labels."
+)
+
+
+def operator_cells(rows: Sequence[OperatorRow]) -> list[list[str]]:
+    """Write the rows of the table: name, number, accuracies, and ratios of frequencies."""
+    names = _sets_asked(rows)
+    return [
+        [
+            row.operator,
+            str(row.derivations),
+            f"{row.accuracy:.3f}",
+            *(f"{row.asked[name]:.3f}" if name in row.asked else "" for name in names),
+            *("" if each is None else f"{each:.2f}" for each in row.ratios),
+        ]
+        for row in rows
+    ]
+
+
+def _html_table(rows: Sequence[OperatorRow]) -> str:
+    head = "".join(f"<th>{escape(each)}</th>" for each in operators_head(rows))
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for cells in operator_cells(rows)
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def operator_bars(tables: Mapping[tuple[str, int], Sequence[OperatorRow]]) -> str:
+    """Draw as SVG, for each operator and method, the ratio of the category *All*, from 0 to 2."""
+    place = CATEGORIES.index("All")
+    names = list(dict.fromkeys(row.operator for rows in tables.values() for row in rows))
+    height_each = len(tables) * _BAR + _GAP
+    height = _TOP + height_each * len(names) + 16
+    wide = (_WIDTH - _OPERATOR_LEFT - _RIGHT) / _RATIOS
+    drawn = []
+    for number, name in enumerate(names):
+        y = _TOP + number * height_each
+        drawn.append(f'<text x="4" y="{y + height_each / 2:.1f}">{escape(name)}</text>')
+        for line, ((method, colour), rows) in enumerate(tables.items()):
+            ratio = next((row.ratios[place] for row in rows if row.operator == name), None)
+            if ratio is None:
+                continue
+            top, length = y + line * _BAR, min(ratio, _RATIOS) * wide
+            title = escape(f"{method}, {name}: {ratio:.2f}")
+            drawn.append(
+                f'<g class="m{colour % COLOURS}"><title>{title}</title><path '
+                f'd="M{_OPERATOR_LEFT} {top:.1f}h{length:.1f}v{_BAR - 2}h{-length:.1f}z"/></g>'
+            )
+    one = _OPERATOR_LEFT + wide
+    drawn.append(
+        f'<path d="M{one:.1f} {_TOP}V{height - 14}" stroke="currentColor" stroke-dasharray="2 3"/>'
+        f'<text x="{one:.1f}" y="{height - 3}" text-anchor="middle">1</text>'
+    )
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img"><title>Operators behind right labels'
+        f"</title>{''.join(drawn)}</svg>"
     )

@@ -49,7 +49,7 @@ _WHAT = {
     "easy": "expressions of one variable",
 }
 _FIRST = ("the right one", "the wrong one", "both", "neither")
-_PAIRED = ("vr", "ee", "ar", "ec")
+PAIRED = ("vr", "ee", "ar", "ec")
 """The sets that are made of the same examples as the static one."""
 
 
@@ -119,7 +119,7 @@ def specs() -> tuple[MetricSpec, ...]:
                 f"F1 {title}",
                 f"F1 of the label 1, {_WHAT[name]}; always 1 has 0.667",
                 2 / 3,
-                "answer",
+                *(("board", "answer") if name == "static" else ("answer",)),
             )
         )
         more = {"better": "neither", "on_failure": None}
@@ -196,7 +196,7 @@ def scores(rows: SequenceRows, found: NDArray[np.bool_]) -> dict[str, Value]:
             )
         }
     values["first_pair"] = _first(rows, found)
-    perturbed = [name for name in _PAIRED if name in right]
+    perturbed = [name for name in PAIRED if name in right]
     pairs = sorted(
         pair
         for pair, sign in right["static"]

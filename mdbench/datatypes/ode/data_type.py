@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -42,6 +43,7 @@ from mdbench.datatypes.ode.datasets import (
     pool_name,
     rates,
 )
+from mdbench.datatypes.ode.identifiability import is_identifiable
 from mdbench.datatypes.ode.simulation import (
     MAX_EVALUATIONS,
     Ending,
@@ -159,7 +161,8 @@ class Ode(EquationType[OdeDataset]):
     metrics = (
         NMSE,
         PUBLISHED_NMSE,
-        *TERM_METRICS,
+        replace(TERM_METRICS[0], attainable=is_identifiable),
+        *TERM_METRICS[1:],
         _TEST,
         _R2_TEST,
         _UNSEEN,

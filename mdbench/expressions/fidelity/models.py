@@ -8,6 +8,7 @@ constant, and so are the numbers of one sum or one product; a whole exponent is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -35,7 +36,7 @@ from mdbench.expressions.tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -53,6 +54,7 @@ FARTHEST = 0.9
 _REACH = 0.05
 _MARGIN = 4.0
 """Largest change of the values, relative to first order, where all constants move by `_REACH`."""
+_QUARTER = 1e-9
 _SCALED = frozenset({"sum", "log", "abs", "sign"})
 """In these the first coefficient is 1 by definition."""
 
@@ -168,6 +170,27 @@ class Model:
         self.exponents.add(len(self.moving))
         return self._constant(power)
 
+    @property
+    def inside(self) -> list[list[int]]:
+        """The constants of each term by their indices, with its coefficient first.
+
+        Those of parts that are in several terms are in each of these lists.
+        """
+        return [list(dict.fromkeys(_indices((term,)))) for term in self.terms]
+
+    @property
+    def plain(self) -> frozenset[int]:
+        """The constants that a library of plain functions has as they are.
+
+        Factors within sines, exponentials and the like that are 1 or -1, and phases of whole
+        quarter turns.
+        """
+        return frozenset(_plain_indices(self.terms))
+
+    def written(self, constants: Sequence[str]) -> str:
+        """Return the model as text, with a text for each constant that may move."""
+        return _sum_text(self.terms, constants)
+
     def dual(self, columns: Mapping[str, Array], shifts: Array) -> tuple[Array, Array]:
         """Return the values with their derivatives by each shift, and the sizes of the terms.
 
@@ -187,6 +210,69 @@ class Model:
     def precise_terms(self, point: Mapping[str, Any], shifts: Sequence[Any]) -> list[Any]:
         """Return the value of each term at one point."""
         return [_precise((term,), point, shifts) for term in self.terms]
+
+
+def _indices(terms: _Terms) -> Iterator[int]:
+    for c, factors in terms:
+        for constant in (c, *(part for each in factors for part in (each.phase, each.power))):
+            if constant is not None and constant.index is not None:
+                yield constant.index
+        for factor in factors:
+            for inner in factor.arguments:
+                yield from _indices(inner)
+
+
+def _plain_indices(terms: _Terms) -> Iterator[int]:
+    for _, factors in terms:
+        for factor in factors:
+            if factor.phase is not None and factor.phase.index is not None:
+                turns = float(factor.phase.value) / (math.pi / 2)
+                if abs(turns - round(turns)) < _QUARTER:
+                    yield factor.phase.index
+            if factor.name == "exp" and abs(factor.power.value) == 1:
+                yield from _indices_of(factor.power)
+            for inner in factor.arguments:
+                if factor.name != "sum":
+                    for c, _ in inner:
+                        if abs(c.value) == 1:
+                            yield from _indices_of(c)
+                yield from _plain_indices(inner)
+
+
+def _indices_of(constant: _Constant) -> Iterator[int]:
+    if constant.index is not None:
+        yield constant.index
+
+
+def _constant_text(constant: _Constant, constants: Sequence[str]) -> str:
+    if constant.index is not None:
+        return f"({constants[constant.index]})"
+    if constant.value.denominator == 1:
+        return str(constant.value)
+    return repr(float(constant.value))
+
+
+def _sum_text(terms: _Terms, constants: Sequence[str]) -> str:
+    products = [
+        "*".join(
+            [_constant_text(c, constants), *(_factor_text(each, constants) for each in factors)]
+        )
+        for c, factors in terms
+    ]
+    return " + ".join(products) or "0"
+
+
+def _factor_text(factor: _Factor, constants: Sequence[str]) -> str:
+    power = _constant_text(factor.power, constants)
+    if not factor.arguments:
+        return factor.name if power == "1" else f"{factor.name}**{power}"
+    inner = [_sum_text(each, constants) for each in factor.arguments]
+    if factor.phase is not None:
+        inner[0] = f"{inner[0]} + {_constant_text(factor.phase, constants)}"
+    if factor.name == "exp":  # its power is a coefficient
+        return f"exp({power}*({inner[0]}))"
+    whole = f"({inner[0]})" if factor.name == "sum" else f"{factor.name}({', '.join(inner)})"
+    return whole if power == "1" else f"{whole}**{power}"
 
 
 class _DualEvaluator:

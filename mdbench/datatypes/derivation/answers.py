@@ -1,0 +1,225 @@
+"""Labels kept example by example, and the operators behind right and wrong ones.
+
+The analysis is that of Meadows et al. (2023), section 5: how frequent operators are among the
+derivations that a method labels rightly, relative to the whole static set.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mdbench.datatypes.derivation.operators import OPERATORS
+from mdbench.datatypes.derivation.scores import PAIRED, SETS
+from mdbench.errors import RecordsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.derivation.scores import SequenceRows
+
+_CONSTRUCTOR = re.compile(r"\b(Add|Mul|Pow|sin|cos|exp|log)\(")
+_NAMES = {"Add": "add", "Mul": "times", "Pow": "power"}
+"""What the operations of a written expression are called among the operators."""
+_MOST_EXAMPLES = 1_000_000
+
+
+@dataclass(frozen=True)
+class KeptLabel:
+    """What a method said of one example in one set.
+
+    Attributes
+    ----------
+    set, example
+        The set, and the number of the example in its split.
+    operators
+        Those of a derivation's steps in their order, the last being what is asked for; of calculus,
+        those that the expression has, and the task.
+    right, wrong
+        The labels given to its right and to its wrong candidate, 1 or 0; None where the sequence is
+        not in the test.
+    """
+
+    set: str
+    example: int
+    operators: tuple[str, ...]
+    right: int | None
+    wrong: int | None
+
+    @property
+    def correct(self) -> tuple[bool | None, bool | None]:
+        """Whether each of both labels is the true one."""
+        return (
+            None if self.right is None else self.right == 1,
+            None if self.wrong is None else self.wrong == 0,
+        )
+
+
+def kept_labels(rows: SequenceRows, found: NDArray[np.bool_]) -> Iterator[KeptLabel]:
+    """Yield the labels, (n,), example by example: the sets in their order."""
+    places: dict[tuple[str, int], list[int | None]] = {}
+    for place, (name, pair, label) in enumerate(
+        zip(rows.sets.tolist(), rows.pairs.tolist(), rows.labels.tolist(), strict=True)
+    ):
+        places.setdefault((name, pair), [None, None])[1 - label] = place
+    for (name, pair), (right, wrong) in sorted(
+        places.items(), key=lambda one: (SETS.index(one[0][0]), one[0][1])
+    ):
+        shown = right if right is not None else wrong
+        if shown is not None:
+            labels = (None if n is None else int(found[n]) for n in (right, wrong))
+            yield KeptLabel(name, pair, operators_in(rows.trees[shown]), *labels)
+
+
+def operators_in(tree: str) -> tuple[str, ...]:
+    """Return the operators of a sequence, of which `tree` is the JSON form."""
+    data = json.loads(tree)
+    if "steps" in data:
+        return (*(step["op"] for step in data["steps"]), data["op"])
+    own = dict.fromkeys(_CONSTRUCTOR.findall(data["expression"]))
+    return (*(_NAMES.get(name, name) for name in own), data["task"])
+
+
+def write_labels(labels: Iterable[KeptLabel]) -> bytes:
+    """Write labels as JSON lines; docs/derivation.md explains the keys."""
+    lines = (json.dumps(vars(one), separators=(",", ":")) for one in labels)
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def read_labels(content: bytes) -> list[KeptLabel]:
+    """Read what `write_labels` wrote.
+
+    Raises
+    ------
+    RecordsError
+        If a line is none; names it.
+    """
+    found = []
+    lines = content.splitlines()
+    if len(lines) > _MOST_EXAMPLES:
+        raise RecordsError(f"{len(lines)} lines of labels; {_MOST_EXAMPLES} at most are read.")
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(_label(json.loads(line)))
+        except (ValueError, RecursionError) as error:
+            raise RecordsError(f"line {number} of the labels is none: {error}") from None
+    return found
+
+
+def _label(data: object) -> KeptLabel:
+    match data:
+        case {
+            "set": str(name),
+            "example": int(example),
+            "operators": [*operators],
+            "right": (0 | 1 | None) as right,
+            "wrong": (0 | 1 | None) as wrong,
+        } if name in SETS and operators and set(map(str, operators)) <= set(OPERATORS):
+            return KeptLabel(name, example, tuple(map(str, operators)), right, wrong)
+    raise ValueError(f"{str(data)[:80]!r}")
+
+
+CATEGORIES = ("Static+-", "All", "Not P")
+"""The categories of derivations: as the scores of these names, of whole derivations."""
+
+
+class OperatorRow(NamedTuple):
+    """How an operator goes with right labels.
+
+    Attributes
+    ----------
+    derivations
+        How many examples of the static set have it.
+    accuracy
+        The share of their sequences that are labelled rightly; with no effect of the operator it is
+        the accuracy on the static set.
+    asked
+        The same for those whose final operation it is, in the static set and in each perturbed one,
+        by the set; a set without any is left out.
+    ratios
+        For each of the `CATEGORIES`, the operator's frequency among the steps of its derivations,
+        divided by that in the static set; None where the category is empty.
+    """
+
+    operator: str
+    derivations: int
+    accuracy: float
+    asked: Mapping[str, float]
+    ratios: tuple[float | None, ...]
+
+
+def operator_table(labels: Sequence[KeptLabel]) -> list[OperatorRow]:
+    """Return a row for each operator that the static set has, in the order of `OPERATORS`.
+
+    Only derivations of which every perturbation exists count in the categories.
+    """
+    sets: dict[str, dict[int, KeptLabel]] = {}
+    for one in labels:
+        if None not in one.correct:
+            sets.setdefault(one.set, {})[one.example] = one
+    static = sets.get("static", {})
+    perturbed = [sets[name] for name in PAIRED if name in sets]
+    members = _categories(static, perturbed)
+    whole = _frequencies(static.values())
+    parts = [_frequencies(static[n] for n in members[name]) for name in CATEGORIES]
+    found = []
+    for operator in OPERATORS:
+        own = [one for one in static.values() if operator in one.operators]
+        if not own:
+            continue
+        asked = {
+            name: _accuracy(ones)
+            for name in ("static", *PAIRED)
+            if (
+                ones := [
+                    one for one in sets.get(name, {}).values() if one.operators[-1] == operator
+                ]
+            )
+        }
+        found.append(
+            OperatorRow(
+                operator,
+                len(own),
+                _accuracy(own),
+                asked,
+                tuple(
+                    part.get(operator, 0.0) / whole[operator] if part else None for part in parts
+                ),
+            )
+        )
+    return found
+
+
+def _categories(
+    static: Mapping[int, KeptLabel], perturbed: Sequence[Mapping[int, KeptLabel]]
+) -> dict[str, list[int]]:
+    """Return the numbers of the derivations in each category."""
+    known = [n for n in static if all(n in each for each in perturbed)]
+    found: dict[str, list[int]] = {name: [] for name in CATEGORIES}
+    for n in known:
+        own = static[n].correct
+        others = [each[n].correct for each in perturbed]
+        if all(own):
+            found["Static+-"].append(n)
+            if all(all(each) for each in others):
+                found["All"].append(n)
+        if own[0] and others and not any(right for right, _ in others):
+            found["Not P"].append(n)
+    return found
+
+
+def _frequencies(examples: Iterable[KeptLabel]) -> dict[str, float]:
+    """Return the share that each operator has of all steps; empty of no examples."""
+    counts = Counter(operator for one in examples for operator in one.operators)
+    return {operator: count / counts.total() for operator, count in counts.items()}
+
+
+def _accuracy(examples: Sequence[KeptLabel]) -> float:
+    return float(np.mean([flag for one in examples for flag in one.correct]))
