@@ -211,11 +211,17 @@ def coefficients(record: Record) -> list[list[float]]:
     ]
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where environments are kept, so that one is made for all."""
+    return tmp_path_factory.mktemp("home")
+
+
 @pytest.mark.slow
 @pytest.mark.build
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_the_example_in_c_is_compiled_and_fits_as_numpy_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, wrapped: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path, *, wrapped: bool
 ) -> None:
     """Its environment's set-up compiles it, and it runs as plain process and in bubblewrap."""
     if wrapped and (trouble := bubblewrap.why_unavailable()):
@@ -227,7 +233,7 @@ def test_the_example_in_c_is_compiled_and_fits_as_numpy_does(
     toml = workspace.algorithms / "guest" / "method.toml"
     text = toml.read_text(encoding="utf-8").replace('name = "linear_c"', 'name = "guest"')
     toml.write_text(text, encoding="utf-8")
-    runtime = VenvRuntime(workspace.home, wrapped=wrapped)
+    runtime = VenvRuntime(home, wrapped=wrapped)
     given: list[Any] = []
     save = np.savez
 

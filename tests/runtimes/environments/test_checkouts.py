@@ -8,11 +8,18 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import METHOD, add_method, make_workspace
+from flavours import numpy_lock, why_no_engine
+from harness import METHOD, Quiet, add_method, execute, make_workspace
 
 from mdbench import methods
 from mdbench.errors import MdbenchError, MethodError, UnavailableError
+from mdbench.records import Status
+from mdbench.runs.plan import make_plan
+from mdbench.runs.study import RunOptions
+from mdbench.runtimes import bubblewrap
+from mdbench.runtimes.docker import DockerRuntime
 from mdbench.runtimes.environments.checkouts import get_checkouts, sha256_of
+from mdbench.runtimes.venv import VenvRuntime
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,3 +207,49 @@ def test_the_hash_tells_all_that_a_checkout_is_made_of() -> None:
     ]
     assert len({sha256_of(each) for each in [base, *others]}) == len(others) + 1
     assert sha256_of(dict(reversed(base.items()))) == sha256_of(base)
+
+
+READS = """
+import sys
+from mdbench.worker import paths
+sys.path.insert(0, str(paths["law"] / "code"))
+import law
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        try:
+            (paths["law"] / "written").touch()
+        except OSError:
+            return
+        raise RuntimeError("it could be written")
+    def predict(self, problem):
+        return 0*problem.X[:, :1] + law.G
+    def equations(self):
+        return [repr(law.G)]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.build
+@pytest.mark.parametrize(
+    "flavour",
+    ["bubblewrap", pytest.param("docker", marks=[pytest.mark.engine, pytest.mark.nightly])],
+)
+def test_an_adapter_imports_from_its_checkout_and_cannot_change_it(
+    tmp_path: Path, repository: Path, flavour: str
+) -> None:
+    if flavour == "bubblewrap" and (trouble := bubblewrap.why_unavailable()):
+        pytest.skip(f"no bubblewrap: {trouble}")
+    if flavour == "docker" and (no_engine := why_no_engine()):
+        pytest.skip(f"no Docker engine: {no_engine}")
+    head = git(repository, "rev-parse", "HEAD")
+    workspace = make_workspace(tmp_path / "w")
+    more = f'[checkouts.law]\nurl = "{repository}"\ncommit = "{head}"\n'
+    folder = add_method(workspace, "guest", READS, more=f'{more}sha256 = "{whole(repository)}"')
+    (folder / "requirements.lock").write_text(numpy_lock(), encoding="utf-8")
+    runtime = {"bubblewrap": VenvRuntime, "docker": DockerRuntime}[flavour](workspace.home)
+    options = RunOptions(*(("guest",), "ode", ("rc-circuit",)), result_dir=tmp_path / "results")
+    (record,) = execute(make_plan(options, workspace), runtime, Quiet()).records
+    assert record.status is Status.OK, record.reason
+    assert record.equations == ("6.674e-11",)
