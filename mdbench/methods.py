@@ -10,19 +10,23 @@ import os
 import re
 import tomllib
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from mdbench import datatypes
 from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.workspace import is_trusted, read_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 FOLDERS_VARIABLE = "MDBENCH_METHODS"
 """The variable that names more folders of methods."""
@@ -91,6 +95,17 @@ class Access(_Table):
     """The language model that the user names: one endpoint, over a socket in the job's folder."""
 
 
+class Checkout(_Table):
+    """One commit of a git repository, which is part of a method's environment."""
+
+    url: str = Field(pattern=r"^[^\s-]\S*$")
+    """Anything that git fetches from: an address, or a folder."""
+    commit: str = Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")
+    sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
+    """Of its files, as `mdbench.runtimes.environments.checkouts` computes it; empty while it is not
+    known, which is an error that says it."""
+
+
 class MethodSpec(_Table):
     """The content of a ``method.toml`` (docs/adding-a-method.md)."""
 
@@ -132,6 +147,13 @@ class MethodSpec(_Table):
     """Whether packages of its lock may be built from their sources."""
     fetch: str = Field(default="", pattern=r"^([a-z0-9_]+\.py)?$")
     """A program in its folder that fetches what no index of Python's has; see `Method.fetch`."""
+    sources: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_][\w.-]*$")], ...] = ()
+    """Files in its folder that `fetch` reads, such as what it compiles."""
+    program: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """The command of a program that does its jobs in the place of ``adapter.py``, in any language;
+    see `mdbench.worker.program`."""
+    checkouts: dict[Annotated[str, Field(pattern=_NAME)], Checkout] = {}
+    """Commits of git repositories that it may read, by name, as it does `paths`."""
     fork_safe: bool = True
     gpu: bool = False
     """Whether it needs a GPU: without one its jobs are `unavailable`."""
@@ -172,6 +194,14 @@ class MethodSpec(_Table):
     def chaotic(self) -> bool:
         """Whether a difference in the last digit may change all that follows."""
         return self.family in {"genetic", "neural", "pretrained", "llm"}
+
+    @model_validator(mode="after")
+    def _files_fit_together(self) -> MethodSpec:
+        if self.sources and not self.fetch:
+            raise ValueError("sources are files that the program 'fetch' reads; fetch is missing")
+        if twice := self.checkouts.keys() & {*self.paths}:
+            raise ValueError(f"paths and checkouts both have {min(twice)!r}; rename one")
+        return self
 
     @model_validator(mode="after")
     def _grid_fits_tuning(self) -> MethodSpec:
@@ -257,8 +287,8 @@ class Method:
 
     @property
     def adapter(self) -> Path:
-        """The file with the class ``Adapter``."""
-        return self.folder / "adapter.py"
+        """The file with the class ``Adapter``; the folder, for a method of another language."""
+        return self.folder if self.spec.program else self.folder / "adapter.py"
 
     @property
     def fetch(self) -> Path | None:
@@ -267,6 +297,11 @@ class Method:
         It has the network, and what it puts into the folder ``fetched`` of the environment stays.
         """
         return self.folder / self.spec.fetch if self.spec.fetch else None
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files that `fetch` reads."""
+        return tuple(self.folder / name for name in self.spec.sources)
 
     @property
     def lock(self) -> Path:
@@ -425,7 +460,7 @@ def folders(algorithms: Path) -> dict[Path, str]:
         folder = Path(text).resolve()
         if not folder.is_dir():
             raise UsageError(
-                f"{FOLDERS_VARIABLE} names {text}, which is no folder.",
+                f"{FOLDERS_VARIABLE} or --methods names {text}, which is no folder.",
                 f"Name folders with methods' folders in them, separated by {os.pathsep!r}, or: "
                 f"unset {FOLDERS_VARIABLE}",
             )
@@ -435,6 +470,25 @@ def folders(algorithms: Path) -> dict[Path, str]:
         folder = _folder_of(entry.value, package)
         found.setdefault(folder, f"package {package}")
     return found
+
+
+@contextmanager
+def more_folders(given: Sequence[str]) -> Iterator[None]:
+    """Add folders of methods before those of ``$MDBENCH_METHODS``, until the block ends.
+
+    They are added to the variable, so that the processes of a cluster know them, too.
+    """
+    before = os.environ.get(FOLDERS_VARIABLE)
+    named = [str(Path(one).absolute()) for text in given for one in text.split(os.pathsep) if one]
+    if named:
+        os.environ[FOLDERS_VARIABLE] = os.pathsep.join([*named, *filter(None, [before])])
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[FOLDERS_VARIABLE] = before
+        elif named:
+            os.environ.pop(FOLDERS_VARIABLE, None)
 
 
 def own_folder(algorithms: Path) -> Path:
@@ -565,10 +619,7 @@ def load(folder: Path) -> Method:
             f"{file}: name is {spec.name!r}, but the folder is {folder.name!r}.",
             "Give both the same name.",
         )
-    if not (folder / "adapter.py").is_file():
-        raise MethodError(
-            f"{folder / 'adapter.py'} is missing.", "It holds the class Adapter of the method."
-        )
+    _refuse_missing_files(folder, spec)
     for name in spec.uses:
         if name == folder.name or not _used(folder.parent, name).is_dir():
             raise MethodError(
@@ -577,6 +628,18 @@ def load(folder: Path) -> Method:
             )
     _refuse_what_no_data_type_has(file, spec)
     return Method(folder, spec)
+
+
+def _refuse_missing_files(folder: Path, spec: MethodSpec) -> None:
+    if not (spec.program or (folder / "adapter.py").is_file()):
+        raise MethodError(
+            f"{folder / 'adapter.py'} is missing.",
+            "It holds the class Adapter of the method; a method in another language has the key "
+            "'program' instead (docs/other-languages.md).",
+        )
+    for name in spec.sources:
+        if not (folder / name).is_file():
+            raise MethodError(f"{folder / name} is missing.", "method.toml names it: sources.")
 
 
 def _refuse_what_no_data_type_has(file: Path, spec: MethodSpec) -> None:

@@ -67,8 +67,28 @@ def test_a_folder_of_methods_that_is_none_is_named(
 ) -> None:
     workspace = make_workspace(tmp_path)
     monkeypatch.setenv("MDBENCH_METHODS", "/nowhere/methods")
-    with pytest.raises(UsageError, match="MDBENCH_METHODS names /nowhere/methods"):
+    with pytest.raises(UsageError, match="MDBENCH_METHODS or --methods names /nowhere/methods"):
         methods.discover(workspace.algorithms)
+
+
+@pytest.mark.parametrize("before", [None, "third"])
+def test_more_folders_come_first_and_end_with_the_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    here, other, third = (make_workspace(tmp_path / name) for name in ("here", "there", "third"))
+    for where, name in ((here, "own"), (other, "guest"), (third, "another")):
+        add_method(where, name)
+    monkeypatch.chdir(tmp_path)
+    named = before and str(third.algorithms)
+    if named is None:
+        monkeypatch.delenv(methods.FOLDERS_VARIABLE, raising=False)
+    else:
+        monkeypatch.setenv(methods.FOLDERS_VARIABLE, named)
+    with methods.more_folders(["there/root/algorithms"]):
+        expected = ["own", "guest", *["another"] * (named is not None)]
+        assert list(methods.discover(here.algorithms)) == expected
+        assert methods.own_folder(here.algorithms) == other.algorithms
+    assert os.environ.get(methods.FOLDERS_VARIABLE) == named
 
 
 @pytest.mark.parametrize("there", [True, False])

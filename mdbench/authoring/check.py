@@ -107,14 +107,15 @@ def check_method(
         try:
             trials.worker()
         except MethodError as error:
-            missing = missing_modules(method, prepared) if "No module named" in str(error) else []
+            lacks = not method.spec.program and "No module named" in str(error)
+            missing = missing_modules(method, prepared) if lacks else []
             also = f"\n{_missing(name, missing)}" if missing else ""
-            yield Finding("adapter.py can be imported", passed=False, explanation=f"{error}{also}")
+            yield Finding(_begins(method), passed=False, explanation=f"{error}{also}")
             return
         except UnavailableError as error:
             yield Finding("declared as unavailable here", passed=True, explanation=str(error))
             return
-        yield Finding("adapter.py can be imported", passed=True)
+        yield Finding(_begins(method), passed=True)
         report(_duration(method, workspace, seconds))
         for kind in method.spec.data_types:
             try:
@@ -123,6 +124,10 @@ def check_method(
                 yield Finding(f"data type {kind} exists", passed=False, explanation=str(error))
                 continue
             yield from _check_data_type(trials, data_type, report)
+
+
+def _begins(method: Method) -> str:
+    return "the program is there" if method.spec.program else "adapter.py can be imported"
 
 
 def _duration(method: Method, workspace: Workspace, seconds: float) -> str:

@@ -29,6 +29,7 @@ from mdbench.cli.options import (
     ParsedArgs,
     PassthroughCommand,
     spread,
+    with_methods,
     with_options_of,
     with_run_options,
 )
@@ -184,6 +185,7 @@ def _version(
 
 
 @app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
+@with_methods
 @with_run_options
 def run(
     study: Study,
@@ -203,6 +205,7 @@ def run(
 
 
 @app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
+@with_methods
 @with_run_options
 def plan(study: Study, json: Json = False) -> None:
     """Show what the same options given to run would do, why, and at what cost."""
@@ -212,6 +215,7 @@ def plan(study: Study, json: Json = False) -> None:
 
 
 @app.command(cls=PassthroughCommand, context_settings=PASSTHROUGH)
+@with_methods
 @with_run_options
 def why(study: Study) -> None:
     """Show why the same options given to run would run a job again, or not."""
@@ -221,6 +225,7 @@ def why(study: Study) -> None:
 
 
 @app.command("study", cls=PassthroughCommand, context_settings=PASSTHROUGH)
+@with_methods
 @with_run_options
 def study_(
     args: ParsedArgs,
@@ -251,6 +256,7 @@ def rescore(
 
 
 @app.command()
+@with_methods
 def reproduce(
     results: Annotated[
         Path, typer.Argument(help="A results file of mdbench run, a folder, or a bundle.")
@@ -265,6 +271,7 @@ def reproduce(
 
 
 @app.command("list")
+@with_methods
 def list_(
     datasets: Annotated[
         bool, typer.Option("--datasets", help="Show every dataset by name.")
@@ -290,6 +297,7 @@ def list_(
 
 
 @app.command()
+@with_methods
 def install(
     method: Annotated[
         list[str] | None,
@@ -348,6 +356,7 @@ def llm_stub(
 
 
 @app.command()
+@with_methods
 def new(
     name: Annotated[str, typer.Argument(help="The method's name.")],
     torch: Annotated[
@@ -371,6 +380,7 @@ def new(
 
 
 @app.command()
+@with_methods
 def check(
     name: Annotated[
         str | None,
@@ -468,6 +478,7 @@ def check(
 
 
 @app.command()
+@with_methods
 def fresh(
     seed: Annotated[str, typer.Option(metavar="TEXT", help="By which problems are drawn.")],
     data_type: Annotated[
@@ -584,6 +595,7 @@ def combine(
 
 
 @app.command()
+@with_methods
 def report(
     results: Places = None,
     out: Annotated[
@@ -613,6 +625,7 @@ def report(
 
 
 @app.command()
+@with_methods
 def watch(
     folder: Annotated[
         Path,
@@ -747,6 +760,7 @@ def predict(
 
 
 @app.command()
+@with_methods
 def export(
     results: Places = None,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX tables.")] = False,
@@ -778,6 +792,7 @@ def export(
 
 
 @app.command()
+@with_methods
 def bundle(
     results: Places = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The archive.")] = Path("results.zip"),
@@ -856,6 +871,7 @@ def submit(
 
 
 @app.command()
+@with_methods
 def audit(
     bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Somebody else's bundle.")],
     share: Annotated[
@@ -910,6 +926,35 @@ def why_not(
 
     console = Console(highlight=False, stderr=json)
     return explain(datasets, snr, console, json_=json)
+
+
+@app.command()
+def certify(
+    results: Annotated[
+        list[Path], typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The certificates.")] = Path(
+        "certificates.jsonl"
+    ),
+) -> int:
+    """Write a proof of each verdict, identified or not, that has one."""
+    from mdbench.cli.certificates import certify_results
+
+    return certify_results(results, out, Console(highlight=False))
+
+
+@app.command()
+def verify(
+    certificates: Annotated[Path, typer.Argument(help="What certify has written.")],
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles."),
+    ] = None,
+) -> int:
+    """Check proofs of verdicts by a small program, and that they are of these records."""
+    from mdbench.cli.certificates import verify_certificates
+
+    return verify_certificates(certificates, results or [], Console(highlight=False))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction

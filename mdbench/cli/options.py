@@ -120,7 +120,7 @@ GROUPS: Mapping[str, str] = {
     "What to run": "study algorithm data-type dataset snr with-noise seed seeds protocol choice",
     "Budget": "timeout work threads memory max-processes max-output n-jobs memory-total retries",
     "Data": "dataset-path",
-    "Isolation and machines": "runtime fresh-sandbox require backend scheduler slurm",
+    "Isolation and machines": "methods runtime fresh-sandbox require backend scheduler slurm",
     "Output": "result-dir rerun save-pareto notify init dry-run json help",
     "Language models": "prompt llm-",
 }
@@ -221,6 +221,33 @@ def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | Non
 
     parameters = [context, *declared, *own]
     parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+def with_methods(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option ``--methods`` to a verb that names methods."""
+
+    @wraps(verb)
+    def command(*, methods: list[str] | None = None, **given: Any) -> Any:
+        from mdbench.methods import more_folders
+
+        with more_folders(methods or []):
+            return verb(**given)
+
+    help_ = (
+        "A folder with methods' folders in it, beside algorithms/ and those of MDBENCH_METHODS; "
+        "may be given several times."
+    )
+    option = inspect.Parameter(
+        "methods",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[list[str] | None, typer.Option(METHODS, metavar="FOLDER", help=help_)],
+    )
+    own = inspect.signature(verb, eval_str=True).parameters.values()
+    parameters = [*(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), option]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
@@ -364,6 +391,8 @@ _REPEATABLE = {option.name for option, _ in typed_fields(RunOptions).values() if
 """Options of a run that may be given several times."""
 
 
+METHODS = "--methods"
+"""The option that names folders of methods; all verbs take it several times."""
 _OUT = {"--output": "--out", "-o": "--out"}
 _NAMED, _PLACED = (
     {"show", "predict", "check"},
@@ -414,7 +443,7 @@ def spread(arguments: Sequence[str]) -> list[str]:
         if option.startswith("--") and (value == "" or option.endswith("=")):
             raise UsageError(f"{option.rstrip('=')} has an empty value.", "Give it one.")
     options = [word.partition("=")[0] for word in found if word.startswith("--")]
-    several = _REPEATABLE | (_OF_RESULTS if {*found[:1]} & _ON_RESULTS else set())
+    several = _REPEATABLE | {METHODS} | (_OF_RESULTS if {*found[:1]} & _ON_RESULTS else set())
     for option in options:
         if option not in several and options.count(option) > 1:
             raise UsageError(f"{option} was given {options.count(option)} times.", "Give it once.")

@@ -132,6 +132,7 @@ def _methods_table(
                 *(method.name, method.lock, spec.python, workspace.home),
                 build=spec.build,
                 fetch=method.fetch,
+                sources=method.sources,
             )
             title = spec.title.partition(": ")[2] or spec.title
             types, installed = " ".join(spec.data_types), "" if size is None else f"{size:.0f} MB"

@@ -32,8 +32,8 @@ from mdbench.reports.tables import (
     incomplete,
     interval,
     leaderboard_table,
+    of_machines,
     of_place,
-    pooled,
     text_table,
     to_markdown,
     undecided,
@@ -379,7 +379,7 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
     text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
     shown = [f"{board.name}: {text}.", incomplete(board), attainable(board), undecided(board)]
     notes = filter(None, shown)
-    text = escape_latex(" ".join([*notes, pooled(board)]).strip())
+    text = escape_latex(" ".join([*notes, of_machines(board)]).strip())
     table: list[list[str]] = []
     for row in board.rows:
         texts = [cell(primary, row.values[primary.name], primary=True).text]

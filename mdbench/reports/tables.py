@@ -269,8 +269,8 @@ _ORIGIN = Column(
 def leaderboard_table(board: Leaderboard) -> Table:
     """Return the leaderboard with all columns that matter for its data type.
 
-    The caption has what the scorer could not decide, what is missing, and whether times are of
-    unlike machines.
+    The caption has what the scorer could not decide, what is missing, and whether it is of several
+    machines.
     """
     primary = board.primary
     interval_of = (
@@ -301,7 +301,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
     kept = _most_telling(board, found)
     columns = [replace(column, more=column.key not in kept) for column in found]
     rows = [[_leaderboard_cell(board, row, column) for column in columns] for row in board.rows]
-    notes = [incomplete(board), attainable(board), undecided(board), pooled(board)]
+    notes = [incomplete(board), attainable(board), undecided(board), of_machines(board)]
     caption = " ".join(filter(None, notes))
     return Table(columns, rows, caption=caption, grey=grey_rows(board))
 
@@ -518,7 +518,31 @@ def pooled(board: Leaderboard) -> str:
 
 
 MOST_NAMED = 5
-"""Methods that a note names; more are counted."""
+"""Methods, or machines, that a note names; more are counted."""
+
+
+def of_machines(board: Leaderboard) -> str:
+    """Return notes on which methods were run on which machine, and on times of unlike machines.
+
+    Empty where all were run on one, at one speed.
+    """
+    methods: dict[str, list[str]] = {}
+    for one in board.entries:
+        methods.setdefault(one.machine or "a machine that is not known", []).append(one.method)
+    if len(methods) == 1:
+        return pooled(board)
+    ordered = sorted(methods.items(), key=lambda each: (-len(each[1]), each[0]))
+    named = [f"{_named(names)} on {machine}" for machine, names in ordered[:MOST_NAMED]]
+    if rest := len(ordered) - len(named):
+        named.append(f"and others on {rest} more")
+    return f"Run on {len(methods)} machines: {'; '.join(named)}. {pooled(board)}".strip()
+
+
+def _named(names: Sequence[str]) -> str:
+    """Name the methods of a machine, each once."""
+    each = sorted({*names})
+    rest = len(each) - MOST_NAMED
+    return ", ".join([*each[:MOST_NAMED], *[f"{rest} more methods"] * (rest > 0)])
 
 
 def incomplete(board: Leaderboard) -> str:

@@ -30,8 +30,8 @@ from mdbench.reports.tables import (
     grey_rows,
     incomplete,
     interval,
+    of_machines,
     of_place,
-    pooled,
     to_terminal,
     undecided,
     warning,
@@ -391,7 +391,7 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
         ],
         [[*map(Cell, row)] for row in zip(*columns.values(), strict=True)],
         f"{board.name}: {counted(len(board.entries), 'result')}, compared: {over}",
-        " ".join(filter(None, [*notes, attainable(board), undecided(board), pooled(board)])),
+        " ".join(filter(None, [*notes, attainable(board), undecided(board), of_machines(board)])),
         grey_rows(board),
     )
 

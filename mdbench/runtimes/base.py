@@ -177,6 +177,8 @@ class Prepared:
         The versions inside it.
     details
         What else a record should hold.
+    checkouts
+        Folders with commits of git repositories that its jobs may read, by name.
     """
 
     command: tuple[str, ...]
@@ -184,6 +186,7 @@ class Prepared:
     python: str
     packages: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    checkouts: Mapping[str, Path] = field(default_factory=dict)
 
 
 class Runtime(ABC):

@@ -30,6 +30,7 @@ _SETTINGS = (
     "/etc/nsswitch.conf",
     "/etc/ssl",
     "/etc/fonts",
+    "/etc/R",  # to which links of Debian's R lead
 )
 _ROOM_FOR_FILES = 256 * 2**20
 """Bytes that may be written outside of a job's folder, which is memory."""
@@ -130,6 +131,7 @@ def _machine() -> list[str]:
             options += ["--symlink", str(Path(place).readlink()), place]
         else:
             options += ["--ro-bind-try", place, place]
+    options += ["--dir", "/etc"]  # else only who starts the sandbox could read what is in it
     for place in _SETTINGS:
         options += ["--ro-bind-try", place, place]
     return options

@@ -34,6 +34,7 @@ from mdbench.runtimes.engine import (
     read_enforcement,
     remove_orphans,
 )
+from mdbench.runtimes.environments.checkouts import get_checkouts
 from mdbench.runtimes.environments.docker_cli import ENGINE_SECONDS, START_IT
 from mdbench.runtimes.environments.images import (
     IMAGE_PYTHON,
@@ -98,6 +99,7 @@ class DockerRuntime(Runtime):
     name: ClassVar[str] = "docker"
 
     def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
+        self._home = home
         self._images = Images(home, on_line)
         self._on_line = on_line
         self._programs = SubprocessRegistry()
@@ -119,7 +121,11 @@ class DockerRuntime(Runtime):
     def identity(self, method: Method) -> dict[str, str]:
         try:
             made_of = self._images.identity(
-                method.name, method.lock, method.spec.system_packages, method.fetch
+                method.name,
+                method.lock,
+                method.spec.system_packages,
+                method.fetch,
+                method.sources,
             )
         except UnavailableError as error:
             made_of = f"unavailable: {error.message}"[:200]
@@ -128,6 +134,7 @@ class DockerRuntime(Runtime):
     def prepare(self, method: Method) -> Prepared:
         with self._programs.track():
             made = self._images.build(method)
+            checkouts = get_checkouts(method, self._home, self._on_line)
         self._sizes[made.id] = made.size_mb
         return Prepared(
             command=(made.id,),
@@ -135,6 +142,7 @@ class DockerRuntime(Runtime):
             python=made.python,
             packages=made.packages,
             details={"image": made.id, "image_tag": made.tag, "base_image": made.base},
+            checkouts=checkouts,
         )
 
     def interrupt(self) -> None:
@@ -158,7 +166,7 @@ class DockerRuntime(Runtime):
             prepared.command[0],
             [f"{METHODS_IN_IMAGE}/{method.name}", *worker_options(method, limits.output_mb)],
             limits,
-            paths=method.paths,
+            paths={**method.paths, **prepared.checkouts},
             report=self._on_line,
         )
         if on_launch is not None:

@@ -20,6 +20,7 @@ from mdbench.errors import UnavailableError
 from mdbench.runtimes import bubblewrap, processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.environments import venvs
+from mdbench.runtimes.environments.checkouts import get_checkouts
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.usage import can_make, make_group, remove_left_groups
@@ -184,13 +185,16 @@ class VenvRuntime(Runtime):
                 self._home,
                 build=method.spec.build,
                 fetch=method.fetch,
+                sources=method.sources,
                 on_line=self._on_line,
             )
+            checkouts = get_checkouts(method, self._home, self._on_line)
         return Prepared(
             command=(str(made.python),),
             identity=f"{made.lock_sha256} python {made.python_version}",
             python=made.python_version,
             packages=made.packages,
+            checkouts=checkouts,
         )
 
     def interrupt(self) -> None:
@@ -216,7 +220,7 @@ class VenvRuntime(Runtime):
             (method.folder, *method.used),
             options,
             limits,
-            paths=method.paths,
+            paths={**method.paths, **prepared.checkouts},
             wrapped=self._wrapped,
             report=self._on_line,
         )

@@ -382,6 +382,7 @@ def worker_environment(threads: int, *, home: str, path: str) -> dict[str, str]:
 def worker_options(method: Method, output_mb: int) -> list[str]:
     """Return the worker's options that come from the method and its limits."""
     options = [f"--output-mb={output_mb}", *(f"--uses={name}" for name in method.spec.uses)]
+    options += [f"--program={word}" for word in method.spec.program]
     if not method.spec.fork_safe:
         options.append("--no-fork")
     return options
@@ -426,7 +427,7 @@ def await_hello(worker: Worker, method: Method) -> None:
             ) from None
         tail = worker.log.stray.decode(errors="replace").strip()
         raise MethodError(
-            f"{method.adapter} cannot be imported: {breach.reason if breach else error}"
+            f"{method.adapter} cannot be {_begun(method)}: {breach.reason if breach else error}"
             + (f"\n{tail}" if tail else ""),
             f"To see more: mdbench check {method.name}",
         ) from None
@@ -435,13 +436,17 @@ def await_hello(worker: Worker, method: Method) -> None:
         if message.kind == "unavailable":
             raise UnavailableError(message.error)
         raise MethodError(
-            f"{method.adapter} cannot be imported: {message.error}",
+            f"{method.adapter} cannot be {_begun(method)}: {message.error}",
             f"Mend the adapter, then: mdbench check {method.name}",
         )
     if not isinstance(message, Hello) or message.protocol != PROTOCOL:
         worker.close()
         raise MethodError(f"{method.adapter}: its worker speaks another protocol: {message!r}")
     worker.hello = message
+
+
+def _begun(method: Method) -> str:
+    return "started" if method.spec.program else "imported"
 
 
 def run_in_launcher_thread(call: Callable[[], _T]) -> _T:

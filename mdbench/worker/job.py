@@ -153,6 +153,10 @@ class Connection:
         """Wait for the host's next message."""
         return self._channel.receive()
 
+    def hand_over(self) -> None:
+        """Make the connection the standard streams, for a program that takes this one's place."""
+        self._channel.hand_over()
+
     def problem(self, file: str) -> Problem:
         """Read a problem from a file of the job's folder."""
         with np.load(self.folder / file, allow_pickle=False) as arrays:
@@ -183,7 +187,7 @@ def _units(units: dict[str, list[float]] | None) -> dict[str, tuple[float, ...]]
 def run_job(adapter: type, host: Connection) -> None:
     """Do one job from the first order to the prediction; every failure is reported to the host."""
     order = host.order
-    _move_into(host.folder)
+    move_into(host.folder)
     if (socket := order.get("language_model")) is not None:
         os.environ[SOCKET_VARIABLE] = str(host.folder / socket)
     random.seed(order["seed"])
@@ -241,7 +245,7 @@ def _answer(adapter: type, host: Connection) -> None:
             return
 
 
-def _move_into(folder: Path) -> None:
+def move_into(folder: Path) -> None:
     """Make the job's folder the working directory, and its `scratch` the home of other files."""
     os.chdir(folder)
     scratch = folder / "scratch"

@@ -26,6 +26,7 @@ import numpy as np
 
 from .api import Unavailable, paths
 from .job import Channel, Connection, describe, one_line, run_job, warm_up
+from .program import Program, become, find_program
 from .sandbox import (
     Sandbox,
     deny_namespaces,
@@ -179,6 +180,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--uses", action="append", default=[])
     parser.add_argument("--path", action="append", default=[])
+    parser.add_argument("--program", action="append", default=[])
     parser.add_argument("--no-fork", action="store_true")
     parser.add_argument("--left", default="")
     parser.add_argument("--own-pids", action="store_true")
@@ -205,7 +207,7 @@ def _restart_without_fork(
 
 def _run_child(
     options: argparse.Namespace,
-    adapter: type | None,
+    adapter: type | Program | None,
     channel: Channel,
     start_fd: int,
     name_fd: int,
@@ -245,7 +247,11 @@ def _run_child(
             if not alone:
                 message["folder"] = sandbox.show(message["folder"])
                 deny_namespaces()
-            run_job(adapter, Connection(channel, message))
+            host = Connection(channel, message)
+            if isinstance(adapter, Program):
+                become(adapter, host)
+            else:
+                run_job(adapter, host)
         status = 0
     except BaseException:  # noqa: BLE001 - nothing may run on in a copy of the parent
         traceback.print_exc()
@@ -308,9 +314,11 @@ def _open_pipes(pipes: Path) -> Channel | None:
     return Channel(orders, answers)
 
 
-def _import_or_report(options: argparse.Namespace, channel: Channel) -> type | None:
-    """Import the adapter, or report why it cannot be imported."""
+def _import_or_report(options: argparse.Namespace, channel: Channel) -> type | Program | None:
+    """Import the adapter, or find the program in its place; or report why that cannot be done."""
     try:
+        if options.program:
+            return find_program(options.folder, options.program)
         return import_adapter(options.folder, options.uses)
     except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
         if isinstance(error, Unavailable):

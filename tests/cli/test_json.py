@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 GOLDEN = json.loads((ROOT / "tests/golden/json_keys.json").read_text(encoding="utf-8"))
 """The keys of each object in the JSON of each command, by the object's place."""
 FREE = {
-    *("causes", "counts", "data_types", "flags", "gained", "grid", "groups", "hyperparameters"),
+    *(
+        "causes",
+        "checkouts",
+        "counts",
+        "data_types",
+        "flags",
+        "gained",
+        "grid",
+        "groups",
+        "hyperparameters",
+    ),
     *(
         "lost",
         "made_with",

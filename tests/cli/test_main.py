@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from harness import ROOT, HereRuntime, add_method, wait_until
+from harness import ROOT, HereRuntime, add_method, make_workspace, wait_until
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,11 +22,11 @@ from mdbench.cli import main
 from mdbench.cli.options import spread
 from mdbench.errors import UnavailableError
 from mdbench.records import RecordStore, Status
+from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.runtimes.base import Prepared
-    from mdbench.workspace import Workspace
 
 Output = pytest.CaptureFixture[str]
 
@@ -34,6 +35,34 @@ Output = pytest.CaptureFixture[str]
 def workspace(command_line: Workspace) -> Workspace:
     add_method(command_line, "zero")
     return command_line
+
+
+@pytest.mark.usefixtures("workspace")
+def test_methods_may_lie_in_a_folder_that_is_named(tmp_path: Path, capsys: Output) -> None:
+    guests = make_workspace(tmp_path / "guests").algorithms
+    (tmp_path / "empty").mkdir()
+    add_method(Workspace(guests.parent, tmp_path), "guest")
+    named = ["--methods", str(tmp_path / "empty"), "--methods", str(guests)]
+    assert main(["list", "--json", *named]) == 0
+    names = {each["name"] for each in json.loads(capsys.readouterr().out)["methods"]}
+    assert names == {"zero", "guest"}
+    run = ["run", "--algorithm", "guest", "zero", "--data-type", "ode"]
+    run += ["--dataset", "rc-circuit", "--result-dir", "r"]
+    assert main([*run, *named]) == 0
+    capsys.readouterr()
+    records = [
+        record
+        for name in ("guest", "zero")
+        for record in RecordStore(Path(f"r/{name}-ode.jsonl")).read()
+    ]
+    assert [record.status for record in records] == [Status.OK, Status.OK]
+    assert main(run) == 2
+    assert "no method 'guest'" in capsys.readouterr().err
+    assert main(["new", "mine", *named]) == 0
+    assert (tmp_path / "empty" / "mine" / "method.toml").is_file()
+    for verb in ("run", "plan", "why", "install", "check", "report", "audit", "reproduce"):
+        assert main([verb, "--help"]) == 0
+        assert "--methods" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from mdbench.records import Status
 from mdbench.reports import leaderboard
 from mdbench.reports.classes import class_of, latest
 from mdbench.reports.entries import Case, Entry, entry
-from mdbench.reports.tables import UNLIKE, incomplete, leaderboard_table, pooled
+from mdbench.reports.tables import UNLIKE, incomplete, leaderboard_table, of_machines, pooled
 
 if TYPE_CHECKING:
     from mdbench.metrics.spec import Value
@@ -191,6 +191,27 @@ def test_times_of_unlike_machines_and_of_a_busy_one_are_told_apart(
     text = pooled(Leaderboard())  # type: ignore[arg-type]
     assert bool(text) == bool(says)
     assert says in text
+
+
+def test_results_of_several_machines_stand_with_their_machines() -> None:
+    class Leaderboard:
+        entries = (
+            *(timed("a lab's, 4 cores", 10.0)._replace(method=name) for name in ("sindy", "dsr")),
+            timed("H100, 16 cores", 10.0)._replace(method="tpsr"),
+            timed("", 10.0)._replace(method="pysr"),
+        )
+
+    board: Any = Leaderboard()
+    assert of_machines(board) == (
+        "Run on 3 machines: dsr, sindy on a lab's, 4 cores; tpsr on H100, 16 cores; "
+        "pysr on a machine that is not known."
+    )
+    Leaderboard.entries = Leaderboard.entries[:2] * 2
+    assert of_machines(board) == ""
+    many = (timed(f"m{n:02}", 10.0)._replace(method=f"a{i}") for n in range(8) for i in range(7))
+    Leaderboard.entries = tuple(many)
+    assert of_machines(board).endswith("; and others on 3 more.")
+    assert "a0, a1, a2, a3, a4, 2 more methods on m00" in of_machines(board)
 
 
 def test_a_machine_is_known_by_its_parts() -> None:

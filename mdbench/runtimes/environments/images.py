@@ -85,12 +85,15 @@ class _Recipe:
     dockerfile: str
     fetch: str = ""
     """The text of the program that fetches what no index has."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """The texts of the files that it reads, by their names."""
 
     @property
     def identity(self) -> str:
         made_of = [self.base.content, self.dockerfile, self.lock, "\n".join(self.system_packages)]
         if self.fetch:
             made_of += [dockerfile("fetching"), self.fetch]
+        made_of += [text for pair in self.sources.items() for text in pair]
         return sha256(*made_of)
 
     @property
@@ -155,11 +158,13 @@ class Images:
         lock: Path,
         system_packages: Sequence[str],
         fetch: Path | None = None,
+        sources: Sequence[Path] = (),
     ) -> str:
         """Return what a method's environment would be made of, without making it.
 
         The hash covers the base image's content, the Dockerfile, the part of the lock that the
-        base's Python takes, the system packages, and the program that fetches more.
+        base's Python takes, the system packages, and the program that fetches more, with what it
+        reads.
 
         Raises
         ------
@@ -168,7 +173,7 @@ class Images:
         MethodError
             If the lock cannot be used.
         """
-        return self._recipe(method_name, lock, system_packages, fetch).identity
+        return self._recipe(method_name, lock, system_packages, fetch, sources).identity
 
     def build(self, method: Method) -> MethodImage:
         """Build a method's images, or find them built.
@@ -192,7 +197,9 @@ class Images:
         except OSError as error:
             raise MethodError(f"{method.folder} cannot be read: {error}.") from None
         _check_python(method, self.base())
-        recipe = self._recipe(method.name, method.lock, method.spec.system_packages, method.fetch)
+        recipe = self._recipe(
+            method.name, method.lock, method.spec.system_packages, method.fetch, method.sources
+        )
         self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
         text = dockerfile("method")
         content = sha256(recipe.identity, text, fingerprint)
@@ -255,7 +262,12 @@ class Images:
         return removed
 
     def _recipe(
-        self, name: str, lock: Path, system_packages: Sequence[str], fetch: Path | None
+        self,
+        name: str,
+        lock: Path,
+        system_packages: Sequence[str],
+        fetch: Path | None,
+        sources: Sequence[Path],
     ) -> _Recipe:
         base = self.base()
         text = read_lock(name, lock).decode(errors="replace")
@@ -267,8 +279,9 @@ class Images:
             )
         try:
             program = "" if fetch is None else fetch.read_text(encoding="utf-8")
-        except OSError as error:
-            raise MethodError(f"{fetch} cannot be read: {error}.") from None
+            texts = {file.name: file.read_text(encoding="utf-8") for file in sources}
+        except (OSError, UnicodeDecodeError) as error:
+            raise MethodError(f"What {name} fetches with cannot be read: {error}.") from None
         return _Recipe(
             method=name,
             base=base,
@@ -276,6 +289,7 @@ class Images:
             system_packages=tuple(sorted(system_packages)),
             dockerfile=dockerfile("environment"),
             fetch=program,
+            sources=texts,
         )
 
     def _once(self, tag: str, content: str, make: Callable[[], None]) -> dict[str, Any]:
@@ -329,13 +343,14 @@ class Images:
 
     def _fetched(self, recipe: _Recipe) -> None:
         """Make an environment, and on it what its program fetches (docker/fetching.Dockerfile)."""
-        under = replace(recipe, fetch="")
+        under = replace(recipe, fetch="", sources={})
         self._once(under.tag, under.identity, lambda: self._environment(under))
-        self._report(f"building the image {recipe.tag}: {recipe.method} fetches what no index has")
+        self._report(f"building the image {recipe.tag}: {recipe.method} gets what no index has")
         labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
         with _context(dockerfile("fetching"), labels, self._report) as folder:
             (folder / "fetch").mkdir()
-            (folder / "fetch" / "program.py").write_text(recipe.fetch, encoding="utf-8")
+            for file, text in {**recipe.sources, "program.py": recipe.fetch}.items():
+                (folder / "fetch" / file).write_text(text, encoding="utf-8")
             _write_authority(folder / "fetch")
             _open_to_all(folder)
             try:

@@ -96,6 +96,7 @@ def prepare(
     *,
     build: bool = False,
     fetch: Path | None = None,
+    sources: Sequence[Path] = (),
     on_line: Callable[[str], None] | None = None,
 ) -> Environment:
     """Make a method's environment, or find it made.
@@ -119,6 +120,8 @@ def prepare(
         Else only wheels are installed.
     fetch
         A program that the environment's Python then runs, with the network, in a sandbox, too.
+    sources
+        Files that this program reads, next to it.
     on_line
         Called with each line on what is being done; not called where there is nothing to do.
 
@@ -131,7 +134,12 @@ def prepare(
         If the environment cannot be made on this machine; holds uv's output.
     """
     content = read_lock(method_name, lock)
-    plan = _plan(method_name, lock, content, requires_python, home, build=build, fetch=fetch)
+    plan = _plan(
+        *(method_name, lock, content, requires_python, home),
+        build=build,
+        fetch=fetch,
+        sources=sources,
+    )
     prefix, config, build_lock = plan.prefix, plan.config, plan.build_lock
 
     def make(report: Callable[[str], None]) -> None:
@@ -167,7 +175,7 @@ def prepare(
         failure = f"The environment of {method_name} cannot be made"
         if build:
             uv_bin = Path(find_uv_bin())
-            with _build_sandbox(method_name, prefix, lock.absolute(), uv_bin, report) as wrap:
+            with _build_sandbox(method_name, prefix, lock.absolute(), [uv_bin], report) as wrap:
                 uv(sync, failure, wrap)
         else:
             try:
@@ -175,8 +183,8 @@ def prepare(
             except UnavailableError as error:
                 raise _with_build_hint(error) from None
         if fetch is not None:
-            report(f"{method_name} fetches what no index has: {fetch.name}")
-            program = fetch.absolute()
+            report(f"{method_name} gets what no index has: {fetch.name}")
+            program = [file.absolute() for file in (fetch, *sources)]
             with _build_sandbox(method_name, prefix, lock.absolute(), program, report) as wrap:
                 run_uv(
                     _python(prefix),
@@ -227,6 +235,7 @@ def _plan(
     *,
     build: bool,
     fetch: Path | None,
+    sources: Sequence[Path],
 ) -> _Plan:
     lock_sha256 = hashlib.sha256(content).hexdigest()
     config = uv_file(lock)
@@ -236,7 +245,8 @@ def _plan(
     if fetch is not None and not fetch.is_file():
         raise MethodError(f"{fetch} is missing.", "method.toml names it: fetch.")
     minor = sysconfig.get_python_version() if here_fits else "another"
-    files = [file for file in (config, build_lock, fetch) if file is not None and file.is_file()]
+    given = (config, build_lock, fetch, *sources)
+    files = [file for file in given if file is not None and file.is_file()]
     key = " ".join(
         [
             *(lock_sha256, requires_python, minor, sysconfig.get_platform()),
@@ -257,17 +267,23 @@ def installed_mb(
     *,
     build: bool = False,
     fetch: Path | None = None,
+    sources: Sequence[Path] = (),
 ) -> float | None:
     """Return the size of a method's environment in MB, or None if it is not made.
 
     Parameters
     ----------
-    method_name, lock, requires_python, home, build, fetch
+    method_name, lock, requires_python, home, build, fetch, sources
         As of `prepare`.
     """
     try:
         content = lock.read_bytes()  # not validated: of a wrong one no environment was made
-        plan = _plan(method_name, lock, content, requires_python, home, build=build, fetch=fetch)
+        plan = _plan(
+            *(method_name, lock, content, requires_python, home),
+            build=build,
+            fetch=fetch,
+            sources=sources,
+        )
     except (MethodError, OSError):
         return None
     return sealed_mb(plan.prefix)
@@ -275,14 +291,18 @@ def installed_mb(
 
 @contextmanager
 def _build_sandbox(
-    method_name: str, prefix: Path, lock: Path, shown: Path, report: Callable[[str], None]
+    method_name: str,
+    prefix: Path,
+    lock: Path,
+    shown: Sequence[Path],
+    report: Callable[[str], None],
 ) -> Iterator[Wrap]:
     """Yield a wrapper for a sandbox with the network and the environment, and no user files.
 
     Parameters
     ----------
     shown
-        What is run: uv, or a program of the method's.
+        What is run, and what it reads: uv, or a program of the method's.
 
     Raises
     ------
@@ -314,7 +334,7 @@ def _build_sandbox(
                 "Use an index and a proxy without a password; or make wheels of the packages once, "
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
-        places = [shown, lock, _python(prefix).resolve().parent.parent]
+        places = [*shown, lock, _python(prefix).resolve().parent.parent]
         sibling = (lock.with_name(name) for name in (UV_FILE, BUILD_LOCK))
         places += [file for file in sibling if file.is_file()]
         places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
