@@ -13,6 +13,7 @@ from harness import HereRuntime, add_method
 from reporting import result
 
 from mdbench.errors import UnavailableError
+from mdbench.records import Record
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -101,6 +102,23 @@ def test_records_of_another_study_are_not_packed_and_none_is_lost(bundles: Path)
     Path("pieces.toml").write_text(STUDY.replace("0-1", "1"), encoding="utf-8")
     assert edition.main(["pieces.toml"]) == 0
     assert {one.seed for one in read_bundle(bundles, "pieces")} == {0, 1}
+
+
+def test_answers_that_are_kept_are_copied_next_to_the_bundle(bundles: Path) -> None:
+    assert edition.main(["pieces.toml"]) == 0
+    folder = bundles.parents[1] / "results" / "pieces"
+    [store, *_] = sorted(folder.glob("*.jsonl"))
+    lines = store.read_text(encoding="utf-8").splitlines()
+    [first, *others] = map(Record.model_validate_json, lines)
+    named = [first.model_copy(update={"answers": "answers/a/b.xz"})]
+    named += [one.model_copy(update={"answers": "../secret"}) for one in others]
+    store.write_text("".join(f"{one.to_line()}\n" for one in named), encoding="utf-8")
+    (folder / "answers" / "a").mkdir(parents=True)
+    (folder / "answers" / "a" / "b.xz").write_bytes(b"labels")
+    (folder.parent / "secret").write_bytes(b"none of its files")
+    assert edition.main(["pieces.toml", "--pack"]) == 0
+    assert (bundles / "answers" / "a" / "b.xz").read_bytes() == b"labels"
+    assert not (bundles.parent / "secret").exists()
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ _MOST_EXAMPLES = 1_000_000
 
 @dataclass(frozen=True)
 class KeptLabel:
-    """What a method said of one example in one set.
+    """The labels that a method gave one example in one set.
 
     Attributes
     ----------

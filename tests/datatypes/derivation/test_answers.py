@@ -97,7 +97,7 @@ def test_what_is_kept_gives_the_scores_again(rows: SequenceRows) -> None:
     metrics = scores(rows, found)
     for name in ("static", "ee", "ar"):
         flags = [flag for one in kept if one.set == name for flag in one.correct]
-        assert np.mean(flags) == metrics[f"{name}_accuracy"]
+        assert flags.count(True) / len(flags) == metrics[f"{name}_accuracy"]
     table = operator_table(kept)
     assert [row.operator for row in table] == [
         op for op in OPERATORS if any(op in one.operators for one in kept if one.set == "static")
@@ -133,8 +133,9 @@ def test_who_fails_at_one_operator_shows_it(rows: SequenceRows) -> None:
     assert set(table[worst].asked.values()) == {0}
     assert set(table[worst].asked) >= {"static"}
     assert all(set(row.asked.values()) <= {1} for name, row in table.items() if name != worst)
-    assert table[worst].ratios[0] is not None
-    assert table[worst].ratios[0] < 1
+    ratio = table[worst].ratios[0]
+    assert ratio is not None
+    assert ratio < 1
 
 
 @given(st.lists(LABEL, max_size=8))

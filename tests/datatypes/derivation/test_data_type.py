@@ -13,7 +13,9 @@ import pytest
 from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench import datatypes
+from mdbench.cli.report import folders_of, records_of
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
+from mdbench.datatypes.derivation.answers import read_labels
 from mdbench.datatypes.derivation.records import read_record
 from mdbench.datatypes.derivation.scores import (
     accuracy,
@@ -24,6 +26,9 @@ from mdbench.datatypes.derivation.scores import (
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.records import Status
+from mdbench.records.attached import attached, unpacked
+from mdbench.reports.bundle import opened, write_bundle
+from mdbench.reports.systems import Pictures
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 
@@ -344,6 +349,30 @@ def test_a_run_leaves_a_record_with_all_scores(cache: Path, tmp_path: Path) -> N
     assert records["echo"].equations is None
     assert [records["echo"].metrics[name] for name in METRICS] == [0.5] * 4
     assert records["strange"].status is Status.INVALID_OUTPUT
+    assert records["strange"].answers is None
+    results = tmp_path / "results"
+    # The record on the disk is read, and what it names is found; it is no results file.
+    assert {one.algorithm for one in records_of([results])} == {"echo", "strange"}
+    kept = read_labels(unpacked(results / str(records["echo"].answers)))
+    flags = [flag for one in kept if one.set == "static" for flag in one.correct]
+    assert flags.count(True) / len(flags) == records["echo"].metrics["static_accuracy"]
+    bundle = tmp_path / "results.zip"
+    write_bundle([results], bundle, methods={})
+    with opened(bundle) as place:
+        [record] = [one for one in records_of([place]) if one.answers]
+        file = attached(folders_of([place]), record.answers)
+        assert file is not None
+        assert read_labels(unpacked(file)) == kept
+        drawn = Pictures(
+            lambda name: datatypes.find(name, ROOT / "datasets" / name, cache), folders_of([place])
+        ).draw([record], {"echo": 0})
+    assert "operators behind right and wrong labels" in drawn.html
+    file = results / str(records["echo"].answers)
+    file.write_bytes(b"damaged")
+    broken = Pictures(
+        lambda name: datatypes.find(name, ROOT / "datasets" / name, cache), [results]
+    ).draw([record], {"echo": 0})
+    assert "cannot be read" in broken.note
 
 
 @pytest.mark.usefixtures("dataset")
