@@ -554,7 +554,7 @@ def heat_map(board: Leaderboard, snr_db: float | None) -> str:
         known = (one.dim for method in methods for one in grid.cell(system, method))
         dims = [dim for dim in known if dim is not None]
         parts.append(f'<g data-d="{min(dims, default="")}">')
-        mark = " *" if system in unfit else ""
+        mark = " *" * (system in unfit) + " †" * board.is_hidden(system, snr_db)
         parts.append(
             f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(_short(system) + mark)}'
             f"<title>{escape(system)}</title></text>"

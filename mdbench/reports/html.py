@@ -290,6 +290,11 @@ def _section(
         "nothing": format_score(primary, primary.nothing),
         "resolution": format_score(primary, primary.resolution) if primary.resolution else "",
         "unfit": sorted(f"{name}: {why}" for name, reasons in unfit.items() for why in reasons),
+        "hidden": any(
+            board.is_hidden(job.case.system, job.case.snr_db)
+            for board in boards
+            for job in board.plan.jobs
+        ),
         "reasons": _reasons(results),
         "systems": systems,
     }

@@ -195,6 +195,11 @@ class Leaderboard:
         """The data type and the class."""
         return ", ".join(filter(None, [self.data_type, self.title]))
 
+    def is_hidden(self, system: str, snr_db: float | None) -> bool:
+        """Whether a flag that methods are to have is not attainable on a case."""
+        asked = (spec.attainable for spec in self.known if spec.attainable)
+        return any(attainable(system, snr_db) is False for attainable in asked)
+
     @property
     def primary(self) -> MetricSpec:
         """The metric that methods are ranked by."""

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 import pytest
+from harness import add_method
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -171,3 +172,17 @@ def test_a_leaderboard_says_what_the_noise_allows() -> None:
     assert spec.attainable("rc-circuit", None) is True
     assert spec.attainable("of-somebody-s-own", 20.0) is None
     assert "attainable" not in spec.as_json()
+
+
+def test_the_report_marks_what_noise_hides(command_line: Workspace, tmp_path: Path) -> None:
+    asked = ["--data-type", "ode", "--dataset", "rc-circuit,sir-infection", "--snr", "20"]
+    folder = tmp_path / "results"
+    add_method(command_line, "zero")
+    assert main(["run", "--algorithm", "zero", *asked, "--result-dir", str(folder)]) == 0
+    page = tmp_path / "report.html"
+    assert main(["report", str(folder), "--out", str(page)]) == 0
+    shown = page.read_text(encoding="utf-8")
+    assert "attainable under noise on 1 of 2 at 20 dB" in shown
+    assert "rc-circuit †" in shown
+    assert "sir-infection †" not in shown
+    assert "† hidden by noise" in shown
