@@ -109,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _program_of(given: list[str]) -> typer.Typer:
     """Return the program with the verb that was typed alone, so that it starts sooner, or all."""
     verbs = {
-        command.name or getattr(command.callback, "__name__", ""): command
+        command.name or getattr(command.callback, "__name__", "").replace("_", "-"): command
         for command in app.registered_commands
     }
     if not given or given[0] not in verbs:
