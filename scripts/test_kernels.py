@@ -18,14 +18,16 @@ def main(arguments: list[str]) -> int:
     """Run the tests under each kernel, and return the exit status."""
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
     own, _ = kernel_and_threads()
-    running = {}
+    wanted = []
     for kernel, (needs, name) in (KERNELS | PLAIN).items():
         if name == own:
             print(f"{kernel}: scripts/test has used it")
         elif needs not in flags:
             print(f"{kernel}: not tested, since this processor has no {needs}")
         else:
-            running[kernel] = _start(kernel, arguments)
+            wanted.append(kernel)
+    workers = max(1, (os.cpu_count() or 1) // max(1, len(wanted)))
+    running = {kernel: _start(kernel, workers, arguments) for kernel in wanted}
     status = 0
     for kernel, process in running.items():
         output, _ = process.communicate()
@@ -34,10 +36,11 @@ def main(arguments: list[str]) -> int:
     return status
 
 
-def _start(kernel: str, arguments: list[str]) -> subprocess.Popen[str]:
+def _start(kernel: str, workers: int, arguments: list[str]) -> subprocess.Popen[str]:
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    shared = ["-n", str(workers), "--dist", "worksteal"] if workers > 1 else []
     return subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *shared, *arguments],
         env=os.environ | threads | {"OPENBLAS_CORETYPE": kernel},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
