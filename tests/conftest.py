@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
     from mdbench.workspace import Workspace
 
@@ -50,7 +52,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     lane.addoption("--nightly", action="store_true", help="only what is marked nightly")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     lanes = {True: config.getoption("--slow"), False: config.getoption("--fast")}
     nightly = config.getoption("--nightly")
@@ -64,19 +65,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
     gone = set(map(id, left_out))
     items[:] = [item for item in items if id(item) not in gone]
-    if config.getoption("--slow"):
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
 
 
-def _group(item: pytest.Item) -> str:
-    """Return what the process that runs a slow test runs, too: at most one test of it at a time.
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """Give whole groups of slow tests to one process.
 
-    A file, which makes its environment once; or all that uses sandboxes and an engine, which look
-    for what others have left on the machine.
+    The groups of pytest-xdist 3.8 itself have no effect with pytest 9.2.
     """
-    file = item.nodeid.partition("::")[0]
-    sandboxed = file.startswith("tests/runtimes/") or item.get_closest_marker("engine") is not None
+    return _Grouped(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+class _Grouped(LoadScopeScheduling):
+    """Gives a group of tests to one process: at most one of them runs at a time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _group(nodeid.partition("::")[0])
+
+
+@cache
+def _group(file: str) -> str:
+    """Return the group of the tests of a file.
+
+    That is the file, which makes its environment once; or all that uses sandboxes and an engine,
+    which looks for what others have left on the machine.
+    """
+    text = (Path(__file__).parent.parent / file).read_text(encoding="utf-8")
+    sandboxed = file.startswith("tests/runtimes/") or "from flavours import" in text
     return "sandboxes" if sandboxed else file
 
 
