@@ -75,7 +75,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     return _Grouped(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
-class _Grouped(LoadScopeScheduling):
+class _Grouped(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
     """Gives a group of tests to one process: at most one of them runs at a time."""
 
     def _split_scope(self, nodeid: str) -> str:
