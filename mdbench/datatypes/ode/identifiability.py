@@ -123,6 +123,7 @@ def all_findings() -> Mapping[str, Findings]:
     return read_findings(Workspace.find().root / "datasets" / "ode")
 
 
+@cache
 def is_identifiable(dataset: str, snr_db: float | None) -> bool | None:
     """Whether a system can be identified at a noise level; None where nothing was computed."""
     findings = all_findings().get(dataset)

@@ -129,7 +129,7 @@ class Information:
         """Return the least covariance of the free constants, each as a share of its unit.
 
         The bound of Cramér and Rao, shape (m, m), for constants in the order of the equations.
-        Those of which nothing follows have infinite variance.
+        Those of which nothing follows have a huge variance.
         """
         return _inverse(self._all[:, self._own()])[: self._count(), : self._count()]
 
