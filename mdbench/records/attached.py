@@ -15,6 +15,8 @@ ANSWERS: Final = "answers"
 """The folder, next to that of the logs, of answers example by example."""
 SUFFIX: Final = ".answers.xz"
 """Another than that of packed results files, which are looked for in all folders."""
+UNPACKING_MEMORY: Final = 2**27
+"""Bytes that unpacking may take: what is read may come from anybody."""
 _LARGEST: Final = 2**26
 """Bytes of what a file of answers may hold: 64 MiB; those of 24,000 sequences have 1."""
 
@@ -42,7 +44,7 @@ def unpacked(path: Path) -> bytes:
     RecordsError
         If the file is damaged, or holds more than any that mdbench has written.
     """
-    unpacking = lzma.LZMADecompressor()
+    unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=UNPACKING_MEMORY)
     try:
         content = unpacking.decompress(path.read_bytes(), max_length=_LARGEST)
     except (OSError, lzma.LZMAError, EOFError) as error:

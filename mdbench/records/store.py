@@ -23,6 +23,7 @@ from weakref import WeakSet
 from pydantic import ValidationError
 
 from mdbench.errors import RecordsError, UsageError, first_fault
+from mdbench.records.attached import UNPACKING_MEMORY
 from mdbench.records.schema import Record
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ PACKED = ".jsonl.xz"
 """How the names of packed results files end; these are read, and never written by a run."""
 _MOST_UNPACKED = 2**28
 """Bytes that a packed file may hold where it is unpacked as a whole, as for a bundle."""
-_UNPACKING_MEMORY = 2**27
-"""Bytes that unpacking may take: what is read may come from anybody."""
 
 
 class RecordStore:
@@ -457,7 +456,7 @@ class _Unpacked(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
-        self._unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_UNPACKING_MEMORY)
+        self._unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=UNPACKING_MEMORY)
 
     def readable(self) -> bool:
         return True
@@ -630,7 +629,7 @@ def _unpacked(content: bytes) -> bytes:
     lzma.LZMAError, EOFError
         If it is none, is not whole, or holds more than a results file may have.
     """
-    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_UNPACKING_MEMORY)
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=UNPACKING_MEMORY)
     found = unpacker.decompress(content, max_length=_MOST_UNPACKED)
     if not unpacker.eof:
         raise EOFError("it ends early, or holds too much")

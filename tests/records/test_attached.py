@@ -58,3 +58,13 @@ def test_what_is_damaged_cut_off_or_too_large_is_refused(
         unpacked(file)
     with pytest.raises(RecordsError, match="cannot be read"):
         unpacked(tmp_path / "none")
+
+
+def test_a_file_that_asks_for_too_much_memory_is_refused(tmp_path: Path) -> None:
+    """A file of a few bytes may ask for a dictionary of any size."""
+    wanted = 2 * module.UNPACKING_MEMORY
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": wanted}]
+    file = tmp_path / "a.xz"
+    file.write_bytes(lzma.compress(b"x", filters=filters))
+    with pytest.raises(RecordsError, match="cannot be read"):
+        unpacked(file)
