@@ -50,5 +50,7 @@ def unpacked(path: Path) -> bytes:
     except (OSError, lzma.LZMAError, EOFError) as error:
         raise RecordsError(f"{path} cannot be read: {error}") from None
     if not unpacking.eof:
-        raise RecordsError(f"{path} is cut off, or holds more than {_LARGEST // 2**20} MiB.")
+        raise RecordsError(
+            f"{path} cannot be read: it is cut off, or holds more than {_LARGEST // 2**20} MiB."
+        )
     return content
