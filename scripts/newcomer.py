@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import posixpath
 import re
 import resource
 import shutil
@@ -26,10 +27,7 @@ PAGES: Final = (
 )
 PACKAGES: Final = "python3,python3-venv,git,ca-certificates"
 HOME: Final = "/home/newcomer"
-CLONE: Final = "git clone <this repository> mdbench && cd mdbench"
-COMMANDS: Final = re.compile(
-    r"\./|\.venv/|scripts/|git |export |mdbench |pip |rm |#|[A-Z_]+=\S+ "
-)
+COMMANDS: Final = re.compile(r"\./|\.venv/|scripts/|git |export |mdbench |pip |rm |#|[A-Z_]+=\S+ ")
 """How the lines of a block of commands begin."""
 _BLOCK: Final = re.compile(
     r"^```(?P<language>\w+)\n(?P<fenced>.*?)^```$|(?<=\n\n)(?P<indented>(?:    [^\n]*\n|\n(?=    ))+)",
@@ -37,20 +35,33 @@ _BLOCK: Final = re.compile(
 )
 _NAMED: Final = re.compile(r"`([\w./-]+)`:\s*\Z")
 """The last words before a file's text."""
+_CHANGE: Final = re.compile(r"\bcd (\S+)")
 _TIME: Final = re.compile(r"(?<![\w.])[\d.]+ (?:s|ms|min)\b")
 
 
 class Step(NamedTuple):
-    """A file to write (`name`), or a command to run and what the page shows of its output."""
+    """A file to write, or a command to run.
+
+    Parameters
+    ----------
+    name
+        Of the file, from the clone's folder; none for a command.
+    shown
+        What the page shows of the command's output.
+    folder
+        Where the command is run, from the clone's folder: commands before it may have changed it.
+    """
 
     name: str
     text: str
     shown: str | None = None
+    folder: str = "."
 
 
 def steps(text: str) -> list[Step]:
     """Return what a page has to type, in its order."""
     found: list[Step] = []
+    folder = "."
     for block in _BLOCK.finditer(text):
         body = block["fenced"]
         if body is None:
@@ -60,8 +71,12 @@ def steps(text: str) -> list[Step]:
             for one in re.split(r"^(?=\$ )", body, flags=re.MULTILINE):
                 command, _, shown = one.removeprefix("$ ").partition("\n")
                 if one:
-                    found.append(Step("", command, shown))
-        elif language in {"shell", None} and all(map(COMMANDS.match, filter(None, body.split("\n")))):
+                    found.append(Step("", command, shown, folder))
+                    for name in _CHANGE.findall(command):
+                        folder = posixpath.normpath(posixpath.join(folder, name))
+        elif language in {"shell", None} and all(
+            map(COMMANDS.match, filter(None, body.split("\n")))
+        ):
             found += [Step("", line) for line in body.split("\n") if line and line[0] != "#"]
         elif language is None and re.match(r"import |from \w+ import ", body):
             found += [Step("snippet.py", body), Step("", ".venv/bin/python snippet.py")]
@@ -100,13 +115,22 @@ class Bare:
         if (self.root / "usr").is_dir():
             return
         subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", suite, self.root],
+            [
+                "mmdebstrap",
+                "--quiet",
+                "--variant=minbase",
+                f"--include={PACKAGES}",
+                suite,
+                self.root,
+            ],
             check=True,
         )
 
     def run(self, command: str, folder: str) -> subprocess.CompletedProcess[str]:
         """Run a command as somebody who has just logged in, with this machine's network."""
-        binds = [word for here, there in self._binds for word in ("--ro-bind", str(here), str(there))]
+        binds = [
+            word for here, there in self._binds for word in ("--ro-bind", str(here), str(there))
+        ]
         variables = {
             name: value
             for name, value in os.environ.items()
@@ -135,7 +159,9 @@ def machine_paths() -> list[tuple[Path, Path]]:
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     ).stdout
     words = re.split(r"[\s'\"=]+", f"{settings} {' '.join(os.environ.values())}")
-    named = {Path(word.removeprefix("file://")) for word in words if re.match(r"(file://)?/\w", word)}
+    named = {
+        Path(word.removeprefix("file://")) for word in words if re.match(r"(file://)?/\w", word)
+    }
     # The folder of an index on the disk has its files beside it.
     wanted = {
         path.parent if path.name == "simple" else path
@@ -164,7 +190,7 @@ def follow(bare: Bare, page: str) -> bool:
             print(f"    not run, as it needs an engine: {step.text}")
             continue
         before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        done = bare.run(step.text, clone)
+        done = bare.run(step.text, f"{clone}/{step.folder}")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         work = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         print(f"    {time.monotonic() - begin:6.1f} s {work:6.1f} CPU s  {step.text}", flush=True)
@@ -178,7 +204,9 @@ def follow(bare: Bare, page: str) -> bool:
 
 def megabytes(folder: Path) -> float:
     """Return what a folder takes on the disk, in MB."""
-    done = subprocess.run(["du", "-s", "--block-size=1000", folder], capture_output=True, check=True)
+    done = subprocess.run(
+        ["du", "-s", "--block-size=1000", folder], capture_output=True, check=True
+    )
     return int(done.stdout.split()[0]) / 1000
 
 
@@ -187,7 +215,10 @@ def newcomer(suite: str, folder: Path, pages: list[str]) -> bool:
     root, home = folder / suite, folder / f"{suite}-home"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
-    bare = Bare(root, home, ROOT)
+    source = folder / f"{suite}-source.git"
+    shutil.rmtree(source, ignore_errors=True)
+    subprocess.run(["git", "clone", "--quiet", "--bare", ROOT, source], check=True)
+    bare = Bare(root, home, source)
     bare.make(suite)
     version = bare.run("cat /etc/debian_version; python3 -V", "/").stdout.split()
     print(f"Debian {version[0]}, Python {version[2]}, {megabytes(root):.0f} MB")
