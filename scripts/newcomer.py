@@ -11,7 +11,6 @@ import argparse
 import os
 import posixpath
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -30,12 +29,14 @@ HOME: Final = "/home/newcomer"
 COMMANDS: Final = re.compile(r"\./|\.venv/|scripts/|git |export |mdbench |pip |rm |#|[A-Z_]+=\S+ ")
 """How the lines of a block of commands begin."""
 _BLOCK: Final = re.compile(
-    r"^```(?P<language>\w+)\n(?P<fenced>.*?)^```$|(?<=\n\n)(?P<indented>(?:    [^\n]*\n|\n(?=    ))+)",
+    r"^```(?P<language>\w+)\n(?P<fenced>.*?)^```$"
+    r"|(?<=\n\n)(?P<indented>(?:    [^\n]*\n|\n(?=    ))+)",
     re.DOTALL | re.MULTILINE,
 )
 _NAMED: Final = re.compile(r"`([\w./-]+)`:\s*\Z")
 """The last words before a file's text."""
 _CHANGE: Final = re.compile(r"\bcd (\S+)")
+_TIMES: Final = ".times"
 _TIME: Final = re.compile(r"(?<![\w.])[\d.]+ (?:s|ms|min)\b")
 
 
@@ -63,28 +64,25 @@ def steps(text: str) -> list[Step]:
     found: list[Step] = []
     folder = "."
     for block in _BLOCK.finditer(text):
-        body = block["fenced"]
+        language, body = block["language"], block["fenced"]
         if body is None:
             body = "".join(f"{line[4:]}\n" for line in block["indented"].rstrip().split("\n"))
-        language = block["language"]
+        lines = [line for line in body.split("\n") if line]
         if language == "console":
-            for one in re.split(r"^(?=\$ )", body, flags=re.MULTILINE):
+            for one in filter(None, re.split(r"^(?=\$ )", body, flags=re.MULTILINE)):
                 command, _, shown = one.removeprefix("$ ").partition("\n")
-                if one:
-                    found.append(Step("", command, shown, folder))
-                    for name in _CHANGE.findall(command):
-                        folder = posixpath.normpath(posixpath.join(folder, name))
-        elif language in {"shell", None} and all(
-            map(COMMANDS.match, filter(None, body.split("\n")))
-        ):
-            found += [Step("", line) for line in body.split("\n") if line and line[0] != "#"]
-        elif language is None and re.match(r"import |from \w+ import ", body):
-            found += [Step("snippet.py", body), Step("", ".venv/bin/python snippet.py")]
+                found.append(Step("", command, shown, folder))
+                for name in _CHANGE.findall(command):
+                    folder = posixpath.normpath(posixpath.join(folder, name))
+        elif language in {"shell", None} and all(map(COMMANDS.match, lines)):
+            found += [Step("", line) for line in lines if line[0] != "#"]
         elif language is not None:
             named = _NAMED.search(text[: block.start()])
             if named is None:
                 raise ValueError(f"which file is this?\n{body}")
             found.append(Step(named[1], body))
+        elif re.match(r"import |from \w+ import ", body):
+            found += [Step("snippet.py", body), Step("", ".venv/bin/python snippet.py")]
     return found
 
 
@@ -142,7 +140,7 @@ class Bare:
                 *("bwrap", "--bind", str(self.root), "/", "--proc", "/proc", "--dev", "/dev"),
                 *("--tmpfs", "/tmp", "--bind", str(self.home), HOME, *binds),
                 *("--unshare-pid", "--unshare-ipc", "--die-with-parent", "--chdir", folder),
-                *("sh", "-c", f"exec 2>&1; {command}"),
+                *("sh", "-c", f"exec 2>&1; trap 'times >~/{_TIMES}' EXIT; {command}"),
             ],
             env=variables,
             stdin=subprocess.DEVNULL,
@@ -152,9 +150,14 @@ class Bare:
             check=False,
         )
 
+    def work(self) -> float:
+        """Return the CPU seconds of the last command and of all that it started."""
+        text = (self.home / _TIMES).read_text(encoding="utf-8")
+        return sum(60 * float(m) + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", text))
+
 
 def machine_paths() -> list[tuple[Path, Path]]:
-    """Return what the root needs of this machine to reach a package index: settings, certificates."""
+    """Return what the root needs of this machine to reach an index: settings, certificates."""
     settings = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     ).stdout
@@ -189,11 +192,10 @@ def follow(bare: Bare, page: str) -> bool:
         if "--runtime docker" in step.text:
             print(f"    not run, as it needs an engine: {step.text}")
             continue
-        before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        begin = time.monotonic()
         done = bare.run(step.text, f"{clone}/{step.folder}")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        work = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        print(f"    {time.monotonic() - begin:6.1f} s {work:6.1f} CPU s  {step.text}", flush=True)
+        seconds, work = time.monotonic() - begin, bare.work()
+        print(f"    {seconds:6.1f} s {work:6.1f} CPU s  {step.text}", flush=True)
         wrong = done.returncode != 0 or "Traceback" in done.stdout
         if wrong or (step.shown is not None and not shown_as(done.stdout, step.shown)):
             wanted = "" if step.shown is None else f"\n--- the page has:\n{step.shown}"
