@@ -512,8 +512,8 @@ def pooled(board: Leaderboard) -> str:
             f"do not say which): the calibration jobs differ by a factor of {most:.2g}."
         )
     return (
-        f"By the calibration jobs the speed of the machine varied by a factor of {most:.2g}: it had "
-        "other work, too."
+        f"By the calibration jobs the speed of the machine varied by a factor of {most:.2g}: it "
+        "had other work, too."
     )
 
 
@@ -580,8 +580,8 @@ def attainable(board: Leaderboard) -> str:
         ]
         if levels:
             texts.append(
-                f"Systems that can be {spec.title} under noise: {', '.join(levels)}. For the others "
-                "another equation is as likely, or a constant cannot be known to 5 %."
+                f"Systems that can be {spec.title} under noise: {', '.join(levels)}. For the "
+                "others another equation is as likely, or a constant cannot be known to 5 %."
             )
     return " ".join(texts)
 
