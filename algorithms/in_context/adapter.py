@@ -101,9 +101,7 @@ class Adapter:
             If the endpoint has failed from the start.
         """
         texts = [str(text) for text in problem.X]
-        asker = Asker(
-            self._model, samples=len(texts), seed=self._seed, max_tokens=self._max_tokens
-        )
+        asker = Asker(self._model, samples=len(texts), seed=self._seed, max_tokens=self._max_tokens)
         found: dict[str, float] = {}
         unread = 0
         for text in dict.fromkeys(texts):

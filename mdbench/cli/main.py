@@ -929,6 +929,20 @@ def why_not(
 
 
 @app.command()
+def similarity(
+    one: Annotated[
+        str, typer.Argument(metavar="ONE", help="A data type, or datasets of one: srsd:easy.")
+    ],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The same, to compare with.")],
+    json: Json = False,
+) -> int:
+    """Show how alike the equations of two collections are, by operators and by trees."""
+    from mdbench.cli.similarity import compare_collections
+
+    return compare_collections(one, other, Console(highlight=False, stderr=json), json_=json)
+
+
+@app.command()
 def certify(
     results: Annotated[
         list[Path], typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles.")

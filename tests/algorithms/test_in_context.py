@@ -131,7 +131,8 @@ def run(workspace: Any, results: Path, **more: Any) -> Record:
 @pytest.fixture(scope="module")
 def labels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
     """Return the label of each candidate, by the question that asks about it."""
-    kind = datatypes.find("derivation", ROOT / "datasets" / "derivation", tmp_path_factory.mktemp("cache"))
+    cache = tmp_path_factory.mktemp("cache")
+    kind = datatypes.find("derivation", ROOT / "datasets" / "derivation", cache)
     dataset = kind.source().load(
         "differentiate-tiny", snr_db=None, seed=0, protocol=Protocol.STRICT
     )

@@ -167,6 +167,9 @@ class Problems(Source[SrsdDataset]):
             found |= suite.groups("set") | {title: list(suite)}
         return found
 
+    def laws(self, name: str) -> tuple[str, ...]:
+        return (self.problem(ProblemName.read(name)).law,)
+
     def title(self, name: str) -> str:
         return named(ProblemName.read(name).problem, self.problems).title
 
