@@ -36,6 +36,7 @@ from mdbench.cli.options import (
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import read_jobs, read_protocol, read_snr
 from mdbench.runs.study import (
+    JudgeOptions,
     ProbeOptions,
     Study,
 )
@@ -335,6 +336,15 @@ def llm_probe(options: ProbeOptions) -> int:
     from mdbench.cli.score import run_llm_probe
 
     return run_llm_probe(options, Console(highlight=False))
+
+
+@app.command("llm-judge")
+@with_options_of(JudgeOptions)
+def llm_judge(options: JudgeOptions) -> int:
+    """Ask a language model whether answers are right, and compare it with the rule."""
+    from mdbench.cli.score import run_llm_judge
+
+    return run_llm_judge(options, Console(highlight=False))
 
 
 @app.command("llm-stub")
