@@ -953,6 +953,34 @@ def similarity(
 
 
 @app.command()
+def rivals(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RESULTS|DATASET]",
+            help="Results, or the name or glob of datasets in --results.",
+        ),
+    ] = None,
+    results: Results = None,
+    algorithm: Algorithms = None,
+    seconds: Annotated[
+        float, typer.Option(min=0, metavar="S", help="For the rivals of one answer.")
+    ] = 60.0,
+    json: Json = False,
+) -> int:
+    """Show how sure the best equations are, and which others fit the samples as well (ode)."""
+    from mdbench.cli.rivals import show_rivals
+
+    return show_rivals(
+        *(what, Console(highlight=False, stderr=json)),
+        folders=results or RESULTS,
+        algorithm=algorithm or [],
+        seconds=seconds,
+        json_=json,
+    )
+
+
+@app.command()
 def certify(
     results: Annotated[
         list[Path], typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles.")
