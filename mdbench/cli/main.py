@@ -36,6 +36,7 @@ from mdbench.cli.options import (
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import read_jobs, read_protocol, read_snr
 from mdbench.runs.study import (
+    JudgeOptions,
     ProbeOptions,
     Study,
 )
@@ -335,6 +336,15 @@ def llm_probe(options: ProbeOptions) -> int:
     from mdbench.cli.score import run_llm_probe
 
     return run_llm_probe(options, Console(highlight=False))
+
+
+@app.command("llm-judge")
+@with_options_of(JudgeOptions)
+def llm_judge(options: JudgeOptions) -> int:
+    """Ask a language model whether answers are right, and compare it with the rule."""
+    from mdbench.cli.score import run_llm_judge
+
+    return run_llm_judge(options, Console(highlight=False))
 
 
 @app.command("llm-stub")
@@ -926,6 +936,20 @@ def why_not(
 
     console = Console(highlight=False, stderr=json)
     return explain(datasets, snr, console, json_=json)
+
+
+@app.command()
+def similarity(
+    one: Annotated[
+        str, typer.Argument(metavar="ONE", help="A data type, or datasets of one: srsd:easy.")
+    ],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The same, to compare with.")],
+    json: Json = False,
+) -> int:
+    """Show how alike the equations of two collections are, by operators and by trees."""
+    from mdbench.cli.similarity import compare_collections
+
+    return compare_collections(one, other, Console(highlight=False, stderr=json), json_=json)
 
 
 @app.command()

@@ -216,6 +216,9 @@ class OdeSystems(Source[OdeDataset]):
         again = f" (repeats {', '.join(system.repeats)})" if system.repeats else ""
         return f"{system.description}{again}"
 
+    def laws(self, name: str) -> tuple[str, ...]:
+        return self._system(name).truth
+
     def background(self, name: str) -> Background:
         system = self._system(name)
         rates = {f"{state}_t": f"the rate of change of {state}" for state in system.variables}
