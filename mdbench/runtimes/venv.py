@@ -24,6 +24,7 @@ from mdbench.runtimes.environments.checkouts import get_checkouts
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.usage import can_make, make_group, remove_left_groups
+from mdbench.runtimes.watchdog import POLLED, Watchdog
 from mdbench.runtimes.worker import (
     JOB,
     NOBODY_UID,
@@ -45,89 +46,13 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Level, Limits
-    from mdbench.runtimes.usage import Group, UsageMeter
-
-
-PERIOD_SECONDS = 0.05
-"""Seconds between two checks of the jobs; what lasts shorter may be missed."""
-
-
-class Watchdog:
-    """Watches what descends from a worker, and ends it when it breaks a limit.
-
-    The worker itself does not count: it holds what its adapter imported, which its jobs share.
-
-    Parameters
-    ----------
-    root
-        Returns the worker's process, None while it is not known.
-    limits
-        What the jobs may use together.
-    kill
-        Ends the job.
-    meter
-        Looks at the memory of the jobs.
-
-    Attributes
-    ----------
-    breach
-        The limit that was broken, until the next job begins.
-    """
-
-    def __init__(
-        self,
-        root: Callable[[], int | None],
-        limits: Limits,
-        kill: Callable[[], None],
-        meter: UsageMeter,
-    ) -> None:
-        self._root = root
-        self._limits = limits
-        self._kill = kill
-        self._meter = meter
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self.breach: Breach | None = None
-
-    def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the watch."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(PERIOD_SECONDS):
-            root = self._root()
-            if root is None:
-                continue
-            found = self._check_jobs(root)
-            if found is not None:
-                self.breach = self.breach or found
-                self._kill()
-
-    def _check_jobs(self, root: int) -> Breach | None:
-        jobs = processes.job_processes(root)
-        count = sum(processes.threads(pid) for pid in jobs)
-        if count > self._limits.processes:
-            return Breach(
-                "processes",
-                f"had {count} processes and threads; {self._limits.processes} are allowed",
-            )
-        most, used = self._limits.memory_mb, self._meter.sample()
-        if most is None or used <= most:
-            return None
-        return Breach("memory", f"used {used:.0f} MiB of memory; {most} MiB are allowed")
+    from mdbench.runtimes.usage import Group
 
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
 _JOB = f"{bubblewrap.INSIDE}/job"
 """The folder that holds those of the jobs, in a sandbox."""
 _STOP_SECONDS = 0.5
-_MILLISECONDS = f"{1000 * PERIOD_SECONDS:.0f} ms"
 
 
 class VenvRuntime(Runtime):
@@ -163,7 +88,7 @@ class VenvRuntime(Runtime):
         counted = can_make()
         memory: Level = "hard" if "memory" in counted else "soft"
         polled = "processes" if memory == "hard" else "memory and processes"
-        how = f"limits on {polled} polled every {_MILLISECONDS}"
+        how = f"limits on {polled} {POLLED}"
         if counted:
             how += f"; a cgroup counts {counted}"
         walls: Level = "hard" if self._wrapped else "none"
