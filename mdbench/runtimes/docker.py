@@ -104,6 +104,7 @@ class DockerRuntime(Runtime):
 
     name: ClassVar[str] = "docker"
     program: ClassVar[Program] = "docker"
+
     def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
         self._home = home
         self._images = Images(home, on_line, self.program)
