@@ -264,6 +264,7 @@ class DockerWorker(Worker):
         self._limits = limits
         self._paths = dict(paths or {})
         self._found: int | None = None
+        self._has_group = False
         self._seek_at = 0.0
         given = worker_cores()
         self._own_cores = Cores(limits.threads) if given is None else None
@@ -463,19 +464,20 @@ class DockerWorker(Worker):
             try:
                 with self._calls:
                     first = int(self._client.inspect_container(self._id)["State"]["Pid"])
-                own = Path(f"/proc/{first}/cgroup").read_text(encoding="utf-8")
-                own += _watcher_of(first)
+                groups = Path(f"/proc/{first}/cgroup").read_text(encoding="utf-8")
+                own = groups + _watcher_of(first)
             except (*UNREACHABLE, KeyError, ValueError):
                 return None
             if self._id not in own:
                 self._seek_at = math.inf  # it is in another count of processes, and stays there
             else:
                 self._found = next(iter(processes.children(first)), None)
+                self._has_group = self._id in groups
         return self._found
 
     def _group(self) -> Group | None:
-        root = self._root()
-        return None if root is None else group_of(root)
+        root = self._root()  # without a group of its own it is in one with others
+        return group_of(root) if root is not None and self._has_group else None
 
     def _signal(self, name: str) -> None:
         with suppress(*UNREACHABLE), self._calls:

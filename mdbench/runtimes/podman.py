@@ -78,12 +78,18 @@ class PodmanRuntime(DockerRuntime):
         return Enforcement(levels, how)
 
 
-class _Service:
-    """Podman's API at a socket: the user's own, or one that is started."""
+class Service:
+    """Podman's API at a socket: the user's own, or one that is started.
+
+    Attributes
+    ----------
+    process
+        The service, where one was started.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self._folder: Path | None = None
 
     def address(self) -> str:
@@ -119,7 +125,7 @@ class _Service:
         log = self._folder / "log"
         try:
             with log.open("wb") as output:
-                self._process = subprocess.Popen(
+                self.process = subprocess.Popen(
                     ["podman", "system", "service", f"--time={_IDLE_SECONDS}", host],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
@@ -133,7 +139,7 @@ class _Service:
             ) from None
         end = time.monotonic() + ENGINE_SECONDS
         while why_silent(host):
-            if self._process.poll() is not None or time.monotonic() > end:
+            if self.process.poll() is not None or time.monotonic() > end:
                 said = log.read_text("utf-8", errors="replace").strip().splitlines()
                 raise UnavailableError(
                     f"Podman's service does not start: {said[-1] if said else 'it says nothing'}",
@@ -144,12 +150,12 @@ class _Service:
 
     def end(self) -> None:
         """End the service that was started."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(ENGINE_SECONDS)
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(ENGINE_SECONDS)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-        self._process = self._folder = None
+        self.process = self._folder = None
 
 
-_SERVICE = _Service()
+_SERVICE = Service()
