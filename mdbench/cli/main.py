@@ -72,7 +72,10 @@ NJobs = Annotated[
 RuntimeName = Annotated[
     str,
     typer.Option(
-        "--runtime", metavar="NAME", envvar="MDBENCH_RUNTIME", help="auto, venv or docker."
+        "--runtime",
+        metavar="NAME",
+        envvar="MDBENCH_RUNTIME",
+        help="auto, venv, docker, podman or apptainer.",
     ),
 ]
 

@@ -41,11 +41,11 @@ class PodmanRuntime(DockerRuntime):
     name: ClassVar[str] = "podman"
     program: ClassVar[Program] = "podman"
 
-    def address(self) -> str:  # noqa: D102 - of the interface
+    def address(self) -> str:
         return _SERVICE.address()
 
     @property
-    def rootless(self) -> bool:  # noqa: D102 - the same
+    def rootless(self) -> bool:
         return bool(self._host["security"]["rootless"])
 
     @cached_property
@@ -57,7 +57,7 @@ class PodmanRuntime(DockerRuntime):
         except (ValueError, KeyError, TypeError):
             raise UnavailableError("What podman info says cannot be read.") from None
 
-    def read_enforcement(self) -> Enforcement:  # noqa: D102 - the same
+    def read_enforcement(self) -> Enforcement:
         host = self._host
         given = host.get("cgroupControllers") or ()
 

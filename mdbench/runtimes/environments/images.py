@@ -194,22 +194,12 @@ class Images:
         MethodError
             If the method's folder lacks what it takes.
         """
-        if method.spec.build:
-            raise UnavailableError(
-                f"{method.name} is built from its source (build = true), and images are made of "
-                "wheels alone.",
-                "Run it with --runtime venv.",
-            )
+        recipe, _ = self._environment_of(method)
         try:
             files = _files_of(method)
             fingerprint = _fingerprint(files)
         except OSError as error:
             raise MethodError(f"{method.folder} cannot be read: {error}.") from None
-        _check_python(method, self.base())
-        recipe = self._recipe(
-            method.name, method.lock, method.spec.system_packages, method.fetch, method.sources
-        )
-        self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
         text = dockerfile("method")
         content = sha256(recipe.identity, text, fingerprint)
         tag = f"mdbench-{_docker_name(method.name)}:{content[:12]}"
@@ -233,16 +223,26 @@ class Images:
                     program=self._program,
                 )
 
-        made = self._once(tag, content, make)
-        return MethodImage(
-            id=made["Id"],
-            tag=tag,
-            identity=recipe.identity,
-            python=recipe.base.python,
-            packages=base_images.pins(recipe.lock),
-            size_mb=round(made["Size"] / 1e6, 1),
-            base=made["Config"]["Labels"]["mdbench.base"],
+        return _described(recipe, tag, self._once(tag, content, make))
+
+    def build_environment(self, method: Method) -> MethodImage:
+        """Build the image of a method's environment alone, or find it built; raises as `build`."""
+        recipe, made = self._environment_of(method)
+        return _described(recipe, recipe.tag, made)
+
+    def _environment_of(self, method: Method) -> tuple[_Recipe, dict[str, Any]]:
+        if method.spec.build:
+            raise UnavailableError(
+                f"{method.name} is built from its source (build = true), and images are made of "
+                "wheels alone.",
+                "Run it with --runtime venv.",
+            )
+        _check_python(method, self.base())
+        recipe = self._recipe(
+            method.name, method.lock, method.spec.system_packages, method.fetch, method.sources
         )
+        made = self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
+        return recipe, made
 
     def remove_all(self) -> list[str]:
         """Remove all images that were built here but the base; return their tags.
@@ -414,6 +414,18 @@ class Images:
                 f"The base image {recipe.base.reference} was replaced during the build.",
                 "Run the same command again.",
             )
+
+
+def _described(recipe: _Recipe, tag: str, made: dict[str, Any]) -> MethodImage:
+    return MethodImage(
+        id=made["Id"],
+        tag=tag,
+        identity=recipe.identity,
+        python=recipe.base.python,
+        packages=base_images.pins(recipe.lock),
+        size_mb=round(made["Size"] / 1e6, 1),
+        base=made["Config"]["Labels"]["mdbench.base"],
+    )
 
 
 _PACKAGE_NAME = r"[a-z0-9][a-z0-9+.-]+"
