@@ -36,6 +36,7 @@ from mdbench.cli.options import (
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import read_jobs, read_protocol, read_snr
 from mdbench.runs.study import (
+    JudgeOptions,
     ProbeOptions,
     Study,
 )
@@ -338,6 +339,15 @@ def llm_probe(options: ProbeOptions) -> int:
     from mdbench.cli.score import run_llm_probe
 
     return run_llm_probe(options, Console(highlight=False))
+
+
+@app.command("llm-judge")
+@with_options_of(JudgeOptions)
+def llm_judge(options: JudgeOptions) -> int:
+    """Ask a language model whether answers are right, and compare it with the rule."""
+    from mdbench.cli.score import run_llm_judge
+
+    return run_llm_judge(options, Console(highlight=False))
 
 
 @app.command("llm-stub")
@@ -969,6 +979,48 @@ def claims(
         latex=latex,
         json_=json,
         out=out,
+    )
+
+
+@app.command()
+def similarity(
+    one: Annotated[
+        str, typer.Argument(metavar="ONE", help="A data type, or datasets of one: srsd:easy.")
+    ],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The same, to compare with.")],
+    json: Json = False,
+) -> int:
+    """Show how alike the equations of two collections are, by operators and by trees."""
+    from mdbench.cli.similarity import compare_collections
+
+    return compare_collections(one, other, Console(highlight=False, stderr=json), json_=json)
+
+
+@app.command()
+def rivals(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RESULTS|DATASET]",
+            help="Results, or the name or glob of datasets in --results.",
+        ),
+    ] = None,
+    results: Results = None,
+    algorithm: Algorithms = None,
+    seconds: Annotated[
+        float, typer.Option(min=0, metavar="S", help="For the rivals of one answer.")
+    ] = 60.0,
+    json: Json = False,
+) -> int:
+    """Show how sure the best equations are, and which others fit the samples as well (ode)."""
+    from mdbench.cli.rivals import show_rivals
+
+    return show_rivals(
+        *(what, Console(highlight=False, stderr=json)),
+        folders=results or RESULTS,
+        algorithm=algorithm or [],
+        seconds=seconds,
+        json_=json,
     )
 
 

@@ -395,7 +395,7 @@ METHODS = "--methods"
 """The option that names folders of methods; all verbs take it several times."""
 _OUT = {"--output": "--out", "-o": "--out"}
 _NAMED, _PLACED = (
-    {"show", "predict", "check"},
+    {"show", "predict", "check", "rivals"},
     {
         *("combine", "report", "watch", "export", "bundle", "rescore", "reproduce"),
     },

@@ -265,6 +265,27 @@ class ProbeOptions(LlmOptions, LlmEndpointOptions):
     )
 
 
+@dataclass(frozen=True)
+class JudgeOptions(LlmOptions, LlmEndpointOptions):
+    """Options of ``mdbench llm-judge``, one attribute each."""
+
+    records: tuple[str, ...] = field(
+        metadata=metadata("--records PATH...", "Folders of results, or bundles.", names)
+    )
+    answers: int = option(
+        "--answers N", "Answers that are judged.  Default: 200.", read_whole, default=200
+    )
+    seed: tuple[int, ...] = option(
+        "--seed N", "Seed of the draw of answers.  Default: 0.", read_seeds, default=(0,)
+    )
+    result_dir: Path = option(
+        "--result-dir DIR",
+        "Where the judgements go.  Default: results.",
+        read_path,
+        default=Path("results"),
+    )
+
+
 STUDY = FieldOption("--study FILE", "A file with all options; see docs/studies.md.")
 """The option that names a study file."""
 FORMAT: Final = 1

@@ -107,6 +107,34 @@ def test_a_found_system_is_integrated_from_another_start(capsys: Output) -> None
     np.testing.assert_allclose(speed, 2 * np.cos(t), atol=1e-3)
 
 
+@pytest.mark.usefixtures("results")
+def test_rivals_of_an_answer_are_shown_in_the_users_words(capsys: Output) -> None:
+    assert main(["rivals", "--seconds", "0"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("weight: near, NMSE ")
+    words = " ".join(out.split())
+    assert "dplace/dt = 1 ± " in words
+    assert "dspeed/dt = -1 ± " in words
+    assert "No other system is as likely." in out
+    assert "u0" not in out
+    assert main(["rivals", "weight", "--algorithm", "near", "--seconds", "0", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert [term["text"] for term in found["terms"]] == ["u1", "u0"]
+    assert all(term["error"] < 1e-4 for term in found["terms"])
+    assert found["method"] == "near"
+    assert found["left"] > 0
+
+
+@pytest.mark.usefixtures("results")
+def test_rivals_are_refused_where_the_data_have_changed(capsys: Output) -> None:
+    file = Path("weight.csv")
+    file.write_text(file.read_text().replace("1.0,", "1.01,", 1))
+    assert main(["rivals"]) == 2
+    assert "Run the method again." in capsys.readouterr().err
+    assert main(["rivals", "wait"]) == 2
+    assert "Did you mean weight?" in capsys.readouterr().err
+
+
 MISSING = [
     (["show", "wait"], "Did you mean weight?"),
     (["show", "--as", "jullia"], "Did you mean julia?"),
