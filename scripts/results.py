@@ -118,7 +118,7 @@ class Reference:
 
     @property
     def _paper(self) -> Published | None:
-        """MDBench's tables; None beside what is not like for like."""
+        """MDBench's tables; None next to what is not like for like."""
         if self.name not in STUDIES or not STUDIES[self.name].paper:
             return None
         paper = read_published().without(_OTHERS)

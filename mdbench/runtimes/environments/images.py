@@ -172,8 +172,8 @@ class Images:
         """Return what a method's environment would be made of, without making it.
 
         The hash covers the base image's content, the Dockerfile, the part of the lock that the
-        base's Python takes, the system packages, and the program that fetches more, with what it
-        reads.
+        base's Python takes, and the system packages. It covers the program that fetches more, with
+        what it reads.
 
         Raises
         ------
