@@ -118,7 +118,7 @@ class Axis:
 
     def label(self, value: float) -> str:
         """Write a tick's value, as a power of ten where it is long; no two are alike."""
-        if value == 0 or 0.01 <= abs(value) < 1e5:  # noqa: PLR2004 - short enough as they are
+        if value == 0 or 1e-3 <= abs(value) < 1e5:  # noqa: PLR2004 - short enough as they are
             return f"{value:g}".replace("-", "−")
         mantissa, power = f"{value:.5e}".split("e")
         factor = f"{float(mantissa):g}".replace("-", "−")

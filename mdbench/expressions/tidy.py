@@ -17,6 +17,7 @@ from mdbench.expressions.tree import (
     Number,
     Power,
     parts,
+    text_of,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +56,53 @@ def tidy(node: Node) -> Node:
         case Call():
             return replace(node, arguments=tuple(map(tidy, node.arguments)))
     return node
+
+
+def with_powers(node: Node) -> Node:
+    """Return a tidied tree in which repeated factors are powers.
+
+    Examples
+    --------
+    >>> from mdbench.expressions.grammar import read
+    >>> from mdbench.expressions.tree import text_of
+    >>> text_of(with_powers(tidy(read("3.1*x0*x1*x0**2/(x1*x1)", ("x0", "x1")))))
+    '(3.1 * (x0**3) * x1 / (x1**2))'
+    """
+    match node:
+        case Chain(rest=((("*" | "/"), _), *_)):
+            factors = [("*", node.first), *node.rest]
+            powers: dict[tuple[str, str], tuple[Node, float]] = {}
+            for symbol, factor in factors:
+                base, exponent = _base(with_powers(factor))
+                key = (symbol, f"{len(powers)}" if _is_number(base) else text_of(base))
+                powers[key] = base, powers.get(key, (base, 0.0))[1] + exponent
+            (_, first), *rest = [(symbol, _raised(*each)) for (symbol, _), each in powers.items()]
+            return Chain(node.constant, first, tuple(rest)) if rest else first
+        case Chain():
+            others = tuple((symbol, with_powers(each)) for symbol, each in node.rest)
+            return replace(node, first=with_powers(node.first), rest=others)
+        case Negation():
+            return replace(node, operand=with_powers(node.operand))
+        case Power():
+            return replace(node, base=with_powers(node.base), exponent=with_powers(node.exponent))
+        case Call():
+            return replace(node, arguments=tuple(map(with_powers, node.arguments)))
+    return node
+
+
+def _base(node: Node) -> tuple[Node, float]:
+    """Return the base and the exponent of a factor that is a whole power of something."""
+    match node:
+        case Power(exponent=Number(constant=exponent)) if (
+            exponent is not None and exponent > 0 and float(exponent).is_integer()
+        ):
+            return node.base, float(exponent)
+    return node, 1.0
+
+
+def _raised(base: Node, exponent: float) -> Node:
+    whole = Number(np.float64(exponent), f"{exponent:.0f}")
+    return base if exponent == 1 else Power(None, base, whole)
 
 
 def _is_number(node: Node) -> bool:

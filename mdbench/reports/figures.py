@@ -471,7 +471,7 @@ def _bars(ranks: Sequence[float], critical: float) -> list[tuple[float, float]]:
 
 
 LONGEST = 32
-"""Characters of a system's name that a heat map shows, so that cells fit on a telephone."""
+"""Characters of a line of a system's name in a heat map, so that cells fit on a telephone."""
 FAILED, MISSING = "✗", ""
 
 
@@ -556,8 +556,8 @@ def heat_map(board: Leaderboard, snr_db: float | None) -> str:
         parts.append(f'<g data-d="{min(dims, default="")}">')
         mark = " *" * (system in unfit) + " †" * board.is_hidden(system, snr_db)
         parts.append(
-            f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(_short(system) + mark)}'
-            f"<title>{escape(system)}</title></text>"
+            f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">'
+            f"{_in_lines(system + mark, left - 8)}<title>{escape(system)}</title></text>"
         )
         for j, method in enumerate(methods):
             if not (found := grid.cell(system, method)):
@@ -575,9 +575,15 @@ def heat_map(board: Leaderboard, snr_db: float | None) -> str:
     return "".join(parts) + "</svg>"
 
 
-def _short(name: str) -> str:
-    """Cut a long name in its middle, as names differ at their ends."""
+def _in_lines(name: str, x: int) -> str:
+    """Return a long name in two small lines, broken at the sign next to its middle."""
     if len(name) <= LONGEST:
-        return name
-    last = LONGEST * 2 // 5
-    return f"{name[: LONGEST - 1 - last]}…{name[-last:]}"
+        return escape(name)
+    breaks = [place for place, sign in enumerate(name, start=1) if sign in "-_ ("]
+    place = min(breaks, key=lambda each: abs(each - len(name) / 2), default=LONGEST)
+    size = min(8.5, 11 * LONGEST / max(place, len(name) - place))
+    lines = ((-4, name[:place]), (8, name[place:]))
+    return "".join(
+        f'<tspan x="{x}" dy="{dy}" font-size="{size:.1f}">{escape(line)}</tspan>'
+        for dy, line in lines
+    )

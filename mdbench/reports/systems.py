@@ -223,7 +223,7 @@ class Line:
     css: str
     scores: tuple[Cell, ...]
     answer: Markup
-    notes: str
+    notes: Markup
     raw: Markup
 
 
@@ -284,7 +284,9 @@ def system_section(
         noise = scope.noise.index(result.snr_db)
         groups[noise, result.method, class_of(result).title].append(result)
     known = next((one for one in results if one.truth), None)
-    truth = _equations(known.targets, known.truth or (), derivative) if known else Markup()
+    truth = (
+        _equations(known.targets, known.truth or (), derivative, tidied=True) if known else Markup()
+    )
     shown = [spec for spec in specs if spec is specs[0] or "answer" in spec.places]
     lines = [
         _line(ones, scope, specs, shown, derivative, class_text=title if named_classes else "")
@@ -367,15 +369,15 @@ def _line(
     flags = marked(specs)
     apart = one.method in scope.references | scope.baselines
     seeds = f"seed {one.seed}"
-    if len(results) > 1:
-        seeds += f" of {len(results)}"
-        if flags:
-            count = sum(each.metrics.get(flags[0].name) == 1 for each in results)
-            seeds += f"; {count} {flags[0].title}"
+    if len(results) > 1 and flags:
+        count = sum(each.metrics.get(flags[0].name) == 1 for each in results)
+        seeds += f"; {count} of {len(results)} {flags[0].title}"
+    elif len(results) > 1:
+        seeds += f", one of {len(results)}"
     values = entry(one, specs).values if one.answered else {}
     verdict, css = str(one.status), "bad"
     answer = Markup("<span class=reason>{}</span>").format(one.reason)
-    notes, raw = "", Markup()
+    notes, raw = Markup(), Markup()
     if one.answered:
         held, unknown = best_mark(specs, values)
         verdict = f"{held.mark} {held.title}" if held else "undecided" if unknown else verdict
@@ -383,7 +385,7 @@ def _line(
         answer = _equations(one.targets, one.equations or (), derivative, tidied=True)
         if not one.equations and one.method in scope.baselines:
             answer = Markup("<span class=reason>no equations: it only predicts</span>")
-        notes = "; ".join(_note(word, one.notes[word]) for word in NOTES if one.notes.get(word))
+        notes = _notes(one, derivative)
         raw = _as_given(one, answer, derivative)
     return Line(
         method=one.method,
@@ -413,6 +415,38 @@ NOTES = {
 }
 """Notes of scorers that are shown under an answer, and the words before them; others are shown
 with the answer as it was given, on demand."""
+
+
+TERMS = frozenset({"missing", "extra", "negligible"})
+"""Notes whose texts are terms, each with the target before it."""
+
+
+def _notes(one: Record, derivative: str) -> Markup:
+    """Return the notes that are shown under an answer, terms as formulas."""
+    found = [
+        _terms(word, one.notes[word], one.targets, derivative)
+        if word in TERMS
+        else Markup.escape(_note(word, one.notes[word]))
+        for word in NOTES
+        if one.notes.get(word)
+    ]
+    return Markup("<br>").join(found)
+
+
+def _terms(word: str, texts: Sequence[str], targets: Sequence[str], derivative: str) -> Markup:
+    """Write terms as formulas; where there are several equations, after the one they are of."""
+    by_target: dict[str, list[str]] = defaultdict(list)
+    for text in texts[:NAMES_SHOWN]:
+        target, colon, term = text.partition(": ")
+        known = colon and target in targets
+        by_target[target if known else ""].append(term if known else text)
+    parts = []
+    for target, terms in by_target.items():
+        of = f"{left_hand_side(target, derivative)}: " if target and len(targets) > 1 else ""
+        formulas = [mathml(term, derivatives=derivative != TOTAL, tidied=True) for term in terms]
+        parts.append(of + ", ".join(formulas))
+    more = "…" * (len(texts) > NAMES_SHOWN)
+    return Markup(f"{NOTES[word]}{'; '.join(parts)}{more}")  # noqa: S704 - escaped by `mathml`
 
 
 def _note(word: str, texts: Sequence[str]) -> str:

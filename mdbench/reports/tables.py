@@ -512,8 +512,8 @@ def pooled(board: Leaderboard) -> str:
             f"do not say which): the calibration jobs differ by a factor of {most:.2g}."
         )
     return (
-        f"Times are of a machine that was at times {most:.2g} times as fast as at others, by the "
-        "calibration jobs: it had other work, too."
+        f"By the calibration jobs the speed of the machine varied by a factor of {most:.2g}: it "
+        "had other work, too."
     )
 
 
@@ -580,8 +580,8 @@ def attainable(board: Leaderboard) -> str:
         ]
         if levels:
             texts.append(
-                f"'{spec.title}' is attainable under noise on {', '.join(levels)}: on the others "
-                "another equation is as likely, or a constant cannot be known to 5 %."
+                f"Systems that can be {spec.title} under noise: {', '.join(levels)}. For the "
+                "others another equation is as likely, or a constant cannot be known to 5 %."
             )
     return " ".join(texts)
 
@@ -594,7 +594,9 @@ def undecided(board: Leaderboard) -> str:
     }
     texts = ", ".join(f"{title} {count}" for title, count in counts.items() if count)
     return (
-        f"The scorer could not decide, and nothing counts these values: {texts}." if texts else ""
+        f"Values that the scorer could not decide, and that are not counted: {texts}."
+        if texts
+        else ""
     )
 
 

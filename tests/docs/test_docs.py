@@ -7,11 +7,13 @@ import pkgutil
 import re
 import tomllib
 
+import methods_page
 import options_page
 import pytest
 from harness import ROOT
 
 import mdbench
+from mdbench import methods
 from mdbench.methods import Limit, MethodSpec
 from mdbench.runtimes import protocol
 
@@ -33,6 +35,17 @@ def rows(text: str) -> dict[str, str]:
 
 def test_the_page_of_options_is_what_the_code_says() -> None:
     assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == options_page.page()
+
+
+def test_the_table_of_methods_has_all_and_no_others() -> None:
+    rows = re.findall(r"^\| \[`(\w+)`\]", methods_page.PAGE.read_text("utf-8"), re.MULTILINE)
+    there = sorted(methods.discover(ROOT / "algorithms"))
+    assert sorted(rows) == there, "type: .venv/bin/python scripts/methods_page.py"
+
+
+@pytest.mark.slow
+def test_the_table_of_methods_is_what_their_folders_and_the_records_give() -> None:
+    assert methods_page.PAGE.read_text(encoding="utf-8") == methods_page.page()
 
 
 def test_numbers_of_the_readme_are_those_of_the_page_of_results() -> None:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import newcomer
 import pytest
 from harness import ROOT, copy_of_clone
+from newcomer import shown_as
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from newcomer import Step
+
 pytestmark = [pytest.mark.build, pytest.mark.slow]
 
 TUTORIALS = ("tutorial-data.md", "tutorial-method.md", "tutorial-paper.md")
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-NAMED = re.compile(r"`([\w./-]+)`:\s*\Z")
-"""The last thing said before a file's text."""
-TIME = re.compile(r"(?<![\w.])[\d.]+ (?:s|ms|min)\b")
-
 SET_UP = """\
 #!/bin/sh
 # Plays an interpreter: the environment that it makes is the one that the tests run in, which is
@@ -42,40 +40,8 @@ printf %s "$4" >"$root/$2/.mdbench-stamp"
 """
 
 
-class Step(NamedTuple):
-    """A file to write (`name`), or a command to run and what it prints."""
-
-    name: str
-    text: str
-
-
 def steps(page: str) -> list[Step]:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    found = []
-    for fence in FENCE.finditer(text):
-        if fence[1] == "console":
-            found += [
-                Step("", one) for one in re.split(r"^(?=\$ )", fence[2], flags=re.MULTILINE) if one
-            ]
-        else:
-            named = NAMED.search(text[: fence.start()])
-            assert named, f"{page}: which file is this?\n{fence[2]}"
-            found.append(Step(named[1], fence[2]))
-    return found
-
-
-def shown_as(printed: str, shown: str) -> bool:
-    """Whether a page shows what was printed: ``...`` is anything, times are any times."""
-
-    def plain(text: str) -> list[str]:
-        lines = (" ".join(TIME.sub("TIME", line).split()) for line in text.splitlines())
-        return [line for line in lines if line]
-
-    pattern = "".join(
-        r"(?:[^\n]*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", r"[^\n]*") + r"\n"
-        for line in plain(shown)
-    )
-    return re.fullmatch(pattern, "".join(f"{line}\n" for line in plain(printed))) is not None
+    return newcomer.steps((ROOT / "docs" / page).read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -100,10 +66,10 @@ def test_a_tutorial_states_what_is_printed(page: str, clone: Path) -> None:
         if step.name:
             (clone / step.name).write_text(step.text, encoding="utf-8")
             continue
-        command, _, shown = step.text.removeprefix("$ ").partition("\n")
+        command, shown = step.text, step.shown
         done = subprocess.run(
             ["sh", "-c", f"{command} 2>&1"],
-            cwd=clone,
+            cwd=clone / step.folder,
             env=kept | own,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -111,12 +77,14 @@ def test_a_tutorial_states_what_is_printed(page: str, clone: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}"
+        assert shown is not None
         assert shown_as(done.stdout, shown), f"{command}\nprints\n{done.stdout}\nnot\n{shown}"
 
 
 def test_a_scientist_has_an_equation_in_three_commands() -> None:
-    commands = [step.text for step in steps("tutorial-data.md")]
-    first = next(i for i, text in enumerate(commands) if "dFleas/dt = " in text)
+    found = steps("tutorial-data.md")
+    commands = [step.text for step in found]
+    first = next(i for i, step in enumerate(found) if "dFleas/dt = " in (step.shown or ""))
     assert (
         len([text for text in commands[: first + 1] if "mdbench" in text or "run.sh" in text]) <= 3
     )

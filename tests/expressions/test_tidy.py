@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,12 +11,19 @@ import pytest
 from mdbench.errors import EquationError
 from mdbench.expressions.grammar import read
 from mdbench.expressions.printers import mathml, names_in
-from mdbench.expressions.tidy import tidy
+from mdbench.expressions.tidy import tidy, with_powers
 from mdbench.expressions.tree import text_of, value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def tidied(text: str) -> str:
     return text_of(tidy(read(text, names_in(text))))
+
+
+def powers(text: str) -> str:
+    return text_of(with_powers(tidy(read(text, names_in(text)))))
 
 
 @pytest.mark.parametrize(
@@ -43,6 +51,23 @@ def test_what_nobody_writes_is_left_out(given: str, wanted: str) -> None:
     assert tidied(given) == wanted
 
 
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("3.1*x*y*x", "(3.1 * (x**2) * y)"),
+        ("x*x**2*sin(x)*sin(x)", "((x**3) * (sin(x)**2))"),
+        ("y/x/x", "(y / (x**2))"),
+        ("x/x", "(x / x)"),  # undefined at 0, and so kept
+        ("(x*x)**0.5", "((x**2)**0.5)"),
+        ("x**y*x", "((x**y) * x)"),
+        ("2*(x + y)*(x + y) - y*y", "((2.0 * ((x + y)**2)) - (y**2))"),
+        ("x*y", "(x * y)"),
+    ],
+)
+def test_repeated_factors_are_powers(given: str, wanted: str) -> None:
+    assert powers(given) == wanted
+
+
 def drawn(generator: np.random.Generator, depth: int) -> str:
     """Draw an expression as genetic programs write them: nested, with constants everywhere."""
     if depth == 0:
@@ -56,7 +81,8 @@ def drawn(generator: np.random.Generator, depth: int) -> str:
     return made
 
 
-def test_the_values_stay_the_same() -> None:
+@pytest.mark.parametrize("written", [tidied, powers])
+def test_the_values_stay_the_same(written: Callable[[str], str]) -> None:
     generator = np.random.default_rng(3)
     columns = {name: generator.uniform(0.5, 2, 30) for name in ("x", "y")}
     compared = 0
@@ -71,12 +97,12 @@ def test_the_values_stay_the_same() -> None:
         if not np.isfinite(before).all():
             continue  # what is not defined may be written in any way
         with np.errstate(all="ignore"):
-            after = value(read(tidied(text), ("x", "y")), columns) * np.ones(30)
+            after = value(read(written(text), ("x", "y")), columns) * np.ones(30)
         compared += 1
         scale = float(np.abs(before).max())
         assert np.allclose(before, after, rtol=1e-9, atol=1e-9 * scale), text
         # No factor of 1.
-        assert not re.search(r"(?<![\d.])1\.0 \*", tidied(text)), text
+        assert not re.search(r"(?<![\d.])1\.0 \*", written(text)), text
     assert compared > 400
 
 

@@ -245,12 +245,12 @@ class OdeSystems(Source[OdeDataset]):
         elif protocol is Protocol.PUBLISHED:
             raise UsageError("The protocol published knows no --sweep.", "Leave one of them out.")
         else:
-            system, clean = conditions.system(system), conditions.sampled(system)
+            system, clean = conditions.system(system), conditions.sampled(system, self.cache)
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
         given = replace(clean, u=conditions.noisy(u, name, seed), du=None)
         holdout, unseen = TIMES, self._unseen(name, system)
         if conditions.test == SECOND_START:
-            holdout, unseen, second = LAST, None, conditions.second(self._system(name))
+            holdout, unseen, second = LAST, None, conditions.second(self._system(name), self.cache)
             given, clean = (Trajectory.joined([one, second]) for one in (given, clean))
             given = replace(given, du=None)
         identity = _fingerprint(

@@ -145,7 +145,7 @@ def _fine(x: Array, *, log: bool) -> Array:
 
 
 def _label(name: str, unit: str) -> str:
-    return f"{name} ({unit})" if unit and unit != "1" else name
+    return f"{name} ({unit.replace('_', ' ')})" if unit and unit != "1" else name
 
 
 def _target(table: Measurements) -> str:

@@ -26,7 +26,7 @@ from mdbench.expressions.printers.mathematics import (
     Printer,
     plain_number,
 )
-from mdbench.expressions.tidy import tidy
+from mdbench.expressions.tidy import tidy, with_powers
 from mdbench.expressions.tree import ALIASES, CONSTANTS, Call, Chain, Negation, Node, Number
 
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ def _mathml_forms(text: str, *, derivatives: bool) -> tuple[str, str] | None:
     try:
         check(text)
         node = read(text, names_in(text))
-        return printer.print(node), printer.print(tidy(node))
+        return printer.print(node), printer.print(with_powers(tidy(node)))
     except EquationError:
         return None
 

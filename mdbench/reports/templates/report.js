@@ -328,7 +328,7 @@
     const block = table.closest(".block");
     block.querySelector(".cut").textContent = rows.some((row) => row.cutOff) ? data.cut : "";
     block.querySelector(".undecided").textContent = undecided
-      ? `The scorer could not decide, and nothing counts these values: ${undecided}.` : "";
+      ? `Values that the scorer could not decide, and that are not counted: ${undecided}.` : "";
   };
 
   // Tables are sorted by a click on a column's head; what has no value comes last, and methods that
@@ -388,7 +388,7 @@
   };
   // What is wider than its place is scrolled with the keys, too.
   const reachable = (part) => {
-    for (const each of part.querySelectorAll(".scroll, td.eqs, td code")) {
+    for (const each of part.querySelectorAll(".scroll, td.eqs, td .eq, td code")) {
       const wide = each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight;
       const scrolls = getComputedStyle(each).overflowX === "auto";
       if (wide && scrolls) each.tabIndex = 0;

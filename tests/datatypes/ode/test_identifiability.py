@@ -182,7 +182,7 @@ def test_the_report_marks_what_noise_hides(command_line: Workspace, tmp_path: Pa
     page = tmp_path / "report.html"
     assert main(["report", str(folder), "--out", str(page)]) == 0
     shown = page.read_text(encoding="utf-8")
-    assert "attainable under noise on 1 of 2 at 20 dB" in shown
+    assert "can be identified under noise: 1 of 2 at 20 dB" in shown
     assert "rc-circuit †" in shown
     assert "sir-infection †" not in shown
-    assert "† hidden by noise" in shown
+    assert "†</span> hidden by noise" in shown
