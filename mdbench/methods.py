@@ -48,6 +48,7 @@ FAMILIES = (
 )
 """Families of methods that all data types share."""
 TABLE = "table"
+SEQUENCE = "sequence"
 """The view of methods that ask a language model."""
 SHARED = "shared"
 """The folder, next to those of the methods, with folders of code that several methods use."""
@@ -227,10 +228,11 @@ class MethodSpec(_Table):
                 f"front are equations, and without the truth; tuning is {self.tuning!r}, given is "
                 f"{list(self.given)}"
             )
-        if self.access.llm and (self.view != TABLE or self.given):
+        if self.access.llm and (self.view not in {TABLE, SEQUENCE} or self.given):
             raise ValueError(
-                "access.llm = true goes with view = 'table' and without 'given': what its prompts "
-                f"may show is set by --prompt; view is {self.view!r}, given is {self.given!r}"
+                "access.llm = true goes with view = 'table' or 'sequence' and without 'given': "
+                "what its prompts may show is set by --prompt; "
+                f"view is {self.view!r}, given is {self.given!r}"
             )
         tables: list[MethodSpec | Overrides] = [self, self.check, *self.protocols.values()]
         for table in tables:

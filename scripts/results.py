@@ -21,9 +21,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from box_plots import box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
 from findings import finding_of_work, recovered_table
 from fresh_ranks import ranks_finding, ranks_table
+from mock_table import mock_faults, mock_finding, mock_table
 from operators import operator_tables, operators_figure, operators_markdown
 from parity import UPSTREAM, parity_table
 from prose import with_numbers, wrong_numbers
@@ -196,6 +198,25 @@ class Reference:
             parts.append(f"![{title}]({self.folder.name}/{name})\n\n*{title}.* {text}")
         return "\n\n".join(parts)
 
+    def boxes(self) -> str:
+        """Box plots of each class, and of surfaces the kinds of failure."""
+        return self._each(self._boxes)
+
+    def _boxes(self, board: Leaderboard) -> str:
+        drawn = [*box_figures(board), taxonomy_figure(board)]
+        of = f" {board.title}" * (len(self.boards) > 1)
+        parts = []
+        for each in drawn:
+            if each is None:
+                continue
+            stem = re.sub(r"[^a-z0-9]+", "-", f"boxes {each.title}{of}".lower()).strip("-")
+            name = f"{self.name or self.data_type}-{stem}.svg"
+            write(self.folder / name, standalone(each.svg))
+            parts.append(
+                f"![{each.title}]({self.folder.name}/{name})\n\n*{each.title}.* {each.caption}"
+            )
+        return "\n\n".join(parts)
+
     def cost(self) -> str:
         """Time and memory."""
         return self._each(export.cost_table)
@@ -239,6 +260,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "published-protocol": Reference.published_protocol,
     "cost": Reference.cost,
     "figures": Reference.figures,
+    "boxes": Reference.boxes,
     "beside": Reference.beside,
     "recovery": Reference.recovery,
     "variants": Reference.variants,
@@ -251,6 +273,9 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "parity": lambda reference: parity_table(reference.results),
     "conditions": lambda reference: conditions_table(reference.results),
     "effects": lambda reference: effects_table(reference.results),
+    "mocks-finding": lambda reference: mock_finding(reference.results),
+    "mocks": lambda reference: mock_table(reference.results),
+    "faults": lambda reference: mock_faults(reference.results),
     "ranks": lambda reference: ranks_table(reference.results),
     "ranks-finding": lambda reference: ranks_finding(reference.results),
 }

@@ -36,6 +36,7 @@ from mdbench.cli.options import (
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import read_jobs, read_protocol, read_snr
 from mdbench.runs.study import (
+    JudgeOptions,
     ProbeOptions,
     Study,
 )
@@ -72,7 +73,10 @@ NJobs = Annotated[
 RuntimeName = Annotated[
     str,
     typer.Option(
-        "--runtime", metavar="NAME", envvar="MDBENCH_RUNTIME", help="auto, venv or docker."
+        "--runtime",
+        metavar="NAME",
+        envvar="MDBENCH_RUNTIME",
+        help="auto, venv, docker, podman or apptainer.",
     ),
 ]
 
@@ -335,6 +339,15 @@ def llm_probe(options: ProbeOptions) -> int:
     from mdbench.cli.score import run_llm_probe
 
     return run_llm_probe(options, Console(highlight=False))
+
+
+@app.command("llm-judge")
+@with_options_of(JudgeOptions)
+def llm_judge(options: JudgeOptions) -> int:
+    """Ask a language model whether answers are right, and compare it with the rule."""
+    from mdbench.cli.score import run_llm_judge
+
+    return run_llm_judge(options, Console(highlight=False))
 
 
 @app.command("llm-stub")
@@ -926,6 +939,61 @@ def why_not(
 
     console = Console(highlight=False, stderr=json)
     return explain(datasets, snr, console, json_=json)
+
+
+@app.command()
+def claims(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles."),
+    ] = None,
+    paper: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Its claims alone; several allowed.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Claims of it alone; several allowed.")
+    ] = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--claims", metavar="FILE", help="Claims of your own, too: docs/claims.md."),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="List those of which records cannot say anything, too.")
+    ] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="As a LaTeX table.")] = False,
+    json: Json = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --latex or --json.")
+    ] = None,
+) -> int:
+    """Show which claims of papers the results confirm or contradict, and which they cannot."""
+    from mdbench.cli.claims import show_claims
+
+    return show_claims(
+        results or [],
+        Console(highlight=False, stderr=json or latex),
+        papers=paper or [],
+        wanted=method or [],
+        extra=file or [],
+        every=every,
+        latex=latex,
+        json_=json,
+        out=out,
+    )
+
+
+@app.command()
+def similarity(
+    one: Annotated[
+        str, typer.Argument(metavar="ONE", help="A data type, or datasets of one: srsd:easy.")
+    ],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The same, to compare with.")],
+    json: Json = False,
+) -> int:
+    """Show how alike the equations of two collections are, by operators and by trees."""
+    from mdbench.cli.similarity import compare_collections
+
+    return compare_collections(one, other, Console(highlight=False, stderr=json), json_=json)
 
 
 @app.command()

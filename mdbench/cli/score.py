@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mdbench.expressions.difficulty import Difficulty
     from mdbench.expressions.scores import Comparison
     from mdbench.language_models.contamination import ProbeResult
-    from mdbench.runs.study import ProbeOptions
+    from mdbench.runs.study import JudgeOptions, ProbeOptions
 
 
 def score_equation(
@@ -218,6 +218,43 @@ def run_llm_probe(options: ProbeOptions, console: Console) -> int:
         f"{probes.calls} completions, {probes.prompt_tokens} + {probes.completion_tokens} tokens"
     )
     console.print(f"Probes: {escape(str(file))}", soft_wrap=True)
+    return Exit.DONE
+
+
+def run_llm_judge(options: JudgeOptions, console: Console) -> int:
+    """Ask, and print how often the model and the rule agree."""
+    from pathlib import Path
+
+    from mdbench.cli.options import Exit
+    from mdbench.cli.report import read_results
+    from mdbench.reports.statistics import wilson
+    from mdbench.runs.judging import run_judge
+
+    def report(done: int, total: int) -> None:
+        if done % 50 == 0 and done < total:
+            console.print(f"{done} of {total}")
+
+    records = read_results([Path(place) for place in options.records])
+    found, file = run_judge(options, records, report)
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in (f"answers judged by {found.model}", "yes", "no", "no verdict"):
+        table.add_column(escape(column), justify="left" if "judged" in column else "right")
+    for title, by_rule in (("the rule says yes", True), ("the rule says no", False)):
+        counts = (found.count(by_rule=by_rule, by_model=each) for each in (True, False, None))
+        table.add_row(title, *map(str, counts))
+    console.print(table)
+    if found.decided:
+        low, high = wilson(found.agreeing / found.decided, found.decided)
+        kappa = "" if found.kappa is None else f"; Cohen's kappa {found.kappa:.2f}"
+        console.print(
+            f"They agree on {found.agreeing} of {found.decided} answers "
+            f"({found.agreeing / found.decided:.1%}, 95 %: {low:.1%} to {high:.1%}){kappa}.",
+            soft_wrap=True,
+        )
+    console.print(
+        f"{found.calls} completions, {found.prompt_tokens} + {found.completion_tokens} tokens"
+    )
+    console.print(f"Judgements: {escape(str(file))}", soft_wrap=True)
     return Exit.DONE
 
 

@@ -374,6 +374,10 @@ class Source(ABC, Generic[D]):
         """Return the knowledge of a dataset besides its data, for prompts that may use it."""
         return Background()
 
+    def laws(self, name: str) -> tuple[str, ...]:  # noqa: ARG002 - where there are equations
+        """Return the true right-hand sides, without making data; none where they are not known."""
+        return ()
+
     def is_cached(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - most are
         """Whether a dataset loads in a moment: its arrays are there, or quickly made."""
         return True

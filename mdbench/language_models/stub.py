@@ -196,7 +196,20 @@ def _as_class(equation: str, names: list[str]) -> str:
     )
 
 
+def _as_verdict(words: tuple[str, str], equation: str) -> str:
+    # It knows nothing: what it draws as an equation has an odd number of letters, or an even one.
+    return f"Answer: {words[len(equation) % 2]}"
+
+
 _FORMS: Final = (
+    _Form(
+        lambda prompt: '"Answer: right"' in prompt,
+        lambda equation, _: _as_verdict(("wrong", "right"), equation),
+    ),
+    _Form(
+        lambda prompt: '"Answer: yes"' in prompt,
+        lambda equation, _: _as_verdict(("no", "yes"), equation),
+    ),
     _Form(lambda prompt: "class Law(nn.Module)" in prompt, _as_class),
     _Form(lambda prompt: "def equation" in prompt, _as_function),
     _Form(lambda prompt: "json" in prompt.lower(), _as_list),

@@ -123,7 +123,13 @@ def prompt_view(prompt: str, task: Task[Any], background: Background, seed: int)
         What people know of the problem.
     seed
         Of the order of the columns, of the rows that are shown, and of what is wrong.
+
+    Notes
+    -----
+    A task without equations has no quantities: its texts are shown as they are by every view.
     """
+    if not task.has_equations:
+        return plain_view(task)
     if prompt == PROMPTS[0]:
         return _anonymous(task, seed)
     background = _with_the_users(background, task)

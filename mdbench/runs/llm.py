@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from mdbench.language_models.exchanges import LlmSettings
     from mdbench.runs.catalog import Catalog
     from mdbench.runs.spec import JobSpec
-    from mdbench.runs.study import LlmEndpointOptions, ProbeOptions
+    from mdbench.runs.study import JudgeOptions, LlmEndpointOptions, ProbeOptions
     from mdbench.runs.turns import JobTurn
 
 
@@ -322,17 +322,8 @@ def run_probes(
     UsageError
         If something is missing, or if the budget ends before the last question.
     """
-    talk, seed = options.talk, options.seed[0]
-    if talk is None:
-        raise UsageError("--llm-model is missing.", "Name the model: --llm-model NAME")
-    if options.prompt is not None:
-        raise UsageError("--prompt is of runs: probes ask in all views.", "Leave it out.")
-    access = LlmConnection.from_options(options)
-    if access is None:
-        raise UsageError(
-            f"No endpoint of {talk.model} was named.",
-            "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay FILE.",
-        )
+    talk, access = named_connection(options, "probes ask in all views")
+    seed = options.seed[0]
     data_type = catalog.data_type(options.data_type)
     if _TABLE not in data_type.views:
         raise UsageError(f"{data_type.name} has no tables to ask about.", "E.g. --data-type srsd")
@@ -340,14 +331,8 @@ def run_probes(
     chosen = select_names(source.names(), options.datasets, source.groups())
     stem = _stem(options, talk, chosen)
     file = options.result_dir / FOLDER / f"{stem}.json"
-    responder = (
-        LiveResponder(access.endpoint, breaker=access.breaker)
-        if access.endpoint is not None
-        else ExchangeReplay(_recording(access.replay, stem))
-    )
-    log = ExchangeLog(options.result_dir / FOLDER / f"{stem}{SUFFIX}")
     found: list[ProbeResult] = []
-    with closing(access), closing(Conversation(responder, talk, log)) as conversation:
+    with open_conversation(access, talk, options.result_dir / FOLDER, stem) as conversation:
         subjects = [_subject(data_type, source, name, seed) for name in chosen]
         for subject in subjects:
             if subject.task.dataset.truth is None:
@@ -398,9 +383,48 @@ def _stem(options: ProbeOptions, talk: LlmSettings, chosen: list[str]) -> str:
     return f"{options.data_type}-{hashlib.sha256(repr(what).encode()).hexdigest()[:12]}"
 
 
-def _recording(place: Path | None, stem: str) -> Path:
+def named_connection(
+    options: ProbeOptions | JudgeOptions, reason: str
+) -> tuple[LlmSettings, LlmConnection]:
+    """Return the model and the connection that were named.
+
+    Raises
+    ------
+    UsageError
+        If one is missing, or a view of prompts was named, which the reason is against.
+    """
+    talk = options.talk
+    if talk is None:
+        raise UsageError("--llm-model is missing.", "Name the model: --llm-model NAME")
+    if options.prompt is not None:
+        raise UsageError(f"--prompt is of runs: {reason}.", "Leave it out.")
+    access = LlmConnection.from_options(options)
+    if access is None:
+        raise UsageError(
+            f"No endpoint of {talk.model} was named.",
+            "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay FILE.",
+        )
+    return talk, access
+
+
+@contextmanager
+def open_conversation(
+    access: LlmConnection, talk: LlmSettings, folder: Path, stem: str
+) -> Iterator[Conversation]:
+    """Ask without a job, or answer from a log of that; the exchanges are written to a folder."""
+    responder = (
+        LiveResponder(access.endpoint, breaker=access.breaker)
+        if access.endpoint is not None
+        else ExchangeReplay(_recording(access.replay, folder.name, stem))
+    )
+    log = ExchangeLog(folder / f"{stem}{SUFFIX}")
+    with closing(access), closing(Conversation(responder, talk, log)) as conversation:
+        yield conversation
+
+
+def _recording(place: Path | None, folder: str, stem: str) -> Path:
     if place is not None and place.is_dir():
-        found = (place / FOLDER / f"{stem}{SUFFIX}", place / f"{stem}{SUFFIX}")
+        found = (place / folder / f"{stem}{SUFFIX}", place / f"{stem}{SUFFIX}")
         place = next((each for each in found if each.exists()), None)
     if place is None:
         raise UsageError(

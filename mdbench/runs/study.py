@@ -173,7 +173,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
     )
     runtime: str = option(
         "--runtime NAME",
-        "auto, venv or docker.",
+        "auto, venv, docker, podman or apptainer.",
         default="auto",
         envvar="MDBENCH_RUNTIME",
         of_run=True,
@@ -260,6 +260,27 @@ class ProbeOptions(LlmOptions, LlmEndpointOptions):
     result_dir: Path = option(
         "--result-dir DIR",
         "Where results go.  Default: results.",
+        read_path,
+        default=Path("results"),
+    )
+
+
+@dataclass(frozen=True)
+class JudgeOptions(LlmOptions, LlmEndpointOptions):
+    """Options of ``mdbench llm-judge``, one attribute each."""
+
+    records: tuple[str, ...] = field(
+        metadata=metadata("--records PATH...", "Folders of results, or bundles.", names)
+    )
+    answers: int = option(
+        "--answers N", "Answers that are judged.  Default: 200.", read_whole, default=200
+    )
+    seed: tuple[int, ...] = option(
+        "--seed N", "Seed of the draw of answers.  Default: 0.", read_seeds, default=(0,)
+    )
+    result_dir: Path = option(
+        "--result-dir DIR",
+        "Where the judgements go.  Default: results.",
         read_path,
         default=Path("results"),
     )

@@ -17,10 +17,13 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from sweeps import paired
 
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.ode.data_type import Ode
 from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -343,3 +346,51 @@ def test_grid_is_the_published_one() -> None:
     assert content["grid"]["threshold"] == pytest.approx(THRESHOLDS, rel=1e-15)
     assert list(content["grid"]) == ["threshold", "basis", "order", "alpha"]
     assert np.prod([len(values) for values in content["grid"].values()]) == 256
+
+
+OSCILLATOR = "harmonic-oscillator-damping"
+TRUE = np.array([[0.0, 0.0, 1.0], [0.0, -4.5, -0.43]])
+"""Coefficients of 1, u0 and u1."""
+
+
+def swept_errors(
+    sindy: Any, ode: Ode, conditions: str, derivatives: str, seeds: int = 1
+) -> list[float]:
+    """Return the error of all coefficients that SINDy finds under conditions, for each seed."""
+    errors = []
+    for seed in range(seeds):
+        dataset = ode.source().load(
+            f"{OSCILLATOR}+{conditions}",
+            snr_db=None,
+            seed=seed,
+            protocol=Protocol.STRICT,
+            options={"derivatives": derivatives},
+        )
+        task = ode.task(dataset, "trajectory", Protocol.STRICT)
+        problem = trajectory(task.refit.inputs["u"], task.refit.targets)
+        setting = {"threshold": 0.05, "basis": "polynomial", "order": 1, "alpha": 1e-12}
+        _, models = find(sindy, problem, [setting])
+        found = np.stack([models.coefficients[models.of_setting[0, k]] for k in range(2)])
+        errors.append(float(np.linalg.norm(found - TRUE)))
+    return errors
+
+
+def test_errors_go_as_the_noise_over_the_root_of_the_samples(sindy: Any, tmp_path: Path) -> None:
+    """With true derivatives, noise is in the features alone; its bias goes as its square."""
+    ode = Ode(ROOT / "datasets" / "ode", tmp_path)
+    noise, seeds = 0.003, 40
+
+    def error(samples: int, noise: float) -> float:
+        found = swept_errors(sindy, ode, f"samples={samples}+noise={noise}", "exact", seeds)
+        return float(np.sqrt(np.mean(np.square(found))))
+
+    few = error(60, noise)
+    assert few / error(960, noise) == pytest.approx(4.0, rel=0.25)
+    assert error(60, 3 * noise) / few == pytest.approx(3.0, rel=0.1)
+
+
+def test_errors_of_differences_go_as_the_square_of_the_step(sindy: Any, tmp_path: Path) -> None:
+    ode = Ode(ROOT / "datasets" / "ode", tmp_path)
+    errors = [swept_errors(sindy, ode, f"dt={dt}", "fd")[0] for dt in (0.1, 0.05, 0.025)]
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.15)
+    assert errors[1] / errors[2] == pytest.approx(4.0, rel=0.1)

@@ -110,7 +110,7 @@ def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
             "pde": {"--derivatives", "--variant", "--max-rows", "--truth", "--axes", "--scaling"},
             "real": {"--fold"},
             "srsd": {"--dummy-columns", "--target-noise", "--variant"},
-            "surface": {"--variant", "--normals", "--noise-percent"},
+            "surface": {"--curvature", "--variant", "--normals", "--noise-percent"},
         }
 
 

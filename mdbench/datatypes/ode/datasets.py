@@ -216,6 +216,9 @@ class OdeSystems(Source[OdeDataset]):
         again = f" (repeats {', '.join(system.repeats)})" if system.repeats else ""
         return f"{system.description}{again}"
 
+    def laws(self, name: str) -> tuple[str, ...]:
+        return self._system(name).truth
+
     def background(self, name: str) -> Background:
         system = self._system(name)
         rates = {f"{state}_t": f"the rate of change of {state}" for state in system.variables}
@@ -242,12 +245,12 @@ class OdeSystems(Source[OdeDataset]):
         elif protocol is Protocol.PUBLISHED:
             raise UsageError("The protocol published knows no --sweep.", "Leave one of them out.")
         else:
-            system, clean = conditions.system(system), conditions.sampled(system)
+            system, clean = conditions.system(system), conditions.sampled(system, self.cache)
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
         given = replace(clean, u=conditions.noisy(u, name, seed), du=None)
         holdout, unseen = TIMES, self._unseen(name, system)
         if conditions.test == SECOND_START:
-            holdout, unseen, second = LAST, None, conditions.second(self._system(name))
+            holdout, unseen, second = LAST, None, conditions.second(self._system(name), self.cache)
             given, clean = (Trajectory.joined([one, second]) for one in (given, clean))
             given = replace(given, du=None)
         identity = _fingerprint(

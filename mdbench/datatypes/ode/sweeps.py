@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.data.noise import generator_of
-from mdbench.data.trajectory import MIN_SAMPLES, Trajectory
+from mdbench.data.trajectory import MIN_SAMPLES, Trajectory, load_or_make
 from mdbench.datatypes.ode.systems import integrate
 from mdbench.errors import DataError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -108,8 +109,13 @@ class Conditions:
         pairs = [part.partition("=")[::2] for part in parts]
         return system, cls.of(dict(pairs))
 
-    def sampled(self, system: OdeSystem) -> Trajectory:
+    def sampled(self, system: OdeSystem, cache: Path) -> Trajectory:
         """Return the clean trajectories, one after the other, without one that is the test.
+
+        Parameters
+        ----------
+        cache
+            The folder where each is kept: noise and the number of others change nothing in it.
 
         Raises
         ------
@@ -117,15 +123,17 @@ class Conditions:
             If the step is too long for the time span, or if no other start can be integrated.
         """
         whole, times = self.system(system), self._times(system)
-        return Trajectory.joined(
-            [
-                Trajectory(times, *self._from_start(whole, number, times))
-                for number in range(self.trajectories)
-            ]
-        )
 
-    def second(self, system: OdeSystem) -> Trajectory:
-        """Return the clean trajectory from the second start.
+        def one(number: int) -> Trajectory:
+            def make() -> tuple[Array, Array, Array]:
+                return times, *self._from_start(whole, number, times)
+
+            return self._kept(system, cache, f"start-{number}", make)
+
+        return Trajectory.joined([one(number) for number in range(self.trajectories)])
+
+    def second(self, system: OdeSystem, cache: Path) -> Trajectory:
+        """Return the clean trajectory from the second start; see `sampled`.
 
         Raises
         ------
@@ -137,7 +145,25 @@ class Conditions:
                 f"{system.name} has one start.", f"Leave out test={SECOND_START}: it needs two."
             )
         whole, times = self.system(system), self._times(system)
-        return Trajectory(*integrate(whole, whole.initial_conditions[1], times))
+        start = whole.initial_conditions[1]
+        return self._kept(system, cache, "second-start", lambda: integrate(whole, start, times))
+
+    def _kept(
+        self,
+        system: OdeSystem,
+        cache: Path,
+        which: str,
+        make: Callable[[], tuple[Array, Array, Array]],
+    ) -> Trajectory:
+        """Read a trajectory from the cache, or make it."""
+        sampling = Conditions(
+            *(self.samples, self.dt),
+            uneven=self.uneven,
+            missing=self.missing,
+            dimension=self.dimension,
+        )
+        path = cache / f"{system.name}{sampling}-{system.recipe[:16]}-{which}.npz"
+        return load_or_make(path, lambda: Trajectory(*make()))
 
     def _times(self, system: OdeSystem) -> Array:
         count = self.samples or system.samples

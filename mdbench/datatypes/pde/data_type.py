@@ -282,6 +282,9 @@ class _PdeSystems(Source[PdeDataset]):
     def title(self, name: str) -> str:
         return named(name, self.systems).description
 
+    def laws(self, name: str) -> tuple[str, ...]:
+        return tuple(named(name, self.systems).truth)
+
     def notes(self, name: str) -> Sequence[str]:
         return named(name, self.systems).notes
 

@@ -27,10 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
 MOST_ROWS = 12_500
 """Rows of a table; of more, as many are drawn by its name.  Four fifths are learned from."""
 MOST_BYTES = 2**28
 """Bytes of a table as it is read."""
+FEWEST_ROWS = 4
+"""Fewer rows cannot be learned from and tested on."""
 PMLB = (".tsv", ".tsv.gz")
 """Endings of PMLB's files: tab-separated, with a column ``target``."""
 _TARGET = "target"
@@ -150,7 +154,10 @@ class TableStore:
         kept = []
         for number, row in enumerate(rows, start=2):
             if len(row) != len(heads):
-                raise DataError(f"{path}, line {number}: {len(row)} cells; {len(heads)} columns")
+                raise DataError(
+                    f"{path}, line {number}: {len(row)} cells; {len(heads)} columns",
+                    "Give each row a cell for each column, with tabs between them.",
+                )
             for head, cell in zip(heads, row, strict=True):
                 if not _is_number(cell):
                     raise DataError(
@@ -159,6 +166,9 @@ class TableStore:
                         "Leave such rows out.",
                     )
             kept.append([*row[:place], *row[place + 1 :], row[place]])
+        if len(kept) < FEWEST_ROWS:
+            raise DataError(f"{path} has {len(kept)} rows.", f"At least {FEWEST_ROWS} are needed.")
+        refuse_constant(path, _TARGET, np.array(kept, dtype=np.float64))
         own = [head for head in heads if head != _TARGET]
         columns = {f"x{number}": head for number, head in enumerate(_readable(own))}
         name = pmlb_name(path)
@@ -204,7 +214,26 @@ def _cells_of(path: Path) -> Iterator[list[str]]:
                     )
                 yield [cell.strip() for cell in row]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
-        raise DataError(f"{path} cannot be read: {error}") from None
+        raise DataError(
+            f"{path} cannot be read: {error}",
+            "A table is text in UTF-8; one whose name ends in .gz is packed by gzip.",
+        ) from None
+
+
+def refuse_constant(path: Path, target: str, table: NDArray[np.float64]) -> None:
+    """Refuse a table (n, columns) whose last column, the target, or all others have one value.
+
+    Raises
+    ------
+    DataError
+        With the file and the column.
+    """
+    for what, columns in ((target, table[:, -1:]), ("each other column", table[:, :-1])):
+        if not np.ptp(columns, axis=0).any():
+            raise DataError(
+                f"{path}: {what} has one value in all rows.",
+                "Nothing can be explained by it: give rows with other values.",
+            )
 
 
 def _readable(heads: Sequence[str]) -> list[str]:

@@ -18,7 +18,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from scipy.optimize import least_squares
 
 from mdbench.data.columns import read_description
-from mdbench.datatypes.real.packaged import PMLB, PackagedTable, TableStore, pmlb_name
+from mdbench.datatypes.real.packaged import (
+    FEWEST_ROWS,
+    PMLB,
+    PackagedTable,
+    TableStore,
+    pmlb_name,
+    refuse_constant,
+)
 from mdbench.errors import DataError, EquationError
 from mdbench.expressions import parse
 
@@ -252,12 +259,9 @@ def _read_table(path: Path) -> tuple[tuple[str, ...], Array, Array, float]:
     if len(rows) < FEWEST_ROWS:
         raise DataError(f"{path} has {len(rows)} rows.", f"At least {FEWEST_ROWS} are needed.")
     table = np.array(rows)
+    refuse_constant(path, header[-1], table)
     # An error that is uniform within one unit of the last digit has a twelfth of its square.
     return header, table[:, :-1].copy(), table[:, -1].copy(), float(np.mean(np.square(steps))) / 12
-
-
-FEWEST_ROWS = 4
-"""Fewer rows cannot be learned from and tested on."""
 
 
 def _numbers(where: str, header: Sequence[str], cells: Sequence[str]) -> list[float]:

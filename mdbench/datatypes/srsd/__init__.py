@@ -32,7 +32,11 @@ def by_difficulty(name: str, head: Mapping[str, Any]) -> tuple[int, list[tuple[b
 FACTS = TypeFacts(
     views=("table",),
     options=(
-        Option.choice("--variant", ("released",), "Data with the slips of those released."),
+        Option.choice(
+            "--variant",
+            ("released", "paper"),
+            "Data with the slips of those released, or with the ranges of the paper's tables.",
+        ),
         Option("--dummy-columns", "One to three columns that the target does not depend on.", ""),
         Option(
             "--target-noise",

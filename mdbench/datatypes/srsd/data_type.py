@@ -15,7 +15,7 @@ from mdbench.datatypes.equations.base import (
     EquationType,
     table_split,
 )
-from mdbench.datatypes.equations.files import Suites, named
+from mdbench.datatypes.equations.files import Suites
 from mdbench.datatypes.equations.selection import NoisyRows, Ratios
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
@@ -144,10 +144,24 @@ class Srsd(EquationType[SrsdDataset]):
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return names of datasets, which have variant, columns and noise in them."""
-        released, dummies = "variant" in given, "dummy_columns" in given
+        """Return names of datasets, which have variant, columns and noise in them.
+
+        A law whose ranges in the paper are those of the release is the same dataset in both.
+        """
+        variant, dummies = given.get("variant", ""), "dummy_columns" in given
+        known = Problems(self.systems).problems if variant == "paper" else {}
         return [
-            (str(ProblemName(name, released, dummies, level)), {})
+            (
+                str(
+                    ProblemName(
+                        name,
+                        "" if name in known and not known[name].paper else variant,
+                        dummies,
+                        level,
+                    )
+                ),
+                {},
+            )
             for level in dict.fromkeys(given.get("target_noise", [0.0]))
             for name in names
         ]
@@ -265,7 +279,7 @@ class Srsd(EquationType[SrsdDataset]):
 
     def difficulty(self, name: str) -> Difficulty:
         """Return how hard a problem is; the ranges of a recurrence are those of its rows."""
-        problem = named(ProblemName.read(name).problem, Problems(self.systems).problems)
+        problem = Problems(self.systems).problem(ProblemName.read(name))
         bounds = {column: (one.low, one.high) for column, one in problem.spreads.items()}
         if problem.recurrence is not None:
             rows = problem.recurrence.table()

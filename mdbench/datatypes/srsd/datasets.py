@@ -36,7 +36,8 @@ _SRBENCH_ROWS = 100_000
 """Rows of a table of PMLB, of which SRBench draws."""
 
 _SUFFIX = re.compile(
-    r"(?P<problem>.*?)(?P<released>\+released)?(?P<dummies>\+dummy)?(\+noise=(?P<noise>[^+]+))?"
+    r"(?P<problem>.*?)(\+(?P<variant>released|paper))?(?P<dummies>\+dummy)?"
+    r"(\+noise=(?P<noise>[^+]+))?"
 )
 _DUMMY_COLUMNS = (1, 2, 3)
 _DUMMY_EXPONENTS = (-32, 32)
@@ -51,8 +52,9 @@ class ProblemName:
     ----------
     problem
         The name of the problem.
-    released
-        Whether the slips of the released datasets are wanted.
+    variant
+        ``released`` for the slips of the released datasets, ``paper`` for the ranges of the
+        paper's tables, empty for neither.
     dummies
         Whether columns that have nothing to do with the target are mixed in.
     noise
@@ -61,15 +63,20 @@ class ProblemName:
     """
 
     problem: str
-    released: bool = False
+    variant: str = ""
     dummies: bool = False
     noise: float = 0.0
 
     def __str__(self) -> str:
         return (
-            f"{self.problem}{'+released' if self.released else ''}"
+            f"{self.problem}{f'+{self.variant}' if self.variant else ''}"
             f"{'+dummy' if self.dummies else ''}{f'+noise={self.noise!r}' if self.noise else ''}"
         )
+
+    @property
+    def released(self) -> bool:
+        """Whether the slips of the released datasets are wanted."""
+        return self.variant == "released"
 
     @classmethod
     def read(cls, name: str) -> ProblemName:
@@ -84,7 +91,7 @@ class ProblemName:
         if match is None:
             raise UsageError(f"There is no dataset {name!r}.")
         noise = target_noise(match["noise"]) if match["noise"] else 0.0
-        return cls(match["problem"], bool(match["released"]), bool(match["dummies"]), noise)
+        return cls(match["problem"], match["variant"] or "", bool(match["dummies"]), noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +147,17 @@ class Problems(Source[SrsdDataset]):
             raise DataError(f"{unclear[0]}: a problem's name has no '+'", "Rename its file.")
         return found
 
+    def problem(self, ask: ProblemName) -> FormulaProblem:
+        """Return a problem, with the ranges that its variant has.
+
+        Raises
+        ------
+        DataError, UsageError
+            If there is none of that name, or its file cannot be read.
+        """
+        problem = named(ask.problem, self.problems)
+        return problem.as_in_paper() if ask.variant == "paper" else problem
+
     def names(self) -> list[str]:
         return list(self.problems.own)
 
@@ -148,6 +166,9 @@ class Problems(Source[SrsdDataset]):
         for title, suite in self.problems.suites.items():
             found |= suite.groups("set") | {title: list(suite)}
         return found
+
+    def laws(self, name: str) -> tuple[str, ...]:
+        return (self.problem(ProblemName.read(name)).law,)
 
     def title(self, name: str) -> str:
         return named(ProblemName.read(name).problem, self.problems).title
@@ -175,7 +196,7 @@ class Problems(Source[SrsdDataset]):
         if snr_db is not None:
             raise UsageError("srsd has no noise levels in dB.", "It has --target-noise 0.01.")
         ask = ProblemName.read(name)
-        problem = named(ask.problem, self.problems)
+        problem = self.problem(ask)
         formula = problem.released_data if ask.released else problem.law
         count = ROWS if problem.split == SRSD else _SRBENCH_ROWS
         x, y = draw(problem, formula, count, accurate=not ask.released)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-DISTRIBUTIONS = ("uniform", "log-uniform", "uniform-integer")
+DISTRIBUTIONS = ("uniform", "log-uniform", "uniform-integer", "log-uniform-integer")
 SIGNS = ("positive", "negative", "mixed", "range")
 SRSD, SRBENCH = SPLITS = ("srsd", "srbench")
 """How the rows of a problem are cut; see `mdbench.datatypes.srsd.datasets`."""
@@ -58,7 +58,8 @@ class Spread:
     ----------
     distribution
         ``uniform``; ``log-uniform``: ten to the power of a uniform draw; ``uniform-integer``:
-        whole numbers from `low` to ``high - 1``.
+        whole numbers from `low` to ``high - 1``; ``log-uniform-integer``: a log-uniform draw
+        without its fraction.
     low, high
         The range of the draw.
     sign
@@ -73,8 +74,10 @@ class Spread:
 
     def draw(self, n: int, generator: np.random.Generator) -> Array:
         """Draw n values, as float64 for whole numbers too."""
-        if self.distribution == "log-uniform":
+        if self.distribution.startswith("log-uniform"):
             values = 10.0 ** generator.uniform(math.log10(self.low), math.log10(self.high), n)
+            if self.distribution.endswith("integer"):  # ten to the power of 0 may round to below 1
+                values = np.clip(np.floor(values), self.low, self.high - 1)
         elif self.distribution == "uniform-integer":
             values = generator.integers(int(self.low), int(self.high), n).astype(np.float64)
         else:
@@ -155,6 +158,9 @@ class FormulaProblem:
         How its rows are cut: one of `SPLITS`.
     recurrence
         How its rows follow each other; None where they are drawn from the `spreads`.
+    paper
+        How the paper's tables have a variable drawn, by its column, where the released data
+        differ.
     """
 
     name: str
@@ -169,11 +175,20 @@ class FormulaProblem:
     released_truth: str
     split: str = SRSD
     recurrence: Recurrence | None = None
+    paper: Mapping[str, Spread] = field(default_factory=dict)
 
     @property
     def domain(self) -> dict[str, dict[str, Any]]:
         """The spreads as plain values, for comparisons of expressions."""
-        return {column: asdict(spread) for column, spread in self.spreads.items()}
+        domain = {column: asdict(spread) for column, spread in self.spreads.items()}
+        for values in domain.values():
+            # They ask where a variable is, and not how often.
+            values["distribution"] = values["distribution"].replace("log-uniform-i", "uniform-i")
+        return domain
+
+    def as_in_paper(self) -> FormulaProblem:
+        """Return it with the ranges of the paper's tables."""
+        return replace(self, spreads={**self.spreads, **self.paper})
 
 
 def draw(
@@ -260,6 +275,7 @@ def read_problem(path: Path) -> FormulaProblem:
     variables = _table(path, table, "variables")
     constants = _table(path, table, "constants") if "constants" in table else {}
     released = _table(path, table, "released") if "released" in table else {}
+    paper = _table(path, table, "paper") if "paper" in table else {}
     recurrence = _table(path, table, "recurrence") if "recurrence" in table else None
     split = table.pop("split", SRSD)
     if split not in SPLITS:
@@ -271,6 +287,10 @@ def read_problem(path: Path) -> FormulaProblem:
             "docs/srsd.md lists all keys; the true law is the formula.",
         )
     _check_names(path, variables, constants)
+    if strange := sorted(paper.keys() - variables.keys()):
+        raise DataError(
+            f"{path}: paper.{strange[0]} is no variable", f"There are: {', '.join(variables)}."
+        )
     columns = {name: f"x{i}" for i, name in enumerate(variables)}
     words = columns | {name: _constant(path, name, entry) for name, entry in constants.items()}
     law = _formula(path, "formula", texts["formula"], words)
@@ -291,6 +311,7 @@ def read_problem(path: Path) -> FormulaProblem:
         released_truth=others["truth"],
         split=split,
         recurrence=None if recurrence is None else _recurrence(path, recurrence, words),
+        paper={columns[name]: _spread(path, name, each, "paper") for name, each in paper.items()},
     )
 
 
@@ -322,8 +343,8 @@ def _formula(path: Path, key: str, text: object, words: Mapping[str, str]) -> st
     return written
 
 
-def _spread(path: Path, name: str, entry: object) -> Spread:
-    where = f"{path}: variables.{name}"
+def _spread(path: Path, name: str, entry: object, table: str = "variables") -> Spread:
+    where = f"{path}: {table}.{name}"
     needed = {"distribution", "low", "high", "sign"}
     optional = {"symbol", "meaning", "unit"}
     if not isinstance(entry, dict) or not needed <= set(entry) <= needed | optional:
@@ -339,13 +360,13 @@ def _spread(path: Path, name: str, entry: object) -> Spread:
     if not low < high:
         raise DataError(f"{where}: low = {low:g} and high = {high:g}", "low has to be below high.")
     distribution, sign = str(entry["distribution"]), str(entry["sign"])
-    if distribution == "log-uniform" and low <= 0:
+    if distribution.startswith("log-uniform") and low <= 0:
         raise DataError(
-            f"{where}: log-uniform from {low:g} to {high:g}",
+            f"{where}: {distribution} from {low:g} to {high:g}",
             "A log-uniform range is of positive numbers; sign = 'negative' or 'mixed' gives them "
             "another sign.",
         )
-    if distribution == "uniform-integer" and not (low.is_integer() and high.is_integer()):
+    if distribution.endswith("integer") and not (low.is_integer() and high.is_integer()):
         raise DataError(f"{where}: whole numbers from {low:g} to {high:g}", "Give whole numbers.")
     if sign in {"positive", "negative"} and low < 0:
         raise DataError(

@@ -39,6 +39,11 @@ FACTS = TypeFacts(
         ),
         Option("--normals", "With --variant cloud: the normals at the points, too.", ""),
         Option(
+            "--curvature",
+            "More training points where the surface is more curved; the test is the same.",
+            "",
+        ),
+        Option(
             "--noise-percent",
             "Noise in the training targets, in percent of their standard deviation; several "
             "levels: 0,1,5,10.",

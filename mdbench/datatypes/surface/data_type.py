@@ -206,12 +206,16 @@ class SurfaceType(EquationType[SurfaceDataset]):
             If a surface has no such variant.
         """
         variant, normals = given.get("variant", ""), "normals" in given
-        own = Surfaces(self.systems, own=True).surfaces if variant else {}
+        curved = "curvature" in given
+        own = Surfaces(self.systems, own=True).surfaces if variant or curved else {}
         for name in names:
             if name in own:
-                check_variant(SurfaceName(name, variant), own[name].representation)
+                asked = SurfaceName(name, variant, curved=curved)
+                check_variant(asked, own[name].representation)
+        # An integer grid has all its points already: it is the same dataset.
+        whole = {name for name in names if name in own and own[name].integers}
         return [
-            (str(SurfaceName(name, variant, normals, level)), {})
+            (str(SurfaceName(name, variant, normals, level, curved and name not in whole)), {})
             for level in dict.fromkeys(given.get("noise_percent", [0.0]))
             for name in names
         ]

@@ -15,6 +15,7 @@ from mdbench.datatypes.base import NO_OPTIONS, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles
 from mdbench.datatypes.surface import FACTS, VARIANTS, percent
 from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_points
+from mdbench.datatypes.surface.curvature import draw_curved_rows
 from mdbench.datatypes.surface.level_sets import gradient
 from mdbench.datatypes.surface.problem import (
     ENDINGS,
@@ -56,6 +57,7 @@ _MARGIN = 0.05
 
 _SUFFIX = re.compile(
     r"(?P<surface>.*?)(\+(?P<variant>wide|cloud))?(?P<normals>\+normals)?"
+    r"(?P<curved>\+curved)?"
     r"(\+noise=(?P<noise>[^+]+))?"
 )
 
@@ -74,17 +76,21 @@ class SurfaceName:
         Whether the normals of a cloud's points are given, too.
     noise
         Percent of each target's standard deviation.
+    curved
+        Whether training rows are denser where the surface is more curved.
     """
 
     surface: str
     variant: str = ""
     normals: bool = False
     noise: float = 0.0
+    curved: bool = False
 
     def __str__(self) -> str:
         variant = f"+{self.variant}" if self.variant else ""
         noise = f"+noise={self.noise:g}" if self.noise else ""
-        return f"{self.surface}{variant}{'+normals' * self.normals}{noise}"
+        flags = "+normals" * self.normals + "+curved" * self.curved
+        return f"{self.surface}{variant}{flags}{noise}"
 
     @classmethod
     def read(cls, name: str) -> SurfaceName:
@@ -99,7 +105,8 @@ class SurfaceName:
         if match is None:
             raise UsageError(f"There is no dataset {name!r}.")
         noise = percent(match["noise"]) if match["noise"] else 0.0
-        return cls(match["surface"], match["variant"] or "", bool(match["normals"]), noise)
+        flags = bool(match["normals"]), noise, bool(match["curved"])
+        return cls(match["surface"], match["variant"] or "", *flags)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +207,11 @@ class Surfaces(Source[SurfaceDataset]):
         surface = self._surface(ask)
         return f"{surface.category}: {', '.join(surface.printed)}"
 
+    def laws(self, name: str) -> tuple[str, ...]:
+        """Return the equations; those of points are not known."""
+        ask = SurfaceName.read(name)
+        return () if ask.surface in self.clouds else self._surface(ask).truth
+
     def notes(self, name: str) -> Sequence[str]:
         """Return how what is printed was read."""
         ask = SurfaceName.read(name)
@@ -235,7 +247,7 @@ class Surfaces(Source[SurfaceDataset]):
         if ask.variant == "cloud":
             training, test, normals = _on_the_surface(shape, surface)
         else:
-            training, test, beyond = _rows(surface)
+            training, test, beyond = _rows(surface, curved=ask.curved)
         validation = max(1, len(training.x) // VALIDATION_SHARE)
         training = _noisy(training, ask, seed)
         fingerprint = _fingerprint(surface.truth, training, test, beyond)
@@ -267,6 +279,8 @@ class Surfaces(Source[SurfaceDataset]):
         points, normals = read_points(self.clouds[ask.surface])
         if ask.variant == "wide":
             raise UsageError(f"--variant wide is of parametric surfaces; {name} is a cloud.")
+        if ask.curved:
+            raise UsageError(f"--curvature is of surfaces with equations; {name} is a cloud.")
         if ask.normals and normals is None:
             raise UsageError(f"--normals: {self.clouds[ask.surface]} has no normals.")
         order = generator_of("surface", "split", len(points)).permutation(len(points))
@@ -307,7 +321,9 @@ def _shape(surface: TrueSurface) -> Shape:
     )
 
 
-def _rows(surface: TrueSurface) -> tuple[SurfaceRows, SurfaceRows, SurfaceRows]:
+def _rows(
+    surface: TrueSurface, *, curved: bool = False
+) -> tuple[SurfaceRows, SurfaceRows, SurfaceRows]:
     """Draw training, test, and what is out of the domain."""
     inside = [[ends] for ends in surface.domain]
     outside = []
@@ -322,13 +338,15 @@ def _rows(surface: TrueSurface) -> tuple[SurfaceRows, SurfaceRows, SurfaceRows]:
         training, test = (SurfaceRows(whole.x[rows], whole.y[rows], 0.0) for rows in parts)
         return training, test, whole_rows(surface, outside)
 
-    def drawn(bands: Sequence[Sequence[tuple[float, float]]], n: int, split: str) -> SurfaceRows:
-        return draw_rows(
-            surface, bands, n, generator_of("surface", surface.name, surface.domain, split)
-        )
+    def generator(split: str) -> np.random.Generator:
+        return generator_of("surface", surface.name, surface.domain, split)
 
-    training, test = drawn(inside, TRAINING, "training"), drawn(inside, TEST, "test")
-    return training, test, drawn(outside, TEST, "beyond")
+    draw = draw_curved_rows if curved else draw_rows
+    return (
+        draw(surface, inside, TRAINING, generator("training")),
+        draw_rows(surface, inside, TEST, generator("test")),
+        draw_rows(surface, outside, TEST, generator("beyond")),
+    )
 
 
 def _on_the_surface(
@@ -378,6 +396,11 @@ def check_variant(ask: SurfaceName, representation: str) -> None:
         raise UsageError(
             f"--variant {ask.variant} is of {wanted} surfaces; {ask.surface} is {representation}.",
             f"Give --dataset {wanted}, or one of them.",
+        )
+    if ask.curved and representation == "implicit":
+        raise UsageError(
+            f"--curvature is of explicit and parametric surfaces; {ask.surface} is implicit.",
+            "Give --dataset explicit or parametric, or some of them.",
         )
     if ask.normals and ask.variant != "cloud":
         raise UsageError("--normals goes with --variant cloud.", "Give both, or leave it out.")

@@ -308,7 +308,10 @@ def read_points(path: Path) -> tuple[Array, Array | None]:
         )
     if not np.isfinite(points).all():
         row = int(np.argmin(np.isfinite(points).all(axis=1)))
-        raise DataError(f"{path}: point {row + 1} is not finite: {points[row].tolist()}")
+        raise DataError(
+            f"{path}: point {row + 1} is not finite: {points[row].tolist()}",
+            "Leave such points out.",
+        )
     if not np.ptp(points, axis=0).any():
         raise DataError(f"{path}: all points are the same")
     if normals is None:
@@ -334,10 +337,28 @@ def _csv(path: Path) -> tuple[Array, Array | None]:
                     continue
                 raise DataError(
                     f"{path}, line {lines.line_num}: {len(cells)} cells, but the header names "
-                    f"{len(header)} columns"
+                    f"{len(header)} columns",
+                    "Give each row a cell for each column, with commas between them.",
                 )
-            rows.append([float(cell) for cell in cells])
+            rows.append(
+                [
+                    _coordinate(path, f"line {lines.line_num}, column {name!r}", cell)
+                    for name, cell in zip(header, cells, strict=True)
+                ]
+            )
     return _split(np.array(rows, dtype=np.float64).reshape(-1, len(header)), header)
+
+
+def _coordinate(path: Path, where: str, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(
+            f"{path}, {where}: {cell[:80]!r} is no finite number", "Leave such points out."
+        )
+    return value
 
 
 def _npz(path: Path) -> tuple[Array, Array | None]:
@@ -355,11 +376,15 @@ def _obj(path: Path) -> tuple[Array, Array | None]:
     """Take the vertices; normals belong to corners of faces there, and are left."""
     points = []
     with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
+        for number, line in enumerate(file, start=1):
             words = line.split()
             if words and words[0] == "v":
-                x, y, z = map(float, words[1:4])
-                points.append((x, y, z))
+                if len(words) <= len(_NAMES):
+                    raise DataError(
+                        f"{path}, line {number}: {line.strip()[:80]!r} has no three numbers",
+                        "Give each vertex as: v x y z",
+                    )
+                points.append([_coordinate(path, f"line {number}", word) for word in words[1:4]])
     return np.array(points, dtype=np.float64).reshape(-1, 3), None
 
 

@@ -117,7 +117,7 @@ def test_samples_lie_on_the_same_solution(ode: Ode) -> None:
 
 @pytest.mark.parametrize("kind", ["additive", "multiplicative", "outliers"])
 def test_noise_is_of_its_kind_and_the_test_has_none(ode: Ode, kind: str) -> None:
-    name = f"{OSCILLATOR}+samples=4000+noise=0.02"
+    name = f"{OSCILLATOR}+samples=2000+noise=0.02"
     dataset = load(ode, name if kind == "additive" else f"{name}+noise-kind={kind}")
     u, off = dataset.clean.u, dataset.given.u - dataset.clean.u
     size = np.abs(u) if kind == "multiplicative" else np.std(u, axis=0) * np.ones_like(u)
@@ -129,7 +129,7 @@ def test_noise_is_of_its_kind_and_the_test_has_none(ode: Ode, kind: str) -> None
     else:
         assert abs(scaled.std() / 0.02 - 1) < 0.05
     task = ode.task(dataset, "table", Protocol.STRICT)
-    np.testing.assert_array_equal(task.test.targets, dataset.clean.du[-800:])  # type: ignore[index]
+    np.testing.assert_array_equal(task.test.targets, dataset.clean.du[-400:])  # type: ignore[index]
     other = load(ode, dataset.name, seed=1)
     assert other.fingerprint != dataset.fingerprint
     assert load(ode, dataset.name).fingerprint == dataset.fingerprint

@@ -10,7 +10,7 @@ from harness import ROOT, HereRuntime, Quiet, add_method, execute, known, number
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd.data_type import Srsd
-from mdbench.datatypes.srsd.datasets import ProblemName, SrsdDataset
+from mdbench.datatypes.srsd.datasets import ProblemName, Problems, SrsdDataset
 from mdbench.errors import DataError, UsageError
 from mdbench.expressions import equation, parse
 from mdbench.expressions.compensated_eval import correctly_rounded_values
@@ -114,7 +114,11 @@ def test_options_are_said_by_names(workspace: Workspace, tmp_path: Path) -> None
         f"{base}+dummy+noise=0.01",
     ]
     assert made("--target-noise", "0.1,1e-1") == [f"{base}+noise=0.1"]
-    everything = ProblemName(base, released=True, dummies=True, noise=1 / 3)
+    assert made("--variant", "paper", "--dummy-columns") == [f"{base}+dummy"]  # nothing differs
+    assert names(
+        workspace, tmp_path, datasets=("feynman-i.12.4",), special=("--variant", "paper")
+    ) == ["feynman-i.12.4+paper"]
+    everything = ProblemName(base, "released", dummies=True, noise=1 / 3)
     assert ProblemName.read(str(everything)) == everything
 
 
@@ -180,6 +184,31 @@ def test_a_table_is_cut_by_position(srsd: Srsd) -> None:
     np.testing.assert_array_equal(published.refit.targets, published.train.targets)
     with pytest.raises(UsageError, match="no view"):
         srsd.task(dataset, "trajectory", STRICT)
+
+
+def test_25_laws_have_other_ranges_in_the_paper_and_the_page_lists_them() -> None:
+    problems = Problems(FOLDER).problems
+    differing = {name: each for name, each in problems.items() if each.paper}
+    assert len(differing) == 25
+    page = (ROOT / "docs" / "srsd.md").read_text(encoding="utf-8")
+    listed = page.partition("### Ranges in the paper")[2].partition("\n## ")[0]
+    for each in differing.values():
+        label = each.id.replace("B", "bonus ")
+        assert f"| {label} |" in listed
+
+
+def test_the_paper_s_variant_has_its_ranges_and_the_same_truth() -> None:
+    usual, printed = load("feynman-i.12.4"), load("feynman-i.12.4+paper")
+    assert usual.truth == printed.truth
+    assert usual.fingerprint != printed.fingerprint
+    q1, r = np.abs(printed.x.T)
+    assert q1.min() > 0.001
+    assert q1.max() < 0.1
+    assert r.min() > 0.01
+    assert r.max() < 1
+    dummies = load("feynman-i.12.4+paper+dummy")
+    assert dummies.x.shape[1] > printed.x.shape[1]
+    assert load("feynman-iii.15.27+paper").domain["x0"]["distribution"] == "uniform-integer"
 
 
 def test_targets_of_rounding_are_left_to_the_released_variant(srsd: Srsd) -> None:

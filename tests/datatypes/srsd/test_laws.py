@@ -140,6 +140,37 @@ def test_whole_numbers_stop_before_the_end_and_a_range_may_span_zero() -> None:
     assert stats.kstest(spanning, stats.uniform(-1, 4).cdf).pvalue > 1e-3
 
 
+def test_whole_numbers_of_a_logarithmic_draw_are_what_it_gives_without_fractions() -> None:
+    values = Spread("log-uniform-integer", 1, 100, "positive").draw(
+        50_000, np.random.default_rng(3)
+    )
+    numbers, counts = np.unique(values, return_counts=True)
+    assert numbers.tolist() == list(range(1, 100))
+    expected = np.log10((numbers + 1) / numbers) / 2 * len(values)
+    assert stats.chisquare(counts, expected).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if PROBLEMS[path.stem].paper], ids=lambda path: path.stem
+)
+def test_ranges_of_the_paper_are_kept_and_differ(path: Path) -> None:
+    problem = PROBLEMS[path.stem]
+    printed = problem.as_in_paper()
+    assert printed.paper.items() <= printed.spreads.items()
+    assert all(problem.spreads[column] != spread for column, spread in problem.paper.items())
+    x, y = draw(printed, printed.law, 500, accurate=False)
+    np.testing.assert_allclose(y, by_python(path, x), rtol=1e-9, atol=0)
+    domain = printed.domain
+    for column, spread in problem.paper.items():
+        values = x[:, list(problem.spreads).index(column)]
+        ends = (-1.0, 1.0) if spread.sign == "mixed" else (1.0,)
+        low, high = min(e * spread.high for e in ends), spread.high
+        assert min(low, spread.low) <= values.min() <= values.max() <= high
+        if spread.distribution == "log-uniform-integer":
+            assert (values == np.round(values)).all()
+            assert domain[column]["distribution"] == "uniform-integer"
+
+
 def test_names_become_columns_and_constants_values(tmp_path: Path) -> None:
     problem = read(tmp_path, GOOD)
     assert problem.law == "(-2.5)*x0*x1"
@@ -182,6 +213,8 @@ def test_the_four_slips_of_the_released_data() -> None:
         ("low = 0.1, high = 10", "low = true, high = 10", ["variables.a.low = True"]),
         ('"log-uniform"', '"normal"', ["'normal'", "uniform-integer"]),
         ('"uniform"', '"uniform-integer"', []),
+        ("[constants]", "[paper]\nc = 1\n[constants]", ["paper.c is no variable", "a, b"]),
+        ("[constants]", "[paper]\na = 1\n[constants]", ["paper.a = 1", "distribution"]),
         ('"range"', '"positive"', ["sign = 'positive' and low = -1"]),
         ('"range"', '"both"', ["'both'", "mixed"]),
         ("low = -1.0, ", "", ["variables.b", "low"]),

@@ -107,8 +107,13 @@ def test_options_are_said_by_names(workspace: Workspace, tmp_path: Path) -> None
     assert made("HDIS1", "--variant=cloud", "--normals", "--noise-percent=0.5") == [
         "HDIS1+cloud+normals+noise=0.5"
     ]
-    whole = SurfaceName("HDIS1", "cloud", normals=True, noise=0.5)
-    assert SurfaceName.read(str(whole)) == whole
+    assert made("PMOS13", "--curvature", "--variant=wide") == ["PMOS13+wide+curved"]
+    assert made("DIGS1", "--curvature") == ["DIGS1"]  # an integer grid has all its points
+    for whole in (
+        SurfaceName("HDIS1", "cloud", normals=True, noise=0.5),
+        SurfaceName("PMOS13", "wide", noise=5, curved=True),
+    ):
+        assert SurfaceName.read(str(whole)) == whole
 
 
 @pytest.mark.parametrize(
@@ -120,6 +125,7 @@ def test_options_are_said_by_names(workspace: Workspace, tmp_path: Path) -> None
         ("HDIS1", ("--variant", "narrow"), "--variant is 'narrow'"),
         ("EBS1", ("--noise-percent", "-1"), "--noise-percent is '-1'"),
         ("EBS1", ("--noise-percent", "nan"), "--noise-percent is 'nan'"),
+        ("HDIS1", ("--curvature",), "HDIS1 is implicit"),
         ("EBS1+wide", (), "matches none"),
     ],
 )
