@@ -1,4 +1,4 @@
-"""The loops that ask a language model, by the mock model that they ask, beside their controls."""
+"""The loops that ask a language model, by the mock model that they ask, next to their controls."""
 
 from __future__ import annotations
 

@@ -342,7 +342,7 @@ class VenvWorker(Worker):
         read_only, writable
             What is to be seen inside, by its name there.
         environment
-            The variables inside, beside those that are passed on.
+            The variables inside, besides those that are passed on.
         """
         wrapped = bubblewrap.wrap(
             command,

@@ -36,7 +36,7 @@ def printed(outputs: list[dict[str, Any]]) -> str:
             case "stream":
                 texts.append("".join(output["text"]))
             case "display_data":
-                assert "<progress" in output["data"]["text/html"]
+                assert "<progress" in "".join(output["data"]["text/html"])
             case "execute_result":
                 texts.append("".join(output["data"]["text/plain"]) + "\n")
             case "error":
@@ -58,11 +58,14 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     (folder / "page.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     own = {"MDBENCH_ROOT": str(ROOT), "MDBENCH_HOME": str(folder / "home")}
     own |= {"MDBENCH_RUNTIME": "venv", "IPYTHONDIR": str(folder), "JUPYTER_NO_CONFIG": "1"}
+    variables = {name: value for name, value in os.environ.items() if "PYTEST" not in name} | own
+    ready = [sys.executable, "-m", "mdbench", "install", "--runtime", "venv", "sindy"]
+    subprocess.run(ready, cwd=folder, env=variables, check=True, capture_output=True)
     convert = ["-m", "nbconvert", "--to", "notebook", "--execute", "--output", "run.ipynb"]
     done = subprocess.run(
         [sys.executable, *convert, "page.ipynb"],
         cwd=folder,
-        env={name: value for name, value in os.environ.items() if "PYTEST" not in name} | own,
+        env=variables,
         capture_output=True,
         text=True,
         check=False,
