@@ -52,7 +52,7 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "methods": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_prev_next": True,
@@ -63,7 +63,7 @@ html_theme_options = {
 html_show_sphinx = False
 html_context = {"default_mode": "auto"}
 copyright = f"{author}, MIT licence"  # noqa: A001 - Sphinx's name
-html_sidebars = {"index": [], "gallery": [], "api": []}
+html_sidebars = {"index": [], "gallery": [], "api": [], "methods": []}  # wide ones
 
 LISTS = ("index", "tutorials", "how-to", "reference", "results", "explanation")
 """Pages that list others: their links are the table of contents."""

@@ -6,11 +6,14 @@ The names are those of `mdbench` itself: ``mdbench.run`` and so on.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from html import escape
+from importlib import import_module
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Self, Union, get_args, get_origin
@@ -105,7 +108,7 @@ def run(
     workspace = Workspace.find()
     plan, whole = make_plan(asked, workspace), asked.whole
     backend = open_backend(whole)
-    listener = _Bar() if say is None else _Listener(say)
+    listener = _bar() if say is None else _Listener(say)
     plan.catalog.set_progress(listener.message)
     with (
         listener,
@@ -145,15 +148,14 @@ class _Listener:
 
 
 class _Bar(_Listener):
-    """Observer of a run that shows a bar in notebooks and terminals, and nothing in a pipe."""
+    """Observer of a run that shows a bar in terminals, and nothing in a pipe."""
 
     def __init__(self) -> None:
         from rich.console import Console  # noqa: PLC0415 - for this default alone
         from rich.progress import Progress  # noqa: PLC0415 - likewise
 
         console = Console(stderr=True)
-        shown = console.is_terminal or console.is_jupyter
-        self._progress = Progress(console=console, disable=not shown, transient=True)
+        self._progress = Progress(console=console, disable=not console.is_terminal, transient=True)
         self._task = self._progress.add_task("preparing", total=None)
         super().__init__(
             lambda text: self._progress.update(self._task, description=text[:_LONGEST])
@@ -173,6 +175,49 @@ class _Bar(_Listener):
     def job_ended(self, job: JobSpec, record: Record) -> None:
         super().job_ended(job, record)
         self._progress.advance(self._task)
+
+
+class _NotebookBar(_Listener):
+    """Observer of a run that shows a bar in a notebook; rich's own would need ipywidgets there."""
+
+    def __init__(self) -> None:
+        super().__init__(self._show)
+        self._text, self._done, self._total = "preparing", 0, 0
+        display: Any = import_module("IPython.display").display
+        self._output: Any = display(self._bundle(), raw=True, display_id=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._show("")
+
+    def _bundle(self) -> dict[str, str]:
+        count = f"{self._done} of {self._total}" if self._total else ""
+        ends = f'value="{self._done}" max="{self._total}"' if self._total else ""
+        bar = f'<progress aria-label="jobs" {ends}></progress>'
+        return {
+            "text/plain": f"{count} {self._text}".strip(),
+            "text/html": f"{bar} {count} {escape(self._text[:_LONGEST])}",
+        }
+
+    def _show(self, text: str) -> None:
+        self._text = text
+        self._output.update(self._bundle(), raw=True)
+
+    def prepared(self, to_run: int, done: int) -> None:
+        self._total = to_run
+        super().prepared(to_run, done)
+
+    def job_ended(self, job: JobSpec, record: Record) -> None:
+        self._done += 1
+        super().job_ended(job, record)
+
+
+def _bar() -> _Bar | _NotebookBar:
+    """Return the observer of a run that is asked for by nobody: IPython's kernel has its own."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return _NotebookBar() if hasattr(shell, "kernel") else _Bar()
 
 
 _LONGEST = 60

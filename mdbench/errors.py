@@ -54,6 +54,10 @@ class MdbenchError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message
 
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that a notebook shows: IPython asks for them by this name."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class UsageError(MdbenchError):
     """A name, an option or a combination of options that does not exist."""

@@ -444,8 +444,9 @@ def folders(algorithms: Path) -> dict[Path, str]:
     """Return the folders of methods, and where each comes from.
 
     They are the project's own, those that ``$MDBENCH_METHODS`` names (separated as in ``$PATH``),
-    and those of installed packages, which name a package of theirs with methods' folders in it as
-    an entry point of the group ``mdbench.methods``; nothing of such a package is imported.
+    and those of installed packages. Such a package has an entry point of the group
+    ``mdbench.methods``, which names a package with methods' folders in it; nothing of such a
+    package is imported.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ class Workspace:
 
         Its root is ``$MDBENCH_ROOT``, or the first folder with methods and datasets: around this
         package, from the current folder up, or what an installed package brings.  Its home is
-        ``$MDBENCH_HOME``, or ``.mdbench`` in the root, or, where the user may not write there, a
-        folder of the user's cache, in which environments that were made in the root are used.
+        ``$MDBENCH_HOME``, or ``.mdbench`` in the root.  Where the user may not write there it is a
+        folder of the user's cache; environments that were made in the root are used as they are.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The loops that ask a language model, by the mock model that they ask, beside their controls."""
+"""The loops that ask a language model, by the mock model that they ask, next to their controls."""
 
 from __future__ import annotations
 
@@ -74,3 +74,28 @@ def mock_faults(records: Sequence[Record]) -> str:
         failed = len(own) - answered
         lines.append([title, str(len(own)), str(calls), str(answered), str(failed)])
     return to_table(head, lines)
+
+
+def mock_finding(records: Sequence[Record]) -> str:
+    """Say which loops find laws that the model knows, and whether others beat their controls."""
+    right: dict[tuple[str, str], int] = defaultdict(int)
+    total: dict[str, int] = defaultdict(int)
+    for one in records:
+        key = one.algorithm.removesuffix(CONTROL), _model_of(one)
+        right[key] += one.metrics.get("identified") == 1
+        total[key[0]] += key[1] == "mock-knows-the-law"
+    by_count: dict[str, list[str]] = defaultdict(list)
+    for loop, number in total.items():
+        by_count[f"{right[loop, 'mock-knows-the-law']} of {number}"].append(f"`{loop}`")
+    parts = [f"{', '.join(sorted(loops))} identify {count}" for count, loops in by_count.items()]
+    others = [model for model in MODELS if model not in {"", "mock-knows-the-law"}]
+    better = sorted(
+        {loop for loop in total for model in others if right[loop, model] > right[loop, ""]}
+    )
+    rest = (
+        f"With the other two {', '.join(f'`{loop}`' for loop in better)} identify more than their "
+        "controls."
+        if better
+        else "With the other two no loop identifies more than its control."
+    )
+    return f"**With a model that knows the law, {'; '.join(parts)}. {rest}**"

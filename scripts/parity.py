@@ -1,4 +1,4 @@
-"""SINDy under the published protocol, system by system, beside the authors' code and the paper."""
+"""SINDy under the published protocol, system by system, next to the authors' code and the paper."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _NO_PROSE: Final = (
 PAPER: Final = "paper"
 """Instead of a run: ``paper ode sindy``, ticks of a method; ``paper srsd easy dsr solution``."""
 NOT_RESULTS: Final = "not-results.toml"
-"""The list of numbers that are no results, beside the bundles."""
+"""The list of numbers that are no results, next to the bundles."""
 
 _FIELDS: Final[Mapping[str, Callable[[Record], object]]] = {
     "method": lambda one: one.method,

@@ -105,6 +105,11 @@ STUDIES = {
     "derivation-sizes": StudyRun(
         ("studies/derivation-sizes.toml",), "derivation", "results-derivation.md", "sizes"
     ),
+    "mock-models": StudyRun(
+        ("studies/mock-models-ode.toml", "studies/mock-models-srsd.toml"),
+        "ode",
+        "results-language-models.md",
+    ),
     "pde-released": StudyRun(
         ("studies/pde-released.toml",), "pde", "results-pde.md", "released", paper=True
     ),

@@ -25,6 +25,7 @@ from box_plots import box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
 from findings import finding_of_work, recovered_table
 from fresh_ranks import ranks_finding, ranks_table
+from mock_table import mock_faults, mock_finding, mock_table
 from operators import operator_tables, operators_figure, operators_markdown
 from parity import UPSTREAM, parity_table
 from prose import with_numbers, wrong_numbers
@@ -118,7 +119,7 @@ class Reference:
 
     @property
     def _paper(self) -> Published | None:
-        """MDBench's tables; None beside what is not like for like."""
+        """MDBench's tables; None next to what is not like for like."""
         if self.name not in STUDIES or not STUDIES[self.name].paper:
             return None
         paper = read_published().without(_OTHERS)
@@ -272,6 +273,9 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "parity": lambda reference: parity_table(reference.results),
     "conditions": lambda reference: conditions_table(reference.results),
     "effects": lambda reference: effects_table(reference.results),
+    "mocks-finding": lambda reference: mock_finding(reference.results),
+    "mocks": lambda reference: mock_table(reference.results),
+    "faults": lambda reference: mock_faults(reference.results),
     "ranks": lambda reference: ranks_table(reference.results),
     "ranks-finding": lambda reference: ranks_finding(reference.results),
 }

@@ -31,7 +31,14 @@ for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-ALLOWED_SKIPS = ("no image registry", "no Julia", "no model hub", "no GPU")
+ALLOWED_SKIPS = (
+    "no image registry",
+    "no Julia",
+    "no model hub",
+    "no GPU",
+    "no Podman",
+    "no Apptainer",
+)
 """How the reason of a skip may begin: what a CI machine cannot be expected to have."""
 
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)

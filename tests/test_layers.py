@@ -27,7 +27,7 @@ LAYERS = (
     {"runtimes", "language_models"},
     {"runs", "reports"},
     {"backends"},
-    {"authoring", "api", "certificates", "derivations", "registry"},
+    {"authoring", "api", "certificates", "claims", "derivations", "registry"},
     {"cli"},
 )
 """The packages, from the lowest; those of one layer do not import each other."""

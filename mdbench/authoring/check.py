@@ -38,7 +38,7 @@ _NOISE_DB = 20.0
 _NO_BETTER = 0.9
 """The share of a constant's error from which on an answer is no better than no equation."""
 _AT_ONCE = 2
-"""Tries of a data type beside those of its datasets: data with NaN, an unknown hyperparameter."""
+"""Tries of a data type besides those of its datasets: data with NaN, an unknown hyperparameter."""
 _REFUSALS = (Status.FAILED, Status.UNSUPPORTED, Status.INVALID_OUTPUT)
 
 

@@ -1,10 +1,10 @@
 """Whether a single term explains what a true equation leaves of its data.
 
 A right law leaves rounding, noise and errors of discretisation, which have many small causes.  A
-wrong one leaves above all the term that it lacks.  So each term of a library, with and without
-a constant beside it, is fitted by least squares to what the truth leaves of one half of the
-samples, and counts by what it explains of the other half, in both directions: chance explains
-nothing there.  The constants of the truth itself are fitted in the same way.
+wrong one leaves above all the term that it lacks.  So each term of a library, with and without a
+constant, is fitted by least squares to what the truth leaves of one half of the samples.  It counts
+by what it explains of the other half, in both directions: chance explains nothing there.
+The constants of the truth itself are fitted in the same way.
 """
 
 from __future__ import annotations

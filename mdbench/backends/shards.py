@@ -296,8 +296,8 @@ def partition(
 ) -> list[list[tuple[JobSpec, str]]]:
     """Partition jobs into pieces that take about as long, jobs of one method together.
 
-    The longest jobs go first, each to the piece that has least to do (Graham 1969), and a piece
-    does the jobs of a method one after the other, in a warm worker.
+    The longest jobs go first, each to the piece that has least to do (Graham 1969). A piece does
+    the jobs of a method one after the other, in a warm worker.
     """
     loads = [(0.0, number) for number in range(pieces)]
     dealt: list[list[int]] = [[] for _ in range(pieces)]

@@ -73,7 +73,10 @@ NJobs = Annotated[
 RuntimeName = Annotated[
     str,
     typer.Option(
-        "--runtime", metavar="NAME", envvar="MDBENCH_RUNTIME", help="auto, venv or docker."
+        "--runtime",
+        metavar="NAME",
+        envvar="MDBENCH_RUNTIME",
+        help="auto, venv, docker, podman or apptainer.",
     ),
 ]
 
@@ -936,6 +939,47 @@ def why_not(
 
     console = Console(highlight=False, stderr=json)
     return explain(datasets, snr, console, json_=json)
+
+
+@app.command()
+def claims(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles."),
+    ] = None,
+    paper: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Its claims alone; several allowed.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Claims of it alone; several allowed.")
+    ] = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--claims", metavar="FILE", help="Claims of your own, too: docs/claims.md."),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="List those of which records cannot say anything, too.")
+    ] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="As a LaTeX table.")] = False,
+    json: Json = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --latex or --json.")
+    ] = None,
+) -> int:
+    """Show which claims of papers the results confirm or contradict, and which they cannot."""
+    from mdbench.cli.claims import show_claims
+
+    return show_claims(
+        results or [],
+        Console(highlight=False, stderr=json or latex),
+        papers=paper or [],
+        wanted=method or [],
+        extra=file or [],
+        every=every,
+        latex=latex,
+        json_=json,
+        out=out,
+    )
 
 
 @app.command()

@@ -182,9 +182,9 @@ def leaderboard(
     Returns
     -------
     pandas.DataFrame
-        A row for each method: ``rank``, ``method``, ``standing``, ``coverage`` (from 0 to 1), each
-        metric by its name, the ends ``low`` and ``high`` of the 95 % interval of the first metric,
-        ``jobs``, ``answered``, and the median ``wall_s`` in seconds.
+        A row for each method: ``rank``, ``method``, ``standing``, ``coverage`` (from 0 to 1), and
+        each metric by its name.  ``low`` and ``high`` are the ends of the 95 % interval of the
+        first metric.  Then come ``jobs``, ``answered``, and the median ``wall_s`` in seconds.
 
     Raises
     ------

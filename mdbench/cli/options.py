@@ -237,7 +237,7 @@ def with_methods(verb: Callable[..., Any]) -> Callable[..., Any]:
             return verb(**given)
 
     help_ = (
-        "A folder with methods' folders in it, beside algorithms/ and those of MDBENCH_METHODS; "
+        "A folder with methods' folders in it, besides algorithms/ and those of MDBENCH_METHODS; "
         "may be given several times."
     )
     option = inspect.Parameter(

@@ -138,9 +138,9 @@ def read_csv(
     Raises
     ------
     DataError
-        If the file cannot be read, has no header, lacks a column that is asked for, leaves open
-        which column is the time, or a cell is missing or is no finite number; it names the line,
-        the column and the text.
+        If the file cannot be read, has no header, lacks a column that is asked for, or leaves
+        open which column is the time; if a cell is missing or is no finite number.  It names the
+        line, the column and the text.
     """
     how = how or Reading()
     labels, rows, comma = _table_of(path)

@@ -315,8 +315,8 @@ def colours() -> tuple[tuple[int, int, int], ...]:
 
     Neighbours are equally far apart to the eye: the map is a smooth path through the colour space
     Oklab, cut into steps of one length.  Lightness rises all the way, and blue against yellow
-    repeats the same, so that those who do not distinguish red from green see the same order, and so
-    does a print in grey.
+    repeats the same.  Those who do not distinguish red from green see the same order, and a print
+    in grey has it.
 
     References
     ----------

@@ -34,8 +34,8 @@ _SMALL = 10
 class LawTree:
     """A law as a tree in which all variables are alike, and all numbers.
 
-    Signs and numbers that only scale a term are left out, a quotient is a product with a power
-    of -1, a root a power, and what a sum or a product joins stands in a fixed order.
+    Signs and numbers that only scale a term are left out.  A quotient is a product with a power
+    of -1, and a root is a power.  What a sum or a product joins stands in a fixed order.
     """
 
     tree: Tree

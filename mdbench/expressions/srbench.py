@@ -151,8 +151,8 @@ def symbolic_solution(
     Parameters
     ----------
     truth, prediction
-        Right-hand sides; None and a text that cannot be read are no solution, and of one that is
-        too large for SymPy, or for which it needs too much time or memory, it is not known.
+        Right-hand sides; None and a text that cannot be read are no solution.  Of one that is too
+        large for SymPy, or for which it needs too much time or memory, it is not known.
     domain
         For each variable the keys ``distribution`` (``uniform``, ``log-uniform`` or
         ``uniform-integer``), ``low``, ``high`` and ``sign`` (``positive``, ``negative``,

@@ -1,14 +1,15 @@
 """Whether a prediction is the true equation; runs in a child process only.
 
-A prediction is a *symbolic solution* if it is not constant, and truth minus prediction is a
-constant or prediction over truth is a constant other than zero (La Cava et al., "Contemporary
-symbolic regression methods and their relative performance", NeurIPS 2021, definition 4.1).
+A prediction is a *symbolic solution* if it is not constant, and one of two holds: truth minus
+prediction is a constant; prediction over truth is a constant other than zero (La Cava et al.,
+"Contemporary symbolic regression methods and their relative performance", NeurIPS 2021, definition
+4.1).
 
-Two expressions are equal here if they have the same values: at random points of the variables'
-own domain, some beyond it and some on each side of a branch, with 200 digits and more where
-numbers of very different sizes meet, of which 100 have to agree.  So `exp(x + 1)` is
-`E*exp(x)`, and `sqrt(a*b)` is `sqrt(a)*sqrt(b)` where a and b are positive, whether SymPy sees it
-or not, and a term of a relative size of 1e-50 is not overlooked.
+Two expressions are equal here if they have the same values: at random points of the variables' own
+domain, some beyond it and some on each side of a branch. They have 200 digits, and more where
+numbers of very different sizes meet; 100 have to agree. So `exp(x + 1)` is `E*exp(x)`, and
+`sqrt(a*b)` is `sqrt(a)*sqrt(b)` where a and b are positive, whether SymPy sees it or not. A term of
+a relative size of 1e-50 is not overlooked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """SymPy's `simplify` without the work that cannot change its answer; in a child process only.
 
-Most of the time of `simplify` goes to two steps: trigonometric identities that are tried on
-every part of an expression, twice and more where functions are nested, and exponentials that
-are written as hyperbolic functions in the hope that two of them meet.  Within `shortcuts`
+Most of the time of `simplify` goes to two steps. Trigonometric identities are tried on every part
+of an expression, twice and more where functions are nested. Exponentials are written as hyperbolic
+functions in the hope that two of them meet. Within `shortcuts`
 
 * a step that was taken on an expression is not taken on the same one again,
 * an identity is tried only where the functions that it needs are there,

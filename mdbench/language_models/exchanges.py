@@ -2,7 +2,7 @@
 
 The log has one JSON line a completion, written as it comes, from which a replay answers.  A line
 never holds a header, so no key.  A completion is known by the hash of its request and by how often
-the same was asked before, so that a replay answers each request as it was answered then.
+the same was asked before.  So a replay answers each request as it was answered then.
 """
 
 from __future__ import annotations

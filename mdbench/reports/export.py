@@ -431,7 +431,7 @@ def _tabular(table: Table, label: str) -> str:
     )
 
 
-def _longtable(table: Table, label: str) -> str:
+def longtable(table: Table, label: str) -> str:
     """Return a table whose texts are LaTeX as one that may take several pages."""
     head, *rows = _rows(table)
     return "\n".join(
@@ -494,7 +494,7 @@ def _systems(name: str, snr_db: float | None, board: Leaderboard) -> str:
         row = [_cell(board, grid.cell(system, method), bold=method in best) for method in methods]
         rows.append([*map(Cell, [escape_latex(system), *row])])
     columns = [*map(Column, ["system", *map(escape_latex, methods)])]
-    return _longtable(Table(columns, rows, caption=text), _label(name, noise_name(snr_db)))
+    return longtable(Table(columns, rows, caption=text), _label(name, noise_name(snr_db)))
 
 
 def _best(board: Leaderboard, grid: Grid, system: str) -> list[str]:

@@ -14,7 +14,7 @@ from mdbench.drawing.numbers import ENDLESS, NO_ANSWER, fixed, rounded, scientif
 from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, LEFT, TOP, WIDTH, Axis, Plot, marker
 from mdbench.reports.entries import best_mark, counted_values, marked
 from mdbench.reports.statistics import wilson
-from mdbench.reports.tables import ALARM, UNDECIDED, warning
+from mdbench.reports.tables import ALARM, UNDECIDED, attainable_cases, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,6 +121,10 @@ def _by_noise(
     levels = {snr_db: board.noise_name(snr_db).removesuffix(" dB") for snr_db in board.noise_levels}
     page_data = {"figure": spec.name, "places": json.dumps(list(levels))}
     labels = ("SNR (dB)", label)
+    ceiling = {
+        key: scale * sum(allowed) / len(allowed)
+        for key, allowed in attainable_cases(spec, board).items()
+    }
     svg = _lines(
         title,
         levels,
@@ -131,6 +135,7 @@ def _by_noise(
         log=log,
         mean=mean,
         share=share,
+        ceiling=ceiling,
         page_data=page_data,
     )
     what = "share of jobs, with Wilson’s 95 % interval" if share else "mean"
@@ -139,6 +144,8 @@ def _by_noise(
     )
     if spec is board.primary:
         caption += "A score that is better than the truth’s is drawn as that. "
+    if ceiling:
+        caption += f"The dotted steps are the cases that can be {spec.title} under noise. "
     if spec.failed is None:
         caption += "Jobs without an answer have none."
     elif math.isinf(spec.failed):
@@ -159,13 +166,15 @@ def _lines(
     log: bool,
     mean: bool,
     share: bool = False,
+    ceiling: Mapping[Any, float] | None = None,
     page_data: Mapping[str, str],
 ) -> str | None:
     """Draw a line for each method: means, shares with intervals, or medians with quartiles.
 
     Methods are side by side at each place, in the order of the leaderboard, so that none hides
     another one that has the same values.  None where there is one place only: there is nothing to
-    compare along the axis, and the leaderboard has the numbers.
+    compare along the axis, and the leaderboard has the numbers.  Where there is a ceiling, it is a
+    dotted step at its places.
     """
     if len(places) < FEWEST_PLACES:
         return None
@@ -184,6 +193,7 @@ def _lines(
     ]
     if not ends:
         return None
+    ends += (ceiling or {}).values()
     axis = Axis(ends, log=log, zero=min(ends) >= 0)
     beyond = NO_ANSWER if any(math.isinf(value) for value in ends) else ""
     counts = [_count([len(found.get((method, key), ())) for method in order]) for key in places]
@@ -193,6 +203,11 @@ def _lines(
     _set_attributes(plot, page_data, mean=mean, share=share)
     shown = [method for method in order if drawn[method]]
     width = plot.at_x(1) - plot.at_x(0)
+    for i, key in enumerate(places):
+        if ceiling and key in ceiling:
+            left, at = plot.at_x(i) - width / 2, plot.at_y(ceiling[key])
+            # The page's script takes it away where some of the results are shown alone.
+            plot.parts.append(f'<path class="split" d="M{left:.1f} {at:.1f}h{width:.1f}"/>')
     widest = SPREAD * width / len(shown)
     step = min(widest, max(CLOSEST, WIDEST * width))
     size = min(SIZE, max(SMALLEST_SIZE, step / 2))

@@ -5,7 +5,7 @@ that nobody looks at is not made again, and one that is looked at takes a fifth 
 
 Who may read it: on a loopback address whoever is on this machine; on any other whoever has the
 token, which is in the address.  Either way the name in the Host header has to be one of this
-machine's, so that no web page elsewhere reads the report through a name that it points here (DNS
+machine's.  So no web page elsewhere reads the report through a name that it points here (DNS
 rebinding).
 """
 

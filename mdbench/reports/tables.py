@@ -562,18 +562,22 @@ def incomplete(board: Leaderboard) -> str:
     )
 
 
-def attainable(board: Leaderboard) -> str:
-    """Return how many of the noisy cases allow what a flag asks for; empty where nobody knows."""
-    cases = {job.case for job in board.plan.jobs if job.case.snr_db is not None}
-    texts = []
-    for spec in board.known:
-        if spec.attainable is None:
-            continue
-        counts: dict[float | None, list[bool]] = {}
-        for case in cases:
+def attainable_cases(spec: MetricSpec, board: Leaderboard) -> dict[float | None, list[bool]]:
+    """Return by noise level whether each noisy case allows what a flag asks for, where known."""
+    found: dict[float | None, list[bool]] = {}
+    if spec.attainable is not None:
+        for case in {job.case for job in board.plan.jobs if job.case.snr_db is not None}:
             allowed = spec.attainable(case.system, case.snr_db)
             if allowed is not None:
-                counts.setdefault(case.snr_db, []).append(allowed)
+                found.setdefault(case.snr_db, []).append(allowed)
+    return found
+
+
+def attainable(board: Leaderboard) -> str:
+    """Return how many of the noisy cases allow what a flag asks for; empty where nobody knows."""
+    texts = []
+    for spec in board.known:
+        counts = attainable_cases(spec, board)
         levels = [
             f"{sum(counts[level])} of {len(counts[level])} at {board.noise_name(level)}"
             for level in sorted(counts, key=cleanest_first)

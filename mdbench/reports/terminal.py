@@ -185,10 +185,10 @@ def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
 def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich.table.Table:
     """Return a table with one row for each method, and for each of several noise levels.
 
-    A job without an answer counts by the rule of its metric, which is worse than every answer where
-    there is no other rule, so that a method gains nothing by failing on what is hard.  Jobs that
-    were interrupted, or whose environment could not be made, are no attempt of the method and do
-    not count there.  The total of the time is over all jobs.
+    A job without an answer counts by the rule of its metric; where there is none it counts as worse
+    than every answer.  So a method gains nothing by failing on what is hard.  Jobs that were
+    interrupted, or whose environment could not be made, are no attempt of the method and do not
+    count there.  The total of the time is over all jobs.
     """
     rows = sorted(records, key=lambda r: (r.algorithm, cleanest_first(r.snr_db)))
     with_noise = len({record.snr_db for record in rows}) > 1

@@ -6,7 +6,7 @@ the interpreter's, arithmetic on short and on long arrays, and reads all over th
 of a core is the geometric mean, weighted by `SHARES`, of the reference's time over its own
 (docs/budgets.md).
 
-All is measured in CPU time of the thread that does it: what else runs beside it counts only as far
+All is measured in CPU time of the thread that does it: what else runs meanwhile counts only as far
 as it makes the core itself slower, by a shared cache or a shared core.
 """
 

@@ -1,8 +1,8 @@
 """The methods, data types and datasets that specifications name, each opened once.
 
 What a dataset is known by is remembered on the disk, so that a plan need not make it again.  It
-holds for one context: the code of the bench, the installed packages, the machine's kind, the data
-type's own files by their bytes, and the user's files by what the file system has about them.  Where
+holds for one context: the code of the bench, the installed packages, the machine's kind, and files.
+The data type's own count by their bytes, the user's by what the file system has about them.  Where
 any of these differs, nothing is remembered.  A job makes its dataset anyway, and what it then is
 counts (`mdbench.runs.job`).
 """

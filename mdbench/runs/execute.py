@@ -326,9 +326,9 @@ def count_outcome(plan: Plan, summary: Summary, seconds: float) -> dict[str, Any
     Returns
     -------
     dict
-        JSON values: ``folder`` and ``files``, the jobs by what happened to them in this run
-        (``ran``, ``skipped``, ``left``), by the status of their records (``statuses``, of which
-        ``answered`` and ``failed``), whether it was ``interrupted``, and the ``seconds`` it took.
+        JSON values: ``folder`` and ``files``; the jobs by what happened to them in this run
+        (``ran``, ``skipped``, ``left``); by the status of their records (``statuses``, of which
+        ``answered`` and ``failed``); whether it was ``interrupted``; and the ``seconds`` it took.
     """
     statuses = Counter(record.status for record in summary.records)
     answered = sum(statuses[status] for status in ANSWERED)

@@ -173,7 +173,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
     )
     runtime: str = option(
         "--runtime NAME",
-        "auto, venv or docker.",
+        "auto, venv, docker, podman or apptainer.",
         default="auto",
         envvar="MDBENCH_RUNTIME",
         of_run=True,

@@ -1,9 +1,9 @@
 """Turns on the cores, for jobs of which more run at a time than there are cores.
 
-A job that waits for a language model needs no core.  So many such jobs may be under way, and each
-holds one of as many turns as jobs run at a time otherwise, from its start to its end but for the
-time in which a request of its is being answered.  An answer is handed over when a turn is free;
-that wait is none of the job's time.
+A job that waits for a language model needs no core.  So many such jobs may be under way.  There are
+as many turns as jobs run at a time otherwise.  A job holds one from its start to its end, but not
+while a request of its is being answered.  An answer is handed over when a turn is free; that wait
+is none of the job's time.
 """
 
 from __future__ import annotations

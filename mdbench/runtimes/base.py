@@ -268,7 +268,7 @@ class Runtime(ABC):
         """
 
 
-RUNTIMES = ("auto", "venv", "docker")
+RUNTIMES = ("auto", "venv", "docker", "podman", "apptainer")
 """Values of ``--runtime``."""
 
 
@@ -343,6 +343,14 @@ def _named(name: str, home: Path, on_line: Callable[[str], None] | None) -> Runt
         from mdbench.runtimes.docker import DockerRuntime  # noqa: PLC0415 - its SDK takes 0.2 s
 
         return DockerRuntime(home, on_line)
+    if name == "podman":
+        from mdbench.runtimes.podman import PodmanRuntime  # noqa: PLC0415 - the same
+
+        return PodmanRuntime(home, on_line)
+    if name == "apptainer":
+        from mdbench.runtimes.apptainer import ApptainerRuntime  # noqa: PLC0415 - the same
+
+        return ApptainerRuntime(home, on_line)
     from mdbench.runtimes.venv import VenvRuntime  # noqa: PLC0415 - it imports this module
 
     return VenvRuntime(home, on_line)

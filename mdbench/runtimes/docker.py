@@ -35,7 +35,12 @@ from mdbench.runtimes.engine import (
     remove_orphans,
 )
 from mdbench.runtimes.environments.checkouts import get_checkouts
-from mdbench.runtimes.environments.docker_cli import ENGINE_SECONDS, START_IT
+from mdbench.runtimes.environments.docker_cli import (
+    ENGINE_SECONDS,
+    START_IT,
+    Program,
+    engine_address,
+)
 from mdbench.runtimes.environments.images import (
     IMAGE_PYTHON,
     METHODS_IN_IMAGE,
@@ -47,6 +52,7 @@ from mdbench.runtimes.job_folder import Scratch, remove_left_over
 from mdbench.runtimes.processes import Cores, worker_cores
 from mdbench.runtimes.protocol import MAX_LINE
 from mdbench.runtimes.usage import group_of
+from mdbench.runtimes.watchdog import Watchdog
 from mdbench.runtimes.worker import (
     JOB,
     NOBODY_UID,
@@ -97,20 +103,46 @@ class DockerRuntime(Runtime):
     """
 
     name: ClassVar[str] = "docker"
+    program: ClassVar[Program] = "docker"
 
     def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
         self._home = home
-        self._images = Images(home, on_line)
+        self._images = Images(home, on_line, self.program)
         self._on_line = on_line
         self._programs = SubprocessRegistry()
         self._enforcement: Enforcement | None = None
         self._sizes: dict[str, float] = {}
 
+    @property
+    def rootless(self) -> bool:
+        """Whether root in a container is the user outside."""
+        return False
+
+    def address(self) -> str:
+        """Return the address of the engine.
+
+        Raises
+        ------
+        UnavailableError
+            If it does not answer, or is another machine's.
+        """
+        return engine_address()
+
+    def read_enforcement(self) -> Enforcement:
+        """Ask the engine what it enforces.
+
+        Raises
+        ------
+        UnavailableError
+            If it does not answer.
+        """
+        return read_enforcement(connect(self.address()))
+
     def probe(self) -> Enforcement:
         if self._enforcement is None:
-            self._enforcement = read_enforcement(connect())
+            self._enforcement = self.read_enforcement()
             remove_left_over(self._on_line)
-            remove_orphans()
+            remove_orphans(connect(self.address()))
         return self._enforcement
 
     def missing(self) -> str:
@@ -162,10 +194,14 @@ class DockerRuntime(Runtime):
         *,
         on_launch: Callable[[Worker], None] | None = None,
     ) -> DockerWorker:
+        levels = self.probe().levels
         worker = DockerWorker(
             prepared.command[0],
             [f"{METHODS_IN_IMAGE}/{method.name}", *worker_options(method, limits.output_mb)],
             limits,
+            address=self.address(),
+            rootless=self.rootless,
+            watched="soft" in {levels["memory"], levels["processes"]},
             paths={**method.paths, **prepared.checkouts},
             report=self._on_line,
         )
@@ -186,6 +222,12 @@ class DockerWorker(Worker):
         The worker's arguments.
     limits
         What its jobs may use.
+    address
+        That of the engine.
+    rootless
+        Whether it runs as root of the container, who is the user outside.
+    watched
+        Whether the limits are kept by looking at the jobs, as the engine cannot keep them.
     paths
         Folders and files of the user's that it may read, by name.
     report
@@ -203,22 +245,26 @@ class DockerWorker(Worker):
         arguments: list[str],
         limits: Limits,
         *,
+        address: str,
+        rootless: bool = False,
+        watched: bool = False,
         paths: Mapping[str, Path] | None = None,
         report: Callable[[str], None] | None = None,
     ) -> None:
-        self._client = connect()  # before anything is made that would be left behind
+        self._client = connect(address)  # before anything is made that would be left behind
         scratch = Scratch(report)
         self._pipes = Pipes(scratch.path / "pipes")
         self._pumps: list[threading.Thread] = []
         self._piped = False
         # To be waited for together with pipes; the second is never taken back.
         self._heard, self._over = (os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in "ab")
-        self._uid = os.getuid() or NOBODY_UID
-        self._gid = os.getgid() or NOBODY_UID
+        self._uid = 0 if rootless else os.getuid() or NOBODY_UID
+        self._gid = 0 if rootless else os.getgid() or NOBODY_UID
         super().__init__(scratch, _JOB)
         self._limits = limits
         self._paths = dict(paths or {})
         self._found: int | None = None
+        self._has_group = False
         self._seek_at = 0.0
         given = worker_cores()
         self._own_cores = Cores(limits.threads) if given is None else None
@@ -230,6 +276,7 @@ class DockerWorker(Worker):
         self._changed = threading.Condition()
         self._calls = threading.Lock()
         self._id = ""
+        self._watchdog: Watchdog | None = None
         self._streams: list[Any] = []
         try:
             self._id = self._create(image, arguments)
@@ -251,6 +298,9 @@ class DockerWorker(Worker):
         ]
         for pump in self._pumps:
             pump.start()
+        if watched:
+            self._watchdog = Watchdog(self._root, limits, self.kill_job, self.meter)
+            self._watchdog.start()
 
     def _create(self, image: str, arguments: list[str]) -> str:
         limits = self._limits
@@ -318,6 +368,8 @@ class DockerWorker(Worker):
 
     def begin_log(self, path: Path, job: str) -> None:
         self._began = time.time()
+        if self._watchdog is not None:
+            self._watchdog.breach = None
         super().begin_log(path, job)
 
     def ask_to_finish(self) -> None:
@@ -331,6 +383,8 @@ class DockerWorker(Worker):
             processes.kill_tree(root)
 
     def breach(self) -> Breach | None:
+        if self._watchdog is not None:
+            return self._watchdog.breach
         if self._limits.memory_mb is None:
             return None
         end = time.monotonic() + _NEWS_SECONDS
@@ -350,6 +404,8 @@ class DockerWorker(Worker):
         self._signal("SIGKILL")
 
     def close(self) -> None:
+        if self._watchdog is not None:
+            self._watchdog.stop()
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)  # the worker's lease
         self._pipes.close_orders()
@@ -408,18 +464,20 @@ class DockerWorker(Worker):
             try:
                 with self._calls:
                     first = int(self._client.inspect_container(self._id)["State"]["Pid"])
-                own = Path(f"/proc/{first}/cgroup").read_text(encoding="utf-8")
+                groups = Path(f"/proc/{first}/cgroup").read_text(encoding="utf-8")
+                own = groups + _watcher_of(first)
             except (*UNREACHABLE, KeyError, ValueError):
                 return None
             if self._id not in own:
                 self._seek_at = math.inf  # it is in another count of processes, and stays there
             else:
                 self._found = next(iter(processes.children(first)), None)
+                self._has_group = self._id in groups
         return self._found
 
     def _group(self) -> Group | None:
-        root = self._root()
-        return None if root is None else group_of(root)
+        root = self._root()  # without a group of its own it is in one with others
+        return group_of(root) if root is not None and self._has_group else None
 
     def _signal(self, name: str) -> None:
         with suppress(*UNREACHABLE), self._calls:
@@ -481,7 +539,8 @@ class DockerWorker(Worker):
             time.sleep(0.02)
         if not died:
             return WorkerGoneError("the worker's container was lost", lost=True)
-        code = int(died[-1]["Actor"]["Attributes"].get("exitCode", "0"))
+        said = died[-1]["Actor"]["Attributes"]
+        code = int(said.get("exitCode") or said.get("containerExitCode") or "0")
         if code > 128:  # noqa: PLR2004 - as a shell gives a signal
             code = 128 - code
         # Only who asks the engine to kill it leaves this: neither the job nor the kernel does.
@@ -521,6 +580,16 @@ class DockerWorker(Worker):
             else:
                 ended = self._over in select.select([log, self._over], [], [])[0]
         self.log.close()
+
+
+def _watcher_of(first: int) -> str:
+    """Return the command of the process above a container's first, which names the container.
+
+    Without root a container may have no group of its own by which it could be told.
+    """
+    stat = Path(f"/proc/{first}/stat").read_text(encoding="utf-8")
+    above = int(stat.rpartition(")")[2].split()[1])
+    return Path(f"/proc/{above}/cmdline").read_text(encoding="utf-8", errors="replace")
 
 
 class _Frames:

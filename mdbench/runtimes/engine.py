@@ -1,4 +1,4 @@
-"""The Docker engine on this machine: connection, what it enforces, removal of left containers."""
+"""A container engine on this machine: connection, what it enforces, removal of left containers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,7 @@ import docker
 from mdbench.errors import UnavailableError
 from mdbench.owners import is_orphan
 from mdbench.runtimes.base import Enforcement
-from mdbench.runtimes.environments.docker_cli import (
-    ENGINE_SECONDS,
-    START_IT,
-    engine_address,
-    no_engine,
-)
+from mdbench.runtimes.environments.docker_cli import ENGINE_SECONDS, START_IT, no_engine
 
 if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
@@ -28,15 +23,14 @@ UNREACHABLE = (requests.exceptions.RequestException, DockerException, OSError)
 """Errors of the engine's library when the engine does not answer; some are not its own."""
 
 
-def connect() -> docker.APIClient:
-    """Connect to the engine.
+def connect(host: str) -> docker.APIClient:
+    """Connect to the engine at an address.
 
     Raises
     ------
     UnavailableError
-        If it does not answer, or is another machine's.
+        If it does not answer.
     """
-    host = engine_address()
     try:
         return docker.APIClient(base_url=host, timeout=ENGINE_SECONDS)
     except UNREACHABLE as error:
@@ -74,9 +68,8 @@ def read_enforcement(client: docker.APIClient) -> Enforcement:
     )
 
 
-def remove_orphans() -> None:
-    """Remove containers of runs on this machine that have died."""
-    client = connect()
+def remove_orphans(client: docker.APIClient) -> None:
+    """Remove containers of runs on this machine that have died, and end the connection."""
     try:
         for one in client.containers(all=True, filters={"label": OWNER}):
             if is_orphan(one["Labels"].get(OWNER, "")):

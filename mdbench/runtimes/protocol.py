@@ -48,9 +48,9 @@ class JobOrder(_Message):
     """Host: fit.  The job's folder holds ``train.npz`` (and ``validation.npz`` for a grid).
 
     `equations` is whether an answer has some, `compares` whether it matters what candidates
-    predict, `work` how many reference seconds there are, `speed` how many of them a CPU second has,
-    and `language_model` which socket in the folder asks one.  `scaled` and `held` are those of
-    the `Problem`.
+    predict.  `work` is how many reference seconds there are, `speed` how many of them a CPU second
+    has, `language_model` which socket in the folder asks one.  `scaled` and `held` are those of the
+    `Problem`.
     """
 
     type: Literal["job"] = "job"

@@ -24,6 +24,7 @@ from mdbench.runtimes.environments.checkouts import get_checkouts
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.usage import can_make, make_group, remove_left_groups
+from mdbench.runtimes.watchdog import POLLED, Watchdog
 from mdbench.runtimes.worker import (
     JOB,
     NOBODY_UID,
@@ -45,89 +46,38 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Level, Limits
-    from mdbench.runtimes.usage import Group, UsageMeter
-
-
-PERIOD_SECONDS = 0.05
-"""Seconds between two checks of the jobs; what lasts shorter may be missed."""
-
-
-class Watchdog:
-    """Watches what descends from a worker, and ends it when it breaks a limit.
-
-    The worker itself does not count: it holds what its adapter imported, which its jobs share.
-
-    Parameters
-    ----------
-    root
-        Returns the worker's process, None while it is not known.
-    limits
-        What the jobs may use together.
-    kill
-        Ends the job.
-    meter
-        Looks at the memory of the jobs.
-
-    Attributes
-    ----------
-    breach
-        The limit that was broken, until the next job begins.
-    """
-
-    def __init__(
-        self,
-        root: Callable[[], int | None],
-        limits: Limits,
-        kill: Callable[[], None],
-        meter: UsageMeter,
-    ) -> None:
-        self._root = root
-        self._limits = limits
-        self._kill = kill
-        self._meter = meter
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self.breach: Breach | None = None
-
-    def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the watch."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(PERIOD_SECONDS):
-            root = self._root()
-            if root is None:
-                continue
-            found = self._check_jobs(root)
-            if found is not None:
-                self.breach = self.breach or found
-                self._kill()
-
-    def _check_jobs(self, root: int) -> Breach | None:
-        jobs = processes.job_processes(root)
-        count = sum(processes.threads(pid) for pid in jobs)
-        if count > self._limits.processes:
-            return Breach(
-                "processes",
-                f"had {count} processes and threads; {self._limits.processes} are allowed",
-            )
-        most, used = self._limits.memory_mb, self._meter.sample()
-        if most is None or used <= most:
-            return None
-        return Breach("memory", f"used {used:.0f} MiB of memory; {most} MiB are allowed")
+    from mdbench.runtimes.usage import Group
 
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
 _JOB = f"{bubblewrap.INSIDE}/job"
 """The folder that holds those of the jobs, in a sandbox."""
 _STOP_SECONDS = 0.5
-_MILLISECONDS = f"{1000 * PERIOD_SECONDS:.0f} ms"
+
+
+def enforcement_of(by: str, *, walls: Level) -> Enforcement:
+    """Return what is enforced for processes of this machine.
+
+    Parameters
+    ----------
+    by
+        What isolates them, for people.
+    walls
+        How network and files are kept from them.
+    """
+    counted = can_make()
+    memory: Level = "hard" if "memory" in counted else "soft"
+    polled = "processes" if memory == "hard" else "memory and processes"
+    how = f"limits on {polled} {POLLED}"
+    if counted:
+        how += f"; a cgroup counts {counted}"
+    levels: dict[str, Level] = {
+        "network": walls,
+        "files": walls,
+        "memory": memory,
+        "processes": "soft",
+    }
+    return Enforcement(levels, f"{by}; {how}")
 
 
 class VenvRuntime(Runtime):
@@ -160,18 +110,10 @@ class VenvRuntime(Runtime):
         remove_left_groups()
 
     def probe(self) -> Enforcement:
-        counted = can_make()
-        memory: Level = "hard" if "memory" in counted else "soft"
-        polled = "processes" if memory == "hard" else "memory and processes"
-        how = f"limits on {polled} polled every {_MILLISECONDS}"
-        if counted:
-            how += f"; a cgroup counts {counted}"
-        walls: Level = "hard" if self._wrapped else "none"
         plain = f"plain processes ({bubblewrap.why_unavailable() or 'bubblewrap not wanted'})"
-        return Enforcement(
-            {"network": walls, "files": walls, "memory": memory, "processes": "soft"},
-            f"{'bubblewrap' if self._wrapped else plain}; {how}",
-        )
+        if self._wrapped:
+            return enforcement_of("bubblewrap", walls="hard")
+        return enforcement_of(plain, walls="none")
 
     def identity(self, method: Method) -> dict[str, str]:  # noqa: ARG002 - of the interface
         return {}
@@ -214,20 +156,36 @@ class VenvRuntime(Runtime):
         *,
         on_launch: Callable[[Worker], None] | None = None,
     ) -> VenvWorker:
-        options = worker_options(method, limits.output_mb)
-        worker = VenvWorker(
-            prepared.command,
+        worker = self._worker(
+            prepared,
             (method.folder, *method.used),
-            options,
+            worker_options(method, limits.output_mb),
             limits,
-            paths={**method.paths, **prepared.checkouts},
-            wrapped=self._wrapped,
-            report=self._on_line,
+            {**method.paths, **prepared.checkouts},
         )
         if on_launch is not None:
             on_launch(worker)
         await_hello(worker, method)
         return worker
+
+    def _worker(
+        self,
+        prepared: Prepared,
+        folders: Sequence[Path],
+        options: Sequence[str],
+        limits: Limits,
+        paths: Mapping[str, Path],
+    ) -> VenvWorker:
+        """Start a worker; its adapter is not yet imported."""
+        return VenvWorker(
+            prepared.command,
+            folders,
+            options,
+            limits,
+            paths=paths,
+            wrapped=self._wrapped,
+            report=self._on_line,
+        )
 
 
 class VenvWorker(Worker):
@@ -267,15 +225,10 @@ class VenvWorker(Worker):
         wrapped: bool,
         report: Callable[[str], None] | None = None,
     ) -> None:
-        if not Path(python[0]).exists():
-            raise UnavailableError(
-                f"The interpreter {python[0]} has gone.",
-                "Remove the environments (./install.sh --clean), and give the same command again.",
-            )
         self._paths = dict(paths or {})
         used = [*folders, *self._paths.values(), WORKER_PACKAGE]
-        interpreter = _interpreter_folders(python[0])
-        self._nobody = can_drop_privileges(used, interpreter, same_place=not wrapped)
+        interpreter = self._interpreter(python[0])
+        self._nobody = self._may_become_nobody(used, interpreter, wrapped=wrapped)
         self._user = [f"--user={NOBODY_UID}"] if self._nobody else []
         scratch = Scratch(report)
         places = dict.fromkeys(interpreter, "python")
@@ -330,13 +283,28 @@ class VenvWorker(Worker):
         self._watchdog = Watchdog(self._root, limits, self.kill_job, self.meter)
         self._watchdog.start()
 
+    def _interpreter(self, python: str) -> list[Path]:
+        """Return the folders of this machine that an interpreter needs."""
+        if not Path(python).exists():
+            raise UnavailableError(
+                f"The interpreter {python} has gone.",
+                "Remove the environments (./install.sh --clean), and give the same command again.",
+            )
+        return _interpreter_folders(python)
+
+    def _may_become_nobody(
+        self, used: Sequence[Path], interpreter: Sequence[Path], *, wrapped: bool
+    ) -> bool:
+        """Whether root lets somebody without rights do the work."""
+        return can_drop_privileges(used, interpreter, same_place=not wrapped)
+
     def _sandboxed_command(
         self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
     ) -> tuple[list[str], dict[str, str]]:
         inside = bubblewrap.INSIDE
         parent = folders[0].parent
         method = [f"{inside}/method/{folder.relative_to(parent)}" for folder in folders]
-        command = bubblewrap.wrap(
+        return self._wrap(
             [
                 *(
                     *python,
@@ -356,12 +324,35 @@ class VenvWorker(Worker):
                 **{p: self._paths[name] for name, p in inside_paths(inside, self._paths).items()},
             },
             writable={_JOB: self._scratch.path / JOB},
-            environment=self._passed_on
-            | worker_environment(threads, home="/tmp", path=f"{inside}/path"),  # noqa: S108
-            same_place=_interpreter_folders(python[0]),
+            environment=worker_environment(threads, home="/tmp", path=f"{inside}/path"),  # noqa: S108
+        )
+
+    def _wrap(
+        self,
+        command: list[str],
+        *,
+        read_only: Mapping[str, Path],
+        writable: Mapping[str, Path],
+        environment: Mapping[str, str],
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the command that runs another one in a sandbox, and its own environment.
+
+        Parameters
+        ----------
+        read_only, writable
+            What is to be seen inside, by its name there.
+        environment
+            The variables inside, besides those that are passed on.
+        """
+        wrapped = bubblewrap.wrap(
+            command,
+            read_only=read_only,
+            writable=writable,
+            environment={**self._passed_on, **environment},
+            same_place=_interpreter_folders(command[0]),
             becomes_nobody=self._nobody,
         )
-        return command, self._passed_on
+        return wrapped, self._passed_on
 
     def _plain_command(
         self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int

@@ -69,7 +69,7 @@ class Problem:
           that takes inputs; ``trajectory`` (n,), the number of the trajectory that each sample
           is of, for one that takes several;
         - ``field``: ``t`` (n,), one 1-D array an axis (``x``, ``y``, ``z``),
-          ``u`` (n_x[, n_y[, n_z]], n, d), ``du`` (n_x[, n_y[, n_z]], n, len(targets)), and
+          ``u`` (n_x[, n_y[, n_z]], n, d), ``du`` (n_x[, n_y[, n_z]], n, len(targets));
           ``periods``, the length of each periodic axis and 0 for others; without ``periods``
           derivatives are plain second-order differences.
 

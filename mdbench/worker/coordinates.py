@@ -147,7 +147,7 @@ class Coordinates:
 
 
 def columns_of(problem: Problem) -> Array:
-    """Return the states of a trajectory and, beside them, its inputs, (n, variables)."""
+    """Return the states of a trajectory and, next to them, its inputs, (n, variables)."""
     inputs = problem.arrays.get("inputs")
     u = problem.u
     return u if inputs is None else np.concatenate([u, inputs], axis=1)

@@ -75,8 +75,8 @@ def _fetched() -> Path:
 def become(program: Program, host: Connection) -> None:
     """Become the program, which does the job; return where it cannot be started.
 
-    What the program ignores and what it does not is as for any program, except that it ignores
-    SIGUSR1, by which the host says that the time is up, until it has a handler of its own.
+    What the program ignores and what it does not is as for any program, with one exception. It
+    ignores SIGUSR1, by which the host says that the time is up, until it has a handler of its own.
     """
     move_into(host.folder)
     if (socket := host.order.get("language_model")) is not None:

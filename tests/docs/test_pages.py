@@ -66,6 +66,13 @@ UNREACHABLE = """
   .filter((one) => one.tabIndex < 0 || (one.tagName == 'A' && !one.href) || one.tagName == 'LABEL')
   .map((one) => one.outerHTML.slice(0, 200))
 """
+PANELS = """
+[...document.querySelectorAll('.bd-article img[src$=".svg"]')]
+  .filter((one) => getComputedStyle(one).backgroundColor != 'rgba(0, 0, 0, 0)'
+    || getComputedStyle(one).colorScheme != document.documentElement.dataset.theme)
+  .map((one) => one.src)
+"""
+"""Figures on a panel, on which those with the colours of a dark page cannot be read."""
 FOUND = """
 new Promise((done) => {
   const look = () => {
@@ -142,6 +149,7 @@ def test_a_page_can_be_read_and_used(browser: Browser, site: Path, page: str) ->
     assert browser.run("document.documentElement.scrollWidth <= innerWidth")
     assert browser.run(CONTRAST) == []
     assert browser.run(UNREACHABLE) == []
+    assert browser.run(PANELS) == []
     assert all(request.startswith(("file:", "data:")) for request in browser.requests)
 
 

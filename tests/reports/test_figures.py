@@ -4,6 +4,7 @@ import json
 import math
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -247,3 +248,28 @@ def test_labels_of_ticks_are_round_and_differ(seed: int) -> None:
                 mantissa = float(f"{tick:.6e}".split("e")[0])
                 assert mantissa in {1, 2, 3, 5} or high / low < 30
     assert Axis([1e-11, 9e-11], log=True).label(2e-11).startswith("2·10<tspan")
+
+
+def test_the_cases_that_noise_allows_are_a_step_at_each_level() -> None:
+    """Its height is their share of those of which something is known; clean data have none."""
+    board = compare(many())
+    known = next(spec for spec in board.known if spec.name == "identified")
+    levels = [level for level in board.noise_levels if level is not None]
+    allowed = {level: k / len(levels) for k, level in enumerate(levels)}
+    systems = sorted({job.case.system for job in board.plan.jobs})
+
+    def attainable(system: str, snr_db: float | None) -> bool | None:
+        assert snr_db is not None
+        return systems.index(system) < round(allowed[snr_db] * len(systems))
+
+    order = [row.method for row in board.drawn]
+    found = figures._by_noise(replace(known, attainable=attainable), board, NUMBERS, order)
+    assert found is not None
+    assert "dotted steps" in found.caption
+    steps = re.findall(r'class="split" d="M[\d.]+ ([\d.]+)h', found.svg)
+    assert len(steps) == len(levels)
+    assert sorted(map(float, steps), reverse=True) == [float(step) for step in steps]
+    without = figures._by_noise(known, board, NUMBERS, order)
+    assert without is not None
+    assert "split" not in without.svg
+    assert "dotted steps" not in without.caption

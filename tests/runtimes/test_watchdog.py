@@ -10,7 +10,7 @@ import pytest
 
 from mdbench.runtimes.base import Limits
 from mdbench.runtimes.usage import UsageMeter
-from mdbench.runtimes.venv import Watchdog
+from mdbench.runtimes.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from harness import ROOT
 from mock_models import FAULTS, KNOWS, MockModels, law_of
-from mock_table import MODELS, mock_faults, mock_table
+from mock_table import MODELS, mock_faults, mock_finding, mock_table
 from reporting import result
 
 from mdbench.expressions import parse
@@ -79,6 +79,12 @@ def test_the_table_has_each_loop_with_each_model_beside_its_control() -> None:
     assert lines[2].startswith("| ODEBench | `llmsr` | 0 of 1, 0.5")
     assert "| 2 of 2, 1" in lines[2]
     assert lines[2].endswith("| 0 of 1, no answer |")
+    assert mock_finding(records) == (
+        "**With a model that knows the law, `llmsr` identify 2 of 2. "
+        "With the other two no loop identifies more than its control.**"
+    )
+    found = answered("llmsr", "mock-small", dataset="lorenz3", verdict="identified")
+    assert "two `llmsr` identify more than their controls" in mock_finding([*records, found])
     faults = mock_faults(records).splitlines()
     assert faults[2] == "| control | 1 | 60 | 1 | 0 |"
     assert faults[-1] == "| as small models answer | 1 | 60 | 0 | 1 |"

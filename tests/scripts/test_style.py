@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from style import MOST, WORDS, faults_of_code, faults_of_page
+from style import MOST, WORDS, faults_of_code, faults_of_page, long_sentences
 
 LONG = " ".join(["word"] * (MOST + 1))
 SHORT = " ".join(["word"] * MOST)
@@ -73,3 +73,20 @@ def test_each_word_is_refused_wherever_a_reader_meets_it(word: str) -> None:
     )
     assert [line for line, _ in faults_of_code(code)] == [4, 5]
     assert list(faults_of_code(f"x = 1  # {word}\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "long"),
+    [
+        (LONG, True),
+        (f"{SHORT}. {SHORT}.", False),
+        (f"Return one.\n\n    >>> print('{LONG}')\n    {LONG}", False),
+        (f"Return one.\n\n====  ====\na  {LONG}\nb  {SHORT}\n====  ====", False),
+        (f"Return one.\n\nNotes\n-----\n{LONG}", True),
+        (f"`{LONG}`", False),
+    ],
+)
+def test_sentences_of_docstrings_are_short(text: str, long: bool) -> None:
+    code = f'def one():\n    """{text}"""\n'
+    assert bool(list(long_sentences(code))) is long
+    assert not list(long_sentences(f"x = {text!r}\n"))  # no docstring

@@ -2,7 +2,7 @@
 
 A *change* of a system takes one term out of an equation, puts another and no longer one in its
 place, or adds one.  How much the misfit of the changed system differs is computed from the linear
-model first, and by a fit of all constants and starts for those that are asked about.
+model first; for those that are asked about, by a fit of all constants and starts.
 
 The misfit is the weighted sum of squared differences between solutions and samples; where a weight
 is one over the noise's standard deviation, it is minus two log-likelihoods but for a constant.

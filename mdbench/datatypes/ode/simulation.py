@@ -180,11 +180,9 @@ def valid_time(states: Array, t: Array, true: Array, lyapunov: float) -> float:
     lyapunov
         The largest Lyapunov exponent, per unit of time.
 
-    References
-    ----------
-    Pathak et al., "Model-free prediction of large spatiotemporally chaotic systems from data",
-    PRL 120, 024102, 2018, whose error is over the root of the mean square of the whole state; here
-    no state counts by its unit.
+    References ---------- Pathak et al., "Model-free prediction of large spatiotemporally chaotic
+    systems from data", PRL 120, 024102, 2018. Their error is over the root of the mean square of
+    the whole state; here no state counts by its unit.
 
     Examples
     --------

@@ -186,7 +186,7 @@ def read_system(path: Path) -> OdeSystem:
     Raises
     ------
     DataError
-        If the file cannot be read, a key is missing or unknown, a value is of the wrong kind, or
+        If the file cannot be read, a key is missing or unknown, or a value is of the wrong kind; if
         an equation holds anything but arithmetic in the states, the constants and the functions
         of `mdbench.datatypes.equations.files`.
     """

@@ -133,10 +133,10 @@ class Pde(EquationType[PdeDataset]):
     def task(self, dataset: PdeDataset, view: str, protocol: Protocol) -> EquationTask[PdeDataset]:
         """Cut a field by time, and differentiate it in space at each time by itself.
 
-        Under `strict` a method is given all times before the test, and the test is a clean field
-        with the most accurate features, of which samples next to an end of an axis are not
-        scored.  Under `published` the whole noisy field is differentiated,
-        the rows of a table are cut along space, and the test is noisy but for its targets.
+        Under `strict` a method is given all times before the test.  The test is a clean field with
+        the most accurate features; samples next to an end of an axis are not scored.  Under
+        `published` the whole noisy field is differentiated, the rows of a table are cut along
+        space, and the test is noisy but for its targets.
         """
         self.check_view(view)
         variables = variables_of(dataset)

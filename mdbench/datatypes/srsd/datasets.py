@@ -260,8 +260,9 @@ def _with_dummies(
 ) -> tuple[Array, str, dict[str, Spread]]:
     """Mix in one to three columns that the target does not depend on, at random places.
 
-    Their magnitudes are log-uniform over two decades around a random power of ten, with random
-    signs in about half of the columns, in single precision, as in SRSD's own dummy columns.
+    Their magnitudes are log-uniform over two decades around a random power of ten, in single
+    precision, with random signs in about half of the columns. So are those of SRSD's own dummy
+    columns.
     """
     generator = generator_of("srsd dummies", problem.name)
     order: list[str | None] = list(problem.spreads)

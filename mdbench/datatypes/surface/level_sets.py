@@ -1,7 +1,7 @@
 """Where a function of space is zero: triangles, and points on them.
 
 Marching tetrahedra in NumPy rather than a library's marching cubes: the triangles only show where
-to draw points, which Newton's steps then put onto the surface, and every edge that a zero cuts is
+to draw points, which Newton's steps then put onto the surface. Every edge that a zero cuts is
 looked at to separate zeros from poles, which no library does.
 """
 

@@ -284,9 +284,9 @@ def corresponding(source: Array, target: Array) -> Similarity:
 def iterated(source: Array, target: Array) -> Similarity:
     """Return a similarity that moves a cloud near another, without knowing which points belong.
 
-    Iterated closest points in both directions, so that no cloud shrinks to a point, from the
-    identity and from the rotations that map the principal axes of the one onto those of the
-    other; the best starts are refined.  Not always the best there is.
+    Iterated closest points in both directions, so that no cloud shrinks to a point.  Starts are the
+    identity and from the rotations that map the principal axes of the one onto those of the other;
+    the best starts are refined.  Not always the best there is.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Whether an answer is the true equation, where not both are polynomials.
 
 The verdict is about two functions, not about two texts.  The truth is brought to the standard form
-with the fewest constants, and the answer is the truth if that form has the answer's values with
-its constants moved by 5 % at most (``docs/fidelity.md``).
+with the fewest constants.  The answer is the truth if that form has the answer's values with its
+constants moved by 5 % at most (``docs/fidelity.md``).
 """
 
 from __future__ import annotations
@@ -320,8 +320,8 @@ class _Comparison:
     def _as_printed(self) -> MatchResult | None:
         """Whether the answer's numbers, moved by what printing rounds off, make it the truth.
 
-        In some standard form the two have the same terms, and with the truth's constants moved by
-        5 % at most each number of the one is that of the other, but for its rounding.
+        In some standard form the two have the same terms. With the truth's constants moved by 5 %
+        at most, each number of the one is that of the other, but for its rounding.
         """
         true = standard_forms(self.truth, self.names.true)
         for _, form in self.true_forms:

@@ -39,7 +39,7 @@ def without_idle_parts(
 ) -> Node | None:
     """Take out of an equation what has no effect on a domain.
 
-    A term is idle where it is as good as 0, a factor where it is as good as 1, and an argument of
+    A term is idle where it is as good as 0, a factor where it is as good as 1. So is an argument of
     ``max`` or ``min`` where the other is always chosen.
 
     Parameters

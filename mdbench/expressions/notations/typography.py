@@ -60,7 +60,7 @@ def in_ascii(text: str) -> str:
             continue
         if re.search(rf"{letter}[^\W\d_]|[^\W\d_]{letter}", text):
             raise AmbiguousError(
-                f"the letter {letter!a} beside another one can be a product and part of a name",
+                f"the letter {letter!a} next to another one can be a product and part of a name",
                 f"Write {name} for the letter, and * for products.",
             )
         text = text.replace(letter, name)

@@ -23,7 +23,7 @@ def digits_needed(text: str, names: Collection[str], least: int) -> int:
     """Return how many digits to print, more than `least` where a constant cancels with terms.
 
     In ``911925.0 - 9.0*p`` p is near 101325: with four digits the law would be another one.  A
-    constant that is 10^k of the largest coefficient beside it takes k digits more, and a centre
+    constant that is 10^k of the largest coefficient next to it takes k digits more, and a centre
     keeps the digits that it has.
 
     Parameters

@@ -28,6 +28,8 @@ from mdbench.workspace import INSTALLED
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mdbench.runtimes.environments.docker_cli import Program
+
 
 @dataclass(frozen=True)
 class Target:
@@ -201,7 +203,7 @@ class Base:
         return self.target.markers
 
 
-def find(folder: Path, report: Callable[[str], None]) -> Base:
+def find(folder: Path, report: Callable[[str], None], program: Program = "docker") -> Base:
     """Return the base image: MDBENCH_BASE_IMAGE, else mdbench-base, else the official one.
 
     Parameters
@@ -210,14 +212,16 @@ def find(folder: Path, report: Callable[[str], None]) -> Base:
         Where is kept what the Pythons of base images have answered.
     report
         Called with a message that an image is being fetched.
+    program
+        The engine's command line.
 
     Raises
     ------
     UnavailableError
         If there is none and none can be had, or if it has no Python that can be used.
     """
-    reference = find_local() or _pull(_names()[-1], report)
-    found = docker_cli.image(reference)
+    reference = find_local(program) or _pull(_names()[-1], report, program)
+    found = docker_cli.image(reference, program=program)
     if found is None:
         raise UnavailableError(f"The base image {reference} has gone.", _BASE_HINT)
     layers = tuple(found["RootFS"].get("Layers") or ())
@@ -226,12 +230,12 @@ def find(folder: Path, report: Callable[[str], None]) -> Base:
         reference=reference,
         id=found["Id"],
         content=sha256(*layers, json.dumps(settings, sort_keys=True)),
-        target=_ask(reference, found["Id"], folder),
+        target=_ask(reference, found["Id"], folder, program),
         layers=layers,
     )
 
 
-def find_local() -> str | None:
+def find_local(program: Program = "docker") -> str | None:
     """Return the name of the base image that is here, or None where a registry would be needed.
 
     Raises
@@ -239,7 +243,8 @@ def find_local() -> str | None:
     UnavailableError
         If no engine answers.
     """
-    return next((name for name in _names() if docker_cli.image(name) is not None), None)
+    here = (name for name in _names() if docker_cli.image(name, program=program) is not None)
+    return next(here, None)
 
 
 def dockerfile(name: str) -> str:
@@ -273,16 +278,17 @@ def _names() -> list[str]:
     return [_OWN_BASE, found[1]] if found else [_OWN_BASE]
 
 
-def _pull(reference: str, report: Callable[[str], None]) -> str:
+def _pull(reference: str, report: Callable[[str], None], program: Program) -> str:
     report(f"fetching the base image {reference}")
     try:
         docker_cli.docker(
             ["pull", "--quiet", reference],
             f"The base image {reference} cannot be fetched",
             timeout=_PULL_SECONDS,
+            program=program,
         )
     except UnavailableError as error:
-        if docker_cli.why_no_engine():
+        if docker_cli.why_no_engine(program):
             raise
         raise UnavailableError(
             f"No image registry was reached, and there is no base image here. {error.message}",
@@ -291,7 +297,7 @@ def _pull(reference: str, report: Callable[[str], None]) -> str:
     return reference
 
 
-def _ask(reference: str, image_id: str, folder: Path) -> Target:
+def _ask(reference: str, image_id: str, folder: Path, program: Program) -> Target:
     """Ask the Python of a base image what it is, once for each image."""
     file = folder / f"{image_id.rpartition(':')[2]}.json"
     try:
@@ -305,6 +311,7 @@ def _ask(reference: str, image_id: str, folder: Path) -> Target:
             *(image_id, "-I", "-c", _QUESTION),
         ],
         f"The base image {reference} has no Python 3 with pip's wheel in it",
+        program=program,
     )
     try:
         target = _target(answer)

@@ -1,7 +1,8 @@
-"""Programs that are run to make images, the Docker command line first of all.
+"""Programs that are run to make images, the command line of Docker or Podman first of all.
 
 Images are built by the command line and not by the engine's API, which knows the older of the
-two builders only.  A failure is an UnavailableError with the command to type next.
+two builders only.  Podman's command line takes the same words.  A failure is an UnavailableError
+with the command to type next.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import subprocess
 import threading
 from collections import deque
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mdbench.errors import UnavailableError
 from mdbench.runtimes.environments.subprocesses import kill_group, redact, running
@@ -30,8 +31,11 @@ BUILD_SECONDS = 3600.0
 """Seconds that a build may take."""
 
 _TAIL_LINES = 12
-_STEP = re.compile(r"^(Step \d+/\d+ :|#\d+ \[[^]]*\]) (RUN|COPY)")
-"""Lines by which the two builders announce their next step."""
+_STEP = re.compile(r"^(Step \d+/\d+ :|#\d+ \[[^]]*\]|(\[\d+/\d+\] )?STEP \d+/\d+:) (RUN|COPY)")
+"""Lines by which the builders announce their next step."""
+_NO_IMAGE = re.compile(r"no such image|image not known", re.IGNORECASE)
+Program: TypeAlias = Literal["docker", "podman"]
+"""The engine's command line."""
 _SHOWN = 100
 _BUILDER = {"BUILDKIT_PROGRESS": "plain", "BUILDX_BUILDER": "default"}
 """Another builder than the engine's own would not see the images that are here."""
@@ -47,17 +51,24 @@ _NETWORK = re.compile(
 )
 
 
-def why_no_engine() -> str | None:
-    """Return why no Docker engine can be used and what to type, or None where one answers."""
+def why_no_engine(program: Program = "docker") -> str | None:
+    """Return why no engine can be used and what to type, or None where one answers."""
+    question = ["version", "--format", "{{.Server.Version}}"] if program == "docker" else ["info"]
     try:
-        docker(["version", "--format", "{{.Server.Version}}"], "No Docker engine answers")
+        docker(question, f"No {program.title()} engine answers", program=program)
     except UnavailableError as error:
         return str(error)
     return None
 
 
-def docker(arguments: Sequence[str], failure: str, *, timeout: float = ANSWER_SECONDS) -> str:
-    """Run one docker command and give what it prints.
+def docker(
+    arguments: Sequence[str],
+    failure: str,
+    *,
+    timeout: float = ANSWER_SECONDS,
+    program: Program = "docker",
+) -> str:
+    """Run one command of Docker or Podman and give what it prints.
 
     Parameters
     ----------
@@ -75,7 +86,7 @@ def docker(arguments: Sequence[str], failure: str, *, timeout: float = ANSWER_SE
     """
     try:
         with running(
-            ["docker", *arguments],
+            [program, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -83,20 +94,20 @@ def docker(arguments: Sequence[str], failure: str, *, timeout: float = ANSWER_SE
         ) as process:
             printed, complained = process.communicate(timeout=timeout)
     except OSError as error:
-        raise _no_program(error) from None
+        raise _no_program(program, error) from None
     except subprocess.TimeoutExpired:
         raise UnavailableError(
-            f"{failure}: the Docker engine was silent for {timeout:.0f} s.",
-            "See whether it answers: docker info",
+            f"{failure}: the {program.title()} engine was silent for {timeout:.0f} s.",
+            f"See whether it answers: {program} info",
             passing=True,
         ) from None
     if process.returncode != 0:
         lines = [redact(line) for line in complained.splitlines() if line.strip()]
-        raise _failed(failure, "docker", lines[-_TAIL_LINES:])
+        raise _failed(failure, program, lines[-_TAIL_LINES:])
     return str(printed)
 
 
-def image(reference: str) -> dict[str, Any] | None:
+def image(reference: str, *, program: Program = "docker") -> dict[str, Any] | None:
     """Return what the engine knows of an image, or None where it does not have it.
 
     Raises
@@ -105,14 +116,16 @@ def image(reference: str) -> dict[str, Any] | None:
         If no engine answers.
     """
     try:
-        text = docker(["image", "inspect", reference], f"{reference} cannot be inspected")
-        (found,) = json.loads(text)
+        failure = f"{reference} cannot be inspected"
+        (found,) = json.loads(docker(["image", "inspect", reference], failure, program=program))
     except UnavailableError as error:
-        if "no such image" in error.message.lower():
+        if _NO_IMAGE.search(error.message):
             return None
         raise
     except ValueError:
-        raise UnavailableError(f"Docker's description of {reference} cannot be read.") from None
+        raise UnavailableError(
+            f"{program.title()}'s description of {reference} cannot be read."
+        ) from None
     return dict(found)
 
 
@@ -125,6 +138,7 @@ def build(
     network: bool,
     proxies: Mapping[str, str],
     on_line: Callable[[str], None],
+    program: Program = "docker",
 ) -> None:
     """Build an image from a folder that holds all that goes into it.
 
@@ -164,10 +178,10 @@ def build(
     else:
         options += ["--network", "none"]
     follow(
-        ["docker", "build", *options, str(context)],
+        [program, "build", *options, str(context)],
         environment=environment,
         failure=f"The image {tag} cannot be built",
-        hint="If there is no space left: docker system df",
+        hint=f"If there is no space left: {program} system df",
         on_line=lambda line: on_line(line[:_SHOWN]) if _STEP.match(line) else None,
     )
 
@@ -202,7 +216,7 @@ def follow(
                 )
             )
         except OSError as error:
-            raise _no_program(error) from None
+            raise _no_program(command[0], error) from None
 
         def end() -> None:
             late.set()
@@ -221,7 +235,7 @@ def follow(
     if late.is_set():
         tail.append(f"it was ended after {timeout:.0f} s")
     if process.returncode != 0:
-        program = "docker" if command[0] == "docker" else "pip"
+        program = command[0] if command[0] in {"docker", "podman"} else "pip"
         raise _failed(failure, program, list(tail), hint)
 
 
@@ -240,10 +254,13 @@ def _failed(failure: str, program: str, lines: Sequence[str], hint: str = "") ->
     return UnavailableError(message, hint, passing=passing)
 
 
-def _no_program(error: OSError) -> UnavailableError:
+def _no_program(program: str, error: OSError) -> UnavailableError:
+    what = "Podman" if program == "podman" else "Docker Engine"
+    package = "podman" if program == "podman" else "docker.io"
     return UnavailableError(
-        f"The program docker cannot be run: {error.strerror}.",
-        "Install Docker Engine (on Debian and Ubuntu: sudo apt install docker.io).",
+        f"The program {'podman' if program == 'podman' else 'docker'} cannot be run: "
+        f"{error.strerror}.",
+        f"Install {what} (on Debian and Ubuntu: sudo apt install {package}).",
     )
 
 
@@ -254,7 +271,7 @@ START_IT = "Start the engine: sudo systemctl start docker. Without it: --runtime
 
 
 def engine_address() -> str:
-    """Return the address of the engine that the command line talks to, once it was connected to.
+    """Return the address of the Docker engine that the command line talks to; it was connected to.
 
     Raises
     ------
@@ -268,13 +285,20 @@ def engine_address() -> str:
             "of jobs.",
             "Unset DOCKER_HOST (or: docker context use default), or use --runtime venv.",
         )
+    if trouble := why_silent(host):
+        raise no_engine(host, trouble)
+    return host
+
+
+def why_silent(host: str) -> str:
+    """Return why nobody answers at a local address; empty where somebody does."""
     try:
         # Tried by hand: the library leaves a socket open that cannot be connected.
         with socket.socket(socket.AF_UNIX) as trial:
             trial.connect(host.removeprefix("unix://"))
     except OSError as error:
-        raise no_engine(host, str(error)) from None
-    return host
+        return str(error)
+    return ""
 
 
 def no_engine(host: str, why: str) -> UnavailableError:

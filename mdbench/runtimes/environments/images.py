@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mdbench.methods import Method
+    from mdbench.runtimes.environments.docker_cli import Program
 
 IMAGE_PYTHON = "/opt/env/bin/python"
 """The method's interpreter in its image."""
@@ -114,7 +115,7 @@ class _Recipe:
 
 
 class Images:
-    """Makes and finds methods' images, by the docker command line.
+    """Makes and finds methods' images, by the engine's command line.
 
     Parameters
     ----------
@@ -122,21 +123,29 @@ class Images:
         Folder below which is kept what was learned of base images.
     on_line
         Called with each line on what is being done.
+    program
+        The engine's command line.
     """
 
-    def __init__(self, home: Path, on_line: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        on_line: Callable[[str], None] | None = None,
+        program: Program = "docker",
+    ) -> None:
         self._folder = home.absolute() / "images"
+        self._program: Program = program
         self._report = on_line or _ignore
         self._base: Base | None = None
 
     def why_unavailable(self) -> str | None:
         """Return why no engine can be used here and what to type, or None where one answers."""
-        return docker_cli.why_no_engine()
+        return docker_cli.why_no_engine(self._program)
 
     def has_local_base(self) -> bool:
         """Whether there is a base image without asking a registry."""
         try:
-            return base_images.find_local() is not None
+            return base_images.find_local(self._program) is not None
         except UnavailableError:
             return False
 
@@ -149,7 +158,7 @@ class Images:
             If there is none and none can be had, or if it has no Python that can be used.
         """
         if self._base is None:
-            self._base = base_images.find(self._folder, self._report)
+            self._base = base_images.find(self._folder, self._report, self._program)
         return self._base
 
     def identity(
@@ -163,8 +172,8 @@ class Images:
         """Return what a method's environment would be made of, without making it.
 
         The hash covers the base image's content, the Dockerfile, the part of the lock that the
-        base's Python takes, the system packages, and the program that fetches more, with what it
-        reads.
+        base's Python takes, and the system packages. It covers the program that fetches more, with
+        what it reads.
 
         Raises
         ------
@@ -185,22 +194,12 @@ class Images:
         MethodError
             If the method's folder lacks what it takes.
         """
-        if method.spec.build:
-            raise UnavailableError(
-                f"{method.name} is built from its source (build = true), and images are made of "
-                "wheels alone.",
-                "Run it with --runtime venv.",
-            )
+        recipe, _ = self._environment_of(method)
         try:
             files = _files_of(method)
             fingerprint = _fingerprint(files)
         except OSError as error:
             raise MethodError(f"{method.folder} cannot be read: {error}.") from None
-        _check_python(method, self.base())
-        recipe = self._recipe(
-            method.name, method.lock, method.spec.system_packages, method.fetch, method.sources
-        )
-        self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
         text = dockerfile("method")
         content = sha256(recipe.identity, text, fingerprint)
         tag = f"mdbench-{_docker_name(method.name)}:{content[:12]}"
@@ -221,18 +220,29 @@ class Images:
                     network=False,
                     proxies={},
                     on_line=_ignore,
+                    program=self._program,
                 )
 
-        made = self._once(tag, content, make)
-        return MethodImage(
-            id=made["Id"],
-            tag=tag,
-            identity=recipe.identity,
-            python=recipe.base.python,
-            packages=base_images.pins(recipe.lock),
-            size_mb=round(made["Size"] / 1e6, 1),
-            base=made["Config"]["Labels"]["mdbench.base"],
+        return _described(recipe, tag, self._once(tag, content, make))
+
+    def build_environment(self, method: Method) -> MethodImage:
+        """Build the image of a method's environment alone, or find it built; raises as `build`."""
+        recipe, made = self._environment_of(method)
+        return _described(recipe, recipe.tag, made)
+
+    def _environment_of(self, method: Method) -> tuple[_Recipe, dict[str, Any]]:
+        if method.spec.build:
+            raise UnavailableError(
+                f"{method.name} is built from its source (build = true), and images are made of "
+                "wheels alone.",
+                "Run it with --runtime venv.",
+            )
+        _check_python(method, self.base())
+        recipe = self._recipe(
+            method.name, method.lock, method.spec.system_packages, method.fetch, method.sources
         )
+        made = self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
+        return recipe, made
 
     def remove_all(self) -> list[str]:
         """Remove all images that were built here but the base; return their tags.
@@ -250,11 +260,17 @@ class Images:
             names = docker_cli.docker(
                 ["image", "ls", *filters, "--format={{.Repository}}:{{.Tag}}"],
                 "The images cannot be listed",
+                program=self._program,
             ).split()
+            names = [name.removeprefix("localhost/") for name in names]
             # Labels are inherited: an image that somebody made from ours is theirs.
             for name in sorted(name for name in names if name.startswith("mdbench-")):
                 try:
-                    docker_cli.docker(["image", "rm", name], f"{name} cannot be removed")
+                    docker_cli.docker(
+                        ["image", "rm", name],
+                        f"{name} cannot be removed",
+                        program=self._program,
+                    )
                 except UnavailableError as error:
                     self._report(str(error))
                 else:
@@ -294,16 +310,16 @@ class Images:
 
     def _once(self, tag: str, content: str, make: Callable[[], None]) -> dict[str, Any]:
         """Make an image unless it is there; of several processes one makes it."""
-        found = _image_of(tag, content)
+        found = _image_of(tag, content, self._program)
         if found is None:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 with file_lock(self._folder / tag.replace(":", "-"), self._report):
-                    found = _image_of(tag, content)
+                    found = _image_of(tag, content, self._program)
                     if found is None:
                         with with_heartbeat(self._report, lambda: f"making the image {tag}"):
                             make()
-                        found = _image_of(tag, content)
+                        found = _image_of(tag, content, self._program)
             except OSError as error:
                 raise UnavailableError(
                     f"The image {tag} cannot be made: {error}.",
@@ -336,6 +352,7 @@ class Images:
                     network=bool(recipe.system_packages),
                     proxies=_proxies() if recipe.system_packages else {},
                     on_line=self._report,
+                    program=self._program,
                 )
             finally:
                 self._prune(recipe.identity)
@@ -361,6 +378,7 @@ class Images:
                     network=True,
                     proxies=_proxies(),
                     on_line=self._report,
+                    program=self._program,
                 )
             finally:
                 self._prune(recipe.identity)
@@ -372,6 +390,7 @@ class Images:
             docker_cli.docker(
                 ["image", "prune", "--force", f"--filter=label=mdbench.stage={identity}"],
                 "The stages of the build cannot be removed",
+                program=self._program,
             )
         except UnavailableError as error:
             self._report(str(error))
@@ -381,16 +400,32 @@ class Images:
 
         The name it must be: BuildKit asks a registry for an id.
         """
-        made = docker_cli.image(recipe.tag)
+        made = docker_cli.image(recipe.tag, program=self._program)
         layers = tuple(made["RootFS"].get("Layers") or ()) if made else ()
         if layers[: len(recipe.base.layers)] != recipe.base.layers:
             if made:
-                docker_cli.docker(["image", "rm", recipe.tag], f"{recipe.tag} cannot be removed")
+                docker_cli.docker(
+                    ["image", "rm", recipe.tag],
+                    f"{recipe.tag} cannot be removed",
+                    program=self._program,
+                )
             self._base = None
             raise UnavailableError(
                 f"The base image {recipe.base.reference} was replaced during the build.",
                 "Run the same command again.",
             )
+
+
+def _described(recipe: _Recipe, tag: str, made: dict[str, Any]) -> MethodImage:
+    return MethodImage(
+        id=made["Id"],
+        tag=tag,
+        identity=recipe.identity,
+        python=recipe.base.python,
+        packages=base_images.pins(recipe.lock),
+        size_mb=round(made["Size"] / 1e6, 1),
+        base=made["Config"]["Labels"]["mdbench.base"],
+    )
 
 
 _PACKAGE_NAME = r"[a-z0-9][a-z0-9+.-]+"
@@ -410,9 +445,9 @@ def _check_python(method: Method, base: Base) -> None:
         )
 
 
-def _image_of(tag: str, content: str) -> dict[str, Any] | None:
+def _image_of(tag: str, content: str, program: Program) -> dict[str, Any] | None:
     """Return an image if it is what its tag promises."""
-    found = docker_cli.image(tag)
+    found = docker_cli.image(tag, program=program)
     labels = (found["Config"].get("Labels") or {}) if found else {}
     return found if labels.get("mdbench.content") == content else None
 

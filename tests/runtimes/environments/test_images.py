@@ -712,7 +712,7 @@ def test_remove_all_spares_the_base_and_what_is_not_ours(
     docker_cli.docker(["tag", made.tag, OWN], "")
     really = docker_cli.docker
 
-    def only_mine(arguments: list[str], failure: str, **options: float) -> str:
+    def only_mine(arguments: list[str], failure: str, **options: Any) -> str:
         if "--filter=label=mdbench=1" in arguments:
             arguments = [*arguments, f"--filter=label=mdbench.method={TINY}"]
         return really(arguments, failure, **options)

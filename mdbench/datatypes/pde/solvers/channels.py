@@ -276,9 +276,9 @@ def _averages(place: Array, width: float) -> tuple[Array, Any]:
     """Return places along an axis, and the weights that average values there around each node.
 
     A function in finite elements has kinks where two elements meet, which are small, and large in
-    its derivatives, in which high derivatives of the same samples would explain them.  They
-    are gone from the value, at each node, of the polynomial of degree `_DEGREE` that is nearest to
-    the function within `width`, each place counted by ``(1 - s^2)^3``, s being its distance in
+    its derivatives, in which high derivatives of the same samples would explain them.  They are
+    gone from the value, at each node, of the polynomial of degree `_DEGREE` that is nearest to the
+    function within `width`.  Each place is counted by ``(1 - s^2)^3``, s being its distance in
     widths: a weighted filter of Savitzky and Golay, Analytical Chemistry 36, 1627 (1964).
 
     Returns

@@ -1,10 +1,10 @@
 """Incompressible flow in the plane by the incremental pressure correction scheme (IPCS).
 
-Taylor-Hood elements (quadratic velocity, linear pressure); in each step a tentative velocity with
-the old pressure, implicit in the viscous term by the midpoint rule and explicit in convection,
-then the new pressure from its divergence, then a velocity that is free of divergence (Goda,
-J. Comput. Phys. 30, 76 (1979); variational form: Langtangen and Logg, Solving PDEs in Python,
-section 3.4).  All three matrices are constant and factorised once.
+Taylor-Hood elements (quadratic velocity, linear pressure).  Each step has a tentative velocity with
+the old pressure, implicit in the viscous term by the midpoint rule and explicit in convection; then
+the new pressure from its divergence; then a velocity that is free of divergence (Goda, J.  Comput.
+Phys. 30, 76 (1979); variational form: Langtangen and Logg, Solving PDEs in Python, section 3.4).
+All three matrices are constant and factorised once.
 
 Two reactants and their product are carried along by the flow:
 ``c_t + w . grad c = diffusivity lap c + feed - rate c1 c2`` for the reactants c1 and c2, each fed
@@ -108,7 +108,7 @@ def ipcs(
         The velocity at time 0 by places (2, n); it is at rest by default.
     extrapolate
         Whether convection is extrapolated to the middle of a step from its begin and that of the
-        step before (Adams and Bashforth), which makes the velocity one of second order in time.
+        step before (Adams and Bashforth).  That makes the velocity one of second order in time.
         The pressure of a step then is that in its middle; else it is about that at its begin.
 
     Yields

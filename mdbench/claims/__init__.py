@@ -1,0 +1,1 @@
+"""Claims of papers in a form that records can be held against."""
