@@ -403,10 +403,28 @@ _NAMED, _PLACED = (
 """Verbs whose results have an option ``--results``, and those where they are an argument."""
 
 
+_ENGINE, _RUNTIME, _OF_ENGINE = "--engine", "--runtime", "docker"
+"""An engine of containers is a runtime here: ``--runtime docker --engine podman`` names one."""
+
+
+def _one_runtime(arguments: Sequence[str]) -> Iterator[str]:
+    """Write ``--engine NAME`` as ``--runtime NAME``, without a runtime ``docker`` next to it."""
+    engine = any(one.partition("=")[0] == _ENGINE for one in arguments)
+    left = iter(arguments)
+    for argument in left:
+        name, equals, value = argument.partition("=")
+        if name == _ENGINE:
+            yield _RUNTIME + equals + value
+        elif not engine or name != _RUNTIME:
+            yield argument
+        elif (value if equals else (value := next(left, ""))) != _OF_ENGINE:
+            yield f"{_RUNTIME}={value}"
+
+
 def _one_spelling(arguments: Sequence[str]) -> Iterator[str]:
     """Write options that have several names by the name that a verb declares."""
     verb = arguments[0] if arguments else ""
-    for argument in arguments:
+    for argument in _one_runtime(arguments):
         name, equals, value = argument.partition("=")
         known = name.replace("_", "-") if name.startswith("--") else name
         if known in _OUT and verb != "score":
@@ -424,7 +442,8 @@ def spread(arguments: Sequence[str]) -> list[str]:
     """Write ``--dataset a b`` and ``--dataset a,b`` as ``--dataset a --dataset b``.
 
     Names with underscores become those with hyphens, as in ``--data_type``; ``--output`` and ``-o``
-    are ``--out``, and ``--results`` and ``--result-dir`` the same option.
+    are ``--out``, and ``--results`` and ``--result-dir`` the same option.  ``--engine podman`` is
+    ``--runtime podman``.
 
     Raises
     ------

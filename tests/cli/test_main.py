@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import mdbench
 from mdbench.cli import main
 from mdbench.cli.options import spread
-from mdbench.errors import UnavailableError
+from mdbench.errors import UnavailableError, UsageError
 from mdbench.records import RecordStore, Status
 from mdbench.workspace import Workspace
 
@@ -212,9 +212,9 @@ def test_users_own_csv(capsys: Output) -> None:
         ("run --algorithm zero --data-type ode --max-output 0G", "at least 1M"),
         ("run --algorithm zero --data-type ode --threads 0", "--threads is '0'"),
         ("run --algorithm zero --data-type ode --max-processes x", "--max-processes is 'x'"),
-        ("run --algorithm zero --data-type ode --runtime podman", "auto, venv, docker"),
+        ("run --algorithm zero --data-type ode --runtime lxc", "auto, venv, docker"),
         ("run --algorithm zero --data-type ode --require network", "e.g. --require network=hard"),
-        ("install --runtime podman", "auto, venv, docker"),
+        ("install --runtime lxc", "auto, venv, docker"),
         ("run --algorithm zero --data-type ode --n-jobs 0", "--n-jobs is '0'"),
         ("run --algorithm zero --data-type ode --n-jobs -2", "--n-jobs is '-2'"),
         ("run --algorithm zero --data-type ode --seed -1", "no whole number"),
@@ -429,10 +429,20 @@ def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
         (["combine", "--result-dir=r", "-o", "x.csv"], ["combine", "r", "--out", "x.csv"]),
         (["predict", "--output=x.csv"], ["predict", "--out=x.csv"]),
         (["score", "-o", "x"], ["score", "-o", "x"]),
+        (["run", "--engine", "podman"], ["run", "--runtime", "podman"]),
+        (["check", "a", "--engine=podman"], ["check", "a", "--runtime=podman"]),
+        (["run", "--runtime", "docker", "--engine", "podman"], ["run", "--runtime", "podman"]),
+        (["run", "--engine=podman", "--runtime=docker"], ["run", "--runtime=podman"]),
+        (["run", "--runtime", "docker"], ["run", "--runtime", "docker"]),
     ],
 )
 def test_options_with_two_names_are_one(typed: list[str], read: list[str]) -> None:
     assert spread(typed) == read
+
+
+def test_an_engine_next_to_another_runtime_is_one_runtime_too_many() -> None:
+    with pytest.raises(UsageError, match="--runtime"):
+        spread(["run", "--runtime", "venv", "--engine", "podman"])
 
 
 @pytest.mark.parametrize("megabytes", [150, 600])

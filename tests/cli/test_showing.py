@@ -234,4 +234,6 @@ def test_leaderboards_methods_and_runtimes_are_given_as_json(capsys: Output) -> 
     assert [one["runtime"] for one in json.loads(capsys.readouterr().out)["runtimes"]] == [
         "venv",
         "docker",
+        "podman",
+        "apptainer",
     ]

@@ -119,7 +119,7 @@ def test_two_columns_that_may_be_the_time(tmp_path: Path, columns: dict[str, Arr
         assert read(tmp_path, columns, time=label).time.label == label
 
 
-@kind("a temperature T beside the time t")
+@kind("a temperature T next to the time t")
 def test_a_temperature_beside_the_time(tmp_path: Path) -> None:
     for columns in ({"T": GROWTH, "t": STEP, "x": SWING}, {"t": STEP, "T": GROWTH, "x": SWING}):
         assert read(tmp_path, columns).time.label == "t"

@@ -234,7 +234,7 @@ def test_json_of_a_dry_run_is_that_of_plan(capfd: Output) -> None:
 
 @pytest.mark.usefixtures("workspace")
 def test_json_of_an_error_is_nothing(capfd: Output) -> None:
-    for more in (["--dataset", "no-such"], ["--runtime", "podman"]):
+    for more in (["--dataset", "no-such"], ["--runtime", "lxc"]):
         words = [word for word in LINE.split() if word not in {"rc-circuit", "glider", "--dataset"}]
         assert main([*words, "--json", *more]) == 2
         captured = capfd.readouterr()

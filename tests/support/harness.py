@@ -138,6 +138,7 @@ def use_on_command_line(
         ("MDBENCH_RUNTIME", "venv"),
     ):
         monkeypatch.setenv(name, str(value))
+    importlib.import_module("mdbench.runtimes.apptainer")  # it has a subclass of what is replaced
     monkeypatch.setattr(venv, "VenvRuntime", lambda *_, **__: HereRuntime())
     monkeypatch.chdir(folder)
 
@@ -273,14 +274,16 @@ def has_written(attempt: JobSession, name: str) -> bool:
     return name in os.listdir(attempt._folder.descriptor)  # noqa: PTH208 - it is open
 
 
-_SERVES = re.compile(rb"mdbench\.limited_process|multiprocessing\.resource_tracker")
+_SERVES = re.compile(
+    rb"mdbench\.limited_process|multiprocessing\.resource_tracker|podman\0system\0service"
+)
 
 
 def children() -> set[int]:
     """Return the processes that this one has started and that still run.
 
-    Not those that serve until this one ends: those in which SymPy works, and the one by which
-    multiprocessing keeps count of what is shared.
+    Not those that serve until this one ends: those in which SymPy works, Podman's service, and the
+    one by which multiprocessing keeps count of what is shared.
     """
     me = os.getpid()
     found = set()
