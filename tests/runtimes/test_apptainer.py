@@ -204,7 +204,10 @@ def test_a_job_runs_and_finds_nothing_of_the_machine(
     record, printed = run(tmp_path)
     assert (record.status, record.reason) == ("ok", "")
     found = json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
-    assert found == {"network": False, "project": False, "variables": [], "home": "/tmp"}
+    home = found.pop("home")
+    assert home.startswith("/mdbench/job/")
+    assert home.endswith("/scratch")
+    assert found == {"network": False, "project": False, "variables": []}
     assert record.runtime.name == "apptainer"
     enforced = record.runtime.details["enforces"]
     assert isinstance(enforced, dict)

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,10 @@ def why_no_podman() -> str:
     trouble = docker_cli.why_no_engine("podman")
     if trouble is None and docker_cli.image("mdbench-base", program="podman") is None:
         return "it has no base image; type MDBENCH_ENGINE=podman scripts/base-image"
+    if trouble is None:
+        asked = ["podman", "run", "--rm", "--network=none", "mdbench-base", "true"]
+        ran = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=False)
+        trouble = ran.stderr.strip()[-200:] if ran.returncode else None
     return trouble or ""
 
 

@@ -194,12 +194,12 @@ class Images:
         MethodError
             If the method's folder lacks what it takes.
         """
-        recipe, _ = self._environment_of(method)
         try:
             files = _files_of(method)
             fingerprint = _fingerprint(files)
         except OSError as error:
             raise MethodError(f"{method.folder} cannot be read: {error}.") from None
+        recipe, _ = self._environment_of(method)
         text = dockerfile("method")
         content = sha256(recipe.identity, text, fingerprint)
         tag = f"mdbench-{_docker_name(method.name)}:{content[:12]}"
