@@ -671,6 +671,12 @@ Results = Annotated[
         help="As --result-dir of run, or a bundle; several allowed.  Default: results.",
     ),
 ]
+ResultsOrDataset = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[RESULTS|DATASET]", help="Results, or the name or glob of datasets in --results."
+    ),
+]
 Algorithms = Annotated[
     list[str] | None,
     typer.Option(
@@ -681,13 +687,7 @@ Algorithms = Annotated[
 
 @app.command()
 def show(
-    what: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[RESULTS|DATASET]",
-            help="Results, or the name or glob of datasets in --results.",
-        ),
-    ] = None,
+    what: ResultsOrDataset = None,
     results: Results = None,
     algorithm: Algorithms = None,
     language: Annotated[
@@ -998,13 +998,7 @@ def similarity(
 
 @app.command()
 def rivals(
-    what: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[RESULTS|DATASET]",
-            help="Results, or the name or glob of datasets in --results.",
-        ),
-    ] = None,
+    what: ResultsOrDataset = None,
     results: Results = None,
     algorithm: Algorithms = None,
     seconds: Annotated[

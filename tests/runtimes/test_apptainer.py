@@ -1,4 +1,4 @@
-"""Apptainer: what it is told, by a stand-in that takes nothing else; and the real one where it is.
+"""Apptainer: its arguments, by a stand-in that takes nothing else; and the real one where it is.
 
 The stand-in checks every argument, and then runs the worker by bubblewrap where that works, with
 what was asked to be seen and nothing else of this project.
@@ -113,7 +113,7 @@ sys.exit(subprocess.run(line, env={{"PATH": os.environ["PATH"]}}).returncode)
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put the stand-in on the path, without an engine; return the file of what it was told."""
+    """Put the stand-in on the path, without an engine; return the file of its arguments."""
     programs, told = tmp_path / "bin", tmp_path / "told"
     programs.mkdir()
     for name, text in {

@@ -172,7 +172,7 @@ class FittedSystem:
         variance.
         """
         count = len(self.free)
-        return _inverse(self._all[:, self._own()])[:count, :count]
+        return _inverse(self._all[:, self.own_columns])[:count, :count]
 
     def terms(self) -> Iterator[tuple[int, Monomial, list[int], tuple[int, ...]]]:
         """Return each term with its equation, its constants, and those that it alone has.
@@ -194,7 +194,7 @@ class FittedSystem:
         less = dict(self.equations[i])
         del less[monomial]
         m = len(self.system.values)
-        rest = [k for k in self._own() if k not in gone]
+        rest = [k for k in self.own_columns if k not in gone]
         # A change of the coefficient by all of its size.
         lost = self._all[:, gone[0]] * (1.0 if self.equations[i][monomial] > 0 else -1.0)
         misfit, moves = self._misfit(rest, lost)
@@ -213,7 +213,7 @@ class FittedSystem:
     def with_another(self, i: int) -> list[Change]:
         """Return all systems with a term more in an equation."""
         m = len(self.system.values)
-        own = self._own()
+        own = self.own_columns
         place = sum(1 for k in own if k < m and self.system.owners[k] <= i)
         found = []
         for column, other, text, _ in self._new_terms(i):
@@ -348,8 +348,9 @@ class FittedSystem:
             rows.append(np.hstack([weighted[:, :m], moved, weighted[:, m + d :]]))
         return np.concatenate(differences), np.vstack(rows)
 
-    def _own(self) -> list[int]:
-        """Return the columns of the free constants, and of all starts."""
+    @property
+    def own_columns(self) -> list[int]:
+        """The columns of the free constants, and of all starts."""
         m = len(self.system.values)
         return [*self.free.tolist(), *range(m, m + self.system.dim * len(self.starts))]
 

@@ -152,8 +152,7 @@ class Information:
         truth = self.truth
         several = zip(truth.series, measured, strict=True)
         error = np.concatenate([((own.states - u) * own.weights).ravel() for own, u in several])
-        m, free = len(truth.system.values), truth.free
-        columns = [*free.tolist(), *range(m, m + truth.system.dim * len(truth.starts))]
+        free, columns = truth.free, truth.own_columns
 
         def found(x: Array) -> tuple[Array, Array]:
             placed = truth.placed(truth.system, free, x)

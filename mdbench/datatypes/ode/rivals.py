@@ -229,7 +229,7 @@ def _at_best(fitted: FittedSystem, weights: Sequence[Array] | None) -> FittedSys
         ]
         fitted = FittedSystem(fitted.equations, fitted.names, fitted.starts, series)
     system = fitted.system
-    zeros = np.zeros(len(fitted.free) + system.dim * len(fitted.starts))
+    zeros = np.zeros(len(fitted.own_columns))
     best = fitted.best_fit(system, fitted.free, [zeros])
     if best is None:
         return fitted
@@ -258,11 +258,15 @@ def _differences(fitted: FittedSystem) -> list[Array]:
     ]
 
 
+def _left_free(fitted: FittedSystem, samples: int) -> float:
+    """Return how many samples of each state are left free by constants and starts; 1 at least."""
+    return max(samples - len(fitted.own_columns) / fitted.system.dim, 1.0)
+
+
 def _mean_squares(fitted: FittedSystem) -> Array:
     """Return the mean squared difference of each state, (d,), for as many as are left free."""
     every = np.concatenate(_differences(fitted))
-    spent = (len(fitted.free) + fitted.system.dim * len(fitted.starts)) / fitted.system.dim
-    return np.asarray(np.sum(every**2, axis=0) / max(len(every) - spent, 1.0))
+    return np.asarray(np.sum(every**2, axis=0) / _left_free(fitted, len(every)))
 
 
 def _weights_of(fitted: FittedSystem, sizes: Array) -> list[Array]:
@@ -273,8 +277,7 @@ def _weights_of(fitted: FittedSystem, sizes: Array) -> list[Array]:
     shares = [np.maximum(np.abs(u), _LEAST_SHARE * largest + 1e-300) for u in solutions]
     plain = np.concatenate(every)
     scaled = plain / np.concatenate(shares)
-    spent = (len(fitted.free) + fitted.system.dim * len(fitted.starts)) / fitted.system.dim
-    left = max(len(plain) - spent, 1.0)
+    left = _left_free(fitted, len(plain))
     constant = np.maximum(np.sum(plain**2, axis=0) / left, (_LEAST * sizes) ** 2)
     share = np.maximum(np.sum(scaled**2, axis=0) / left, _LEAST**2)
     # Minus two log-likelihoods of the two forms, but for what both have.
