@@ -109,6 +109,7 @@ def _values(spec: MetricSpec, board: Leaderboard) -> Values:
 def by_noise(
     spec: MetricSpec, board: Leaderboard, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
+    """Draw a metric at each noise level, with a line for each method of the order."""
     share, mean = spec.aggregate == "share", spec.aggregate in {"share", "mean"}
     log = spec.scale == "log"
     scale = 100.0 if share else 1.0

@@ -19,6 +19,8 @@ from edition_page import (
 from reporting import boards, data, result
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mdbench.records import Record
 
 
@@ -36,7 +38,7 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def systems(**of: list[float]) -> list[Record]:
+def systems(**of: Sequence[float]) -> list[Record]:
     """Make a record of each verdict: the n-th of a method is of the n-th system."""
     return [
         job(method, f"s{place}", verdict)
