@@ -10,6 +10,7 @@ longer smaller at higher ones: what is left then is noise.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,9 +36,8 @@ _SMALL = 1e-3
 """Where smoothing leaves samples as they are, differences of a smaller share are of the signal."""
 _WORTH = 4.0
 """Twice the log-likelihood that a second constant of the noise has to gain."""
-_LEAST_SIGNAL = 0.02
-"""The square of a signal counts as this share of its mean in a series at least: near a zero it is
-not known better."""
+_UNKNOWN = 0.02
+"""How little of the square of a signal is known near a zero, as a share of its mean in a series."""
 _LEAST_WEIGHT = 1e-3
 """The least weight of a sample as a share of the largest."""
 _MOST_PLACES = 256
@@ -98,13 +98,28 @@ class _Left(NamedTuple):
         The squared differences, (N,).
     signal
         What the square of the signal is on average in each, (N,).
+    floor
+        What of it is not known, (N,).
     alike
         The effective number of neighbours that say the same: 1 for independent ones.
     """
 
     squares: Array
     signal: Array
+    floor: Array
     alike: float
+
+    @property
+    def share(self) -> float:
+        """The variance of noise that is proportional to the signal, as a share of its square."""
+        known = 1.0 / (self.signal + self.floor)
+        return float(np.sum(self.squares * known) / max(np.sum(self.signal * known), 1e-300))
+
+    @property
+    def count(self) -> float:
+        """The number of independent differences that tell this share."""
+        known = self.signal / (self.signal + self.floor)
+        return float(np.sum(known) ** 2 / max(np.sum(known**2), 1e-300)) / self.alike
 
 
 def noise_of(series: Sequence[tuple[Array, Array, Array]]) -> Noise:
@@ -127,7 +142,7 @@ def noise_of(series: Sequence[tuple[Array, Array, Array]]) -> Noise:
         form, constant, share = _form(left)
     signal = np.concatenate([u for _, _, u in scaled])
     size = np.sqrt(np.mean(constant**2 + (share * signal) ** 2, axis=0))
-    error = [0.0 if one is None else np.sqrt(one.alike / 2 / len(one.squares)) for one in left]
+    error = [0.0 if one is None else np.sqrt(0.5 / one.count) for one in left]
     return Noise(form, constant * units, share, size * units, np.array(error))
 
 
@@ -154,9 +169,11 @@ def _left(series: Sequence[tuple[Array, Array, Array]], state: int, size: float)
     highest = min(_HIGHEST, max(len(t) for t, _, _ in series) // _FEWEST)
     found = [each for p in range(1, highest + 1) if (each := _differences(series, state, p))]
     variances = [float(np.mean(one.squares)) for one in found]
+    # A wide window has little of the first and the last sample, which may be the largest.
+    shares = [one.share for one in found]
     for number, one in enumerate(found[:-1]):
-        if variances[number] <= _FLAT * min(variances[number + 1 :]):
-            variance = variances[number]
+        variance = variances[number]
+        if any(each[number] <= _FLAT * min(each[number + 1 :]) for each in (variances, shares)):
             is_noise = variance > (_ROUNDING * size) ** 2
             is_signal = variance < (_SMALL * size) ** 2 and _removed(series, state) < variance
             return one if is_noise and not is_signal else None
@@ -174,30 +191,45 @@ def _removed(series: Sequence[tuple[Array, Array, Array]], state: int) -> float:
 def _differences(
     series: Sequence[tuple[Array, Array, Array]], state: int, order: int
 ) -> _Left | None:
-    squares, signals, alike = [], [], 0.0
+    window = np.lib.stride_tricks.sliding_window_view
+    squares, signals, floors, alike = [], [], [], 0.0
     for t, measured, u in series:
         if len(t) <= order + 1:
             continue
-        window = np.lib.stride_tricks.sliding_window_view
-        at = window(t, order + 1)
-        gaps = at[:, :, None] - at[:, None, :]
-        gaps[:, np.arange(order + 1), np.arange(order + 1)] = 1.0
-        gaps /= np.max(np.abs(gaps), axis=(1, 2), keepdims=True)
-        weights = 1.0 / np.prod(gaps, axis=2)
-        weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+        weights, shared = _weights(np.ascontiguousarray(t).tobytes(), order)
         squares.append(np.sum(weights * window(measured[:, state], order + 1), axis=1) ** 2)
-        signal = np.sum(weights**2 * window(u[:, state] ** 2, order + 1), axis=1)
-        signals.append(np.maximum(signal, _LEAST_SIGNAL * float(np.mean(signal))))
-        if not alike:  # by the first: the grids of all are alike
-            alike = 1.0
-            for lag in range(1, min(order, len(weights) - 1) + 1):
-                shared = np.sum(weights[:-lag, lag:] * weights[lag:, :-lag], axis=1)
-                alike += 2 * float(np.mean(shared**2)) * (len(weights) - lag) / len(weights)
+        signals.append(np.sum(weights**2 * window(u[:, state] ** 2, order + 1), axis=1))
+        floors.append(np.full(len(weights), _UNKNOWN * float(np.mean(signals[-1]))))
+        alike = alike or shared  # the grids of all are alike
     if not squares:
         return None
-    signal = np.concatenate(signals)
-    signal = np.maximum(signal, max(_LEAST_SIGNAL**4 * float(np.mean(signal)), 1e-300))
-    return _Left(np.concatenate(squares), signal, alike)
+    signal, floor = np.concatenate(signals), np.concatenate(floors)
+    floor = np.maximum(floor, max(_UNKNOWN**2 * float(np.mean(signal)), 1e-300))
+    return _Left(np.concatenate(squares), signal, floor, alike)
+
+
+@lru_cache(maxsize=4 * _HIGHEST)
+def _weights(times: bytes, order: int) -> tuple[Array, float]:
+    """Return the weights (N, order + 1) of divided differences, and how many say the same.
+
+    Parameters
+    ----------
+    times
+        The bytes of increasing times: all places of a field have the same.
+    """
+    at = np.lib.stride_tricks.sliding_window_view(np.frombuffer(times), order + 1)
+    lengths = at[:, -1] - at[:, 0]
+    weights = np.ones(at.shape)
+    for j in range(order + 1):
+        for k in range(order + 1):
+            if j != k:
+                weights[:, j] /= (at[:, j] - at[:, k]) / lengths
+    weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    alike = 1.0
+    for lag in range(1, min(order, len(weights) - 1) + 1):
+        shared = np.sum(weights[:-lag, lag:] * weights[lag:, :-lag], axis=1)
+        alike += 2 * float(np.mean(shared**2)) * (len(weights) - lag) / len(weights)
+    return weights, alike
 
 
 def _form(left: Sequence[_Left | None]) -> tuple[str, Array, Array]:
@@ -209,9 +241,8 @@ def _form(left: Sequence[_Left | None]) -> tuple[str, Array, Array]:
         if one is None:
             continue
         constant = float(np.mean(one.squares))
-        share = float(np.mean(one.squares / one.signal))
         mixed = _mixed(one)
-        for form, (a, b) in zip(found, ((constant, 0.0), (0.0, share), mixed), strict=True):
+        for form, (a, b) in zip(found, ((constant, 0.0), (0.0, one.share), mixed), strict=True):
             found[form][:, k] = np.sqrt((a, b))
             gained[form] += _likelihood(one, a, b)
     count = sum(one is not None for one in left)
@@ -224,7 +255,7 @@ def _form(left: Sequence[_Left | None]) -> tuple[str, Array, Array]:
 
 def _mixed(one: _Left) -> tuple[float, float]:
     """Return the likeliest variances of both parts."""
-    tried = [(0.0, float(np.mean(one.squares / one.signal))), (float(np.mean(one.squares)), 0.0)]
+    tried = [(0.0, one.share), (float(np.mean(one.squares)), 0.0)]
     for ratio in np.logspace(-4, 4, 33) * float(np.mean(one.signal)):
         b = float(np.mean(one.squares / (ratio + one.signal)))
         tried.append((ratio * b, b))
@@ -233,5 +264,5 @@ def _mixed(one: _Left) -> tuple[float, float]:
 
 def _likelihood(one: _Left, a: float, b: float) -> float:
     """Return the log-likelihood of variances, but for a constant."""
-    variance = np.maximum(a + b * one.signal, 1e-300)
+    variance = np.maximum(a + b * np.maximum(one.signal, one.floor), 1e-300)
     return -0.5 * float(np.sum(np.log(variance) + one.squares / variance)) / one.alike

@@ -98,7 +98,7 @@ def test_uneven_times_and_several_trajectories() -> None:
 
 
 def test_of_a_field_all_places_are_taken_together() -> None:
-    x = np.linspace(0, 1, 300)
+    x = np.linspace(0, 1, 60)
     u = (2 + np.sin(6 * x[:, None] + T[None, :]))[..., None]
     arrays = {"x": x, "t": T, "u": u, "measured": u + 0.01 * normal(4, u.shape)}
     noise = Problem("field", ("u0",), ("u0_t",), arrays).noise
