@@ -176,6 +176,12 @@ def test_dynamic_rows_are_those_of_the_burst(fields: dict[str, Any]) -> None:
     assert not rows[:500].any()
 
 
+@pytest.mark.parametrize("spread_", [0.0, 1e-16, np.nan])
+def test_all_rows_are_taken_where_they_are_alike(fields: dict[str, Any], spread_: float) -> None:
+    activity = 3.0 + spread_ * np.arange(50)
+    assert fields["identification"].dynamic_rows(activity, 100).all()
+
+
 def fitted(adapter: Any, problem: Problem, **changes: Any) -> Any:
     parameters: dict[str, Any] = {"order": 6, "most_features": 150}
     method = adapter(seed=0, threads=1, **{**parameters, **changes})

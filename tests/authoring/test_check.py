@@ -204,6 +204,17 @@ def test_an_answer_that_is_no_better_than_none_is_warned_of(workspace: Workspace
     assert not notes(workspace, "linear")["warning"]
 
 
+def test_a_seed_that_is_to_change_nothing_and_does_breaks_the_contract(
+    workspace: Workspace,
+) -> None:
+    seedable(add_method(workspace, "m", good(draw="1.5")), "false")
+    assert broken(workspace) == []
+    seedable(add_method(workspace, "drawing", good()), "false")
+    [found] = broken(workspace, "drawing")
+    assert found.point == "ode: no seed changes the answer"
+    assert "set seedable = true" in found.explanation
+
+
 def test_a_package_without_a_seed_is_not_asked_for_the_same_answer(workspace: Workspace) -> None:
     drawing = good(draw="np.random.default_rng().normal()")
     seedable(add_method(workspace, "m", drawing), '"no argument"')

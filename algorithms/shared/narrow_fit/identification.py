@@ -175,9 +175,12 @@ def dynamic_rows(activity: Array, bins: int) -> Rows:
         Of each row, not negative, (rows,).
     bins
         Of the histogram of activities; two lines are fitted to its sum, and rows from their
-        corner on are taken.
+        corner on are taken; all rows where they hardly differ.
     """
-    counts, edges = np.histogram(activity, bins=bins)
+    edges = np.linspace(activity.min(), activity.max(), bins + 1)
+    if not np.diff(edges).min() > 0:  # all rows are alike to rounding
+        return np.ones(len(activity), dtype=bool)
+    counts = np.histogram(activity, bins=edges)[0]
     place = piecewise(np.cumsum(counts).astype(np.float64), margin=1)
     return np.asarray(activity >= edges[place - 1])
 
