@@ -148,7 +148,7 @@ class _Windows:
 
     def __init__(self, problem: Problem, states: Array) -> None:
         several = problem.arrays.get("trajectory", np.zeros(len(problem.t)))
-        self._parts: list[tuple[Array, Array, Array]] = []
+        self._parts: list[tuple[NDArray[np.intp], Array, Array]] = []
         for number in dict.fromkeys(several.tolist()):
             rows = np.flatnonzero(several == number)
             if len(rows) >= FEWEST:

@@ -94,9 +94,9 @@ class SeedRepeats:
         known: dict[tuple[str, str], tuple[str, RecordSummary | None]] = {}
         taken = _TAKEN - {*rerun}
         for name in names:
-            for key, record in past.get(name, {}).items():
-                if key not in questions and record.status in taken:
-                    known.setdefault((name, _without_seed(record.key_parts)), (key, record))
+            for key, there in past.get(name, {}).items():
+                if key not in questions and there.status in taken:
+                    known.setdefault((name, _without_seed(there.key_parts)), (key, there))
         found = cls()
         for one in due:
             if one.key not in questions:

@@ -164,7 +164,8 @@ def test_a_state_at_rest_has_the_rate_zero(trajectories: Any) -> None:
     t = np.linspace(0, 1, 50)
     u = np.stack([np.exp(-t), np.full(50, 3.0)], axis=1)
     method = solved(trajectories, of_states(t, u, np.stack([-u[:, 0], 0 * t], axis=1)))
-    assert abs(parse(method.equations()[1], ("u0", "u1")).evaluate({"u0": 1.0, "u1": 3.0})) < 1e-9
+    rest = {"u0": np.ones(1), "u1": np.full(1, 3.0)}
+    assert abs(parse(method.equations()[1], ("u0", "u1")).evaluate(rest)) < 1e-9
 
 
 def test_trajectories_that_are_too_short_are_refused(trajectories: Any) -> None:

@@ -88,7 +88,7 @@ class WeakSystem:
         self._size = float(np.linalg.norm(target)) or 1.0
         joined = np.column_stack([self._features / self._norms, target / self._size])
         # Every sum of squares over all rows is one over the rows of this.
-        factor = np.linalg.qr(joined, mode="r")
+        factor = np.asarray(np.linalg.qr(joined, mode="r"))
         self._columns, self._rate = factor[:, :-1], factor[:, -1]
         self._known: dict[tuple[int, ...], Found] = {}
         rows = len(target)
