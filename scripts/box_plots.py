@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Final
 
@@ -30,11 +30,18 @@ Rows = dict[str, dict[str, Values]]
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure, and the sentence that explains it."""
+    """A figure, and the sentence that explains it.
+
+    Attributes
+    ----------
+    legend
+        The numbers of the methods whose signs are to stand below it.
+    """
 
     title: str
     caption: str
     svg: str
+    legend: Mapping[str, int] = field(default_factory=dict)
 
 
 def box_figures(board: Leaderboard) -> list[Drawn]:
@@ -55,7 +62,7 @@ def box_figures(board: Leaderboard) -> list[Drawn]:
             ("Time of a job (s)", _by_noise(board, lambda one: one.wall_s), True),
         ]
     return [
-        Drawn(title, _caption(rows), _boxes(title, rows, log=log))
+        Drawn(title, _caption(rows), boxes(title, rows, log=log))
         for title, rows, log in wanted
         if rows
     ]
@@ -117,7 +124,8 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def _boxes(title: str, rows: Rows, *, log: bool) -> str:
+def boxes(title: str, rows: Rows, *, log: bool) -> str:
+    """Draw box plots of each method, one above the other; infinite values are counted apart."""
     values = [
         min(max(value, _SMALLEST), _LARGEST)
         for series in rows.values()

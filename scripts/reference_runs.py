@@ -89,6 +89,7 @@ class StudyRun(NamedTuple):
 
 
 STUDIES = {
+    "edition-1": StudyRun(("studies/edition-1.toml",), "ode", "edition-1.md"),
     "equal-work": StudyRun(("studies/equal-work.toml",), "ode", "results-equal-work.md"),
     "fresh-ranks": StudyRun(("studies/fresh-ranks.toml",), "ode", "results-fresh.md"),
     "noise": StudyRun(("studies/noise.toml",), "ode", "results-noise.md"),

@@ -21,8 +21,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from box_plots import box_figures, taxonomy_figure
+from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
+from edition_page import (
+    edition_figures,
+    edition_findings,
+    elsewhere_table,
+    methods_table,
+    suites_finding,
+    suites_table,
+)
 from findings import finding_of_work, recovered_table
 from fresh_ranks import ranks_finding, ranks_table
 from mock_table import mock_faults, mock_finding, mock_table
@@ -205,13 +213,19 @@ class Reference:
     def _boxes(self, board: Leaderboard) -> str:
         drawn = [*box_figures(board), taxonomy_figure(board)]
         of = f" {board.title}" * (len(self.boards) > 1)
+        return self._files((one for one in drawn if one is not None), "boxes ", of)
+
+    def edition_figures(self) -> str:
+        """Recovery against work and by noise, and the sizes of answers."""
+        return self._files(edition_figures(self.results, self.boards))
+
+    def _files(self, drawn: Iterable[Drawn], before: str = "", after: str = "") -> str:
+        """Write figures to files, and return the lines that show them."""
         parts = []
         for each in drawn:
-            if each is None:
-                continue
-            stem = re.sub(r"[^a-z0-9]+", "-", f"boxes {each.title}{of}".lower()).strip("-")
+            stem = re.sub(r"[^a-z0-9]+", "-", f"{before}{each.title}{after}".lower()).strip("-")
             name = f"{self.name or self.data_type}-{stem}.svg"
-            write(self.folder / name, standalone(each.svg))
+            write(self.folder / name, standalone(each.svg, each.legend))
             parts.append(
                 f"![{each.title}]({self.folder.name}/{name})\n\n*{each.title}.* {each.caption}"
             )
@@ -276,6 +290,12 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "mocks-finding": lambda reference: mock_finding(reference.results),
     "mocks": lambda reference: mock_table(reference.results),
     "faults": lambda reference: mock_faults(reference.results),
+    "suites": lambda reference: suites_table(reference.results),
+    "suites-finding": lambda reference: suites_finding(reference.results),
+    "suites-figures": Reference.edition_figures,
+    "findings": lambda reference: edition_findings(reference.results),
+    "versions": lambda reference: methods_table(reference.results),
+    "elsewhere": lambda reference: elsewhere_table(reference.results),
     "ranks": lambda reference: ranks_table(reference.results),
     "ranks-finding": lambda reference: ranks_finding(reference.results),
 }

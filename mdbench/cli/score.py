@@ -194,7 +194,7 @@ def run_llm_probe(options: ProbeOptions, console: Console) -> int:
     from mdbench.drawing.numbers import percent
     from mdbench.language_models.contamination import PROBES
     from mdbench.runs.catalog import Catalog
-    from mdbench.runs.llm import run_probes
+    from mdbench.runs.questions import run_probes
     from mdbench.workspace import Workspace
 
     def report(one: ProbeResult) -> None:
@@ -228,7 +228,7 @@ def run_llm_judge(options: JudgeOptions, console: Console) -> int:
     from mdbench.cli.options import Exit
     from mdbench.cli.report import read_results
     from mdbench.reports.statistics import wilson
-    from mdbench.runs.judging import run_judge
+    from mdbench.runs.questions import run_judge
 
     def report(done: int, total: int) -> None:
         if done % 50 == 0 and done < total:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -34,6 +34,7 @@ from mdbench.expressions import parse
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.language_models.chat_requests import RefusedError
+from mdbench.language_models.question_report import QuestionReport
 from mdbench.language_models.views import prompt_view
 
 if TYPE_CHECKING:
@@ -96,24 +97,11 @@ class ProbeResult(BaseModel):
     other: str | None = None
 
 
-class ProbeReport(BaseModel):
+class ProbeReport(QuestionReport):
     """The questions to a model and their results: the file that the command writes."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    schema_number: Literal[1] = 1
-    mdbench: str
-    model: str
-    answered_by: tuple[str, ...] = ()
     data_type: str
     protocol: str
-    seed: int
-    settings: dict[str, Any] = {}
-    calls: int
-    failed: int
-    prompt_tokens: int
-    completion_tokens: int
-    money: float | None = None
     problems: list[ProbeResult]
 
     def share(self, name: str) -> float | None:

@@ -12,11 +12,12 @@ import random
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
 from mdbench.language_models.chat_requests import RefusedError
+from mdbench.language_models.question_report import QuestionReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -81,22 +82,9 @@ class Judgement(BaseModel):
     by_model: bool | None
 
 
-class JudgeReport(BaseModel):
+class JudgeReport(QuestionReport):
     """The answers of a judge: the file that the command writes."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    schema_number: Literal[1] = 1
-    mdbench: str
-    model: str
-    answered_by: tuple[str, ...] = ()
-    seed: int
-    settings: dict[str, Any] = {}
-    calls: int
-    failed: int
-    prompt_tokens: int
-    completion_tokens: int
-    money: float | None = None
     judgements: list[Judgement]
 
     def count(self, *, by_rule: bool, by_model: bool | None) -> int:

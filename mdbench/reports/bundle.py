@@ -24,11 +24,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mdbench import __version__
 from mdbench.drawing.numbers import counted
 from mdbench.errors import RecordsError, UsageError, first_fault
+from mdbench.language_models.question_report import PROBE_FOLDER
 from mdbench.methods import files_of
 from mdbench.records import parse_records, read_content, results_files
 from mdbench.reports.classes import latest, study_sums
 from mdbench.reports.entries import studies
-from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
 from mdbench.workspace import write_whole
 
@@ -270,7 +270,7 @@ def _add_attached(
 
 def _add_probes(parts: _Parts, base: Path, prefix: str) -> None:
     """Add the probes of language models: results and answers."""
-    for path in sorted(base.rglob(f"{PROBES_FOLDER}/*")):
+    for path in sorted(base.rglob(f"{PROBE_FOLDER}/*")):
         if path.is_file() and not path.is_symlink() and path.name[:1] != ".":
             parts.add(f"{RECORDS}/{prefix}{path.relative_to(base).as_posix()}", path)
 

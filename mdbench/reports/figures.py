@@ -64,7 +64,7 @@ def figures(board: Leaderboard, numbers: Mapping[str, int]) -> list[Figure]:
     """
     order = [row.method for row in board.drawn]
     found = [
-        _by_noise(spec, board, numbers, order) for spec in board.known if "figure" in spec.places
+        by_noise(spec, board, numbers, order) for spec in board.known if "figure" in spec.places
     ]
     found.append(_accuracy_and_size(board, numbers))
     found.append(_time_by_dimension(board, numbers, order))
@@ -106,9 +106,10 @@ def _values(spec: MetricSpec, board: Leaderboard) -> Values:
     return found
 
 
-def _by_noise(
+def by_noise(
     spec: MetricSpec, board: Leaderboard, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
+    """Draw a metric at each noise level, with a line for each method of the order."""
     share, mean = spec.aggregate == "share", spec.aggregate in {"share", "mean"}
     log = spec.scale == "log"
     scale = 100.0 if share else 1.0
@@ -283,7 +284,7 @@ def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure
         for px, loss in front[1:]:
             path += f"H{plot.at_x(px):.1f}V{plot.at_y(primary.loss(loss)):.1f}"
         plot.parts.append(f'<path class="front" d="{path}"/>')
-    _name_and_mark(plot, places, numbers)
+    name_and_mark(plot, places, numbers)
     caption = (
         f"Of each method. The line is the Pareto front: no method has both fewer {size.title} "
     )
@@ -296,7 +297,7 @@ def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure
     return Figure(title, caption, plot.render())
 
 
-def _name_and_mark(
+def name_and_mark(
     plot: Plot, places: Mapping[str, tuple[float, float]], numbers: Mapping[str, int]
 ) -> None:
     """Draw methods as marks, and their names on the right, with lines from the marks."""

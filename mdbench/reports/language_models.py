@@ -12,6 +12,7 @@ from mdbench.drawing.numbers import percent
 from mdbench.drawing.svg import Axis, Plot
 from mdbench.errors import RecordsError
 from mdbench.language_models.contamination import PROBES, ProbeReport
+from mdbench.language_models.question_report import PROBE_FOLDER
 from mdbench.reports.classes import class_of
 from mdbench.reports.figures import Figure
 from mdbench.reports.tables import Cell, Column, Table, format_score, to_terminal, without_columns
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.reports.leaderboard import Leaderboard
 
-FOLDER = "llm-probes"
-"""The folder of probes below that of results."""
 _LARGEST = 2**26
 _SMALLEST_LOSS = 1e-12
 _LARGEST_LOSS = 1e6
@@ -185,7 +184,7 @@ def read_probes(folder: Path) -> list[ProbeReport]:
     if not folder.is_dir():
         return []
     found = []
-    for path in sorted(folder.rglob(f"{FOLDER}/*.json")):
+    for path in sorted(folder.rglob(f"{PROBE_FOLDER}/*.json")):
         try:
             with path.open("rb") as file:
                 found.append(ProbeReport.model_validate_json(file.read(_LARGEST)))

@@ -31,7 +31,7 @@ from socketserver import TCPServer
 from typing import TYPE_CHECKING, Any, Self
 
 from mdbench.errors import MdbenchError, UsageError
-from mdbench.reports.language_models import FOLDER as PROBES_FOLDER
+from mdbench.language_models.question_report import PROBE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,7 @@ def stamp(folder: Path) -> str:
     for place, below, names in os.walk(folder):
         if "logs" in below:  # as many files as jobs
             below.remove("logs")
-        probes = Path(place).name == PROBES_FOLDER
+        probes = Path(place).name == PROBE_FOLDER
         for name in names:
             if name.endswith(".jsonl") or (probes and name.endswith(".json")):
                 with suppress(OSError):

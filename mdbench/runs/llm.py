@@ -1,19 +1,13 @@
-"""The language model of jobs and probes: an endpoint, or logs of an earlier run."""
+"""The language model of a run: an endpoint, or logs of an earlier run."""
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mdbench import __version__
-from mdbench.datatypes.base import NO_OPTIONS
-from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.language_models.availability import PATIENCE_S, CircuitBreaker
-from mdbench.language_models.chat_requests import RefusedError
-from mdbench.language_models.contamination import ProbeReport, ProbeTarget, closest, probe
 from mdbench.language_models.conversation import Conversation
 from mdbench.language_models.endpoint import Endpoint
 from mdbench.language_models.exchanges import (
@@ -34,21 +28,15 @@ from mdbench.language_models.keys import (
 )
 from mdbench.language_models.proxy import Proxy
 from mdbench.language_models.responder import LiveResponder
-from mdbench.runs.plan import select_names
-from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from mdbench.datatypes.base import DataType, Source
-    from mdbench.language_models.contamination import ProbeResult
     from mdbench.language_models.conversation import Responder
-    from mdbench.language_models.exchanges import LlmSettings
-    from mdbench.runs.catalog import Catalog
     from mdbench.runs.spec import JobSpec
-    from mdbench.runs.study import JudgeOptions, LlmEndpointOptions, ProbeOptions
+    from mdbench.runs.study import LlmEndpointOptions
     from mdbench.runs.turns import JobTurn
 
 
@@ -298,137 +286,3 @@ def _log_in(folder: Path, log: Path) -> Path:
         f"--llm-replay {folder} has no {log.name}.",
         "A log is replayed for the job that left it: with the same method, data, model and budget.",
     )
-
-
-FOLDER: Final = "llm-probes"
-"""The folder below the results in which probes lie."""
-_TABLE = "table"
-
-
-def run_probes(
-    options: ProbeOptions,
-    catalog: Catalog,
-    report: Callable[[ProbeResult], None],
-) -> tuple[ProbeReport, Path]:
-    """Ask about all problems that are named, and write the results into files.
-
-    Parameters
-    ----------
-    report
-        Called with the result of each problem, as soon as it is known.
-
-    Raises
-    ------
-    UsageError
-        If something is missing, or if the budget ends before the last question.
-    """
-    talk, access = named_connection(options, "probes ask in all views")
-    seed = options.seed[0]
-    data_type = catalog.data_type(options.data_type)
-    if _TABLE not in data_type.views:
-        raise UsageError(f"{data_type.name} has no tables to ask about.", "E.g. --data-type srsd")
-    source = catalog.source(data_type.name, None)
-    chosen = select_names(source.names(), options.datasets, source.groups())
-    stem = _stem(options, talk, chosen)
-    file = options.result_dir / FOLDER / f"{stem}.json"
-    found: list[ProbeResult] = []
-    with open_conversation(access, talk, options.result_dir / FOLDER, stem) as conversation:
-        subjects = [_subject(data_type, source, name, seed) for name in chosen]
-        for subject in subjects:
-            if subject.task.dataset.truth is None:
-                continue
-            other = closest(subject, subjects)
-            try:
-                one = probe(subject, other, conversation.answer, samples=options.samples, seed=seed)
-            except RefusedError as refused:
-                hint = "Give a larger --llm-calls, or fewer datasets."
-                if conversation.asked().ended:
-                    hint = "See docs/language-models.md."
-                raise UsageError(f"{subject.name}: {refused}.", hint) from None
-            asked = conversation.asked()
-            if trouble := (asked.ended or asked.trouble or asked.missed):
-                raise UsageError(f"{subject.name}: {trouble}.", "See docs/language-models.md.")
-            found.append(one)
-            report(one)
-        asked = conversation.asked()
-    probes = ProbeReport(
-        mdbench=__version__,
-        model=talk.model,
-        answered_by=asked.models,
-        data_type=data_type.name,
-        protocol=str(Protocol.STRICT),
-        seed=seed,
-        settings=talk.settings,
-        calls=asked.calls,
-        failed=asked.failed,
-        prompt_tokens=asked.prompt_tokens,
-        completion_tokens=asked.completion_tokens,
-        money=asked.money,
-        problems=found,
-    )
-    text = probes.model_dump_json(indent=1).encode() + b"\n"
-    write_whole(file, lambda stream: stream.write(text))
-    return probes, file
-
-
-def _subject(data_type: DataType, source: Source, name: str, seed: int) -> ProbeTarget:  # type: ignore[type-arg]
-    loaded = source.load(name, snr_db=None, seed=seed, protocol=Protocol.STRICT, options=NO_OPTIONS)
-    return ProbeTarget(
-        name, data_type.task(loaded, _TABLE, Protocol.STRICT), source.background(name)
-    )
-
-
-def _stem(options: ProbeOptions, talk: LlmSettings, chosen: list[str]) -> str:
-    what = (talk.model, options.llm_settings, options.samples, options.seed, chosen)
-    return f"{options.data_type}-{hashlib.sha256(repr(what).encode()).hexdigest()[:12]}"
-
-
-def named_connection(
-    options: ProbeOptions | JudgeOptions, reason: str
-) -> tuple[LlmSettings, LlmConnection]:
-    """Return the model and the connection that were named.
-
-    Raises
-    ------
-    UsageError
-        If one is missing, or a view of prompts was named, which the reason is against.
-    """
-    talk = options.talk
-    if talk is None:
-        raise UsageError("--llm-model is missing.", "Name the model: --llm-model NAME")
-    if options.prompt is not None:
-        raise UsageError(f"--prompt is of runs: {reason}.", "Leave it out.")
-    access = LlmConnection.from_options(options)
-    if access is None:
-        raise UsageError(
-            f"No endpoint of {talk.model} was named.",
-            "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay FILE.",
-        )
-    return talk, access
-
-
-@contextmanager
-def open_conversation(
-    access: LlmConnection, talk: LlmSettings, folder: Path, stem: str
-) -> Iterator[Conversation]:
-    """Ask without a job, or answer from a log of that; the exchanges are written to a folder."""
-    responder = (
-        LiveResponder(access.endpoint, breaker=access.breaker)
-        if access.endpoint is not None
-        else ExchangeReplay(_recording(access.replay, folder.name, stem))
-    )
-    log = ExchangeLog(folder / f"{stem}{SUFFIX}")
-    with closing(access), closing(Conversation(responder, talk, log)) as conversation:
-        yield conversation
-
-
-def _recording(place: Path | None, folder: str, stem: str) -> Path:
-    if place is not None and place.is_dir():
-        found = (place / folder / f"{stem}{SUFFIX}", place / f"{stem}{SUFFIX}")
-        place = next((each for each in found if each.exists()), None)
-    if place is None:
-        raise UsageError(
-            f"--llm-replay has no {stem}{SUFFIX}.",
-            "A log is replayed for the same model, settings, samples, seed and datasets.",
-        )
-    return place

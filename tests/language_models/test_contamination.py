@@ -19,7 +19,7 @@ from mdbench.language_models.stub import Stub
 from mdbench.language_models.views import prompt_view, symmetries
 from mdbench.reports.language_models import probe_rows, read_probes
 from mdbench.runs.catalog import Catalog
-from mdbench.runs.llm import run_probes
+from mdbench.runs.questions import run_probes
 from mdbench.runs.study import ProbeOptions
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from mdbench.language_models.judge import (
     verdict_of,
 )
 from mdbench.language_models.stub import Stub
-from mdbench.runs.judging import run_judge
+from mdbench.runs.questions import run_judge
 from mdbench.runs.study import JudgeOptions
 
 if TYPE_CHECKING:

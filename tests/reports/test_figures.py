@@ -263,13 +263,13 @@ def test_the_cases_that_noise_allows_are_a_step_at_each_level() -> None:
         return systems.index(system) < round(allowed[snr_db] * len(systems))
 
     order = [row.method for row in board.drawn]
-    found = figures._by_noise(replace(known, attainable=attainable), board, NUMBERS, order)
+    found = figures.by_noise(replace(known, attainable=attainable), board, NUMBERS, order)
     assert found is not None
     assert "dotted steps" in found.caption
     steps = re.findall(r'class="split" d="M[\d.]+ ([\d.]+)h', found.svg)
     assert len(steps) == len(levels)
     assert sorted(map(float, steps), reverse=True) == [float(step) for step in steps]
-    without = figures._by_noise(known, board, NUMBERS, order)
+    without = figures.by_noise(known, board, NUMBERS, order)
     assert without is not None
     assert "split" not in without.svg
     assert "dotted steps" not in without.caption

@@ -1,0 +1,498 @@
+"""The page of an edition: recovery by suite, findings in words, and figures, all from its records.
+
+A suite is a set of cases under one rule.  In each suite methods are compared on the jobs that all
+of them have; a method without a record of a suite is no part of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from box_plots import Drawn, boxes
+from findings import BASELINES, compared, to_table
+from recovery import pool
+
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.real.data_type import MARGIN
+from mdbench.drawing.numbers import counted
+from mdbench.drawing.svg import RIGHT, Axis, Plot
+from mdbench.methods import Method, discover
+from mdbench.reports.classes import class_of
+from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
+from mdbench.reports.coverage import Job
+from mdbench.reports.entries import Case
+from mdbench.reports.figures import LETTER, LONGEST_LABEL, by_noise, name_and_mark
+from mdbench.reports.ranking import interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mdbench.records import Record
+    from mdbench.reports.leaderboard import Leaderboard
+
+    Verdicts = Mapping[Job, float]
+
+_ALGORITHMS: Final = Path(__file__).resolve().parent.parent / "algorithms"
+_FEWEST: Final = 5
+"""Cases below which nothing is said of a suite."""
+_DRAWN: Final = 20
+"""Methods of a figure with names: as many as there is space for."""
+_RULES: Final = {
+    "srbench_solution": "solved, by SRBench",
+    "solution": "solved",
+    "skeleton": "equal but for constants, by a language model",
+}
+"""The metrics of papers' tables that are shown, and what they say."""
+_LINES: Final = 8
+"""Methods of a figure of lines."""
+
+
+class Suite(NamedTuple):
+    """A set of cases under one rule.
+
+    Attributes
+    ----------
+    title
+        The head of its column.
+    what
+        The cases, in a sentence.
+    data_type, protocol, snr_db
+        Of the records.
+    variant
+        Of the data; empty for data made anew.
+    start
+        What the names of its datasets begin with; `other` is what they do not begin with.
+    """
+
+    title: str
+    what: str
+    data_type: str
+    snr_db: float | None = None
+    protocol: str = Protocol.STRICT
+    variant: str = ""
+    start: str = ""
+    other: tuple[str, ...] = ()
+
+    def holds(self, one: Record) -> bool:
+        """Return whether a record belongs to the suite."""
+        return (
+            one.data_type == self.data_type
+            and one.snr_db == self.snr_db
+            and one.protocol == self.protocol
+            and class_of(one).variant == self.variant
+            and one.dataset.startswith(self.start)
+            and not (self.other and one.dataset.startswith(self.other))
+        )
+
+
+SUITES: Final = (
+    Suite("ODEBench", "systems of ODEBench", "ode", other=("dysts-",)),
+    Suite("ODEBench, 20 dB", "systems of ODEBench at 20 dB", "ode", 20.0, other=("dysts-",)),
+    Suite("flows", "chaotic flows", "ode", start="dysts-"),
+    Suite(
+        "ODEBench, published",
+        "systems of ODEBench, under MDBench's own protocol",
+        "ode",
+        protocol=Protocol.PUBLISHED,
+    ),
+    Suite("fields", "fields simulated here", "pde"),
+    Suite("fields, 20 dB", "fields simulated here at 20 dB", "pde", 20.0),
+    Suite("released fields", "fields as MDBench released them", "pde", variant="released"),
+    Suite(
+        "released fields, published",
+        "fields as MDBench released them, under its own protocol",
+        "pde",
+        protocol=Protocol.PUBLISHED,
+        variant="released",
+    ),
+    Suite("SRSD", "laws of SRSD", "srsd", other=("srbench-",)),
+    Suite("SRBench", "laws of SRBench", "srsd", start="srbench-"),
+    Suite("surfaces", "surfaces of SurfaceBench", "surface"),
+    Suite("measurements", "tables of measurements with a known law", "real"),
+)
+PARTS: Final = {
+    "Equations of motion": ("ode",),
+    "Fields": ("pde",),
+    "Laws, surfaces and measurements": ("srsd", "surface", "real"),
+}
+"""The tables of the page, and the data types of their columns."""
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What the methods recovered of a suite, on the jobs that all of them have.
+
+    Attributes
+    ----------
+    verdicts
+        By method, the best first: 1 for each job whose equations were identified.
+    jobs, cases
+        How many jobs were compared, and how many cases any method has tried.
+    """
+
+    suite: Suite
+    verdicts: Mapping[str, Verdicts]
+    jobs: int
+    cases: int
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of the jobs that each method recovered."""
+        return {method: fmean(each.values()) for method, each in self.verdicts.items()}
+
+
+def recovered(records: Sequence[Record]) -> list[Recovered]:
+    """Return what was recovered of each suite that has records which can be compared."""
+    found = []
+    for suite in SUITES:
+        ours = [one for one in records if suite.holds(one)]
+        verdicts = _of_tables(ours) if suite.data_type == "real" else compared(ours)
+        jobs = len(next(iter(verdicts.values()), ()))
+        if jobs:
+            cases = {one.dataset for one in ours if one.attempted and one.method not in BASELINES}
+            found.append(Recovered(suite, verdicts, jobs, len(cases)))
+    return found
+
+
+def _of_tables(records: Sequence[Record]) -> dict[str, Verdicts]:
+    """Return by method whether the law of each table was recovered, all folds together."""
+    pooled = pool((one for one in records if one.method not in BASELINES), MARGIN)
+    most = Counter[str]()
+    for (_, table), one in pooled.items():
+        most[table] = max(most[table], one.folds)
+    found: dict[str, dict[Job, float]] = defaultdict(dict)
+    for (method, table), one in pooled.items():
+        if one.recovered is not None and one.folds == most[table]:
+            found[method][Job(Case(table, None, Protocol.STRICT), "")] = float(one.recovered)
+    shared = set.intersection(*map(set, found.values())) if found else set()
+    kept = {method: {job: each[job] for job in sorted(shared)} for method, each in found.items()}
+    return dict(sorted(kept.items(), key=lambda each: (-sum(each[1].values()), each[0])))
+
+
+@cache
+def _ours() -> frozenset[str]:
+    """Return the methods that were designed here: their paper is this project's."""
+    known = discover(_ALGORITHMS).values()
+    return frozenset(
+        one.spec.name
+        for one in known
+        if isinstance(one, Method) and one.spec.paper.startswith("mdbench,")
+    )
+
+
+def _shown(method: str) -> str:
+    return f"{method} ‡" if method in _ours() else method
+
+
+def suites_table(records: Sequence[Record]) -> str:
+    """Write the share that each method recovered of each suite, a table for each kind of data.
+
+    Returns
+    -------
+    str
+        Markdown; in brackets the 95 % interval when cases, and of each its seeds, are drawn again.
+        The best of a column is bold.  The first line of a table has the number of jobs.
+    """
+    found = recovered(records)
+    parts = []
+    for title, kinds in PARTS.items():
+        ours = [one for one in found if one.suite.data_type in kinds]
+        if not ours:
+            continue
+        shares = {one.suite: one.shares for one in ours}
+        methods = {method for one in ours for method in one.verdicts}
+        order = sorted(
+            methods,
+            key=lambda name: (-sum(each.get(name, 0.0) for each in shares.values()), name),
+        )
+        lines = [["*jobs compared*", *(str(one.jobs) for one in ours)]]
+        lines += [[_shown(name), *(_cell(one, name) for one in ours)] for name in order]
+        table = to_table(["method", *(one.suite.title for one in ours)], lines)
+        parts.append(f"**{title}**\n\n{table}")
+    return "\n\n".join(parts) or "No record is here yet."
+
+
+def _cell(one: Recovered, method: str) -> str:
+    if method not in one.verdicts:
+        return "–"
+    share = one.shares[method]
+    low, high = interval(one.verdicts[method], mean=True)
+    text = (
+        f"{share:.0%}" if low is None or high is None else f"{share:.0%} [{low:.0%} … {high:.0%}]"
+    )
+    return f"**{text}**" if share == max(one.shares.values()) > 0 else text
+
+
+def suites_finding(records: Sequence[Record]) -> str:
+    """Say in one paragraph who is best in the suites with most cases, and how far the run is."""
+    found = [one for one in recovered(records) if one.jobs >= _FEWEST]
+    if not found:
+        return "No suite has five cases with a record of every method yet."
+    wanted = {"ODEBench", "fields", "SRSD", "surfaces"}
+    parts = [_best(one) for one in found if one.suite.title in wanted] or [_best(found[0])]
+    methods = {method for one in found for method in one.verdicts}
+    number = sum(one.jobs for one in found)
+    return (
+        f"**{'; '.join(parts)}.** {len(methods)} methods with equal work in each suite are "
+        f"compared on {counted(number, 'job')} of {counted(len(found), 'suite')} that every method "
+        "of a suite has done."
+    )
+
+
+def _best(one: Recovered) -> str:
+    """Say which methods recover most of a suite, and the best that was not designed here."""
+    order = sorted(one.shares.items(), key=lambda each: (-each[1], each[0]))
+    top = [name for name, share in order if share == order[0][1]]
+    text = f"of {counted(one.jobs, 'job')} on {one.suite.what} {_names(top)} "
+    text += f"{'identify' if len(top) > 1 else 'identifies'} {order[0][1] * one.jobs:.0f}"
+    second = next((each for each in order if each[1] < order[0][1]), None)
+    if second is not None:
+        text += f", then `{second[0]}` {second[1] * one.jobs:.0f}"
+        other = next((each for each in order if each[0] not in _ours()), None)
+        if other is not None and other[1] < second[1]:
+            text += f", and the best from elsewhere `{other[0]}` {other[1] * one.jobs:.0f}"
+    return text
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = [f"`{name}`" for name in names[:4]] + ["others"] * (len(names) > 4)  # noqa: PLR2004
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+
+
+def edition_findings(records: Sequence[Record]) -> str:
+    """Write the findings as a numbered list; each names its column or its figure."""
+    found = [one for one in recovered(records) if one.jobs >= _FEWEST]
+    by_title = {one.suite.title: one for one in found}
+    lines = []
+    for one in found:
+        text = _best(one)
+        lines.append(f"{text[:1].upper()}{text[1:]} (column *{one.suite.title}*).")
+    lines += [
+        line
+        for line in (
+            _of_noise(by_title.get("ODEBench"), by_title.get("ODEBench, 20 dB")),
+            _of_protocol(
+                by_title.get("released fields"), by_title.get("released fields, published")
+            ),
+            _of_nobody(found),
+            _of_size(records),
+            _of_work(records, found),
+        )
+        if line
+    ]
+    numbered = (f"{number}. {line}" for number, line in enumerate(lines, start=1))
+    return "\n".join(numbered) or "No suite has five cases with a record of every method yet."
+
+
+def _of_noise(clean: Recovered | None, noisy: Recovered | None) -> str:
+    if clean is None or noisy is None:
+        return ""
+    most, left = max(clean.shares.values()), max(noisy.shares.values())
+    none = sum(share == 0 for share in noisy.shares.values())
+    return (
+        f"Noise of 20 dB takes most of it: the best method identifies {most:.0%} of the clean "
+        f"systems of ODEBench and {left:.0%} of the noisy ones, and {none} of {len(noisy.shares)} "
+        "methods none (columns *ODEBench* and *ODEBench, 20 dB*)."
+    )
+
+
+def _of_protocol(strict: Recovered | None, published: Recovered | None) -> str:
+    if strict is None or published is None:
+        return ""
+    best, other = max(strict.shares.values()), max(published.shares.values())
+    return (
+        f"On the released fields the best method identifies {best:.0%} under our protocol, and "
+        f"{other:.0%} under MDBench's own (the two columns *released fields*)."
+    )
+
+
+def _of_nobody(found: Sequence[Recovered]) -> str:
+    if not found:
+        return ""
+    by_job: dict[tuple[Suite, str], float] = defaultdict(float)
+    for one in found:
+        for each in one.verdicts.values():
+            for job in {job.case.system for job in each}:
+                by_job[one.suite, job] += any(
+                    value for at, value in each.items() if at.case.system == job
+                )
+    none = sum(value == 0 for value in by_job.values())
+    alone = sum(value == 1 for value in by_job.values())
+    return (
+        f"{none} of {len(by_job)} cases are identified by no method, and {alone} by one alone "
+        "(all columns)."
+    )
+
+
+def _sizes(records: Iterable[Record]) -> dict[str, dict[str, list[float]]]:
+    """Return by method the nodes of its answers over those of the truth: right and other ones."""
+    records = list(records)
+    truth = {
+        (one.data_type, one.system): float(nodes)
+        for one in records
+        if one.method == "truth" and isinstance(nodes := one.metrics.get("complexity"), int | float)
+    }
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: {"identified": [], "other": []})
+    for one in records:
+        nodes, size = one.metrics.get("complexity"), truth.get((one.data_type, one.system))
+        verdict = one.metrics.get("identified")
+        if one.method in BASELINES or not one.answered or verdict is None:
+            continue
+        if isinstance(nodes, int | float) and size:
+            found[one.method]["identified" if verdict == 1 else "other"].append(nodes / size)
+    return found
+
+
+def _of_size(records: Iterable[Record]) -> str:
+    sizes = _sizes(records)
+    wrong = [ratio for each in sizes.values() for ratio in each["other"]]
+    if len(wrong) < _FEWEST:
+        return ""
+    larger = sum(ratio > 1 for ratio in wrong) / len(wrong)
+    return (
+        f"Of answers that are not identified {larger:.0%} are larger than the truth; in the median "
+        f"they have {median(wrong):.1f} times its nodes (figure of sizes)."
+    )
+
+
+def _work(records: Iterable[Record]) -> dict[str, float]:
+    used: dict[str, list[float]] = defaultdict(list)
+    for one in records:
+        if one.attempted and one.measured.work_s is not None:
+            used[one.method].append(one.measured.work_s)
+    return {method: median(each) for method, each in used.items()}
+
+
+def _of_work(records: Iterable[Record], found: Iterable[Recovered]) -> str:
+    ode = next((one for one in found if one.suite.title == "ODEBench"), None)
+    if ode is None:
+        return ""
+    work = _work(one for one in records if ode.suite.holds(one))
+    shares = ode.shares
+    quick = {name: shares[name] for name in shares if work.get(name, math.inf) < 1}
+    if not quick or len(quick) == len(shares):
+        return ""
+    slow = {name: share for name, share in shares.items() if name not in quick}
+    first, other = max(quick, key=lambda name: quick[name]), max(slow, key=lambda name: slow[name])
+    return (
+        f"Work does not decide: of the {len(quick)} methods that need less than one reference "
+        f"second for a system of ODEBench the best identifies {quick[first]:.0%} (`{first}`), of "
+        f"the {len(slow)} others {slow[other]:.0%} (`{other}`; figure of work)."
+    )
+
+
+def edition_figures(records: Sequence[Record], boards: Iterable[Leaderboard]) -> list[Drawn]:
+    """Draw recovery against work, recovery by noise, and the sizes of answers."""
+    numbers = {name: number for number, name in enumerate(sorted({one.method for one in records}))}
+    found = {one.suite.title: one for one in recovered(records)}
+    drawn = [
+        figure
+        for title in ("ODEBench", "SRSD", "surfaces")
+        if title in found and (figure := _against_work(found[title], records, numbers)) is not None
+    ]
+    board = next((each for each in boards if each.entries[0].case.protocol == "strict"), None)
+    known = {each.name: each for each in board.known} if board else {}
+    if "ODEBench" in found and board is not None and "identified" in known:
+        best = [*found["ODEBench"].verdicts][:_LINES]
+        lines = by_noise(known["identified"], board, numbers, best)
+        if lines is not None:
+            text = f"{lines.caption} The {len(best)} methods that recover most without noise."
+            legend = {name: numbers[name] for name in best}
+            drawn.append(Drawn(lines.title, text, lines.svg, legend))
+    rows = {
+        method: {name: tuple(each) for name, each in kinds.items()}
+        for method, kinds in sorted(_sizes(records).items())
+    }
+    if rows:
+        text = (
+            "Nodes of the answers over those of the truth, all suites. A box is from the lower to "
+            "the upper quartile, its line the median, the thin line from the 10 % to the 90 % "
+            "quantile. From above: identified answers, then the others."
+        )
+        drawn.append(
+            Drawn("Size of the answers", text, boxes("nodes, times the truth", rows, log=True))
+        )
+    return drawn
+
+
+def _against_work(
+    one: Recovered, records: Iterable[Record], numbers: Mapping[str, int]
+) -> Drawn | None:
+    work = _work(each for each in records if one.suite.holds(each))
+    best = [name for name in one.verdicts if name in work][:_DRAWN]
+    if not best:  # records of earlier versions have no work
+        return None
+    places = {name: (max(work[name], 1e-3), 100 * one.shares[name]) for name in best}
+    title = f"{one.suite.title}: recovery against work"
+    right = RIGHT + 18 + LETTER * min(LONGEST_LABEL, max(map(len, places)))
+    x = Axis([at for at, _ in places.values()], log=True)
+    y = Axis([share for _, share in places.values()], log=False, zero=True)
+    plot = Plot(title, x, y, ("work of a job (reference seconds)", "identified (%)"), right=right)
+    name_and_mark(plot, places, numbers)
+    text = (
+        f"Share of {counted(one.jobs, 'job')} that were identified, against the median work of a "
+        "job."
+    )
+    if len(one.verdicts) > len(places):
+        text += f" The {len(places)} best of {len(one.verdicts)} methods."
+    return Drawn(title, text, plot.render())
+
+
+def methods_table(records: Iterable[Record]) -> str:
+    """Write of which files and which environment the records of each method are.
+
+    Returns
+    -------
+    str
+        Markdown: the first digits of the sums that are a part of each record's key; several where
+        a method was changed during the run.
+    """
+    made: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for one in records:
+        for part in ("adapter", "environment"):
+            if digest := one.key_parts.get(part):
+                made[one.method][part].add(digest[:12])
+    lines = [
+        [_shown(name), _digests(parts["adapter"]), _digests(parts["environment"])]
+        for name, parts in sorted(made.items())
+    ]
+    return to_table(["method", "adapter", "environment"], lines)
+
+
+def _digests(digests: Iterable[str]) -> str:
+    return ", ".join(f"`{each}`" for each in sorted(digests))
+
+
+def elsewhere_table(records: Iterable[Record]) -> str:
+    """Write the published numbers of methods without a record here, each with its conditions.
+
+    Returns
+    -------
+    str
+        Markdown: shares of systems, fields, laws and surfaces without noise, as papers count them.
+    """
+    here = {one.method for one in records}
+    paper = read_published()
+    lines = []
+    for data_type, systems in paper.marks.items():
+        entries = [(name, mark.sign) for row in systems.values() for name, mark in row.items()]
+        cases = "ODEBench" if data_type == "ode" else "released fields"
+        for name in sorted({name for name, _ in entries} - here):
+            signs = [sign for method, sign in entries if method == name]
+            number = f"{signs.count(paper.best)} of {len(signs)}"
+            lines.append([name, cases, number, f"identified, by {paper.title}"])
+    for each in map(read_published_sets, papers_of_sets()):
+        groups = [pair for sets in each.values.values() for pair in sets.items()]
+        for group, by_method in (pair for pair in groups if "+" not in pair[0]):
+            for name, values in sorted(by_method.items()):
+                rule = next((key for key in _RULES if key in values), None)
+                if name not in here and rule is not None:
+                    share = f"{values[rule]:.0%}"
+                    lines.append([name, f"{each.title}, {group}", share, _RULES[rule]])
+    return to_table(["method", "cases", "published", "by the rule"], lines)

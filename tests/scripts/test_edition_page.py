@@ -1,0 +1,197 @@
+"""The page of an edition: recovery by suite, its findings and figures, by hand."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from edition_page import (
+    SUITES,
+    edition_figures,
+    edition_findings,
+    elsewhere_table,
+    methods_table,
+    recovered,
+    suites_finding,
+    suites_table,
+)
+from reporting import boards, data, result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mdbench.records import Record
+
+
+def job(method: str, system: str, found: float | None, **changes: Any) -> Record:
+    nodes = changes.pop("nodes", 5.0)
+    budget = {"timeout_s": 110.0, "work_s": 2.0, "threads": 1}
+    work = changes.pop("work", 1.5)
+    scores = {"identified": found, "complexity": nodes, "nmse": 1e-3}
+    one = result(method, system, scores=scores, budget=budget, **changes)
+    measured = one.measured.model_copy(update={"work_s": work})
+    return one.model_copy(update={"measured": measured})
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def systems(**of: Sequence[float]) -> list[Record]:
+    """Make a record of each verdict: the n-th of a method is of the n-th system."""
+    return [
+        job(method, f"s{place}", verdict)
+        for method, verdicts in of.items()
+        for place, verdict in enumerate(verdicts)
+    ]
+
+
+def test_a_record_belongs_to_one_suite_at_most() -> None:
+    many = [
+        job("sindy", name, 1.0, snr_db=snr_db, protocol=protocol, data_type=kind, options=options)
+        for name in ("lorenz", "dysts-lorenz", "srbench-i.1")
+        for snr_db in (None, 20.0, 40.0)
+        for protocol in ("strict", "published")
+        for kind in ("ode", "pde", "srsd", "surface", "real", "derivation")
+        for options in ({}, {"variant": "released"})
+    ]
+    counts = [sum(suite.holds(one) for suite in SUITES) for one in many]
+    assert set(counts) == {0, 1}
+    assert all(any(suite.holds(one) for one in many) for suite in SUITES)
+
+
+def test_only_jobs_of_all_methods_of_a_suite_are_compared() -> None:
+    ones = systems(sindy=[1, 1, 0, 1, 1, 1], operon=[1, 0, 0, 0, 0])
+    ones += [job("operon", f"dysts-{place}", 1.0) for place in range(3)]
+    (ode, flows) = recovered(ones)
+    assert (ode.suite.title, ode.jobs, ode.cases) == ("ODEBench", 5, 6)
+    assert ode.shares == {"sindy": 0.8, "operon": 0.2}
+    assert (flows.suite.title, flows.shares) == ("flows", {"operon": 1.0})
+
+
+def test_baselines_and_undecided_jobs_count_for_nobody() -> None:
+    ones = systems(sindy=[1, 1], truth=[1, 1], zero=[0, 0])
+    ones.append(job("operon", "s0", None))
+    ones.append(job("operon", "s1", 0.0))
+    (ode,) = recovered(ones)
+    assert ode.jobs == 1
+    assert ode.shares == {"sindy": 1.0, "operon": 0.0}
+
+
+def test_the_table_has_shares_intervals_and_marks_ours_and_the_best() -> None:
+    ones = systems(integral=[1] * 6, operon=[1, 0, 0, 0, 0, 0])
+    ones += [job("afp", f"f{place}", 1.0, data_type="pde") for place in range(2)]
+    text = suites_table(ones)
+    motion, fields = text.split("**Fields**")
+    head, _, number, first, second = motion.strip().splitlines()[2:]
+    assert cells(head) == ["method", "ODEBench"]
+    assert cells(number) == ["*jobs compared*", "6"]
+    assert cells(first) == ["integral ‡", "**100% [100% … 100%]**"]
+    assert re.fullmatch(r"17% \[0% … \d+%\]", cells(second)[1])
+    assert cells(fields.strip().splitlines()[-1]) == ["afp", "**100%**"]  # too few for an interval
+    assert suites_table([]) == "No record is here yet."
+
+
+def test_nobody_is_best_where_nobody_recovers_anything() -> None:
+    text = suites_table(systems(integral=[0] * 6, operon=[0] * 6))
+    assert "**0%" not in text
+
+
+def test_the_finding_names_the_best_and_the_best_from_elsewhere() -> None:
+    ones = systems(integral=[1] * 6, shooting=[1] * 5 + [0], operon=[1, 0, 0, 0, 0, 0])
+    assert suites_finding(ones).startswith(
+        "**of 6 jobs on systems of ODEBench `integral` identifies 6, then `shooting` 5, "
+        "and the best from elsewhere `operon` 1.**"
+    )
+    assert "no suite" not in suites_finding(ones).lower()
+    assert suites_finding(ones[:2]).startswith("No suite has five cases")
+
+
+def test_findings_are_numbered_and_follow_from_the_records() -> None:
+    ones = [
+        *systems(sindy=[1, 1, 1, 0, 0, 0], operon=[1, 0, 0, 0, 0, 0], truth=[1] * 6),
+        *(job("sindy", f"s{place}", float(place < 1), snr_db=20.0) for place in range(6)),
+        *(job("operon", f"s{place}", 0.0, snr_db=20.0, nodes=15.0) for place in range(6)),
+    ]
+    lines = edition_findings(ones).splitlines()
+    assert [line.partition(".")[0] for line in lines] == list(map(str, range(1, len(lines) + 1)))
+    text = "\n".join(lines)
+    assert "identifies 50% of the clean" in text
+    assert "17% of the noisy ones, and 1 of 2 methods none" in text
+    # Clean: s0 by both, s1 and s2 by one, three by none; noisy: s0 by one, five by none.
+    assert "8 of 12 cases are identified by no method, and 3 by one alone" in text
+    # Wrong: 3 + 5 of 5 nodes, 5 of 5 (noisy, sindy) and 6 of 15 nodes; the truth has 5.
+    assert "32% are larger than the truth; in the median they have 1.0 times its nodes" in text
+    assert edition_findings([]).startswith("No suite")
+
+
+@pytest.mark.parametrize("quick", [0.1, 3.0])
+def test_what_work_decides_is_said_where_some_are_quick(quick: float) -> None:
+    ones = [
+        job(method, f"s{place}", share, work=work)
+        for method, work, share in (("sindy", quick, 1.0), ("operon", 2.0, 0.0))
+        for place in range(6)
+    ]
+    said = "the 1 methods that need less than one reference second" in edition_findings(ones)
+    assert said == (quick < 1)
+
+
+def test_folds_of_a_table_are_one_case() -> None:
+    def fold(method: str, table: str, part: int, right: float) -> Record:
+        scores = {"fvu": 0.1, "same_law": right}
+        options = {"fold": part}
+        return result(
+            method, table, scores=scores, data_type="real", options=options, floor=0.1
+        ).model_copy(update={"part": str(part)})
+
+    ones = [
+        fold(method, table, part, right)
+        for method, rights in (("operon", (1.0, 1.0, 0.0)), ("afp", (1.0, 0.0, 0.0)))
+        for table in ("bode", "hubble")
+        for part, right in enumerate(rights)
+    ]
+    (tables,) = recovered(ones)
+    assert (tables.jobs, tables.shares) == (2, {"operon": 1.0, "afp": 0.0})
+    # A table with a fold missing is not compared.
+    (fewer,) = recovered(ones[:-1])
+    assert fewer.jobs == 1
+
+
+def test_figures_show_recovery_against_work_by_noise_and_sizes() -> None:
+    raw = [
+        data(method, f"s{place}", identified=found, complexity=5.0, snr_db=snr_db)
+        for method, found in (("sindy", 1.0), ("operon", 0.0), ("truth", 1.0))
+        for place in range(6)
+        for snr_db in (None, 20.0)
+    ]
+    ones = systems(sindy=[1] * 6, operon=[0] * 6, truth=[1] * 6)
+    drawn = {one.title: one for one in edition_figures(ones, boards(raw).values())}
+    assert list(drawn) == [
+        "ODEBench: recovery against work",
+        "Identified by noise",
+        "Size of the answers",
+    ]
+    assert "Share of 6 jobs" in drawn["ODEBench: recovery against work"].caption
+    assert set(drawn["Identified by noise"].legend) == {"sindy", "operon"}
+    assert ">operon<" in drawn["Size of the answers"].svg
+    assert edition_figures([], []) == []
+    old = [job("sindy", f"s{place}", 1.0, work=None) for place in range(6)]
+    assert [one.title for one in edition_figures(old, [])] == []
+
+
+def test_versions_are_named_and_a_change_during_the_run_is_seen() -> None:
+    ones = [
+        job("sindy", f"s{place}", 1.0, key_parts={"adapter": letter * 64, "environment": "e" * 64})
+        for place, letter in enumerate("ab")
+    ]
+    line = methods_table(ones).splitlines()[2]
+    assert cells(line) == ["sindy", "`aaaaaaaaaaaa`, `bbbbbbbbbbbb`", "`eeeeeeeeeeee`"]
+
+
+def test_published_numbers_are_of_methods_without_a_record() -> None:
+    before = elsewhere_table(systems(sindy=[1]))
+    assert "| pysr | ODEBench | 14 of 63 | identified, by MDBench |" in before
+    assert "| sindy |" not in before
+    assert "+noise" not in before
+    assert "| pysr |" not in elsewhere_table(systems(pysr=[1]))
