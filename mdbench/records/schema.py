@@ -30,7 +30,7 @@ from mdbench.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SCHEMA: Final = 8
+SCHEMA: Final = 9
 """The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
 
 LONGEST_REASON = 500
@@ -236,6 +236,7 @@ class Measured(_Model):
     """All that may differ between two runs of the same job."""
 
     started: Utc
+    of_seed: int | None = None
     wall_s: Number = None
     fit_s: Number = None
     predict_s: Number = None
@@ -273,7 +274,7 @@ class Record(_Model):
         each target.
     """
 
-    schema_number: Literal[8] = Field(default=SCHEMA, alias="schema")
+    schema_number: Literal[9] = Field(default=SCHEMA, alias="schema")
     mdbench: str
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]

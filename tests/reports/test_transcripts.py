@@ -167,9 +167,8 @@ class Texts(HTMLParser):
 def test_whatever_is_said_is_shown_as_text(drawn: list[str]) -> None:
     """One page has all that is said: to make one takes longer than all the rest."""
     said = [HOSTILE, "{{ 1 + 1 }}", "<!--", "]]>", "&lt;", "", *drawn]
-    texts = [
-        f"{number} {one}".encode("utf-8", "replace").decode() for number, one in enumerate(said)
-    ]
+    numbered = (f"{number} {one}" for number, one in enumerate(said))
+    texts = [one.encode("utf-8", "replace").decode() for one in numbered]
     exchanges = [exchange(number, text, text) for number, text in enumerate(texts, 1)]
     verdicts = {number: text[:20] for number, text in enumerate(texts, 1)}
     found = transcript(record(), exchanges, verdicts, EVERYTHING)
