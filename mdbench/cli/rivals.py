@@ -167,7 +167,7 @@ def _print(certainty: Certainty, names: OwnNames, left: Sequence[str], console: 
     likely = [one for one in certainty.rivals if one.is_as_likely]
     for title, shown in (
         (f"⚠ {counted(len(likely), 'other system')} as likely:", likely[:_SHOWN]),
-        ("No other system is as likely.  The nearest:", certainty.rivals[:1]),
+        ("No other system is as likely.  One of the nearest:", certainty.rivals[:1]),
     ):
         if not shown:
             continue
@@ -177,7 +177,7 @@ def _print(certainty: Certainty, names: OwnNames, left: Sequence[str], console: 
         break
     if certainty.left:
         console.print(
-            f"  {counted(certainty.left, 'rival')} not fitted for want of time (--seconds).",
+            f"  {counted(certainty.left, 'rival')} not decided for want of time (--seconds).",
             soft_wrap=True,
         )
 

@@ -15,11 +15,13 @@ import math
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from mdbench.datatypes.equations.files import compile_equations
+from mdbench.datatypes.ode.fitting import Fitting
 from mdbench.datatypes.ode.sensitivity import Course, LostError, MovingSystem
 from mdbench.expressions.expand import expand
 from mdbench.expressions.fidelity.models import Model
@@ -37,17 +39,12 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-ROUNDS = 30
 _FAR = 30.0
 """Misfits above this are left as the linear model has them: at 10 dB they are three hundred."""
 _FARTHEST = 0.8
 """Shares of themselves by which constants move at most before a fit."""
-_LOST = 1e3
-"""The difference that stands for one where there is no solution."""
 _HUGE = 1e60
 """Derivatives of no use."""
-_PARTS = (1, 2, 5)
-"""A fit begins with a fifth of the samples, then with half of them."""
 _LARGE = 1e9
 _NO_POWER = re.compile(r"\*\*1\.0(?![\d])")
 _FEW = 3
@@ -148,15 +145,29 @@ class FittedSystem:
         self.equations, self.names = list(equations), names
         self.starts, self.series = list(starts), list(series)
         self.system = MovingSystem(self.equations, names)
-        self._steps: list[int] = []
-        self._others = _other_terms(names, np.concatenate([one.states for one in series]).T)
-        self.differences, self._all = self.compared(
-            self.system, self.system.values, self.starts, self._longest, others=True
+        self._steps = [0] * len(self.series)
+        self.differences, self._own = self.compared(
+            self.system, self.system.values, self.starts, self.longest
         )
         self.misfit = float(self.differences @ self.differences)
 
+    @cached_property
+    def _others(self) -> _Others:
+        states = np.concatenate([one.states for one in self.series]).T
+        return _other_terms(self.names, states)
+
+    @cached_property
+    def _all(self) -> Array:
+        """The derivatives by the constants, the starts, and the coefficients of other terms.
+
+        Those of the other terms are many, and only changes need them.
+        """
+        values = self.system.values
+        return self.compared(self.system, values, self.starts, self.longest, others=True)[1]
+
     @property
-    def _longest(self) -> int:
+    def longest(self) -> int:
+        """The number of samples of the longest trajectory."""
         return max(len(one.t) for one in self.series)
 
     @property
@@ -172,7 +183,7 @@ class FittedSystem:
         variance.
         """
         count = len(self.free)
-        return _inverse(self._all[:, self.own_columns])[:count, :count]
+        return _inverse(self._own[:, self.own_columns])[:count, :count]
 
     def terms(self) -> Iterator[tuple[int, Monomial, list[int], tuple[int, ...]]]:
         """Return each term with its equation, its constants, and those that it alone has.
@@ -234,70 +245,61 @@ class FittedSystem:
             if other not in self.equations[i]:
                 yield ahead + k, other, text, length
 
-    def fitted(self, change: Change, far: float = _FAR) -> tuple[float, str]:
+    def fitted(self, change: Change) -> tuple[float, str]:
         """Return by how much a changed system's misfit is larger at its least, and its equation.
 
-        It is looked for from the constants of this system, from those whose rates are nearest to
-        its own, and from where the linear model moves them.  Infinite where no solution is found.
-
-        Parameters
-        ----------
-        far
-            Misfits of the linear model from which on they are taken as they are.
+        It is looked for from all of `moves_to`.  Infinite where no solution is found.  Where the
+        linear model's misfit is large, that is taken as it is.
         """
-        if change.misfit >= far:
+        if change.misfit >= _FAR:
             return change.misfit, neat(change.sum, self.names)
+        system, free = self.changed(change)
+        best = self.best_fit(system, free, self.moves_to(change, system, free))
+        if best is None:
+            return math.inf, ""
+        return best.misfit - self.misfit, self.written(change, system, best.constants)
+
+    def changed(self, change: Change) -> tuple[MovingSystem, NDArray[np.intp]]:
+        """Return a changed system, and the numbers of its free constants."""
         equations = list(self.equations)
         equations[change.equation] = change.sum
         system = MovingSystem([each or {(): Fraction(0)} for each in equations], self.names)
-        free = np.flatnonzero(system.free & (system.values != 0))
+        return system, np.flatnonzero(system.free & (system.values != 0))
+
+    def moves_to(self, change: Change, system: MovingSystem, free: NDArray[np.intp]) -> list[Array]:
+        """Return moves of constants and starts from which on a changed system is fitted.
+
+        They lead to the constants of this system, to those whose rates are nearest to its own, and
+        to where the linear model moves them.
+        """
         columns = len(free) + system.dim * len(self.starts)
         starts = [np.zeros(columns), self._matched(system, change, free)]
         if len(change.moves) == columns:
             starts.append(np.clip(change.moves, -_FARTHEST, _FARTHEST))
-        best = self.best_fit(system, free, starts)
-        if best is None:
-            return math.inf, ""
+        return starts
+
+    def written(self, change: Change, system: MovingSystem, constants: Array) -> str:
+        """Return the changed equation with the constants of its system, for people."""
         i = change.equation
         first = sum(len(part.values) for part in system.parts[:i])
-        mine = best.constants[first : first + len(system.parts[i].values)]
+        mine = constants[first : first + len(system.parts[i].values)]
         model = Model(change.sum or {(): Fraction(0)})
         numbers = [repr(float(c)) if k in model.plain else f"{c:.4g}" for k, c in enumerate(mine)]
-        text = neat(expand(model.written(numbers), self.names), self.names)
-        return best.misfit - self.misfit, text
+        return neat(expand(model.written(numbers), self.names), self.names)
 
     def best_fit(
         self, system: MovingSystem, free: NDArray[np.intp], starts: Sequence[Array]
     ) -> Fit | None:
         """Fit constants and starts, from several moves (m + d * trajectories,) of them on.
 
-        Over a part of the samples first: a long solution depends on constants in a way that has
-        many lowest points.  None where there is no solution.
+        None where there is no solution.
         """
-        m, d = len(system.values), system.dim
-        columns = [*free.tolist(), *range(m, m + d * len(self.starts))]
-        known: dict[tuple[bytes, int], tuple[Array, Array]] = {}
-
-        def found(x: Array, samples: int) -> tuple[Array, Array]:
-            key = x.tobytes(), samples
-            if key not in known:
-                known.clear()
-                try:
-                    differences, directions = self.compared(
-                        system, *self.placed(system, free, x), samples
-                    )
-                    known[key] = differences, directions[:, columns]
-                except LostError:
-                    n = d * sum(min(samples, len(one.t)) for one in self.series)
-                    known[key] = np.full(n, _LOST), np.zeros((n, len(columns)))
-            return known[key]
-
-        counts = sorted({max(self._longest // k, len(columns) + 2) for k in _PARTS})
-        reached = [each for x in starts if (each := _least(found, x, counts)) is not None]
-        best = min(reached, key=lambda each: float(each.cost), default=None)
+        fitting = Fitting(self, system, free)
+        reached = [each for x in starts if (each := fitting.through(x)) is not None]
+        best = min(reached, key=lambda each: each.misfit, default=None)
         if best is None:
             return None
-        return Fit(*self.placed(system, free, best.x), 2 * float(best.cost))
+        return Fit(*self.placed(system, free, best.moves), best.misfit)
 
     def placed(
         self, system: MovingSystem, free: NDArray[np.intp], x: Array
@@ -338,8 +340,8 @@ class FittedSystem:
             )
             if not np.max(np.abs(made)) < _HUGE:
                 raise LostError
-            if others:
-                self._steps.append(steps)
+            if not self._steps[k] or others:
+                self._steps[k] = steps // 2  # of which the double was no different
             weights = series.weights[:samples]
             differences.append(((u - series.states[:samples]) * weights).ravel())
             weighted = (made * weights[:, :, None]).reshape(-1, made.shape[2])
@@ -377,31 +379,6 @@ class FittedSystem:
         if mine and np.isfinite(directions).all() and np.isfinite(lost).all():
             x[mine] = least_squares_of(directions, lost)[1]
         return x
-
-
-def _least(
-    found: Callable[[Array, int], tuple[Array, Array]], x: Array, counts: Sequence[int]
-) -> Any:
-    """Return what SciPy's least squares reach from x on; None where there is no solution."""
-    from scipy.optimize import least_squares  # noqa: PLC0415 - a moment that few need
-
-    reached = None
-    for samples in counts:
-        at = x if reached is None else reached.x
-        if np.all(found(at, samples)[0] == _LOST):
-            reached = None
-            continue
-        reached = least_squares(
-            lambda x, samples=samples: found(x, samples)[0],
-            at,
-            jac=lambda x, samples=samples: found(x, samples)[1],
-            x_scale="jac",
-            max_nfev=ROUNDS,
-            xtol=1e-8,
-            ftol=1e-5,
-            gtol=1e-12,
-        )
-    return reached
 
 
 def neat(terms: Sum, names: tuple[str, ...]) -> str:

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data.trajectory import split_as_published
-from mdbench.datatypes.ode.fitted_system import ROUNDS, FittedSystem, Series, neat
+from mdbench.datatypes.ode.fitted_system import FittedSystem, Series, neat
+from mdbench.datatypes.ode.fitting import ROUNDS
 from mdbench.datatypes.ode.identifiability import Finding, Findings, Limits
 from mdbench.datatypes.ode.sensitivity import Course, MovingSystem
 from mdbench.expressions.expand import expand

@@ -22,6 +22,7 @@ import numpy as np
 
 from mdbench.datatypes.ode.fitted_system import Change, FittedSystem, Series, neat
 from mdbench.datatypes.ode.identifiability import WORTH
+from mdbench.datatypes.ode.rival_search import RivalSearch, Searched
 from mdbench.datatypes.ode.sensitivity import LostError
 from mdbench.errors import AnswerError, EquationError
 from mdbench.expressions.expand import expand
@@ -121,17 +122,20 @@ class Certainty:
         The variance of these over that which smoothing finds of the noise: where it is well above
         1, the answer does not follow the samples.
     rivals
-        The nearest ones, in the order of their misfits.
+        Those that are as likely, and the nearest one, in the order of their misfits.
+    excluded
+        How many more there are that a part of the samples excludes.
     stretches
         How many there are of each trajectory.
     left
-        How many rivals were not fitted for want of time.
+        How many rivals were not decided for want of time.
     """
 
     terms: tuple[Term, ...]
     noise: tuple[float, ...]
     excess: tuple[float, ...]
     rivals: tuple[Rival, ...]
+    excluded: int
     stretches: int
     left: int
 
@@ -157,7 +161,7 @@ def certainty_of(
     variances
         Of the noise of each state, as smoothing finds it, (d,).
     seconds
-        After this time, no further rival is fitted.
+        After this time, no further rival is fitted; one fit is always begun.
 
     Raises
     ------
@@ -178,14 +182,15 @@ def certainty_of(
     fitted = _at_best(fitted, _weights_of(fitted, sizes))
     fitted = _at_best(fitted, _weights_of(fitted, sizes))
     squares = _mean_squares(fitted)
-    rivals, left = _rivals(fitted, end)
+    rivals, searched = _rivals(fitted, end)
     return Certainty(
         terms=tuple(_terms(fitted)),
         noise=tuple((np.sqrt(squares) / sizes).tolist()),
         excess=tuple((np.maximum(squares, (_LEAST * sizes) ** 2) / known).tolist()),
-        rivals=tuple(sorted(rivals, key=lambda each: each.misfit)),
+        rivals=tuple(rivals),
+        excluded=searched.excluded,
         stretches=stretches,
-        left=left,
+        left=searched.left,
     )
 
 
@@ -304,8 +309,8 @@ def _terms(fitted: FittedSystem) -> Iterator[Term]:
         )
 
 
-def _rivals(fitted: FittedSystem, end: float) -> tuple[list[Rival], int]:
-    """Fit the nearest changes of each term and of each equation, the nearest first."""
+def _rivals(fitted: FittedSystem, end: float) -> tuple[list[Rival], Searched]:
+    """Fit the nearest changes of each term and of each equation."""
     changes: list[tuple[Change, str]] = []
     tried = 0
     for i, monomial, _, gone in fitted.terms():
@@ -317,16 +322,12 @@ def _rivals(fitted: FittedSystem, end: float) -> tuple[list[Rival], int]:
         longer = sorted(fitted.with_another(i), key=lambda each: each.misfit)
         tried += len(longer)
         changes += [(change, "") for change in longer[:_NEAREST] if change.misfit < -WORTH]
-    by_chance, count = 2 * math.log(max(tried, 1)), len(fitted.differences)
-    changes.sort(key=lambda each: each[0].misfit)
-    found: list[Rival] = []
-    for number, (change, term) in enumerate(changes):
-        if number and time.monotonic() > end:
-            return found, len(changes) - number
-        gained, text = fitted.fitted(change, far=math.inf)
-        if text:
-            # The noise's size follows from the differences, that of each system from its own.
-            misfit = count * math.log(max(1 + gained / max(fitted.misfit, count), 1e-300))
-            likely = misfit < (WORTH if term else -WORTH - by_chance)
-            found.append(Rival(change.equation, text, term, change.added, misfit, likely))
-    return found, 0
+    by_chance = 2 * math.log(max(tried, 1))
+    limits = [WORTH if term else -WORTH - by_chance for _, term in changes]
+    searched = RivalSearch(fitted, [change for change, _ in changes], limits).run(end)
+    rivals = []
+    for number, misfit, text in searched.found:
+        change, term = changes[number]
+        likely = misfit < limits[number]
+        rivals.append(Rival(change.equation, text, term, change.added, misfit, likely))
+    return rivals, searched

@@ -144,7 +144,7 @@ class MovingSystem:
             nonlocal left
             left -= 1
             values = u.tolist()
-            if not left or not all(-largest < value < largest for value in values):
+            if not left or not sum(map(abs, values)) < largest:
                 raise LostError
             return self._rates(*values, *fixed)
 
