@@ -1,9 +1,6 @@
 """mdbench: the benchmark bench for equation discovery."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # without an import: until the program has begun, Ctrl-C is not caught
 if TYPE_CHECKING:
     from mdbench.api import compare, dataset, load, run
     from mdbench.cli.notebook import leaderboard, plot, predict, report, show

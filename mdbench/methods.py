@@ -464,8 +464,8 @@ def folders(algorithms: Path) -> dict[Path, str]:
         if not folder.is_dir():
             raise UsageError(
                 f"{FOLDERS_VARIABLE} or --methods names {text}, which is no folder.",
-                f"Name folders with methods' folders in them, separated by {os.pathsep!r}, or: "
-                f"unset {FOLDERS_VARIABLE}",
+                f"Make it (mkdir -p {text}), or name folders with methods' folders in them, "
+                f"separated by {os.pathsep!r}, or: unset {FOLDERS_VARIABLE}",
             )
         found.setdefault(folder, text)
     for entry in entry_points(group=ENTRY_POINTS):

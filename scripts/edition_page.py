@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _ALGORITHMS: Final = Path(__file__).resolve().parent.parent / "algorithms"
 _FEWEST: Final = 5
-"""Cases below which nothing is said of a suite."""
+"""Cases below which there is no finding about a suite."""
 _DRAWN: Final = 20
 """Methods of a figure with names: as many as there is space for."""
 _RULES: Final = {
@@ -65,7 +65,7 @@ class Suite(NamedTuple):
     data_type, protocol, snr_db
         Of the records.
     variant
-        Of the data; empty for data made anew.
+        Of the data; empty for those simulated here.
     start
         What the names of its datasets begin with; `other` is what they do not begin with.
     """

@@ -35,6 +35,8 @@ SECONDS = 20.0
 """Time for each try, unless another is asked for."""
 _NOISE_DB = 20.0
 """The noise under which two seeds are compared: without noise they may find the same law."""
+_NO_ARGUMENT = "no argument"
+"""What `seedable` is where a package draws numbers and takes no seed."""
 _NO_BETTER = 0.9
 """The share of a constant's error from which on an answer is no better than no equation."""
 _AT_ONCE = 2
@@ -136,7 +138,7 @@ def _duration(method: Method, workspace: Workspace, seconds: float) -> str:
     tries = 0
     for kind in {*method.spec.data_types} & {*datatypes.names()}:
         data_type = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind)
-        seeds = 2 * (method.spec.seedable is True)
+        seeds = 2 * (method.spec.seedable != _NO_ARGUMENT)
         tries += each * len(data_type.check_datasets) + seeds + _AT_ONCE
     time = tries * min(method.spec.timeout, seconds)
     return f"at most {tries} tries of {seconds:g} s: {time / 60:.0f} min if all of it is used"
@@ -193,13 +195,13 @@ def _check_data_type(
                 f"{where}: the same seed gives the same answer",
                 passed=True,
                 note="skipped",
-                explanation=_WHY_NOT_REPEATED[trials.method.spec.seedable == "no argument"],
+                explanation=_WHY_NOT_REPEATED[trials.method.spec.seedable == _NO_ARGUMENT],
             )
     # Where no fit works, a refusal proves nothing.
     if works is not None:
-        if trials.method.spec.seedable is True:
+        if trials.method.spec.seedable != _NO_ARGUMENT:
             report(f"trying two seeds on {data_type.name} data")
-            yield from _ignores_its_seed(trials, data_type, source)
+            yield from _two_seeds(trials, data_type, source)
         if works.refit.targets.dtype.kind == "f":
             report(f"trying {data_type.name} data with NaN")
             yield _refuses_nan(trials, data_type, works)
@@ -262,33 +264,53 @@ _WHY_NOT_REPEATED = {
 }
 
 
-def _ignores_its_seed(
+def _two_seeds(
     trials: _Trials, data_type: DataType[Any, Any], source: Source[Any]
 ) -> Iterator[Finding]:
-    """Warn of a method whose seed changes nothing, on noisy data: there no law is found exactly."""
-    dataset = data_type.check_datasets[-1]
+    """Compare the answers of two seeds, as ``seedable`` has it.
+
+    Where a seed is to change them and does not, that is a warning; the data are noisy, since in
+    others a law may be found exactly by each.  Where it is to change nothing and does, the contract
+    is broken: of several seeds one alone would be run (`mdbench.runs.repeats`).
+    """
+    dataset, deterministic = data_type.check_datasets[-1], trials.method.spec.seedable is False
+    options = folder_options(trials.method, data_type)
+    where = f"{dataset} at {_NOISE_DB:g} dB"
     try:
-        options = folder_options(trials.method, data_type)
         loaded = source.load(
             dataset, snr_db=_NOISE_DB, seed=0, protocol=Protocol.STRICT, options=options
         )
     except MdbenchError:  # this kind of problem has no such noise
-        return
+        if not deterministic:
+            return
+        where = dataset
+        loaded = source.load(
+            dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options
+        )
     task = trials.task(data_type, loaded)
     runs = [trials.run(data_type, task, dataset, seed=seed).outcome for seed in (0, 1)]
     if any(one.status is not Status.OK for one in runs):
         return
     draws = [
-        (one.answer.equations, one.answer.predictions.tobytes(), one.n_candidates)
+        (one.answer.equations or one.answer.predictions.tolist(), one.n_candidates)
         for one in runs
         if one.answer is not None and one.answer.predictions is not None
     ]
-    if len(draws) == len(runs) and draws[0] == draws[1]:
+    if len(draws) != len(runs):
+        return
+    if deterministic and trials.method.spec.repeatable:
+        yield Finding(
+            f"{data_type.name}: no seed changes the answer",
+            passed=draws[0] == draws[1],
+            explanation=f"seeds 0 and 1 give other answers on {where}, and method.toml has "
+            "seedable = false, by which one seed alone is run on clean data: set seedable = true",
+        )
+    elif not deterministic and draws[0] == draws[1]:
         yield Finding(
             f"{data_type.name}: the seed changes the answer",
             passed=True,
             note="warning",
-            explanation=f"seeds 0 and 1 give the same answer on {dataset} at {_NOISE_DB:g} dB, to "
+            explanation=f"seeds 0 and 1 give the same answer on {where}, to "
             "the last digit: pass the seed on to all that draws numbers, or set seedable = false "
             'in method.toml ("no argument" where the package takes none)',
         )

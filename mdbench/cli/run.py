@@ -30,7 +30,7 @@ from mdbench.errors import UsageError
 from mdbench.records import Measured, Provenance, Record, Status
 from mdbench.reports.tables import ALARM, beaten, format_score
 from mdbench.reports.terminal import answers, failures, run_table, summary
-from mdbench.runs.due import explain
+from mdbench.runs.due import REPEATED, explain
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.forecast import COVERAGE, Interval, forecast
 from mdbench.runs.plan import describe_own_data, make_plan
@@ -145,8 +145,10 @@ def show_reasons(study: Study, *, console: Console) -> None:
     due = 0
     with closing(open_runtime(study.whole.runtime, workspace.home)) as runtime:
         for job, reason in explain(plan, runtime):
-            due += bool(reason)
-            decision = f"run: {reason}" if reason else "not run: its record is up to date"
+            is_run = reason not in {"", REPEATED}
+            due += is_run
+            why = reason or "its record is up to date"
+            decision = f"run: {why}" if is_run else f"not run: {why}"
             console.print(escape(f"{job}  {decision}"), soft_wrap=True)
     console.print(f"{due} of {counted(len(plan.jobs), 'job')} would be run.")
 
@@ -347,10 +349,14 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
     for cost in found.costs:
         console.print(escape(_cost_line(cost)), soft_wrap=True)
     for reason, count in found.reasons.items():
-        console.print(f"{count} to run: {escape(reason)}", soft_wrap=True)
+        decision = "not to run" if reason == REPEATED else "to run"
+        console.print(f"{count} {decision}: {escape(reason)}", soft_wrap=True)
     due = len(found.due)
     console.print(
         f"{counted(found.jobs, 'job')}: {found.jobs - due} done, {due} to run. Nothing was done."
+        if not found.repeated
+        else f"{counted(found.jobs, 'job')}: {found.jobs - due - found.repeated} done, {due} to "
+        f"run, {found.repeated} that take the record of another seed. Nothing was done."
     )
     if line := _asked_at_most([one.job for one in found.due if one.job.llm_model]):
         console.print(line, soft_wrap=True)
@@ -431,7 +437,8 @@ def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
         "schema": FORMAT,
         "study": study,
         "jobs": found.jobs,
-        "done": found.jobs - len(found.due),
+        "done": found.jobs - len(found.due) - found.repeated,
+        "repeated": found.repeated,
         "to_run": len(found.due),
         "n_jobs": found.n_jobs,
         "coverage": COVERAGE,

@@ -30,7 +30,7 @@ from mdbench.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SCHEMA: Final = 8
+SCHEMA: Final = 9
 """The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
 
 LONGEST_REASON = 500
@@ -199,7 +199,7 @@ class Isolation(_Model):
     """The runtime that isolated the method."""
 
     name: str
-    details: JsonObject = {}
+    details: JsonObject = Field(default_factory=dict)
 
 
 class Machine(_Model):
@@ -215,10 +215,10 @@ class Provenance(_Model):
     """Versions behind a result: the method's environment, the core's and the machine."""
 
     python: str | None = None
-    packages: dict[str, str] = {}
+    packages: dict[str, str] = Field(default_factory=dict)
     lock_sha256: str | None = None
     environment: str | None = None
-    core: dict[str, str] = {}
+    core: dict[str, str] = Field(default_factory=dict)
     scorer: str | None = None
     machine: Machine
 
@@ -236,6 +236,7 @@ class Measured(_Model):
     """All that may differ between two runs of the same job."""
 
     started: Utc
+    of_seed: int | None = None
     wall_s: Number = None
     fit_s: Number = None
     predict_s: Number = None
@@ -273,7 +274,7 @@ class Record(_Model):
         each target.
     """
 
-    schema_number: Literal[8] = Field(default=SCHEMA, alias="schema")
+    schema_number: Literal[9] = Field(default=SCHEMA, alias="schema")
     mdbench: str
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]
@@ -284,7 +285,7 @@ class Record(_Model):
     dim: int | None = None
     system: Text
     part: Text = ""
-    options: JsonObject = {}
+    options: JsonObject = Field(default_factory=dict)
     snr_db: Number = None
     seed: int
     protocol: str
@@ -293,8 +294,8 @@ class Record(_Model):
     targets: tuple[Text, ...] = ()
     truth: tuple[Text, ...] | None = None
     target_source: str | None = None
-    names: dict[str, Text] = {}
-    measured_in: dict[str, Text] = {}
+    names: dict[str, Text] = Field(default_factory=dict)
+    measured_in: dict[str, Text] = Field(default_factory=dict)
 
     status: Status
     reason: Line = ""
@@ -304,9 +305,9 @@ class Record(_Model):
     equations: tuple[Text, ...] | None = None
     hyperparameters: JsonObject | None = None
     judged_by: tuple[str, ...] = ()
-    metrics: dict[str, Score] = {}
+    metrics: dict[str, Score] = Field(default_factory=dict)
     floor: Bounded = None
-    notes: dict[str, tuple[Text, ...]] = {}
+    notes: dict[str, tuple[Text, ...]] = Field(default_factory=dict)
     selection: Selection | None = None
     front: tuple[FrontEntry, ...] | None = None
 

@@ -162,6 +162,12 @@ def _kept_answers(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "answers": None}
 
 
+def _seeds_of_others(data: dict[str, Any]) -> dict[str, Any]:
+    """From 8 to 9: a record may be that of another seed; before, each seed was run."""
+    measured = data.get("measured")
+    return {**data, "measured": {**measured, "of_seed": None}} if measured else data
+
+
 UPGRADES: Mapping[int, Step] = {
     1: _limits_in_the_budget,
     2: _metrics_by_name,
@@ -170,6 +176,7 @@ UPGRADES: Mapping[int, Step] = {
     5: _reference_speed,
     6: _ends_of_language_models,
     7: _kept_answers,
+    8: _seeds_of_others,
 }
 """By schema number, the function that makes the next one's record; ``schema`` is set after."""
 

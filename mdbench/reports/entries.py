@@ -333,6 +333,7 @@ def run_conditions(
         "budget of a job": lambda one: class_of(one).budget,
         "threads of a job": lambda one: str(one.budget.threads),
         "seeds": lambda one: str(one.seed),
+        "run by another seed, which changes nothing": _of_another_seed,
         "protocol": lambda one: one.protocol,
         "choice": lambda one: class_of(one).choice,
         "machine": lambda one: _machine(one.provenance.machine),
@@ -341,6 +342,8 @@ def run_conditions(
         "runtime": lambda one: one.runtime.name,
         "study (SHA-256)": lambda one: one.study or "none",
     }
+    if all(one.measured.of_seed is None for one in known):
+        del readers["run by another seed, which changes nothing"]
     found = []
     for name, read in readers.items():
         counts = Counter(read(one) or UNKNOWN for one in known)
@@ -349,6 +352,10 @@ def run_conditions(
         if name == "protocol":
             found += given_options(known, options or {})
     return found
+
+
+def _of_another_seed(one: Record) -> str:
+    return "none" if one.measured.of_seed is None else f"seed {one.measured.of_seed}"
 
 
 def given_options(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from mdbench.errors import MdbenchError
 from mdbench.records import RERUN_ALWAYS, SCHEMA, RecordStore, Status
 from mdbench.runs.plan import ResolvedJob, resolve_jobs
+from mdbench.runs.repeats import SeedRepeats
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def is_due(
 
 
 def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
-    """Return for each job why it will be run; an empty text where it will not be.
+    """Return for each job why it will be run; an empty text or `REPEATED` where it will not be.
 
     Nothing is run or written but datasets that are made on first use.
 
@@ -166,7 +167,7 @@ def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
 def rerun_reasons(
     ready: Iterable[ResolvedJob], past: Mapping[str, Sequence[RecordSummary]], plan: Plan
 ) -> Iterator[tuple[ResolvedJob, str]]:
-    """Return for each job why it will be run; an empty text where it will not be.
+    """Return for each job why it will be run; an empty text or `REPEATED` where it will not be.
 
     Parameters
     ----------
@@ -175,10 +176,14 @@ def rerun_reasons(
     """
     by_key = {name: {record.key: record for record in each} for name, each in past.items()}
     nearest: dict[str, dict[object, RecordSummary]] = {}
-    for one in ready:
-        name = one.job.results
-        reason = _reason(one, by_key[name], plan)
-        if reason == _NO_RECORD:
+    asked = [(one, _reason(one, by_key[one.job.results], plan)) for one in ready]
+    repeats = SeedRepeats.among([one for one, reason in asked if reason], by_key, plan.rerun)
+    repeated = {one.key for one in repeats.left()}
+    for one, why in asked:
+        name, reason = one.job.results, why
+        if one.key in repeated:
+            reason = REPEATED
+        elif reason == _NO_RECORD:
             if name not in nearest:
                 nearest[name] = _newest(past[name])
             near = nearest[name].get(one.job.question)
@@ -187,6 +192,10 @@ def rerun_reasons(
         yield one, reason
 
 
+REPEATED: Final = (
+    "it takes the record of another seed, since neither its method nor its data depend on the seed"
+)
+"""Why a job that has no record is not run either; see `mdbench.runs.repeats`."""
 SINCE: Final = " since its record of "
 """The text between a reason and the time of the record that it is about."""
 _NO_RECORD = "it has no record"

@@ -28,6 +28,7 @@ from mdbench.records import ANSWERED, Record, RecordStore, Status
 from mdbench.runs.due import RecordSummary, goes_on, is_due
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import resolve_jobs
+from mdbench.runs.repeats import SeedRepeats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -196,23 +197,31 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
                     "was cut off; its job is run again."
                 )
         ready = resolve_jobs(plan, runtime, observer.message)
-        to_run = [one for one in ready if is_due(one, past[one.job.results], plan)]
+        due = [one for one in ready if is_due(one, past[one.job.results], plan)]
+        repeats = SeedRepeats.among(due, past, plan.rerun)
+        to_run = repeats.to_run
         _check_model(to_run, plan, backend)
-        observer.prepared(len(to_run), len(ready) - len(to_run))
+        observer.prepared(len(due), len(ready) - len(due))
+        if len(to_run) < len(due):
+            observer.message(repeats.text())
         expected = expect({name: list(each.values()) for name, each in past.items()})
-        skipped = len(ready) - len(to_run)
-        before = {one.key: past[one.job.results].get(one.key) for one in to_run}
+        skipped = len(ready) - len(due)
+        before = {one.key: past[one.job.results].get(one.key) for one in due}
         if plan.model is not None:
             plan = replace(plan, model=_with_observer(plan.model, to_run, before, observer))
         left = {key for key, one in before.items() if one is None or one.status in _LEFT}
         del past, before
         interrupted = False
+        ledger.left, ledger.repeats = left, repeats
+        ledger.take_known()
         if to_run:
-            ledger.left = left
             work = Work(plan, runtime, observer, to_run, expected, ledger.leave)
             try:
                 with _model_of_nodes(plan, backend) as model:
                     interrupted = backend.run(replace(work, model=model))
+                    rest = repeats.left()
+                    if rest and not interrupted:
+                        interrupted = backend.run(replace(work, jobs=rest, model=model))
             finally:
                 if plan.model is not None:
                     plan.model.close()
@@ -301,9 +310,28 @@ class _RecordLedger:
         self.writers: dict[str, RecordWriter] = {}
         self.left: set[str] = set()
         self.count = 0
+        self.repeats = SeedRepeats()
+
+    def take_known(self) -> None:
+        """Write the records of jobs that take one that was there before."""
+        running = {one.key for one in self.repeats.to_run}
+        for key, waiting in list(self.repeats.waiting.items()):
+            if key not in running:
+                self._write_repeats(self.writers[waiting[0].job.results].newest[key])
 
     def leave(self, job: JobSpec, record: Record) -> None:
-        """Write a job's record."""
+        """Write a job's record, and those of jobs that take it."""
+        self._write(job, record)
+        self._write_repeats(record)
+
+    def _write_repeats(self, record: Record) -> None:
+        with self._lock:
+            found = self.repeats.taking(record)
+        for one, own in found:
+            self._observer.job_started(one.job)
+            self._write(one.job, own)
+
+    def _write(self, job: JobSpec, record: Record) -> None:
         self.writers[job.results].append(record)
         with self._lock:
             self.count += 1

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from mdbench.records import RERUN_ALWAYS, Status
-from mdbench.runs.due import SINCE, read_summaries, rerun_reasons
+from mdbench.runs.due import REPEATED, SINCE, read_summaries, rerun_reasons
 from mdbench.runs.plan import resolve_jobs
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Forecast:
     Attributes
     ----------
     reasons
-        Why jobs would be run, with how many; most first.
+        Why jobs would be run, or would take the record of another seed, with how many; most first.
     n_jobs
         Jobs at a time.
     wall_s
@@ -158,6 +158,11 @@ class Forecast:
     def jobs(self) -> int:
         """The jobs of the plan."""
         return sum(each.jobs for each in self.costs)
+
+    @property
+    def repeated(self) -> int:
+        """The jobs that would not be run, and take the record of another seed."""
+        return self.reasons.get(REPEATED, 0)
 
 
 @dataclass
@@ -228,7 +233,7 @@ def _cost(
     due: list[PendingJob] = []
     single: dict[tuple[object, ...], Interval] = {}
     for one, why in ones:
-        if not why:
+        if why in {"", REPEATED}:
             continue
         basis, where, like = known.like(one)
         key = (basis, where, one.job.timeout_s, one.job.work_s, one.job.threads, one.job.memory_mb)

@@ -80,8 +80,9 @@ def verdict(truth: Sequence[str], equations: Sequence[str], problem: Problem) ->
     ("name", "terms"),
     [
         ("saturation", GIVEN["terms"]),
-        ("lotka-volterra", FEWER),
-        ("lorenz", FEWER),
+        # Other tests find these two, at uneven times and in a fast motion.
+        pytest.param("lotka-volterra", FEWER, marks=pytest.mark.nightly),
+        pytest.param("lorenz", FEWER, marks=pytest.mark.nightly),
         *(pytest.param(name, GIVEN["terms"], marks=pytest.mark.nightly) for name in EQUATIONS),
     ],
 )

@@ -57,7 +57,13 @@ def found_on(
 
 
 @pytest.mark.parametrize(
-    ("system", "power", "shift"), sampled(list(product(SYSTEMS, POWERS, SHIFTS)), share=0.008)
+    ("method", "system", "power", "shift"),
+    [
+        case
+        for seed, name in enumerate(METHODS)  # each method has cases of its own
+        for case in sampled(product([name], SYSTEMS, POWERS, SHIFTS), seed, share=0, least=2)
+    ],
+    indirect=["method"],
 )
 def test_equations_are_found_in_any_unit_and_place(
     tmp_path: Path, method: tuple[str, Any], system: str, power: int, shift: float

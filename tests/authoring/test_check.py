@@ -59,7 +59,7 @@ def test_new_method_keeps_the_contract_as_it_stands(workspace: Workspace) -> Non
     assert methods.find("my-method", workspace.algorithms).spec.name == "my-method"
     findings = list(check_method("my-method", workspace, HereRuntime()))
     assert [finding.point for finding in findings if not finding.passed] == []
-    assert len(findings) == 3 + 2 * 3 + 2
+    assert len(findings) == 3 + 2 * 3 + 3
 
 
 @pytest.mark.parametrize("name", ["", "My", "1st", "a b", "a/b", "../up", "x" * 41, "é"])
@@ -204,6 +204,17 @@ def test_an_answer_that_is_no_better_than_none_is_warned_of(workspace: Workspace
     assert not notes(workspace, "linear")["warning"]
 
 
+def test_a_seed_that_is_to_change_nothing_and_does_breaks_the_contract(
+    workspace: Workspace,
+) -> None:
+    seedable(add_method(workspace, "m", good(draw="1.5")), "false")
+    assert broken(workspace) == []
+    seedable(add_method(workspace, "drawing", good()), "false")
+    [found] = broken(workspace, "drawing")
+    assert found.point == "ode: no seed changes the answer"
+    assert "set seedable = true" in found.explanation
+
+
 def test_a_package_without_a_seed_is_not_asked_for_the_same_answer(workspace: Workspace) -> None:
     drawing = good(draw="np.random.default_rng().normal()")
     seedable(add_method(workspace, "m", drawing), '"no argument"')
@@ -219,7 +230,7 @@ def test_the_time_of_a_try_is_given_and_more_can_be_asked_for(workspace: Workspa
     said: list[str] = []
     findings = check_method("m", workspace, HereRuntime(), said.append, seconds=1.0)
     slow = [one for one in findings if not one.passed]
-    assert said[0] == "at most 6 tries of 1 s: 0 min if all of it is used"
+    assert said[0] == "at most 8 tries of 1 s: 0 min if all of it is used"
     assert said[1] == "trying ode rc-circuit (at most 1 s)"
     assert all("--timeout 6" in one.explanation for one in slow)
     assert len(slow) == 2

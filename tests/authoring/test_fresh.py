@@ -11,7 +11,7 @@ import pytest
 from harness import ROOT, add_method, make_workspace
 
 from mdbench import datatypes
-from mdbench.authoring.fresh import check_commitment, commit, commitment, draw
+from mdbench.authoring.fresh import MANIFEST, check_commitment, commit, commitment, draw
 from mdbench.authoring.truths import check_truths
 from mdbench.cli import main
 from mdbench.cli.workspace import list_as_json
@@ -54,16 +54,22 @@ def texts(place: Workspace, kind: str, seed: str) -> dict[str, str]:
 
 
 def test_the_same_seed_gives_the_same_files(place: Workspace) -> None:
-    """Also where the problems of another seed, and a larger count, are there."""
+    """Also where the problems of another seed, and more of the same, are there."""
     for kind in ABLE:
         before = texts(place, kind, SEEDS[0])
         assert len(before) == COUNT + 1
-        draw(SEEDS[0], place, [kind], COUNT, quiet)
-        assert texts(place, kind, SEEDS[0]) == before
-        fewer = draw(SEEDS[1], place, [kind], 2, quiet)[kind]
-        assert len(list(fewer.glob("*.toml"))) == 2
-        draw(SEEDS[1], place, [kind], COUNT, quiet)
         other = texts(place, kind, SEEDS[1])
+        assert len(other) == COUNT + 1
+        folder = draw(SEEDS[0], place, [kind], COUNT - 1, quiet)[kind]
+        fewer = texts(place, kind, SEEDS[0])
+        assert len(fewer) == COUNT
+        manifests = [json.loads(each.pop(MANIFEST)) for each in (fewer, dict(before))]
+        files, of_all = (each.pop("files") for each in manifests)
+        assert manifests[0] == manifests[1]
+        assert fewer.items() <= before.items()
+        assert files.items() <= of_all.items()
+        for name, text in before.items():  # as other tests want them
+            (folder / name).write_text(text, encoding="utf-8")
         formulas = [{t.split("[variables]")[0] for t in each.values()} for each in (before, other)]
         assert not formulas[0] & formulas[1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import mpmath
@@ -16,7 +17,7 @@ from sympy.parsing.sympy_parser import parse_expr
 from mdbench.expressions import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PAIRS = benchmark("adversarial")
 ENDS = benchmark("labelled").ends
@@ -36,43 +37,57 @@ def places(pair: Any) -> Iterator[dict[str, float]]:
     return ({**others, "u0": place} for place in found if low <= place <= high)
 
 
+@cache
+def function(text: str, names: tuple[str, ...]) -> Callable[..., Any]:
+    """Return what a text computes, with as many digits as are asked for."""
+    symbols = {name: sympy.Symbol(name, real=True) for name in names}
+    words = {**symbols, "max": sympy.Max, "abs": sympy.Abs}
+    found: Callable[..., Any] = sympy.lambdify(
+        list(symbols.values()), parse_expr(text, local_dict=words), "mpmath"
+    )
+    return found
+
+
 def difference(pair: Any) -> float:
     """Return the largest difference of law and answer, over the largest value of the law."""
-    names = [sympy.Symbol(name, real=True) for name in pair.law.names]
-    words = {str(name): name for name in names} | {"max": sympy.Max, "abs": sympy.Abs}
     law, answer = (
-        sympy.lambdify(names, parse_expr(text, local_dict=words), "mpmath")
-        for text in (pair.law.text, pair.prediction)
+        function(text, tuple(pair.law.names)) for text in (pair.law.text, pair.prediction)
     )
     largest = size = mpmath.mpf(0)
+    points = list(places(pair))
     with mpmath.workdps(100):
-        for point in places(pair):
+        for point, has_value in zip(points, defined(pair, points), strict=True):
             inputs = [mpmath.mpf(point[name]) for name in pair.law.names]
             try:
                 wanted, found = law(*inputs), answer(*inputs)
             except (ZeroDivisionError, ValueError):  # at a pole
                 continue
             size = max(size, abs(wanted))
-            largest = max(largest, abs(wanted - found) if defined(pair, point) else mpmath.inf)
+            largest = max(largest, abs(wanted - found) if has_value else mpmath.inf)
     # A law that is zero has no size.
     return float(largest / (size if size > 1e-30 else 1))
 
 
-def defined(pair: Any, point: dict[str, float]) -> bool:
-    """Whether an answer has a value in real numbers: `mpmath` goes on in complex ones."""
-    columns = {name: np.array([place]) for name, place in point.items()}
-    return not np.isnan(parse(pair.prediction, pair.law.names).evaluate(columns)[0])
+def defined(pair: Any, points: list[dict[str, float]]) -> Any:
+    """Return where an answer has a value in real numbers: `mpmath` goes on in complex ones."""
+    columns = {name: np.array([point[name] for point in points]) for name in points[0]}
+    values = parse(pair.prediction, pair.law.names).evaluate(columns)
+    return ~np.isnan(np.broadcast_to(values, len(points)))
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(5, marks=pytest.mark.nightly)])
 def test_hidden_differences_are_where_their_labels_say(seed: int) -> None:
-    kinds = set()
+    by_kind: dict[str, list[Any]] = {}
     for pair in PAIRS.hidden_pairs(seed):
-        found = difference(pair)
-        assert (found <= PAIRS.SAME) is pair.identified, (pair.what, pair.prediction, found)
-        kinds.add((pair.what, pair.identified))
-    # Each kind has one label.
-    assert len(kinds) == len({what for what, _ in kinds}) > 15
+        by_kind.setdefault(pair.what, []).append(pair)
+    assert len(by_kind) > 15
+    draw = random.Random(seed)
+    for what, pairs in by_kind.items():
+        assert len({pair.identified for pair in pairs}) == 1, what
+        # The nightly lane tries the pairs of all families.
+        for pair in pairs if seed else draw.sample(pairs, min(4, len(pairs))):
+            found = difference(pair)
+            assert (found <= PAIRS.SAME) is pair.identified, (what, pair.prediction, found)
 
 
 @pytest.mark.parametrize("family", PAIRS.FAMILIES, ids=lambda family: family.name)
@@ -86,7 +101,7 @@ def test_writings_are_equal_and_other_constants_are_not(family: Any) -> None:
         assert difference(PAIRS._pair(law, text, "", identified=True)) < 1e-12, text
     for name in constants:
         moved = {**constants, name: 1.06 * constants[name]}
-        for text in family.twelve(moved, 6, generator):
+        for text in generator.sample(family.twelve(moved, 6, generator), 4):
             assert difference(PAIRS._pair(law, text, "", identified=False)) > 1e-4, (name, text)
 
 
@@ -99,12 +114,13 @@ def test_rewritten_pairs_have_every_kind_and_their_digits() -> None:
     for pair in pairs:
         by_kind.setdefault(pair.what, []).append(pair)
     assert {len(each) for each in by_kind.values()} == {families * 3, families * PAIRS.WRITINGS}
-    for pair in by_kind["the same constants, 4 digits"]:
+    draw = random.Random(1)
+    for pair in draw.sample(by_kind["the same constants, 4 digits"], families):
         # The first writings; others have numbers of identities, too.
         assert difference(pair) < 1e-2
-    for pair in by_kind["the truth rewritten"]:
+    for pair in draw.sample(by_kind["the truth rewritten"], 2 * families):
         assert difference(pair) < 1e-12
-    for pair in by_kind["constants within 4 %, 17 digits"]:
+    for pair in draw.sample(by_kind["constants within 4 %, 17 digits"], families):
         assert difference(pair) > 1e-4
 
 

@@ -244,6 +244,19 @@ PYTHONS: dict[str, Callable[[sympy.Expr], str]] = {
 """SymPy's own printers."""
 
 
+@pytest.fixture(scope="module")
+def sympy_trees() -> list[tuple[Any, Any]]:
+    """Return trees as SymPy holds them, and their values."""
+    names = ("x", "y", "x0", "x1")
+    values = [AT[name] for name in names]
+    found = []
+    for tree in _sympy_trees():
+        with np.errstate(all="ignore"):
+            value = np.asarray(sympy.lambdify(names, tree, "numpy")(*values), complex)
+        found.append((tree, np.broadcast_to(value, (5,))))
+    return found
+
+
 def _sympy_trees() -> list[sympy.Expr]:
     rng = np.random.default_rng(11)
     names = sympy.symbols("x y x0 x1", positive=True)
@@ -285,14 +298,11 @@ def _sympy_trees() -> list[sympy.Expr]:
 
 
 @pytest.mark.parametrize("printer", PYTHONS)
-def test_reads_what_sympy_prints(printer: str) -> None:
+def test_reads_what_sympy_prints(printer: str, sympy_trees: list[tuple[Any, Any]]) -> None:
     at = {name: AT[name] for name in ("x", "y", "x0", "x1")}
     read = 0
-    for tree in _sympy_trees():
+    for tree, expected in sympy_trees:
         text = PYTHONS[printer](tree)
-        with np.errstate(all="ignore"):
-            function = sympy.lambdify(list(at), tree, "numpy")
-            expected = np.broadcast_to(np.asarray(function(*at.values()), complex), (5,))
         try:
             found = parse(text, tuple(at)).evaluate(at)
         except EquationError:

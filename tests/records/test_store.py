@@ -21,7 +21,7 @@ from mdbench.records.store import LONGEST_LINE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-8.jsonl"
+GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-9.jsonl"
 ROOT = Path(__file__).parents[2]
 EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[1])
 

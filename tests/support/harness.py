@@ -55,7 +55,7 @@ family = "baseline"
 view = "table"
 data_types = ["ode"]
 tuning = "{tuning}"
-seedable = false
+seedable = true
 licence = "MIT"
 {more}
 """

@@ -16,7 +16,9 @@ SHARE = 0.1
 """The part of a sweep that every run tries."""
 
 
-def sampled(values: Iterable[Any], seed: int = 0, share: float = SHARE) -> list[Any]:
+def sampled(
+    values: Iterable[Any], seed: int = 0, share: float = SHARE, least: int = 3
+) -> list[Any]:
     """Return the values of a test's parameter, those outside a seeded sample marked nightly.
 
     Parameters
@@ -26,10 +28,12 @@ def sampled(values: Iterable[Any], seed: int = 0, share: float = SHARE) -> list[
     seed
         Another one gives another sample.
     share
-        The part of the values that every run tries, three at least.
+        The part of the values that every run tries.
+    least
+        How many it tries in any case.
     """
     given = list(values)
-    count = min(len(given), max(3, math.ceil(share * len(given))))
+    count = min(len(given), max(least, math.ceil(share * len(given))))
     chosen = set(random.Random(seed).sample(range(len(given)), count))
     return [value if index in chosen else _nightly(value) for index, value in enumerate(given)]
 

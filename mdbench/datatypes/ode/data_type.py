@@ -155,7 +155,7 @@ class Ode(EquationType[OdeDataset]):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
     name = "ode"
-    scorer_version = 2
+    scorer_version = 3
     from_files = True
     views = FACTS.views
     metrics = (

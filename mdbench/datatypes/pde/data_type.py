@@ -108,7 +108,7 @@ class Pde(EquationType[PdeDataset]):
     """Systems ``u_t = f(u, u_x, u_xx, ...)``, known by one field."""
 
     name = "pde"
-    scorer_version = 3
+    scorer_version = 4
     from_files = True
     views = FACTS.views
     check_datasets = ("burgers", "navier_stokes_channel")

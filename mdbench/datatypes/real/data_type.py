@@ -142,7 +142,7 @@ class Real(EquationType[RealDataset]):
     """Laws that people found in measurements, known by a few rows with the noise they had."""
 
     name = "real"
-    scorer_version = 3
+    scorer_version = 4
     from_files = True
     views = FACTS.views
     metrics = (

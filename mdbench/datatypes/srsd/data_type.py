@@ -118,7 +118,7 @@ class Srsd(EquationType[SrsdDataset]):
     """Laws ``y = f(x)`` of physics, known by a table of samples."""
 
     name = "srsd"
-    scorer_version = 3
+    scorer_version = 4
     from_files = True
     views = FACTS.views
     check_datasets = ("feynman-i.12.1", "feynman-i.14.3")

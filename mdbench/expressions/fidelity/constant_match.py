@@ -169,10 +169,11 @@ class ConstantMatcher(ValueComparison):
     ) -> tuple[float | None, Sequence[Any]]:
         """Move constants on with all digits; return by what share values then differ at most."""
         # Where constants can stand in for others, those that need not move do not.
-        moving = np.abs(shifts) > CLOSE
-        found = self._moved_on(model, np.where(moving, shifts, 0.0), moving, left)
-        if found[0] is None or found[0] <= EXACT:
-            return found
+        for least in (CLOSE, _RELATIVE * float(np.max(np.abs(shifts), initial=0.0))):
+            moving = np.abs(shifts) > least
+            found = self._moved_on(model, np.where(moving, shifts, 0.0), moving, left)
+            if found[0] is None or found[0] <= EXACT:
+                return found
         return self._moved_on(model, shifts, np.ones(len(shifts), bool), left)
 
     def _moved_on(
@@ -220,6 +221,8 @@ class ConstantMatcher(ValueComparison):
         return target, point
 
 
+_RELATIVE = 1e-3
+"""A shift that is smaller than the largest by this share may be the rounding of a fit."""
 _FIT_STEPS = 60
 _NEARBY_STEPS = 15
 _STALLED = 0.999

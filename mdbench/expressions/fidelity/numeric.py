@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +69,10 @@ _SUSPECT = 1e-16
 """Differences of double precision below this share are not looked at with more digits."""
 _ROUNDED_HIDDEN = 1e-11
 """Where numbers are rounded, differences below this share are their rounding."""
-_ASIDE = 1 + 1e-12
-"""And those that a point so far aside shows, too."""
+_ASIDE = Fraction(1, 10**12)
+"""And those that a point aside by this share shows, too."""
+_FITTED_ASIDE = Fraction(1, 10**100)
+"""The same where numbers are exact: constants that were moved are known to so many digits."""
 _PART = "the part"
 _MOST_PARTS = 400
 
@@ -196,10 +199,10 @@ class ValueComparison:
                     balls = exact_point(point)
                     true, answer = precise(balls), ball_value(compared, balls)
                     size = abs(true) + abs(answer) + exact_ball(self.scale)
-                    if self.is_rounded:
-                        # Near a pole the rounding of numbers moves values by much.
-                        aside = {name: number * _ASIDE for name, number in balls.items()}
-                        size += abs(precise(aside) - true) / exact_ball(tolerance)
+                    # Near a pole the last digits of numbers move values by much.
+                    aside = exact_ball(1 + (_ASIDE if self.is_rounded else _FITTED_ASIDE))
+                    there = precise({name: number * aside for name, number in balls.items()})
+                    size += abs(there - true) / exact_ball(tolerance)
                     return true, answer, size
 
                 try:

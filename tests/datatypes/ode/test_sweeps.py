@@ -276,13 +276,14 @@ def fitted(dataset: OdeDataset, du: np.ndarray) -> np.ndarray:
 def errors_of(ode: Ode, name: str, seeds: int) -> float:
     """Return the root mean square of the errors of all coefficients, over seeds of the noise."""
     squares = []
+    noiseless = load(ode, name.partition("+noise")[0])
+    exact = noiseless.clean.du
+    assert exact is not None
+    right = fitted(noiseless, exact)
     for seed in range(seeds):
         dataset = load(ode, name, seed=seed)
-        exact = dataset.clean.du
-        assert exact is not None
         # Noise is in what is to be explained, as derivatives of noisy states have it.
         noise = dataset.given.u - dataset.clean.u
-        right = fitted(load(ode, name.partition("+noise")[0]), exact)
         clean = np.linalg.lstsq(dataset.clean.u, exact + noise, rcond=None)[0]
         squares.append(np.mean((clean - right) ** 2))
     return float(np.sqrt(np.mean(squares)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import pytest
 from harness import ROOT
 from rewritings import DOMAIN, NAMES, TEMPLATES, drawn, writings
 
-from mdbench.expressions.fidelity.compare import compare
+from mdbench.expressions.fidelity.compare import Verdict, compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,3 +70,32 @@ def test_an_example_of_the_page(truth: str, answer: str, verdict: str, why: str)
     found = compare([truth], [answer], ("u0", "u1"), domain=domain)
     assert found.verdict.value.replace("_", " ") == verdict
     assert found.by_equation[0].extra_structure is why.endswith(": noted")
+
+
+@pytest.mark.parametrize(
+    ("truth", "answer", "constant"),
+    [
+        (
+            "x0/(4*pi*x4*x1**2)*(4*pi*x4*x2*x3 - x0*x3*x1**3/(x1**2 - x3**2)**2)",
+            "x0*x2*x3/x1**2 - {}*x0**2*x1*x3/x4/(x1**2 - x3**2)**2",
+            1 / (4 * math.pi),
+        ),
+        ("pi*x0/(x0 - x1)**3 + x1", "x1 + {}*x0/(x0 - x1)**3", math.pi),
+        ("x0/(x1**2 - x2**2)**2/pi**2 + x1", "x1 + {}*x0/(x1**2 - x2**2)**2", math.pi**-2),
+    ],
+)
+@pytest.mark.parametrize("digits", [2, 5, 8, 9, 12, 14])
+def test_a_constant_of_any_number_of_digits_is_the_constant_next_to_a_pole(
+    truth: str, answer: str, constant: float, digits: int
+) -> None:
+    # Next to a pole the last digits of all constants that may move change values by much.
+    names = [f"x{place}" for place in range(5)]
+    found = compare([truth], [answer.format(f"{constant:.{digits}g}")], names)
+    assert found.verdict is Verdict.IDENTIFIED
+
+
+@pytest.mark.parametrize("share", [0.06, 0.2, -0.1])
+def test_another_constant_is_another_one_next_to_a_pole(share: float) -> None:
+    truth, answer = "pi*x0/(x0 - x1)**3 + x1", "x1 + {}*x0/(x0 - x1)**3"
+    found = compare([truth], [answer.format(math.pi * (1 + share))], ["x0", "x1"])
+    assert found.verdict is Verdict.DIFFERENT
