@@ -1,10 +1,12 @@
 """The noise of measured samples: its form and its size, from the samples alone.
 
 Divided differences of order p of neighbouring samples are free of every polynomial of degree p - 1,
-and so of a smooth signal, while those of white noise keep its variance, once their weights have a
-square sum of 1 (Gasser, Sroka and Jennen-Steinmetz, Biometrika 73, 625 (1986); Hall, Kay and
-Titterington, Biometrika 77, 521 (1990)).  The order is the first from which on the variance is no
-longer smaller at higher ones: what is left then is noise.
+and so of a smooth signal.  Those of white noise keep its variance, once their weights have squares
+that sum to 1.  The order is the first from which on the variance is no smaller at higher ones:
+what is left then is noise.
+
+See Gasser, Sroka and Jennen-Steinmetz, Biometrika 73, 625 (1986), and Hall, Kay and Titterington,
+Biometrika 77, 521 (1990).
 """
 
 from __future__ import annotations
@@ -34,8 +36,6 @@ _ROUNDING = 1e-6
 """Noise of a smaller share of a state's root mean square is rounding, or a solver's error."""
 _SMALL = 1e-3
 """Where smoothing leaves samples as they are, differences of a smaller share are of the signal."""
-_WORTH = 4.0
-"""Twice the log-likelihood that a second constant of the noise has to gain."""
 _UNKNOWN = 0.02
 """How little of the square of a signal is known near a zero, as a share of its mean in a series."""
 _LEAST_WEIGHT = 1e-3
@@ -116,7 +116,7 @@ class _Left(NamedTuple):
         return float(np.sum(self.squares * known) / max(np.sum(self.signal * known), 1e-300))
 
     @property
-    def count(self) -> float:
+    def independent(self) -> float:
         """The number of independent differences that tell this share."""
         known = self.signal / (self.signal + self.floor)
         return float(np.sum(known) ** 2 / max(np.sum(known**2), 1e-300)) / self.alike
@@ -142,7 +142,7 @@ def noise_of(series: Sequence[tuple[Array, Array, Array]]) -> Noise:
         form, constant, share = _form(left)
     signal = np.concatenate([u for _, _, u in scaled])
     size = np.sqrt(np.mean(constant**2 + (share * signal) ** 2, axis=0))
-    error = [0.0 if one is None else np.sqrt(0.5 / one.count) for one in left]
+    error = [0.0 if one is None else np.sqrt(0.5 / one.independent) for one in left]
     return Noise(form, constant * units, share, size * units, np.array(error))
 
 
@@ -245,11 +245,12 @@ def _form(left: Sequence[_Left | None]) -> tuple[str, Array, Array]:
         for form, (a, b) in zip(found, ((constant, 0.0), (0.0, one.share), mixed), strict=True):
             found[form][:, k] = np.sqrt((a, b))
             gained[form] += _likelihood(one, a, b)
-    count = sum(one is not None for one in left)
-    if not count:
+    counts = [len(one.squares) / one.alike for one in left if one is not None]
+    if not counts:
         return NONE, np.zeros(d), np.zeros(d)
+    price = sum(np.log(count) for count in counts)  # of one more constant a state (BIC)
     simple = max((CONSTANT, PROPORTIONAL), key=lambda form: gained[form])
-    form = BOTH if 2 * (gained[BOTH] - gained[simple]) > _WORTH * count else simple
+    form = BOTH if 2 * (gained[BOTH] - gained[simple]) > price else simple
     return form, *found[form]
 
 

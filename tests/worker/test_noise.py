@@ -104,8 +104,8 @@ def test_of_a_field_all_places_are_taken_together() -> None:
     noise = Problem("field", ("u0",), ("u0_t",), arrays).noise
     assert noise is not None
     assert noise.form == "constant"
-    assert noise.constant[0] == pytest.approx(0.01, rel=0.02)
-    assert noise.error[0] < 0.01
+    assert noise.constant[0] == pytest.approx(0.01, rel=4 * noise.error[0])
+    assert noise.error[0] < 0.02
 
 
 def test_a_table_and_too_few_samples_have_no_noise_to_know() -> None:
