@@ -21,7 +21,6 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    PrivateAttr,
     model_validator,
 )
 
@@ -87,7 +86,7 @@ def _bounded(value: float) -> float | None:
 
 def _printable(value: Any) -> Any:
     # Names of files may hold halves of surrogates, which UTF-8 has not; a record may be anybody's.
-    return printable(value) if isinstance(value, str) else value
+    return value if not isinstance(value, str) or value.isprintable() else printable(value)
 
 
 def _one_line(value: Any) -> Any:
@@ -323,12 +322,12 @@ class Record(_Model):
             raise ValueError(f"{len(self.equations)} equations for the targets {self.targets}")
         return self
 
-    _version: str = PrivateAttr(default="")
-
     @property
     def version(self) -> str:
         """The name of the method's version, where there are several; see `as_version`."""
-        return self._version
+        # No private attribute of Pydantic's: these take a tenth of the time of a large report.
+        found: str = self.__dict__.get("_version", "")
+        return found
 
     @property
     def method(self) -> str:
@@ -340,12 +339,13 @@ class Record(_Model):
         asked = [self.llm.model, self.llm.prompt] if self.llm else []
         shown = ", ".join(word for word in asked if word)
         name = f"{self.algorithm} ({shown})" if shown else self.algorithm
-        return f"{name} @{self._version}" if self._version else name
+        version = self.version
+        return f"{name} @{version}" if version else name
 
     def as_version(self, version: str) -> Record:
         """Return the record as one of a version of its method, which reports name apart."""
         copy = self.model_copy()
-        copy._version = version  # noqa: SLF001 - its own
+        copy.__dict__["_version"] = version
         return copy
 
     @property
