@@ -1,18 +1,20 @@
 """Runs a study in pieces that may end at any time, and keeps its records packed; see the script.
 
 All jobs run on one core, one after the other.  A piece is the first jobs that are due of the order
-of `balanced`, so that after each piece all methods have done the same cases.
+of `balanced`, so that after each piece all methods have done the same cases.  Several processes may
+share a study, with ``--part 1/2`` and ``--part 2/2``: each has every second case, and a core.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import shutil
 import signal
 import sys
 from collections import defaultdict
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,7 +41,7 @@ from mdbench.workspace import Workspace
 from results import check, write_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mdbench.records import Record
     from mdbench.runs.plan import Plan
@@ -57,6 +59,9 @@ class Edition:
     ----------
     name
         Of the bundle and of the run in `scripts/results`.
+    part
+        ``(k, n)``: of each n cases the k-th, from 1.  Others run the rest, into folders of their
+        own.
     lost
         Jobs whose environment could not be made; they are not tried again by this process.
     """
@@ -65,6 +70,7 @@ class Edition:
     name: str
     result_dir: Path
     workspace: Workspace
+    part: tuple[int, int] = (1, 1)
     lost: set[JobSpec] = field(default_factory=set)
 
     @property
@@ -73,9 +79,16 @@ class Edition:
         return self.workspace.root / "docs" / "results"
 
     def plan(self) -> Plan:
-        """Plan all jobs, in the balanced order."""
+        """Plan the jobs of the part, in the balanced order."""
         plan = make_plan(self.study, self.workspace)
-        return replace(plan, jobs=tuple(balanced(plan.jobs)), result_dir=self.result_dir, n_jobs=1)
+        number, parts = self.part
+        cases: dict[tuple[object, ...], int] = {}
+        jobs = []
+        for job in balanced(plan.jobs):
+            case = job.data_type, job.dataset_path, job.dataset, job.snr_db, job.seed
+            if cases.setdefault(case, len(cases)) % parts == number - 1:
+                jobs.append(job)
+        return replace(plan, jobs=tuple(jobs), result_dir=self.result_dir, n_jobs=1)
 
     def records(self, plan: Plan) -> list[Record]:
         """Return the records of the bundle, and those of the plan's jobs in the results folder."""
@@ -134,7 +147,12 @@ class Edition:
 
     def pack(self, console: Console) -> None:
         """Write the bundle, and the page where there is one."""
-        records = self.records(self.plan())
+        plan = self.plan()
+        with self._alone():
+            self._pack(plan, console)
+
+    def _pack(self, plan: Plan, console: Console) -> None:
+        records = self.records(plan)
         if not records:
             raise UsageError(
                 f"{self.result_dir} has no records of {self.study.name}.",
@@ -149,6 +167,15 @@ class Edition:
         console.print(f"{counted(len(kept), 'record')} in docs/results/{self.name}.jsonl.xz")
         for run in runs_of(self.name):
             write_page(run, self.workspace)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait until no process of another part writes the bundle, and let none begin."""
+        folder = self.workspace.home / "editions"
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{self.name}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def show_left(self, console: Console) -> None:
         """Print how many jobs have no record yet, and their hours of work, by data type.
@@ -206,6 +233,14 @@ def hours_of(
     return total / 3600, estimated
 
 
+def _part(text: str) -> tuple[int, int]:
+    """Read ``K/N``."""
+    number, _, parts = text.partition("/")
+    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like 1/2: the first of two processes")
+    return int(number), int(parts)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run pieces, or do what was asked for instead."""
     parser = argparse.ArgumentParser(description="Run a study in pieces on one core.")
@@ -214,7 +249,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--result-dir", type=Path, help="default: results/NAME")
     parser.add_argument("--minutes", type=float, default=30.0, help="of a piece (default: 30)")
     parser.add_argument("--pieces", type=int, default=0, help="default: until all is done")
-    parser.add_argument("--core", type=int, help="the core to use; default: the last one")
+    parser.add_argument(
+        "--part", type=_part, default=(1, 1), metavar="K/N", help="the K-th of N processes"
+    )
+    parser.add_argument("--core", type=int, help="the core to use; default: the K-th from the end")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--left", action="store_true", help="say what is left; run nothing")
     what.add_argument("--pack", action="store_true", help="pack the records that there are")
@@ -222,7 +260,8 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     name = asked.name or asked.study.stem
     cores = sorted(os.sched_getaffinity(0))
-    core = cores[-1] if asked.core is None else asked.core
+    number, parts = asked.part
+    core = cores[-1 - (number - 1) % len(cores)] if asked.core is None else asked.core
     if core not in cores:
         parser.error(f"--core is {core}; there are: {', '.join(map(str, cores))}")
     if not asked.minutes > 0 or asked.pieces < 0:
@@ -230,8 +269,9 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console(highlight=False)
     try:
         workspace = Workspace.find()
-        folder = asked.result_dir or workspace.root / "results" / name
-        edition = Edition(Study.read(asked.study), name, folder, workspace)
+        of_part = f"-{number}-of-{parts}" * (parts > 1)
+        folder = asked.result_dir or workspace.root / "results" / f"{name}{of_part}"
+        edition = Edition(Study.read(asked.study), name, folder, workspace, asked.part)
         if asked.check:
             if runs := runs_of(name):
                 return check(runs, workspace)

@@ -165,9 +165,10 @@ def _print(certainty: Certainty, names: OwnNames, left: Sequence[str], console: 
                 soft_wrap=True,
             )
     likely = [one for one in certainty.rivals if one.is_as_likely]
+    none = "None of those fitted" if certainty.left else "No other system"
     for title, shown in (
         (f"⚠ {counted(len(likely), 'other system')} as likely:", likely[:_SHOWN]),
-        ("No other system is as likely.  One of the nearest:", certainty.rivals[:1]),
+        (f"{none} is as likely.  One of the nearest:", certainty.rivals[:1]),
     ):
         if not shown:
             continue

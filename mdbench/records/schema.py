@@ -21,7 +21,6 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    PrivateAttr,
     model_validator,
 )
 
@@ -87,7 +86,7 @@ def _bounded(value: float) -> float | None:
 
 def _printable(value: Any) -> Any:
     # Names of files may hold halves of surrogates, which UTF-8 has not; a record may be anybody's.
-    return printable(value) if isinstance(value, str) else value
+    return value if not isinstance(value, str) or value.isprintable() else printable(value)
 
 
 def _one_line(value: Any) -> Any:
@@ -199,7 +198,7 @@ class Isolation(_Model):
     """The runtime that isolated the method."""
 
     name: str
-    details: JsonObject = {}
+    details: JsonObject = Field(default_factory=dict)
 
 
 class Machine(_Model):
@@ -215,10 +214,10 @@ class Provenance(_Model):
     """Versions behind a result: the method's environment, the core's and the machine."""
 
     python: str | None = None
-    packages: dict[str, str] = {}
+    packages: dict[str, str] = Field(default_factory=dict)
     lock_sha256: str | None = None
     environment: str | None = None
-    core: dict[str, str] = {}
+    core: dict[str, str] = Field(default_factory=dict)
     scorer: str | None = None
     machine: Machine
 
@@ -285,7 +284,7 @@ class Record(_Model):
     dim: int | None = None
     system: Text
     part: Text = ""
-    options: JsonObject = {}
+    options: JsonObject = Field(default_factory=dict)
     snr_db: Number = None
     seed: int
     protocol: str
@@ -294,8 +293,8 @@ class Record(_Model):
     targets: tuple[Text, ...] = ()
     truth: tuple[Text, ...] | None = None
     target_source: str | None = None
-    names: dict[str, Text] = {}
-    measured_in: dict[str, Text] = {}
+    names: dict[str, Text] = Field(default_factory=dict)
+    measured_in: dict[str, Text] = Field(default_factory=dict)
 
     status: Status
     reason: Line = ""
@@ -305,9 +304,9 @@ class Record(_Model):
     equations: tuple[Text, ...] | None = None
     hyperparameters: JsonObject | None = None
     judged_by: tuple[str, ...] = ()
-    metrics: dict[str, Score] = {}
+    metrics: dict[str, Score] = Field(default_factory=dict)
     floor: Bounded = None
-    notes: dict[str, tuple[Text, ...]] = {}
+    notes: dict[str, tuple[Text, ...]] = Field(default_factory=dict)
     selection: Selection | None = None
     front: tuple[FrontEntry, ...] | None = None
 
@@ -323,12 +322,12 @@ class Record(_Model):
             raise ValueError(f"{len(self.equations)} equations for the targets {self.targets}")
         return self
 
-    _version: str = PrivateAttr(default="")
-
     @property
     def version(self) -> str:
         """The name of the method's version, where there are several; see `as_version`."""
-        return self._version
+        # No private attribute of Pydantic's: these take a tenth of the time of a large report.
+        found: str = self.__dict__.get("_version", "")
+        return found
 
     @property
     def method(self) -> str:
@@ -340,12 +339,13 @@ class Record(_Model):
         asked = [self.llm.model, self.llm.prompt] if self.llm else []
         shown = ", ".join(word for word in asked if word)
         name = f"{self.algorithm} ({shown})" if shown else self.algorithm
-        return f"{name} @{self._version}" if self._version else name
+        version = self.version
+        return f"{name} @{version}" if version else name
 
     def as_version(self, version: str) -> Record:
         """Return the record as one of a version of its method, which reports name apart."""
         copy = self.model_copy()
-        copy._version = version  # noqa: SLF001 - its own
+        copy.__dict__["_version"] = version
         return copy
 
     @property

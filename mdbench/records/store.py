@@ -13,6 +13,7 @@ import io
 import json
 import lzma
 import os
+import re
 import shutil
 import threading
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ from pydantic import ValidationError
 
 from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.records.attached import UNPACKING_MEMORY
-from mdbench.records.schema import Record
+from mdbench.records.schema import SCHEMA, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,6 +39,7 @@ _MOST_EMPTY = 10_000
 """Lines of a results file that may be empty."""
 LINE_START = b'{"schema":'
 """Start of every line: what is no piece of this at the file's end was not torn by us."""
+_SCHEMA_NUMBER = re.compile(re.escape(LINE_START) + rb" *(\d+)")
 
 HINTS = {
     errno.ENOSPC: "Free some space and repeat the command; the records before this are whole.",
@@ -550,10 +552,13 @@ def _is_torn(tail: bytes) -> bool:
 
 
 def _parse_line(line: bytes) -> Record:
+    number = _SCHEMA_NUMBER.match(line)
     try:
-        return Record.model_validate_json(line)  # quick: no Python objects in between
+        if number is None or int(number[1]) == SCHEMA:  # else it must be upgraded
+            return Record.model_validate_json(line)  # quick: no Python objects in between
     except ValidationError:
-        data = json.loads(line.decode())
+        pass
+    data = json.loads(line.decode())
     if not isinstance(data, dict):
         raise ValueError(f"a record is an object, and this is {line[:40]!r}")  # noqa: TRY004
     from mdbench.records.upgrades import upgrade  # noqa: PLC0415 - for older records only

@@ -18,6 +18,7 @@ from .budget import Budget
 
 if TYPE_CHECKING:
     from .coordinates import Coordinates, FieldCoordinates, columns_of, sum_of
+    from .noise import Noise
 
 __all__ = [
     "Budget",
@@ -27,6 +28,7 @@ __all__ = [
     "FieldCoordinates",
     "LanguageModel",
     "LanguageModelError",
+    "Noise",
     "Problem",
     "Reply",
     "Unavailable",
@@ -46,4 +48,8 @@ def __getattr__(name: str) -> Any:
         from . import coordinates  # noqa: PLC0415 - see above
 
         return getattr(coordinates, name)
+    if name == "Noise":
+        from .noise import Noise  # noqa: PLC0415 - see above
+
+        return Noise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,7 @@ import os
 import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from .noise import Noise
 
     Array = NDArray[np.float64]
 
@@ -111,6 +114,17 @@ class Problem:
     scaled: bool = False
     held: bool = False
     budget: Budget = field(default_factory=Budget, repr=False, compare=False)
+
+    @cached_property
+    def noise(self) -> Noise | None:
+        """The noise of `measured`, or of `u` where nothing was smoothed; None in a ``table``.
+
+        It is found when it is first asked for, from the samples alone: its form, its size in each
+        state, and the weights of samples that follow (see `mdbench.worker.noise`).
+        """
+        from .noise import noise_of_arrays  # noqa: PLC0415 - it needs NumPy, and few methods ask
+
+        return noise_of_arrays(self.view, self.arrays)
 
     def __post_init__(self) -> None:
         if self.budget.time_limit != self.time_limit:

@@ -66,6 +66,20 @@ def test_any_number_of_pieces_is_balanced_and_the_next_goes_on(
     assert (bundles / "pieces.jsonl.xz").read_bytes() == before
 
 
+def test_parts_have_each_case_once_and_one_bundle(bundles: Path, capsys: Output) -> None:
+    done: list[set[tuple[str, int]]] = []
+    for part in ("1/3", "2/3", "3/3"):
+        assert edition.main(["pieces.toml", "--part", part]) == 0
+        assert "ode: 0 of " in capsys.readouterr().out
+        done.append({(one.dataset, one.seed) for one in read_bundle(bundles, "pieces")})
+    assert [len(each) for each in done] == [2, 3, 4]  # four cases, each with both methods
+    assert len(read_bundle(bundles, "pieces")) == 8
+    # Nothing is left for a process that has all parts.
+    assert edition.main(["pieces.toml", "--pieces", "1"]) == 0
+    assert "ode: 0 of 8 jobs left" in capsys.readouterr().out
+    assert len(read_bundle(bundles, "pieces")) == 8
+
+
 def test_it_goes_on_where_only_the_bundle_is_left(bundles: Path, capsys: Output) -> None:
     assert edition.main(["pieces.toml", "--pieces", "1", "--minutes", "1e-9"]) == 0
     for file in Path().rglob("*.jsonl"):
@@ -137,7 +151,15 @@ def test_what_is_wrong_is_said(words: list[str], says: str, bundles: Path, capsy
     assert not bundles.exists()
 
 
-@pytest.mark.parametrize("words", [["--minutes", "0"], ["--pieces=-1"], ["--core", "4096"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--minutes", "0"],
+        ["--pieces=-1"],
+        ["--core", "4096"],
+        *(["--part", text] for text in ("2", "0/2", "3/2", "1/0", "a/b", "-1/2", "1/2/3")),
+    ],
+)
 @pytest.mark.usefixtures("bundles")
 def test_options_that_cannot_be_are_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:

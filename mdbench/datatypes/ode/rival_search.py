@@ -122,21 +122,17 @@ class RivalSearch:
         while waiting and (first or time.monotonic() < end):
             first = False
             attempt = heapq.heappop(waiting)
-            if self._is_likely(attempt.change):
+            if self._is_likely(attempt.change) or (further := self._advanced(attempt)) is None:
                 continue
-            attempt = self._advanced(attempt)
-            if attempt is None:
-                continue
-            if attempt.bound >= self._limits[attempt.change]:
-                heapq.heappush(excluded, replace(attempt, order=attempt.bound))
+            if further.bound >= self._limits[further.change]:
+                heapq.heappush(excluded, replace(further, order=further.bound))
             else:
-                heapq.heappush(waiting, attempt)
+                heapq.heappush(waiting, further)
         while excluded and not waiting and time.monotonic() < end:
             attempt = heapq.heappop(excluded)
             if self._best and attempt.bound >= min(self._nearest(), _CLEAR):
                 break
-            further = self._advanced(attempt)
-            if further is not None:
+            if (further := self._advanced(attempt)) is not None:
                 # Where all are excluded by far, one of the nearest is enough.
                 order = -1.0 if attempt.bound >= _CLEAR else further.bound
                 heapq.heappush(excluded, replace(further, order=order))
