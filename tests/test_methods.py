@@ -136,7 +136,7 @@ def test_installed_packages_bring_methods_and_are_not_imported(
         (('name = "broken"', 'name = "other"'), ["'other'", "'broken'", "same name"]),
         (('title = "', "title = "), ["no valid TOML"]),
         (('licence = "MIT"', 'licence = "MIT"\n[hyperparameters]\na = inf'), ["a is inf"]),
-        (("seedable = false", "seedable = false\ntimeout = -1"), ["'timeout'", "-1"]),
+        (("seedable = true", "seedable = true\ntimeout = -1"), ["'timeout'", "-1"]),
         (('licence = "MIT"', 'licence = "MIT"\n[grid]\na = []'), ["grid"]),
         (
             ('licence = "MIT"', 'licence = "MIT"\n[[limits]]\ndata_type = "ode"'),
