@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 _ALGORITHMS: Final = Path(__file__).resolve().parent.parent / "algorithms"
 _FEWEST: Final = 5
-"""Cases below which there is no finding about a suite."""
+"""Jobs below which a suite is not shown."""
+_TOO_FEW: Final = "No suite has five jobs with a record of every method yet."
 _DRAWN: Final = 20
 """Methods of a figure with names: as many as there is space for."""
 _RULES: Final = {
@@ -160,6 +161,11 @@ def recovered(records: Sequence[Record]) -> list[Recovered]:
     return found
 
 
+def _shown_suites(records: Sequence[Record]) -> list[Recovered]:
+    """Return what was recovered of the suites with enough jobs: of fewer the page has nothing."""
+    return [one for one in recovered(records) if one.jobs >= _FEWEST]
+
+
 def _of_tables(records: Sequence[Record]) -> dict[str, Verdicts]:
     """Return by method whether the law of each table was recovered, all folds together."""
     pooled = pool((one for one in records if one.method not in BASELINES), MARGIN)
@@ -199,7 +205,7 @@ def suites_table(records: Sequence[Record]) -> str:
         Markdown; in brackets the 95 % interval when cases, and of each its seeds, are drawn again.
         The best of a column is bold.  The first line of a table has the number of jobs.
     """
-    found = recovered(records)
+    found = _shown_suites(records)
     parts = []
     for title, kinds in PARTS.items():
         ours = [one for one in found if one.suite.data_type in kinds]
@@ -215,7 +221,7 @@ def suites_table(records: Sequence[Record]) -> str:
         lines += [[_shown(name), *(_cell(one, name) for one in ours)] for name in order]
         table = to_table(["method", *(one.suite.title for one in ours)], lines)
         parts.append(f"**{title}**\n\n{table}")
-    return "\n\n".join(parts) or "No record is here yet."
+    return "\n\n".join(parts) or _TOO_FEW
 
 
 def _cell(one: Recovered, method: str) -> str:
@@ -231,9 +237,9 @@ def _cell(one: Recovered, method: str) -> str:
 
 def suites_finding(records: Sequence[Record]) -> str:
     """Say in one paragraph who is best in the suites with most cases, and how far the run is."""
-    found = [one for one in recovered(records) if one.jobs >= _FEWEST]
+    found = _shown_suites(records)
     if not found:
-        return "No suite has five cases with a record of every method yet."
+        return _TOO_FEW
     wanted = {"ODEBench", "fields", "SRSD", "surfaces"}
     parts = [_best(one) for one in found if one.suite.title in wanted] or [_best(found[0])]
     methods = {method for one in found for method in one.verdicts}
@@ -267,7 +273,9 @@ def _names(names: Sequence[str]) -> str:
 
 def edition_findings(records: Sequence[Record]) -> str:
     """Write the findings as a numbered list; each names its column or its figure."""
-    found = [one for one in recovered(records) if one.jobs >= _FEWEST]
+    found = _shown_suites(records)
+    if not found:
+        return _TOO_FEW
     by_title = {one.suite.title: one for one in found}
     lines = []
     for one in found:
@@ -287,7 +295,7 @@ def edition_findings(records: Sequence[Record]) -> str:
         if line
     ]
     numbered = (f"{number}. {line}" for number, line in enumerate(lines, start=1))
-    return "\n".join(numbered) or "No suite has five cases with a record of every method yet."
+    return "\n".join(numbered)
 
 
 def _of_noise(clean: Recovered | None, noisy: Recovered | None) -> str:
@@ -312,9 +320,7 @@ def _of_protocol(strict: Recovered | None, published: Recovered | None) -> str:
     )
 
 
-def _of_nobody(found: Sequence[Recovered]) -> str:
-    if not found:
-        return ""
+def _of_nobody(found: Iterable[Recovered]) -> str:
     by_job: dict[tuple[Suite, str], float] = defaultdict(float)
     for one in found:
         for each in one.verdicts.values():
@@ -390,7 +396,9 @@ def _of_work(records: Iterable[Record], found: Iterable[Recovered]) -> str:
 def edition_figures(records: Sequence[Record], boards: Iterable[Leaderboard]) -> list[Drawn]:
     """Draw recovery against work, recovery by noise, and the sizes of answers."""
     numbers = {name: number for number, name in enumerate(sorted({one.method for one in records}))}
-    found = {one.suite.title: one for one in recovered(records)}
+    found = {one.suite.title: one for one in _shown_suites(records)}
+    if not found:
+        return []
     drawn = [
         figure
         for title in ("ODEBench", "SRSD", "surfaces")

@@ -81,7 +81,8 @@ def test_baselines_and_undecided_jobs_count_for_nobody() -> None:
 
 def test_the_table_has_shares_intervals_and_marks_ours_and_the_best() -> None:
     ones = systems(integral=[1] * 6, operon=[1, 0, 0, 0, 0, 0])
-    ones += [job("afp", f"f{place}", 1.0, data_type="pde") for place in range(2)]
+    ones += [job("afp", f"f{place}", 1.0, data_type="pde") for place in range(5)]
+    ones += [job("afp", f"srbench-{place}", 1.0, data_type="srsd") for place in range(4)]
     text = suites_table(ones)
     motion, fields = text.split("**Fields**")
     head, _, number, first, second = motion.strip().splitlines()[2:]
@@ -89,8 +90,9 @@ def test_the_table_has_shares_intervals_and_marks_ours_and_the_best() -> None:
     assert cells(number) == ["*jobs compared*", "6"]
     assert cells(first) == ["integral ‡", "**100% [100% … 100%]**"]
     assert re.fullmatch(r"17% \[0% … \d+%\]", cells(second)[1])
-    assert cells(fields.strip().splitlines()[-1]) == ["afp", "**100%**"]  # too few for an interval
-    assert suites_table([]) == "No record is here yet."
+    assert cells(fields.strip().splitlines()[-1]) == ["afp", "**100% [100% … 100%]**"]
+    assert "SRBench" not in text  # of four jobs nothing is shown
+    assert suites_table([]).startswith("No suite has five jobs")
 
 
 def test_nobody_is_best_where_nobody_recovers_anything() -> None:
@@ -105,7 +107,7 @@ def test_the_finding_names_the_best_and_the_best_from_elsewhere() -> None:
         "and the best from elsewhere `operon` 1.**"
     )
     assert "no suite" not in suites_finding(ones).lower()
-    assert suites_finding(ones[:2]).startswith("No suite has five cases")
+    assert suites_finding(ones[:2]).startswith("No suite has five jobs")
 
 
 def test_findings_are_numbered_and_follow_from_the_records() -> None:
