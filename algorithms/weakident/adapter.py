@@ -91,20 +91,15 @@ class Adapter:
         dims = measured.ndim - 2
         most = _MORE_TERMS if measured.shape[-1] > 1 and dims > 1 else _TERMS
         degrees = np.array([len(each.states) for each in library])
+        libraries = [degrees <= order for order in range(1, self._order + 1)]
         expanded = [each.expanded() for each in library]
         self._answers = []
         for target, state in enumerate(states):
             rates = windows.rates(state)
             system = WeakSystem(features, rates, scales, narrow)
-            seen: set[bytes] = set()
-            for order in range(1, self._order + 1):
-                if order > 1 and is_late():
-                    self.stopped_early = True
-                    break
-                for found in system.supports(degrees <= order, most):
-                    if (key := (found.coefficients != 0).tobytes()) not in seen:
-                        seen.add(key)
-                        self._answers.append(_multiplied(target, found, expanded))
+            found, is_cut = system.distinct(libraries, most, is_late)
+            self.stopped_early |= is_cut
+            self._answers += [_multiplied(target, each, expanded) for each in found]
         self.choose([self._best(target) for target in range(len(states))])
 
     def candidates(self) -> Iterator[Candidate]:

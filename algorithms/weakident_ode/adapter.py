@@ -94,20 +94,17 @@ class Adapter:
         narrow = dynamic_rows(activity, _BINS)
         scales = np.abs(averages[narrow]).mean(axis=0)
         most = _TERMS[states <= _FEW_STATES]
+        libraries = [
+            library.columns(Library("cross", "polynomial", order))
+            for order in range(1, self._order + 1)
+        ]
         self._answers = []
         is_late = problem.budget.after(problem.budget.share(1))
         for target in range(states):
             system = WeakSystem(averages, rates[:, target], scales, narrow)
-            seen: set[bytes] = set()
-            for order in range(1, self._order + 1):
-                if order > 1 and is_late():
-                    self.stopped_early = True
-                    break
-                terms = library.columns(Library("cross", "polynomial", order))
-                for found in system.supports(terms, most):
-                    if (key := (found.coefficients != 0).tobytes()) not in seen:
-                        seen.add(key)
-                        self._answers.append(_Answer(target, found, library))
+            found, is_cut = system.distinct(libraries, most, is_late)
+            self.stopped_early |= is_cut
+            self._answers += [_Answer(target, each, library) for each in found]
         self.choose([self._best(target) for target in range(states)])
 
     def candidates(self) -> Iterator[Candidate]:

@@ -16,7 +16,7 @@ import numpy as np
 from windows import piecewise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -110,6 +110,35 @@ class WeakSystem:
             return
         for size in range(1, min(most, len(offered), len(self._target) // 2) + 1):
             yield self._trimmed(self._pursuit(offered, size))
+
+    def distinct(
+        self, libraries: Sequence[Rows], most: int, is_late: Callable[[], bool]
+    ) -> tuple[list[Found], bool]:
+        """Return what is found in one library after the other, each support once.
+
+        Parameters
+        ----------
+        libraries
+            Which terms may be used in each, (p,).
+        most
+            The largest number of terms.
+        is_late
+            Whether the budget is used up; the first library is searched in any case.
+
+        Returns
+        -------
+        list of Found
+            In the order in which they were found.
+        bool
+            Whether libraries were left out.
+        """
+        found: dict[bytes, Found] = {}
+        for number, terms in enumerate(libraries):
+            if number and is_late():
+                return [*found.values()], True
+            for each in self.supports(terms, most):
+                found.setdefault((each.coefficients != 0).tobytes(), each)
+        return [*found.values()], False
 
     def _pursuit(self, offered: NDArray[np.intp], size: int) -> tuple[int, ...]:
         """Return the support that subspace pursuit ends with (Dai and Milenkovic, 2009)."""
