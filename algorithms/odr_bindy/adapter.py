@@ -102,7 +102,7 @@ class Adapter:
         if not has.any():
             raise Unsupported("a central difference takes 7 samples of a trajectory; none has more")
         inputs = columns[:, samples.shape[1] :]
-        terms = _on_states(library, inputs)
+        terms = _on_states(_powers(problem.variables, self._degree), inputs, made)
         smooth = columns[:, : samples.shape[1]]
         rates = (differences @ smooth)[has]
         size = _size(smooth)
@@ -168,17 +168,50 @@ def _trajectories(problem: Problem) -> list[NDArray[np.intp]]:
     return [np.flatnonzero(several == one) for one in dict.fromkeys(several.tolist())]
 
 
-def _on_states(library: StateTerms, inputs: Array) -> Library:
-    """Return the terms on states alone: inputs are known."""
+def _on_states(powers: NDArray[np.intp], inputs: Array, made: Coordinates | None) -> Library:
+    """Return the monomials on states alone: inputs are known.
+
+    They are those of ``StateTerms``, all at once.
+
+    Parameters
+    ----------
+    powers
+        Of each column in each term, (m, columns).
+    inputs
+        (n, q).
+    made
+        The coordinates in which products are taken.
+    """
+    d = powers.shape[1] - inputs.shape[1]
+    size = np.ones(powers.shape[1]) if made is None else made.size
+    where = np.arange(powers.shape[1])
+    less = np.maximum(powers - 1, 0)
+
+    def tables(states: Array) -> tuple[Array, Array]:
+        """Return the powers (n, m, columns) and their derivatives by the columns."""
+        columns = np.column_stack([states, inputs])
+        columns = columns if made is None else made.states(columns)
+        rising = columns[:, None, :] ** np.arange(powers.max() + 1)[:, None]
+        return rising[:, powers, where], rising[:, less, where] * powers / size
 
     def values(states: Array) -> Array:
-        return library.features(np.column_stack([states, inputs]))
+        return np.asarray(tables(states)[0].prod(axis=2))
 
     def gradients(states: Array) -> Array:
-        found = library.gradients(np.column_stack([states, inputs]))
-        return found[:, :, : states.shape[1]]
+        factors, derivatives = tables(states)
+        found = np.empty((*factors.shape[:2], d))
+        for state in range(d):
+            others = [k for k in where if k != state]
+            found[:, :, state] = derivatives[:, :, state] * factors[:, :, others].prod(axis=2)
+        return found
 
     return Library(values, gradients)
+
+
+def _powers(variables: Sequence[str], degree: int) -> NDArray[np.intp]:
+    """Return the power of each variable in each monomial, (m, variables)."""
+    terms = list_terms([Monomials("cross", "polynomial", degree)], len(variables))
+    return np.array([[t.factors.count(k) for k in range(len(variables))] for t in terms])
 
 
 def _report(variables: Sequence[str], fit: Fit, degree: int) -> None:

@@ -15,7 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cho_solve_banded, cholesky_banded
+from scipy.linalg import (
+    LinAlgError,
+    block_diag,
+    cho_factor,
+    cho_solve,
+    cho_solve_banded,
+    cholesky_banded,
+)
 from scipy.sparse import csr_array
 
 if TYPE_CHECKING:
@@ -144,10 +151,10 @@ class _Point:
 class _Matrix:
     """The factors of the normal equations at a point."""
 
+    slopes: Array
     band: Array
     coupling: Array
     follow: Array
-    curvature: Array
     factor: tuple[Array, bool]
 
     def step(self, by_states: Array, by_coefficients: Array) -> tuple[Array, Array]:
@@ -330,7 +337,7 @@ class Regression:
     def _gradient(self, point: _Point, slopes: Array, mask: Mask) -> tuple[Array, Array]:
         pulled = point.misses * self._tight
         by_states = (point.states - self.samples) * self._weights + self._back @ pulled
-        by_states -= np.einsum("nk,nkl->nl", pulled, slopes)
+        by_states -= np.matmul(pulled[:, None, :], slopes)[:, 0]
         by_coefficients = point.coefficients * self._prior - pulled.T @ point.terms
         return by_states.ravel(), by_coefficients[mask]
 
@@ -338,19 +345,16 @@ class Regression:
         """Return the factors of the normal equations, None where they have none."""
         slopes = self._slopes(point)
         n, d = point.states.shape
-        tight, terms = self._tight, point.terms
-        coupling = np.einsum("nkl,nm,k->nlkm", slopes, terms, tight)
-        back = self._back @ terms
-        for k in range(d):
-            coupling[:, k, k] -= tight[k] * back
-        coupled = coupling.reshape(n * d, -1)[:, mask.ravel()]
-        curvature = np.zeros((mask.size, mask.size))
-        m = mask.shape[1]
-        own = terms.T @ terms
-        for k in range(d):
-            curvature[k * m : (k + 1) * m, k * m : (k + 1) * m] = tight[k] * own
-        inside = mask.ravel()
-        curvature = curvature[np.ix_(inside, inside)]
+        columns, squares = [], []
+        for k, chosen in enumerate(mask):
+            own = point.terms[:, chosen]
+            heavy = self._tight[k] * own
+            column = slopes[:, k, :, None] * heavy[:, None, :]
+            column[:, k] -= self._back @ heavy
+            columns.append(column.reshape(n * d, -1))
+            squares.append(own.T @ heavy)
+        coupled = np.concatenate(columns, axis=1)
+        curvature = block_diag(*squares)
         curvature[np.diag_indices_from(curvature)] += self._prior[mask]
         try:
             band = cholesky_banded(
@@ -362,37 +366,36 @@ class Regression:
             factor = cho_factor((whole + whole.T) / 2, check_finite=False)
         except (LinAlgError, ValueError):
             return None
-        return _Matrix(band, coupled, follow, whole, factor)
+        return _Matrix(slopes, band, coupled, follow, factor)
 
     def _band(self, slopes: Array, damping: float) -> Array:
         """Return the normal equations' part of the states, its lower band, (7 d, n d)."""
         n, d = self.samples.shape
-        tight = self._tight
-        band = np.zeros((len(self._square) * d, n, d))
-        heavy = slopes * tight[None, :, None]
+        each = np.arange(d)
+        heavy = slopes * self._tight[None, :, None]
+        blocks = np.zeros((len(self._square), n, d, d))  # the later sample's states come first
         for offset, square in enumerate(self._square):
-            size = n - offset
-            block = np.zeros((size, d, d))  # of the later sample's states, then the earlier's
-            block[:, range(d), range(d)] = square[:, None] * tight
+            block = blocks[offset, : n - offset]
+            block[:, each, each] = square[:, None] * self._tight
             if offset < len(self._below):
-                below, above = self._below[offset], self._above[offset]
-                block -= below[:, None, None] * heavy[offset:].transpose(0, 2, 1)
-                block -= above[:, None, None] * heavy[:size]
-            if offset == 0:
-                block += np.einsum("nkl,nkm->nlm", heavy, slopes)
-                block[:, range(d), range(d)] += (1 + damping) * self._weights
-            for later in range(d):
-                for earlier in range(d):
-                    place = offset * d + later - earlier
-                    if place >= 0:
-                        band[place, :size, earlier] = block[:, later, earlier]
+                block -= self._below[offset][:, None, None] * heavy[offset:].transpose(0, 2, 1)
+                block -= self._above[offset][:, None, None] * heavy[: n - offset]
+        blocks[0] += np.matmul(heavy.transpose(0, 2, 1), slopes)
+        blocks[0][:, each, each] += (1 + damping) * self._weights
+        band = np.zeros((len(blocks) * d, n, d))
+        for later in range(d):
+            for earlier in range(d):
+                first = int(later < earlier)  # what is above the diagonal is left out
+                places = np.arange(first, len(blocks)) * d + later - earlier
+                band[places, :, earlier] = blocks[first:, :, later, earlier]
         return band.reshape(len(band), n * d)
 
     def _stepped(self, point: _Point, matrix: _Matrix, mask: Mask) -> _Point | None:
         """Return the best point after a step and its corrections."""
         best: _Point | None = None
-        for _ in range(1 + _CHORDS):
-            gradient = self._gradient(point, self._slopes(point), mask)
+        for number in range(1 + _CHORDS):
+            slopes = self._slopes(point) if number else matrix.slopes
+            gradient = self._gradient(point, slopes, mask)
             states, change = matrix.step(*gradient)
             coefficients = point.coefficients.copy()
             coefficients[mask] += change
