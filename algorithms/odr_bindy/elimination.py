@@ -17,7 +17,7 @@ __all__ = ["eliminate"]
 _ROUNDS, _FIRST_ROUNDS = 30, 100
 _WORSE = 2
 """Steps in a row that lower the evidence, after which the search ends, as the authors' does."""
-_CLEAR = 3.0
+_CLEAR = 1.0
 """A removal whose predicted cost is higher by more is not tried."""
 
 

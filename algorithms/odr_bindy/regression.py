@@ -273,7 +273,7 @@ class Regression:
         mask: Mask,
         rounds: int,
         late: Callable[[], bool],
-        enough: float = 1e-3,
+        enough: float = 0.01,
     ) -> Fit:
         """Minimise the loss by damped steps of Gauss and Newton, without evidence."""
         point = self._at(states, coefficients)
