@@ -161,6 +161,7 @@ class Adapter:
             return np.broadcast_to(least, smooth.shape)
         return np.maximum(noise.deviation(smooth), np.maximum(_EVEN * noise.size, least))
 
+
 def _trajectories(problem: Problem) -> list[NDArray[np.intp]]:
     several = problem.arrays.get("trajectory")
     if several is None:
