@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import mdbench.cli  # noqa: F401  # isort: skip - sets how NumPy adds up, before it is loaded
 import numpy as np
 from bundles import read_bundle, restore, write_bundle
 from reference_runs import runs_of
