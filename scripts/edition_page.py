@@ -244,10 +244,11 @@ def suites_finding(records: Sequence[Record]) -> str:
     parts = [_best(one) for one in found if one.suite.title in wanted] or [_best(found[0])]
     methods = {method for one in found for method in one.verdicts}
     number = sum(one.jobs for one in found)
+    best = "; ".join(parts)
     return (
-        f"**{'; '.join(parts)}.** {len(methods)} methods with equal work in each suite are "
-        f"compared on {counted(number, 'job')} of {counted(len(found), 'suite')} that every method "
-        "of a suite has done."
+        f"**{best[:1].upper()}{best[1:]}.** {len(methods)} methods with equal work in each suite "
+        f"are compared on {counted(number, 'job')} of {counted(len(found), 'suite')} that every "
+        "method of a suite has done."
     )
 
 
@@ -255,7 +256,10 @@ def _best(one: Recovered) -> str:
     """Say which methods recover most of a suite, and the best that was not designed here."""
     order = sorted(one.shares.items(), key=lambda each: (-each[1], each[0]))
     top = [name for name, share in order if share == order[0][1]]
-    text = f"of {counted(one.jobs, 'job')} on {one.suite.what} {_names(top)} "
+    text = f"of {counted(one.jobs, 'job')} on {one.suite.what} "
+    if order[0][1] == 0:
+        return f"{text}no method identifies one"
+    text += f"{_names(top)} "
     text += f"{'identify' if len(top) > 1 else 'identifies'} {order[0][1] * one.jobs:.0f}"
     second = next((each for each in order if each[1] < order[0][1]), None)
     if second is not None:

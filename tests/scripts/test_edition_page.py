@@ -103,7 +103,7 @@ def test_nobody_is_best_where_nobody_recovers_anything() -> None:
 def test_the_finding_names_the_best_and_the_best_from_elsewhere() -> None:
     ones = systems(integral=[1] * 6, shooting=[1] * 5 + [0], operon=[1, 0, 0, 0, 0, 0])
     assert suites_finding(ones).startswith(
-        "**of 6 jobs on systems of ODEBench `integral` identifies 6, then `shooting` 5, "
+        "**Of 6 jobs on systems of ODEBench `integral` identifies 6, then `shooting` 5, "
         "and the best from elsewhere `operon` 1.**"
     )
     assert "no suite" not in suites_finding(ones).lower()
