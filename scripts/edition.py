@@ -178,7 +178,11 @@ class Edition:
                 f"{self.result_dir} has no records of {self.study.name}.",
                 "Name the folder that it was run into: --result-dir DIR",
             )
-        kept = write_bundle(self.bundles, self.name, records)
+        # A job that could not be begun, or was stopped, says nothing, and is run again.
+        attempted = [one for one in records if one.attempted]
+        if not attempted:
+            return
+        kept = write_bundle(self.bundles, self.name, attempted)
         for one in kept:
             if path := attached([self.result_dir], one.answers):
                 file = self.bundles / str(one.answers)
