@@ -72,8 +72,8 @@ def processors() -> dict[str, dict[str, str]]:
     wide = [each for each in extensions if any(part in each for part in _WIDE)]
     own = "SkylakeX" if wide else "Haswell"
     return {
-        own: {"OPENBLAS_CORETYPE": own},
-        f"{own} again": {"OPENBLAS_CORETYPE": own},
+        own: _without(own, ()),
+        f"{own} again": _without(own, ()),
         **({"Haswell": _without("Haswell", wide)} if wide else {}),
         "Prescott": _without("Prescott", extensions)
         | {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX2,-FMA,-FMA4"},

@@ -8,12 +8,14 @@ import json
 import math
 import os
 import re
+import sys
 import tomllib
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +29,7 @@ from mdbench.workspace import is_trusted, read_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from importlib.metadata import EntryPoint
 
 FOLDERS_VARIABLE = "MDBENCH_METHODS"
 """The variable that names more folders of methods."""
@@ -468,11 +471,20 @@ def folders(algorithms: Path) -> dict[Path, str]:
                 f"separated by {os.pathsep!r}, or: unset {FOLDERS_VARIABLE}",
             )
         found.setdefault(folder, text)
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in _entry_points(tuple(sys.path)):
         package = entry.dist.name if entry.dist else entry.name
         folder = _folder_of(entry.value, package)
         found.setdefault(folder, f"package {package}")
     return found
+
+
+@lru_cache(maxsize=1)
+def _entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:  # noqa: ARG001 - the key
+    """Return the entry points of the packages on a path, which is `sys.path`.
+
+    To find them two files of each package are read, and a plan asks once for each method.
+    """
+    return tuple(entry_points(group=ENTRY_POINTS))
 
 
 @contextmanager

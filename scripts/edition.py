@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import mdbench.cli  # noqa: F401  # isort: skip - sets how NumPy adds up, before it is loaded
 import numpy as np
 from bundles import read_bundle, restore, write_bundle
 from reference_runs import runs_of
@@ -31,6 +32,7 @@ from mdbench.drawing.numbers import counted
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import Status, read_folder
 from mdbench.records.attached import attached
+from mdbench.runs.due import REPEATED, explain
 from mdbench.runs.execute import execute
 from mdbench.runs.forecast import forecast
 from mdbench.runs.plan import balanced, make_plan
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
     from mdbench.records import Record
     from mdbench.runs.plan import Plan
+    from mdbench.runtimes.base import Runtime
 
 
 _FIRST = 1000
@@ -101,7 +104,8 @@ class Edition:
     def due(self, plan: Plan, seconds: float) -> list[JobSpec]:
         """Return the first jobs that are due, in the plan's order, for so many seconds.
 
-        One at least, where any is left.  Data are made of few more jobs than these.
+        One at least, where any is left.  Data are made of few more jobs than these.  Jobs that take
+        the record of another seed come after them, and count nothing.
         """
         size = 0
         with closing(open_runtime(self.study.whole.runtime, self.workspace.home)) as runtime:
@@ -113,7 +117,23 @@ class Edition:
                 ends = np.cumsum([found[job] for job in left])
                 if left and ends[-1] > seconds:
                     break
-            return left[: max(1, int(np.searchsorted(ends, seconds)))]
+            chosen = left[: max(1, int(np.searchsorted(ends, seconds)))]
+            return chosen + self._repeats(plan, chosen, runtime)
+
+    def _repeats(self, plan: Plan, jobs: Sequence[JobSpec], runtime: Runtime) -> list[JobSpec]:
+        """Return the jobs that take a record, of one of these jobs or one that is there."""
+        there = read_folder(self.result_dir) if list(self.result_dir.glob("*.jsonl")) else []
+        done = {replace(JobSpec.of(one), study=None) for _, one in there}
+        questions = {replace(job, study=None, seed=0) for job in (*jobs, *done)}
+        others = [
+            job
+            for job in plan.jobs
+            if replace(job, study=None, seed=0) in questions
+            and replace(job, study=None) not in done
+            and job not in self.lost
+        ]
+        asked = replace(plan, jobs=tuple(dict.fromkeys([*jobs, *others])))
+        return [job for job, why in explain(asked, runtime) if why == REPEATED]
 
     def run_piece(self, seconds: float, console: Console) -> bool:
         """Run the first jobs that are due, and return whether more may be run.
@@ -158,7 +178,11 @@ class Edition:
                 f"{self.result_dir} has no records of {self.study.name}.",
                 "Name the folder that it was run into: --result-dir DIR",
             )
-        kept = write_bundle(self.bundles, self.name, records)
+        # A job that could not be begun, or was stopped, says nothing, and is run again.
+        attempted = [one for one in records if one.attempted]
+        if not attempted:
+            return
+        kept = write_bundle(self.bundles, self.name, attempted)
         for one in kept:
             if path := attached([self.result_dir], one.answers):
                 file = self.bundles / str(one.answers)

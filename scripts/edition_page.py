@@ -192,8 +192,26 @@ def _ours() -> frozenset[str]:
     )
 
 
-def _shown(method: str) -> str:
-    return f"{method} ‡" if method in _ours() else method
+def _shown(method: str, silent: Iterable[str] = ()) -> str:
+    return f"{method}{' ‡' * (method in _ours())}{' °' * (method in silent)}"
+
+
+def without_answer(records: Iterable[Record]) -> dict[str, tuple[int, int]]:
+    """Return the methods that mostly give no answer: how many jobs have none, and how many all are.
+
+    A method that needs more work to begin than a job has is not one that finds nothing.  Those with
+    no answer in more than half of their jobs are returned, the most silent first.
+    """
+    counts: dict[str, list[bool]] = defaultdict(list)
+    for one in records:
+        if one.attempted and one.method not in BASELINES:
+            counts[one.method].append(not one.answered)
+    found = {name: (sum(each), len(each)) for name, each in counts.items()}
+    mostly = [name for name, (none, every) in found.items() if 2 * none > every]
+    return {
+        name: found[name]
+        for name in sorted(mostly, key=lambda one: (-found[one][0] / found[one][1], one))
+    }
 
 
 def suites_table(records: Sequence[Record]) -> str:
@@ -206,6 +224,7 @@ def suites_table(records: Sequence[Record]) -> str:
         The best of a column is bold.  The first line of a table has the number of jobs.
     """
     found = _shown_suites(records)
+    silent = without_answer(records)
     parts = []
     for title, kinds in PARTS.items():
         ours = [one for one in found if one.suite.data_type in kinds]
@@ -218,7 +237,7 @@ def suites_table(records: Sequence[Record]) -> str:
             key=lambda name: (-sum(each.get(name, 0.0) for each in shares.values()), name),
         )
         lines = [["*jobs compared*", *(str(one.jobs) for one in ours)]]
-        lines += [[_shown(name), *(_cell(one, name) for one in ours)] for name in order]
+        lines += [[_shown(name, silent), *(_cell(one, name) for one in ours)] for name in order]
         table = to_table(["method", *(one.suite.title for one in ours)], lines)
         parts.append(f"**{title}**\n\n{table}")
     return "\n\n".join(parts) or _TOO_FEW
@@ -244,10 +263,11 @@ def suites_finding(records: Sequence[Record]) -> str:
     parts = [_best(one) for one in found if one.suite.title in wanted] or [_best(found[0])]
     methods = {method for one in found for method in one.verdicts}
     number = sum(one.jobs for one in found)
+    best = "; ".join(parts)
     return (
-        f"**{'; '.join(parts)}.** {len(methods)} methods with equal work in each suite are "
-        f"compared on {counted(number, 'job')} of {counted(len(found), 'suite')} that every method "
-        "of a suite has done."
+        f"**{best[:1].upper()}{best[1:]}.** {len(methods)} methods with equal work in each suite "
+        f"are compared on {counted(number, 'job')} of {counted(len(found), 'suite')} that every "
+        "method of a suite has done."
     )
 
 
@@ -255,7 +275,10 @@ def _best(one: Recovered) -> str:
     """Say which methods recover most of a suite, and the best that was not designed here."""
     order = sorted(one.shares.items(), key=lambda each: (-each[1], each[0]))
     top = [name for name, share in order if share == order[0][1]]
-    text = f"of {counted(one.jobs, 'job')} on {one.suite.what} {_names(top)} "
+    text = f"of {counted(one.jobs, 'job')} on {one.suite.what} "
+    if order[0][1] == 0:
+        return f"{text}no method identifies one"
+    text += f"{_names(top)} "
     text += f"{'identify' if len(top) > 1 else 'identifies'} {order[0][1] * one.jobs:.0f}"
     second = next((each for each in order if each[1] < order[0][1]), None)
     if second is not None:
@@ -289,6 +312,7 @@ def edition_findings(records: Sequence[Record]) -> str:
                 by_title.get("released fields"), by_title.get("released fields, published")
             ),
             _of_nobody(found),
+            _of_silence(records),
             _of_size(records),
             _of_work(records, found),
         )
@@ -333,6 +357,17 @@ def _of_nobody(found: Iterable[Recovered]) -> str:
     return (
         f"{none} of {len(by_job)} cases are identified by no method, and {alone} by one alone "
         "(all columns)."
+    )
+
+
+def _of_silence(records: Iterable[Record]) -> str:
+    silent = without_answer(records)
+    if not silent:
+        return ""
+    several = [f"`{name}` in {none} of {every} jobs" for name, (none, every) in silent.items()]
+    return (
+        f"Some methods need more work than a job has, and give no answer: {', '.join(several)} "
+        "(all suites, sign °)."
     )
 
 

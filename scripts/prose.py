@@ -59,6 +59,7 @@ _FIELDS: Final[Mapping[str, Callable[[Record], object]]] = {
     "variant": lambda one: class_of(one).variant,
     "derivatives": lambda one: class_of(one).derivatives,
     "choice": lambda one: class_of(one).choice,
+    "work": lambda one: f"{one.budget.work_s:g}" if one.budget.work_s else "none",
 }
 _COUNTS: Final[Mapping[str, Callable[[Record], object]]] = {
     "jobs": lambda one: (one.case, class_of(one)),

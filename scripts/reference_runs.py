@@ -111,6 +111,10 @@ STUDIES = {
         "ode",
         "results-language-models.md",
     ),
+    "srsd-search": StudyRun(("studies/srsd-search.toml",), "srsd", "results-srsd.md", "search"),
+    "srsd-aifeynman": StudyRun(
+        ("studies/srsd-aifeynman.toml",), "srsd", "results-srsd.md", "aifeynman"
+    ),
     "pde-released": StudyRun(
         ("studies/pde-released.toml",), "pde", "results-pde.md", "released", paper=True
     ),

@@ -347,7 +347,7 @@ def _cpu(ones: Sequence[Record]) -> str:
 
 
 def standalone(svg: str, legend: Mapping[str, int] | None = None) -> str:
-    """Make a file of a picture: with its name space, and the page's style inside.
+    """Make a file of a picture: with its name space, and the style of figures inside.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def standalone(svg: str, legend: Mapping[str, int] | None = None) -> str:
     legend
         The numbers of the methods whose names and signs are to stand below a `Plot`.
     """
-    style = resources.files("mdbench.reports").joinpath("templates/report.css").read_text("utf-8")
+    style = resources.files("mdbench.reports").joinpath("templates/figure.css").read_text("utf-8")
     head, rest = svg.split(">", maxsplit=1)
     parts = []
     for place, (name, number) in enumerate((legend or {}).items()):

@@ -17,6 +17,8 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from mdbench.arithmetic import use_common_arithmetic
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -24,8 +26,7 @@ if TYPE_CHECKING:
 
 # As `mdbench.cli` does, and for the same reason: what is computed in this process is compared with
 # what other processes compute, to the last digit.  NumPy reads it when it is loaded.
-for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
+use_common_arithmetic()
 
 # A shell starts what it runs in the background with Ctrl-C ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "mdbench"
 TEMPLATE = PACKAGE / "authoring" / "template"
 
 LAYERS = (
-    {"errors", "worker"},
+    {"arithmetic", "errors", "worker"},
     {"limited_process", "owners", "workspace"},
     {"metrics", "data", "expressions"},
     {"drawing"},

@@ -331,7 +331,11 @@ def _needed(ones: Sequence[Record]) -> float | None:
     for one in ones:
         if one.status in {Status.PARTIAL, Status.TIMEOUT, Status.OUT_OF_MEMORY}:
             return None
-        limit, used = _limit(one), one.measured.work_s or one.measured.cpu_s or one.measured.wall_s
+        measured = one.measured
+        used = measured.work_s if one.budget.work_s else measured.wall_s
+        if used is not None and not one.budget.work_s:
+            used *= one.budget.threads
+        limit = _limit(one)
         if used is None or (limit is not None and used > OWN_END * limit):
             return None
         most = max(most, used)

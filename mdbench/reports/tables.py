@@ -269,6 +269,7 @@ _ORIGIN = Column(
 def leaderboard_table(board: Leaderboard) -> Table:
     """Return the leaderboard with all columns that matter for its data type.
 
+    Counts of what none of its answers has, such as contradictions of the scorer, have no column.
     The caption has what the scorer could not decide, what is missing, and whether it is of several
     machines.
     """
@@ -279,6 +280,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
     )
     meaning = f"median ratio of {primary.title} to that of the ground-truth equations"
     ratio = Column("ratio to truth", "ratio", meaning)
+    shown = of_place(board, "board")
     not_ok = "jobs that ended otherwise than ok, by cause"
     found = [
         Column("rank", "rank", f"place by {primary.title} among the methods that are compared"),
@@ -289,7 +291,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
         _column_of(primary),
         Column("95 %", "interval", interval_of),
         *[ratio] * board.has_floors,
-        *(_column_of(spec) for spec in of_place(board, "board")),
+        *(_column_of(spec) for spec in shown if not _counts_nothing(board, spec)),
         Column("answers", "answers", "jobs with an answer, of all"),
         *[Column("work", "work", "median work of a job, in reference seconds")]
         * any(row.work_s is not None for row in board.rows),
@@ -342,6 +344,11 @@ ON_TELEPHONES = 5
 def of_place(board: Leaderboard, place: Place) -> list[MetricSpec]:
     """Return the metrics that are shown at a place, without the primary one."""
     return [spec for spec in board.known if place in spec.places and spec is not board.primary]
+
+
+def _counts_nothing(board: Leaderboard, spec: MetricSpec) -> bool:
+    found = (row.values[spec.name] for row in board.rows)
+    return spec.aggregate == "counts" and not any(each.counts or each.undecided for each in found)
 
 
 def _column_of(spec: MetricSpec) -> Column:

@@ -159,6 +159,8 @@ class Summary:
         The newest record of every job of the plan that has one, in the plan's order.
     ran, skipped, left
         Jobs run now, jobs that had their record before, jobs without one.
+    statuses
+        How many of the records have each status.
     """
 
     records: Sequence[Record] = field(default_factory=list)
@@ -166,6 +168,7 @@ class Summary:
     skipped: int = 0
     left: int = 0
     interrupted: bool = False
+    statuses: Counter[Status] = field(default_factory=Counter)
 
 
 def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) -> Summary:
@@ -209,10 +212,11 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
         before = {one.key: past[one.job.results].get(one.key) for one in due}
         if plan.model is not None:
             plan = replace(plan, model=_with_observer(plan.model, to_run, before, observer))
-        left = {key for key, one in before.items() if one is None or one.status in _LEFT}
+        known = ((one.key, past[one.job.results].get(one.key)) for one in ready)
+        ledger.statuses = {key: None if one is None else one.status for key, one in known}
         del past, before
         interrupted = False
-        ledger.left, ledger.repeats = left, repeats
+        ledger.repeats = repeats
         ledger.take_known()
         if to_run:
             work = Work(plan, runtime, observer, to_run, expected, ledger.leave)
@@ -229,7 +233,10 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
     newest = {name: writer.newest for name, writer in ledger.writers.items()}
     places = [(newest[one.job.results], one.key) for one in ready]
     kept = LazyRecords([place for place in places if place[1] in place[0]])
-    return Summary(kept, ledger.count, skipped, len(ledger.left), interrupted)
+    statuses = Counter(status for status in ledger.statuses.values() if status is not None)
+    ended = sum(count for status, count in statuses.items() if status not in _LEFT)
+    left = len(ledger.statuses) - ended
+    return Summary(kept, ledger.count, skipped, left, interrupted, statuses)
 
 
 _LEFT = {Status.INTERRUPTED}
@@ -308,7 +315,7 @@ class _RecordLedger:
         self._observer = observer
         self._lock = threading.Lock()
         self.writers: dict[str, RecordWriter] = {}
-        self.left: set[str] = set()
+        self.statuses: dict[str, Status | None] = {}
         self.count = 0
         self.repeats = SeedRepeats()
 
@@ -335,10 +342,7 @@ class _RecordLedger:
         self.writers[job.results].append(record)
         with self._lock:
             self.count += 1
-            if record.status in _LEFT:
-                self.left.add(record.key)
-            else:
-                self.left.discard(record.key)
+            self.statuses[record.key] = record.status
         self._observer.job_ended(job, record)
 
 
@@ -358,7 +362,7 @@ def count_outcome(plan: Plan, summary: Summary, seconds: float) -> dict[str, Any
         (``ran``, ``skipped``, ``left``); by the status of their records (``statuses``, of which
         ``answered`` and ``failed``); whether it was ``interrupted``; and the ``seconds`` it took.
     """
-    statuses = Counter(record.status for record in summary.records)
+    statuses = summary.statuses
     answered = sum(statuses[status] for status in ANSWERED)
     return {
         "folder": str(plan.result_dir.absolute()),

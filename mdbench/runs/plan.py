@@ -326,11 +326,15 @@ def balanced(jobs: Iterable[JobSpec]) -> list[JobSpec]:
     the order of a hash, so that those done are a sample of all; the methods and conditions of a
     case follow each other as they were.
     """
+    known: dict[tuple[object, ...], bytes] = {}
 
     def place(job: JobSpec) -> tuple[int, bytes]:
-        path = None if job.dataset_path is None else str(job.dataset_path)
-        case = json.dumps([job.data_type, path, job.dataset, job.snr_db, job.seed])
-        return job.seed, hashlib.sha256(case.encode()).digest()
+        case = job.data_type, job.dataset_path, job.dataset, job.snr_db, job.seed
+        if case not in known:  # many methods share a case
+            path = None if job.dataset_path is None else str(job.dataset_path)
+            text = json.dumps([job.data_type, path, job.dataset, job.snr_db, job.seed])
+            known[case] = hashlib.sha256(text.encode()).digest()
+        return job.seed, known[case]
 
     return sorted(jobs, key=place)
 

@@ -25,7 +25,7 @@ from mdbench.records import ANSWERED, Status, comparable, key_of
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.llm import LlmConnection
 from mdbench.runs.plan import Plan, jobs_at_a_time, scorer_key, select_names
-from mdbench.runs.record import core_versions, dataset_fields, score_fields
+from mdbench.runs.record import core_versions, dataset_fields, score_fields, this_machine
 from mdbench.runs.scoring import JobResult, ScoredResult, score_result
 from mdbench.runs.spec import JobSpec
 
@@ -233,6 +233,11 @@ def _name(record: Record) -> str:
 
 
 _ROUNDING = 1e-9
+_OTHER_PROCESSOR = 1e-6
+"""By how much of itself a score may differ on data that another processor made."""
+_NEARLY_EXACT = 1e-12
+"""Scores below this are rounding errors."""
+_OTHER_DATA = "its dataset is not the same any more"
 _PIECE = 16
 """Records that a process is given at a time."""
 _A_PROCESS = 100
@@ -336,18 +341,21 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
         raise _LeftError("its answer was refused, and the record does not hold it")
     job = JobSpec.of(record)
     dataset = catalog.load(job)
-    if dataset.fingerprint != record.key_parts.get("dataset"):
-        raise _LeftError("its dataset is not the same any more")
+    same_data = dataset.fingerprint == record.key_parts.get("dataset")
+    if not same_data and record.provenance.machine.cpu == this_machine().cpu:
+        raise _LeftError(_OTHER_DATA)
     data_type = catalog.data_type(job.data_type)
     task = data_type.task(dataset, record.view, job.protocol)
     if _only_predicts(record, catalog):
         task = data_type.predicted(task)
     parts = {name: part for name, part in record.key_parts.items() if name != _OLD_SCORER}
-    parts |= scorer_key(data_type, dataset)
+    parts |= scorer_key(data_type, dataset) | {"dataset": record.key_parts.get("dataset", "")}
     known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}
     changes = dataset_fields(task) | score_fields(
         data_type, task, _score_again(record, data_type, task)
     )
+    if not (same_data or _same_but_for_rounding(record, changes, data_type.metrics[0].name)):
+        raise _LeftError(_OTHER_DATA)
     changes |= {
         "key": key_of(parts),
         "key_parts": parts,
@@ -358,6 +366,20 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
     if answered and changes["status"] not in ANSWERED:
         changes["selection"] = None
     return type(record).model_validate(record.model_dump(by_alias=True) | changes)
+
+
+def _same_but_for_rounding(record: Record, changes: Mapping[str, Any], primary: str) -> bool:
+    """Return whether a record's own primary score comes out on the data that are made here.
+
+    Another processor rounds otherwise, so its data have another hash, which the record keeps: it is
+    what the method was given.  A job without an answer has no score that depends on the data.
+    """
+    if not record.answered:
+        return True
+    old, new = record.metrics.get(primary), changes["metrics"].get(primary)
+    if isinstance(old, float) and isinstance(new, float):
+        return math.isclose(old, new, rel_tol=_OTHER_PROCESSOR, abs_tol=_NEARLY_EXACT)
+    return bool(old == new)
 
 
 def _only_predicts(record: Record, catalog: Catalog) -> bool:

@@ -110,6 +110,23 @@ class Budget:
             return math.inf
         return max(0.0, self.remaining() - kept * self.limit) / among
 
+    def part(self, amount: float) -> Budget:
+        """Return a budget of its own that begins now, for one of several fits within this one.
+
+        Parameters
+        ----------
+        amount
+            Its limit; no more than what is left of this one.
+        """
+        limit = min(max(0.0, amount), self.remaining())
+        return Budget(
+            None if math.isinf(limit) else self.seconds(limit),
+            work=limit if self.in_work else None,
+            speed=self._current_speed(),
+            threads=self._threads,
+            speed_file=self._speed_file,
+        )
+
     def after(self, amount: float) -> Callable[[], bool]:
         """Return a function that returns whether so much has been used since now.
 

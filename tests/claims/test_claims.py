@@ -305,6 +305,20 @@ def test_budgets_are_compared_by_their_ratio(own: float, there: float) -> None:
         assert found is Budget.ALIKE
 
 
+def test_what_a_job_used_is_in_the_unit_of_its_limit() -> None:
+    """Reference seconds of work, on a slow machine few, say nothing of a limit by the clock."""
+    ones = records(20, timeout_s=100.0, used=99.0, status="failed")
+    slow = ones[0].measured.model_copy(update={"work_s": 20.0})
+    ones = [one.model_copy(update={"measured": slow}) for one in ones]
+    assert budget_of(claim(limit_s=1e4), ones) is Budget.LESS
+    assert verdict(claim(limit_s=1e4), ones).outcome is Outcome.CANNOT_SAY
+    by_work = [
+        one.model_copy(update={"budget": one.budget.model_copy(update={"work_s": 100.0})})
+        for one in ones
+    ]
+    assert budget_of(claim(limit_s=1e4), by_work) is Budget.ALIKE
+
+
 def test_cores_count_in_the_papers_budget() -> None:
     ones = records(timeout_s=100.0, **BOUND)
     assert budget_of(claim(limit_s=100.0), ones) is Budget.ALIKE

@@ -12,7 +12,7 @@ from mdbench.drawing.numbers import fixed, percent
 from mdbench.metrics.spec import MetricSpec
 from mdbench.reports import leaderboard
 from mdbench.reports.entries import Aggregated, entry, specs_of
-from mdbench.reports.tables import GREY
+from mdbench.reports.tables import GREY, leaderboard_table
 from mdbench.reports.terminal import leaderboards
 
 if TYPE_CHECKING:
@@ -326,3 +326,19 @@ def test_scores_round_to_six_digits_and_misfits_are_undecided() -> None:
 def test_a_label_needs_no_order_and_flags_are_shares() -> None:
     with pytest.raises(ValueError, match="aggregated"):
         MetricSpec(name="x", title="x", explanation="", kind="flag")
+
+
+@pytest.mark.parametrize("status", ["ok", "interrupted"])
+def test_counts_of_nothing_have_no_column(status: str) -> None:
+    """What counts faults has a column from the first one on, and while one is undecided."""
+
+    def shown(*ends: str | None) -> bool:
+        records = [
+            data("a", f"s{n}", scores={"ended": end}, status=status) for n, end in enumerate(ends)
+        ]
+        keys = [column.key for column in leaderboard_table(compare(records)).columns]
+        return "ended" in keys
+
+    assert not shown("whole", "whole")
+    assert shown("whole", "stiff") == (status == "ok")
+    assert shown("whole", None) == (status == "ok")

@@ -16,7 +16,7 @@ from mdbench.errors import RecordsError
 from mdbench.records import Record, RecordStore, Status, key_of
 from mdbench.records.upgrades import _OLD_SPEED
 from mdbench.runs.catalog import Catalog
-from mdbench.runs.reproduce import _PIECE, rescored
+from mdbench.runs.reproduce import _PIECE, RescoredRecord, rescored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -97,6 +97,31 @@ def test_what_does_not_suffice_is_left(workspace: Workspace) -> None:
         assert reason in done.left
         assert done.after is record
         assert not done.changes
+
+
+def test_data_of_another_processor_serve_if_the_error_comes_out_again(workspace: Workspace) -> None:
+    right = the_record()
+    error = right.metrics["nmse"]
+    assert isinstance(error, float)
+    there = right.provenance.machine.model_copy(update={"cpu": "another"})
+    elsewhere = right.provenance.model_copy(update={"machine": there})
+    kept = "0" * 64
+
+    def scored(metrics: dict[str, Any], **changes: Any) -> RescoredRecord:
+        record = old(provenance=elsewhere, parts={"dataset": kept}, metrics=metrics, **changes)
+        return rescored(record, Catalog(workspace))
+
+    for same in (error, error * (1 + 1e-8)):
+        done = scored(right.metrics | {"nmse": same, "complexity": 7.0})
+        assert (done.left, done.after.metrics) == ("", right.metrics)
+        # The key names what the method was given, so it is not that of a job here.
+        assert done.after.key_parts["dataset"] == kept
+        assert done.after.key_parts["scorer"] == right.key_parts["scorer"]
+        assert done.after.key != right.key
+        assert done.after.provenance.machine.cpu == "another"
+    for other in (error * (1 + 1e-4), "other", 1e-13):
+        assert "not the same any more" in scored(right.metrics | {"nmse": other}).left
+    assert scored({}, status="timeout", reason="late", equations=None).left == ""
 
 
 def write(*records: Record) -> bytes:

@@ -95,6 +95,23 @@ def test_the_table_has_shares_intervals_and_marks_ours_and_the_best() -> None:
     assert suites_table([]).startswith("No suite has five jobs")
 
 
+def test_methods_that_mostly_give_no_answer_have_a_sign_and_are_named() -> None:
+    ones = systems(integral=[1] * 6, operon=[0] * 6)
+    ones += [
+        job(name, f"s{place}", 0.0, status="timeout" if place < late else "ok")
+        for name, late in (("physo", 6), ("gplearn", 4), ("afp", 3))
+        for place in range(6)
+    ]
+    # A job that could not be begun says nothing of its method.
+    ones += [job("operon", f"x{place}", 0.0, status="unavailable") for place in range(9)]
+    rows = {cells(line)[0] for line in suites_table(ones).splitlines() if line.startswith("|")}
+    assert {"integral ‡", "operon", "physo °", "gplearn °", "afp"} <= rows
+    assert "`physo` in 6 of 6 jobs, `gplearn` in 4 of 6 jobs (all" in edition_findings(ones)
+    assert "give no answer" not in edition_findings(systems(integral=[1] * 6, operon=[0] * 6))
+    nothing = edition_findings(systems(integral=[0] * 6, operon=[0] * 6))
+    assert "Of 6 jobs on systems of ODEBench no method identifies one (column" in nothing
+
+
 def test_nobody_is_best_where_nobody_recovers_anything() -> None:
     text = suites_table(systems(integral=[0] * 6, operon=[0] * 6))
     assert "**0%" not in text
@@ -103,7 +120,7 @@ def test_nobody_is_best_where_nobody_recovers_anything() -> None:
 def test_the_finding_names_the_best_and_the_best_from_elsewhere() -> None:
     ones = systems(integral=[1] * 6, shooting=[1] * 5 + [0], operon=[1, 0, 0, 0, 0, 0])
     assert suites_finding(ones).startswith(
-        "**of 6 jobs on systems of ODEBench `integral` identifies 6, then `shooting` 5, "
+        "**Of 6 jobs on systems of ODEBench `integral` identifies 6, then `shooting` 5, "
         "and the best from elsewhere `operon` 1.**"
     )
     assert "no suite" not in suites_finding(ones).lower()

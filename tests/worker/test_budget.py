@@ -83,6 +83,30 @@ def test_shares_use_all_but_what_is_kept(clock: dict[str, float]) -> None:
     assert one.share(1, kept=0.1) == 0.0  # never below
 
 
+@pytest.mark.parametrize("work", [None, 10.0])
+def test_a_part_begins_now_and_ends_with_the_whole(
+    clock: dict[str, float], work: float | None
+) -> None:
+    whole = Budget(10.0, work=work, speed=2.0)
+    for name in clock:
+        clock[name] += 2.0
+    used = 2.0 if work is None else 4.0
+    part = whole.part(3.0)
+    assert (part.limit, part.spent(), part.in_work) == (3.0, 0.0, work is not None)
+    assert part.time_limit == (3.0 if work is None else 1.5)
+    assert whole.part(50.0).limit == 10.0 - used
+    assert whole.part(-1.0).limit == 0.0
+    for name in clock:
+        clock[name] += 0.5
+    assert part.spent() == used / 4
+    assert whole.spent() == used * 5 / 4
+
+
+def test_a_part_of_no_limit_has_none() -> None:
+    assert Budget().part(math.inf).time_limit is None
+    assert Budget().part(3.0).limit == 3.0
+
+
 def test_the_speed_is_the_latest_and_what_is_spent_never_falls(
     clock: dict[str, float], tmp_path: Path
 ) -> None:

@@ -1,0 +1,7 @@
+"""Random search of the hyperparameters of afp_fe."""
+
+from random_search import RandomSearch
+
+
+class Adapter(RandomSearch):
+    """All of it is shared; the parameters are explained in ``random_search``."""

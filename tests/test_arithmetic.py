@@ -1,0 +1,77 @@
+"""How NumPy adds up is set before it is loaded, and the same on all processors since 2013."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mdbench.arithmetic import common_kernels, use_common_arithmetic
+
+WIDE = "X86_V4 AVX512_ICL AVX512_SPR"
+
+
+@pytest.mark.parametrize(
+    ("flags", "kernel", "disabled"),
+    [
+        ("fpu sse2 avx fma avx2 bmi2", "Haswell", None),
+        ("fpu sse2 avx fma avx2 avx512f avx512vl", "Haswell", WIDE),
+        ("fpu sse2 avx", None, None),
+        ("fpu sse2 avx2", None, None),
+        ("fpu avx2_of_another_name fma", None, None),
+    ],
+)
+def test_the_kernels_are_what_both_processors_can_run(
+    tmp_path: Path, flags: str, kernel: str | None, disabled: str | None
+) -> None:
+    file = tmp_path / "cpuinfo"
+    block = f"processor\t: 0\nmodel name\t: made up\nflags\t\t: {flags}\n"
+    file.write_text(2 * block)
+    found = common_kernels(file)
+    assert found.get("OPENBLAS_CORETYPE") == kernel
+    assert found.get("NPY_DISABLE_CPU_FEATURES") == disabled
+
+
+@pytest.mark.parametrize("text", [None, "", "Features\t: fp asimd aes\n", "flags"])
+def test_other_machines_are_left_as_they_are(tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "cpuinfo"
+    if text is not None:
+        file.write_text(text)
+    assert common_kernels(file) == {}
+
+
+def test_what_somebody_has_set_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Nehalem")
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    use_common_arithmetic()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
+    assert os.environ["OPENBLAS_CORETYPE"] == "Nehalem"
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+
+
+@pytest.mark.parametrize("module", ["mdbench.cli", "scripts.edition"])
+def test_it_is_set_before_numpy_is_loaded(module: str) -> None:
+    """With it set too late, the library would have taken kernels and threads of the machine."""
+    root = Path(__file__).parents[1]
+    asks = f"""
+import sys
+sys.path[:0] = [{str(root)!r}, {str(root / "scripts")!r}]
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            import os
+            print(*(os.environ.get(x) for x in ("OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE")))
+            sys.exit()
+sys.meta_path.insert(0, Watch())
+import {module}, numpy
+"""
+    dropped = {"OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE"}
+    unset = {name: value for name, value in os.environ.items() if name not in dropped}
+    done = subprocess.run(
+        [sys.executable, "-c", asks], env=unset, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["1", str(common_kernels().get("OPENBLAS_CORETYPE"))], done.stderr
