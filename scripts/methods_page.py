@@ -10,28 +10,39 @@ import hashlib
 import json
 import re
 import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from bundles import read_bundle
+from edition_page import recovered
 from findings import compared, to_table
 
 from mdbench import datatypes, methods
+from mdbench.datatypes.facts import Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from mdbench.methods import Method
+    from mdbench.records import Record
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "methods.md"
 SIZES: Final = ROOT / "benchmarks" / "environments.json"
 """MB of environments by the SHA-256 of their locks: see benchmarks/bench_environments.py."""
 RUN: Final = "equal-work"
+MORE_RUNS: Final = ("edition-1", "pde-released")
+"""Runs of other suites, whose work is another one: see the page."""
+FEWEST: Final = 5
+"""Jobs below which a suite says nothing yet."""
 HEAD: Final = (
     *("method", "what it is", "data types", "code", "licence", "environment"),
-    *("identified", "first candidate"),
+    *("identified", "of small sets", "first candidate"),
 )
-RULE: Final = "| :-- | :-- | :-- | :-- | :-- | --: | --: | --: |"
+RULE: Final = "| :-- | :-- | :-- | :-- | :-- | --: | --: | :-- | --: |"
 _BLOCK: Final = re.compile(r"(<!-- methods -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
 _SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _NONE: Final = "–"
@@ -47,6 +58,7 @@ def table(sections: dict[str, str]) -> str:
     """
     sizes: dict[str, Any] = json.loads(SIZES.read_text(encoding="utf-8"))
     results = results_of(RUN)
+    more = small_sets(MORE_RUNS)
     parts = []
     found = [
         method
@@ -56,7 +68,7 @@ def table(sections: dict[str, str]) -> str:
     families = dict.fromkeys(methods.FAMILIES) | {one.spec.family: None for one in found}
     for family in families:
         lines = [
-            row(method, sizes, results, sections)
+            row(method, sizes, results, more, sections)
             for method in found
             if method.spec.family == family
         ]
@@ -70,6 +82,7 @@ def row(
     method: Method,
     sizes: dict[str, Any],
     results: dict[str, tuple[str, str]],
+    more: dict[str, SmallSets],
     sections: dict[str, str],
 ) -> list[str]:
     """Return the cells of a method."""
@@ -79,6 +92,8 @@ def row(
     lock = hashlib.sha256(method.lock.read_bytes()).hexdigest()
     size = sizes.get(lock[:12])
     place = sections.get(spec.name) or sections.get(spec.control_of)
+    identified, first = results.get(spec.name, (_NONE, _NONE))
+    others = more.get(spec.name, SmallSets())
     return [
         f"[`{spec.name}`]({place or f'{kinds[0]}.md#methods'})",
         title[0].upper() + title[1:],
@@ -86,8 +101,62 @@ def row(
         spec.implementation or _NONE,
         spec.licence,
         f"{size} MB" if size else _NONE,
-        *results.get(spec.name, (_NONE, _NONE)),
+        identified,
+        "; ".join(others.counts) or _NONE,
+        others.first if first == _NONE and others.first else first,
     ]
+
+
+@dataclass
+class SmallSets:
+    """What a method identified of suites beside those of the equal-work run.
+
+    Attributes
+    ----------
+    counts
+        Of each suite, as text.
+    first
+        The median work to a first candidate in the first of these suites, with its title.
+    """
+
+    counts: list[str] = field(default_factory=list)
+    first: str = ""
+
+
+def small_sets(runs: Sequence[str]) -> dict[str, SmallSets]:
+    """Return by method what it identified of each clean suite of some runs.
+
+    In a suite all methods have the same jobs, and the same work: those that any of them lacks are
+    left out, and so is a suite of less than `FEWEST` jobs.
+    """
+    found: dict[str, SmallSets] = defaultdict(SmallSets)
+    for run in runs:
+        records = read_bundle(ROOT / "docs" / "results", run)
+        for suite in recovered(records):
+            if suite.suite.snr_db is not None or suite.suite.protocol != Protocol.STRICT:
+                continue
+            if suite.jobs < FEWEST:
+                continue
+            held = [one for one in records if suite.suite.holds(one)]
+            for method, verdicts in suite.verdicts.items():
+                ours = found[method]
+                ours.counts.append(
+                    f"{suite.suite.title} {sum(verdicts.values()):.0f}/{len(verdicts)}"
+                )
+                work = first_candidate(held, method)
+                if work and not ours.first:
+                    ours.first = f"{work} ({suite.suite.title})"
+    return dict(found)
+
+
+def first_candidate(records: Iterable[Record], method: str) -> str:
+    """Write the median work until a method has a candidate; empty where no record says."""
+    first = [
+        one.measured.anytime[0].work_s
+        for one in records
+        if one.method == method and one.measured.anytime and one.measured.anytime[0].work_s
+    ]
+    return f"{median(first):.2f} s" if first else ""
 
 
 def results_of(run: str) -> dict[str, tuple[str, str]]:
@@ -96,12 +165,7 @@ def results_of(run: str) -> dict[str, tuple[str, str]]:
     found = {}
     for method, verdicts in compared(records).items():
         clean = [value for job, value in verdicts.items() if job.case.snr_db is None]
-        first = [
-            one.measured.anytime[0].work_s
-            for one in records
-            if one.method == method and one.measured.anytime and one.measured.anytime[0].work_s
-        ]
-        work = f"{median(first):.2f} s" if first else _NONE
+        work = first_candidate(records, method) or _NONE
         found[method] = (f"{sum(clean):.0f} of {len(clean)}", work)
     return found
 

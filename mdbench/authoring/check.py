@@ -23,7 +23,7 @@ from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.base import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from mdbench.datatypes.base import Dataset, DataType, Source, Split, Task
     from mdbench.methods import Method
@@ -52,13 +52,14 @@ class Finding:
     ----------
     note
         ``warning`` for what breaks no contract and is worth a look; ``skipped`` for a point that
-        does not apply, with the reason in `explanation`; else empty.
+        does not apply, and ``unavailable`` for what this machine lacks, with the reason in
+        `explanation`; else empty.
     """
 
     point: str
     passed: bool
     explanation: str = ""
-    note: Literal["", "warning", "skipped"] = ""
+    note: Literal["", "warning", "skipped", "unavailable"] = ""
 
 
 def check_method(
@@ -68,7 +69,7 @@ def check_method(
     report: Callable[[str], None] = print,
     *,
     seconds: float = SECONDS,
-) -> Iterator[Finding]:
+) -> Generator[Finding, None, None]:
     """Try the method on small problems of every data type that it claims.
 
     Parameters
@@ -115,7 +116,12 @@ def check_method(
             yield Finding(_begins(method), passed=False, explanation=f"{error}{also}")
             return
         except UnavailableError as error:
-            yield Finding("declared as unavailable here", passed=True, explanation=str(error))
+            yield Finding(
+                "declared as unavailable here",
+                passed=True,
+                explanation=str(error),
+                note="unavailable",
+            )
             return
         yield Finding(_begins(method), passed=True)
         report(_duration(method, workspace, seconds))
@@ -175,7 +181,10 @@ def _check_data_type(
             continue
         if first.status is Status.UNAVAILABLE:
             yield Finding(
-                f"{where}: declared as unavailable here", passed=True, explanation=first.reason
+                f"{where}: declared as unavailable here",
+                passed=True,
+                explanation=first.reason,
+                note="unavailable",
             )
             return
         yield Finding(

@@ -68,10 +68,9 @@ def check_one_method(
         return Exit.NOT_AS_WISHED if broken else Exit.DONE
     with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
         for finding in check_method(name, workspace, runtime, report, seconds=seconds):
-            console.print(f"{_mark(finding)} {escape(finding.point)}", soft_wrap=True)
             failed += not finding.passed
-            if not finding.passed or finding.note:
-                console.print(f"       {escape(finding.explanation)}", soft_wrap=True)
+            for line in finding_lines(finding):
+                console.print(line, soft_wrap=True)
     if failed:
         points = "a point" if failed == 1 else f"{failed} points"
         console.print(f"{name} breaks {points} of its contract.")
@@ -80,10 +79,19 @@ def check_one_method(
     return Exit.DONE
 
 
+def finding_lines(finding: Finding) -> list[str]:
+    """Return a point of the contract with its mark, and what there is to explain, as markup."""
+    lines = [f"{_mark(finding)} {escape(finding.point)}"]
+    if not finding.passed or finding.note:
+        lines.append(f"       {escape(finding.explanation)}")
+    return lines
+
+
 def _mark(finding: Finding) -> str:
     if not finding.passed:
         return "[red]broken[/]"
-    colour = {"": "green", "warning": "yellow", "skipped": "dim"}[finding.note]
+    colours = {"": "green", "warning": "yellow", "skipped": "dim", "unavailable": "yellow"}
+    colour = colours[finding.note]
     return f"[{colour}]{finding.note or 'ok':7}[/]"
 
 

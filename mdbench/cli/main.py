@@ -396,9 +396,15 @@ def new(
 @with_methods
 def check(
     name: Annotated[
-        str | None,
-        typer.Argument(help="The method's name.", autocompletion=COMPLETIONS["algorithm"]),
+        list[str] | None,
+        typer.Argument(
+            metavar="METHOD",
+            help="Names of methods, or globs.",
+            autocompletion=COMPLETIONS["algorithm"],
+        ),
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Check all methods.")] = False,
+    n_jobs: NJobs = None,
     runtime: RuntimeName = "auto",
     truths: Annotated[
         bool,
@@ -452,14 +458,18 @@ def check(
         ),
     ] = None,
 ) -> int:
-    """Check that a method keeps its contract, or that truths win; explains each failure."""
+    """Check that methods keep their contract, or that truths win; explains each failure."""
     from mdbench.cli.check import check_all_truths, check_one_method
+    from mdbench.cli.check_methods import check_several, methods_matching
     from mdbench.workspace import Workspace
 
-    if (name is None) != truths:
+    wanted = [
+        what for what, there in (("methods", name), ("--all", every), ("--truths", truths)) if there
+    ]
+    if len(wanted) != 1:
         raise UsageError(
-            "check got both a method and --truths." if name else "check got nothing to check.",
-            "Give one: mdbench check METHOD, or mdbench check --truths",
+            f"check got {' and '.join(wanted) or 'nothing to check'}.",
+            "Give one: mdbench check METHOD..., or mdbench check --all, or mdbench check --truths",
         )
     if not truths:
         own = (data_type, dataset, dataset_path, snr, results, markdown, each)
@@ -467,15 +477,26 @@ def check(
             raise UsageError(
                 "--data-type, --dataset, --dataset-path, --snr, --results, --markdown and --each "
                 "go with --truths.",
-                f"Leave them out: mdbench check {name}",
+                f"Leave them out: mdbench check {' '.join(name or ['--all'])}",
             )
-        console = Console(highlight=False)
-        return check_one_method(
-            str(name), Workspace.find(), console, runtime, seconds=timeout, json_=json
+        console, workspace = Console(highlight=False), Workspace.find()
+        if name and len(name) == 1 and not set("*?[") & set(name[0]):
+            return check_one_method(
+                name[0], workspace, console, runtime, seconds=timeout, json_=json
+            )
+        return check_several(
+            methods_matching(name or [], workspace),
+            workspace,
+            console,
+            runtime,
+            seconds=timeout,
+            n_jobs=_n_jobs(n_jobs),
+            json_=json,
         )
-    if timeout is not None:
+    if timeout is not None or n_jobs is not None:
         raise UsageError(
-            "--timeout goes with a method.", "Leave it out, or: mdbench check METHOD --timeout 60"
+            f"{'--n-jobs' if timeout is None else '--timeout'} goes with methods.",
+            "Leave it out, or: mdbench check METHOD --timeout 60",
         )
     return check_all_truths(
         Workspace.find(),
