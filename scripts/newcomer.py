@@ -22,7 +22,8 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = (
     *("README.md", "docs/index.md"),
-    *("docs/tutorial-data.md", "docs/tutorial-method.md", "docs/tutorial-paper.md"),
+    *("docs/tutorial-data.md", "docs/tutorial-method.md", "docs/tutorial-package.md"),
+    "docs/tutorial-paper.md",
 )
 PACKAGES: Final = "python3,python3-venv,git,ca-certificates"
 HOME: Final = "/home/newcomer"

@@ -57,7 +57,7 @@ def methods(command_line: Workspace) -> Workspace:
     return command_line
 
 
-@pytest.mark.parametrize("at_a_time", [1, 3])
+@pytest.mark.parametrize("at_a_time", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.usefixtures("methods")
 def test_all_are_checked_whatever_one_of_them_does(
     at_a_time: int, capsys: pytest.CaptureFixture[str]

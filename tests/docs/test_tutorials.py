@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.build, pytest.mark.slow]
 
-TUTORIALS = ("tutorial-data.md", "tutorial-method.md", "tutorial-paper.md")
+TUTORIALS = ("tutorial-data.md", "tutorial-method.md", "tutorial-package.md", "tutorial-paper.md")
 SET_UP = """\
 #!/bin/sh
 # Plays an interpreter: the environment that it makes is the one that the tests run in, which is
