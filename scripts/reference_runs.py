@@ -118,6 +118,9 @@ STUDIES = {
     "pde-released": StudyRun(
         ("studies/pde-released.toml",), "pde", "results-pde.md", "released", paper=True
     ),
+    "deepmod-published": StudyRun(
+        ("studies/deepmod-published.toml",), "pde", "results-pde.md", "deepmod"
+    ),
 }
 """Runs whose records are in the repository; those of the others are tables alone."""
 RUNS |= {name: run.files for name, run in STUDIES.items()}

@@ -269,7 +269,8 @@ _ORIGIN = Column(
 def leaderboard_table(board: Leaderboard) -> Table:
     """Return the leaderboard with all columns that matter for its data type.
 
-    Counts of what none of its answers has, such as contradictions of the scorer, have no column.
+    What none of its answers has has no column: metrics of other problems of the data type, and
+    counts such as those of the scorer's contradictions.
     The caption has what the scorer could not decide, what is missing, and whether it is of several
     machines.
     """
@@ -291,7 +292,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
         _column_of(primary),
         Column("95 %", "interval", interval_of),
         *[ratio] * board.has_floors,
-        *(_column_of(spec) for spec in shown if not _counts_nothing(board, spec)),
+        *(_column_of(spec) for spec in shown if not _is_empty(board, spec)),
         Column("answers", "answers", "jobs with an answer, of all"),
         *[Column("work", "work", "median work of a job, in reference seconds")]
         * any(row.work_s is not None for row in board.rows),
@@ -346,9 +347,13 @@ def of_place(board: Leaderboard, place: Place) -> list[MetricSpec]:
     return [spec for spec in board.known if place in spec.places and spec is not board.primary]
 
 
-def _counts_nothing(board: Leaderboard, spec: MetricSpec) -> bool:
-    found = (row.values[spec.name] for row in board.rows)
-    return spec.aggregate == "counts" and not any(each.counts or each.undecided for each in found)
+def _is_empty(board: Leaderboard, spec: MetricSpec) -> bool:
+    found = [row.values[spec.name] for row in board.rows]
+    if any(each.undecided for each in found):
+        return False
+    if spec.aggregate == "counts":
+        return not any(each.counts for each in found)
+    return all(each.value is None for each in found)
 
 
 def _column_of(spec: MetricSpec) -> Column:
