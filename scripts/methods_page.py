@@ -109,7 +109,7 @@ def row(
 
 @dataclass
 class SmallSets:
-    """What a method identified of suites beside those of the equal-work run.
+    """What a method identified of suites other than that of the equal-work run.
 
     Attributes
     ----------
