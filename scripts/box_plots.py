@@ -70,10 +70,11 @@ def box_figures(board: Leaderboard) -> list[Drawn]:
 
 def _caption(rows: Rows) -> str:
     series = list(dict.fromkeys(name for each in rows.values() for name in each))
+    order = f"From above: {', then '.join(series)}." if len(series) > 1 else f"Data: {series[0]}."
     return (
         "A box is from the lower to the upper quartile, its line the median, the thin line from "
-        f"the 10 % to the 90 % quantile. From above: {', then '.join(series)}. On the right stands "
-        "how many jobs have no answer, if any; they count as worse than all."
+        f"the 10 % to the 90 % quantile. {order} On the right stands how many jobs have no answer, "
+        "if any; they count as worse than all."
     )
 
 
@@ -92,8 +93,9 @@ def _by_noise(board: Leaderboard, value: Callable[[Entry], float | None]) -> Row
                 yield found
 
     rows: Rows = {}
+    levels = [level for level in _NOISE if level in {one.case.snr_db for one in board.entries}]
     for row in board.drawn:
-        series = {noise_name(snr_db): tuple(of(row.method, snr_db)) for snr_db in _NOISE}
+        series = {noise_name(snr_db): tuple(of(row.method, snr_db)) for snr_db in levels}
         if any(series.values()):
             rows[row.method] = series
     return rows

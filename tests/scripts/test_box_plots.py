@@ -56,6 +56,15 @@ def test_errors_sizes_and_times_are_drawn_by_noise(board: Leaderboard) -> None:
     assert "clean, then 20 dB" in found["NMSE"].caption
 
 
+def test_a_level_without_jobs_is_neither_drawn_nor_named() -> None:
+    ones = [data(name, each, nmse=0.1) for name in ("sindy", "operon") for each in SYSTEMS]
+    figure = box_figures(compare(ones))[0]
+    assert "sindy, clean" in figure.svg
+    assert "20 dB" not in figure.svg
+    assert "20 dB" not in figure.caption
+    assert "Data: clean." in figure.caption
+
+
 def test_kinds_of_failure_are_shares_of_all_jobs(board: Leaderboard) -> None:
     assert taxonomy_figure(board) is None  # nothing has a kind
     kinds = ("none", "search", "search", "fitting")
