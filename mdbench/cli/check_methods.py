@@ -106,7 +106,7 @@ def check_several(
                 _show(one, console, len(found), len(names))
     ordered = [found[name] for name in names]
     if json_:
-        told = [
+        rows = [
             {
                 "method": one.method,
                 "keeps": not one.counts["broken"],
@@ -115,7 +115,7 @@ def check_several(
             }
             for one in ordered
         ]
-        print(json.dumps({"schema": 1, "methods": told}))
+        print(json.dumps({"schema": 1, "methods": rows}))
     else:
         console.print(_table(ordered))
         console.print(_summary(ordered, time.monotonic() - begun), soft_wrap=True)
