@@ -98,7 +98,7 @@ class Reference:
         return "\n".join(f"    {command_of(name, run)}" for run in RUNS[name])
 
     def leaderboard(self) -> str:
-        """Who is how good."""
+        """Return the leaderboards of the run."""
         return self._each(export.leaderboard_markdown)
 
     def published(self) -> str:
@@ -501,11 +501,18 @@ def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
             kept = docs / "results" / f"{bundle}.csv"
             if not kept.is_file() or kept.read_bytes() != table.read_bytes():
                 found.append(f"{page.name}: results/{bundle}.csv is not what the records give")
-    kept_ones = _drawings((docs / "results").glob(f"{name}-*.svg") if made else ())
+    kept_ones = _drawings(_figures_of(name, docs) if made else ())
     unlike = (file for file in sorted(made | kept_ones) if made.get(file) != kept_ones.get(file))
     return found + [
         f"{page.name}: the figure results/{file} is not what the records give" for file in unlike
     ]
+
+
+def _figures_of(name: str, docs: Path) -> list[Path]:
+    """List the figures of a run, without those of runs whose names begin like its own."""
+    longer = tuple(f"{other}-" for other in RUNS if other.startswith(f"{name}-"))
+    files = (docs / "results").glob(f"{name}-*.svg")
+    return [file for file in files if not file.name.startswith(longer)]
 
 
 def _drawings(files: Iterable[Path]) -> dict[str, str]:
@@ -575,8 +582,8 @@ def check(names: Iterable[str], workspace: Workspace) -> int:
     for line in [*numbers, *others]:
         print(line)
     print(
-        f"{len(pages)} pages: {len(numbers)} numbers in prose, and {len(others)} tables or files, "
-        "are not what records give"
+        f"{len(pages)} pages: {len(numbers)} numbers in prose, {len(others)} tables or files, and "
+        f"blocks, figures or tables of {failed} of {len(names)} runs are not what records give"
     )
     return int(failed > 0 or bool(numbers) or bool(others))
 

@@ -308,7 +308,7 @@ def _integrated(
             Ending.STIFF: "the solver's steps became too small",
             Ending.LATE: "it took too long",
         }[done.ended]
-        console.print(f"[yellow]It broke off{last}: {why}.[/]", soft_wrap=True)
+        console.print(f"[yellow]It stopped early{last}: {why}.[/]", soft_wrap=True)
         if not reached:
             raise UsageError(
                 f"Nothing can be predicted from this start: {why}.", "Give another --start."

@@ -118,7 +118,7 @@ TEXTS: Final[dict[str, tuple[str, Callable[[Draft], str]]]] = {
     "prose": ("prose without any equation", _prose),
     "latex": ("a formula in LaTeX", _latex),
     "other-language": ("a function in JavaScript", _other_language),
-    "invented-names": ("an equation of a variable that is none", _invented),
+    "invented-names": ("an equation with a name that no variable has", _invented),
     "not-a-number": ("an equation that has no finite value", _not_a_number),
     "enormous": ("an equation of thousands of terms", _enormous),
     "loop": ("code that never ends", _loop),

@@ -194,7 +194,7 @@ def test_a_state_that_grows_without_end_is_reported(workspace: Workspace, capsys
         )
         == 0
     )
-    assert "It broke off at t = " in capsys.readouterr().out
+    assert "It stopped early at t = " in capsys.readouterr().out
     assert len(Path("prediction.csv").read_text().splitlines()) < 20
 
 

@@ -321,3 +321,10 @@ def test_no_number_of_the_pages_is_without_records(script: ModuleType) -> None:
 @pytest.mark.slow
 def test_all_pages_are_as_their_records_give_them(script: ModuleType) -> None:
     assert script.check(list(script.RUNS), Workspace.find()) == 0
+
+
+def test_each_figure_belongs_to_one_run(script: ModuleType) -> None:
+    """Runs whose names begin alike, such as pde and pde-released, keep theirs apart."""
+    docs = ROOT / "docs"
+    owners = [file for name in script.RUNS for file in script._figures_of(name, docs)]
+    assert sorted(owners) == sorted((docs / "results").glob("*.svg"))

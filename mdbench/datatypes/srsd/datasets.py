@@ -85,7 +85,7 @@ class ProblemName:
         Raises
         ------
         UsageError
-            If the name ends in a noise level that is none.
+            If the name ends in what is no noise level.
         """
         match = _SUFFIX.fullmatch(name)
         if match is None:

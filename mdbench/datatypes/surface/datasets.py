@@ -99,7 +99,7 @@ class SurfaceName:
         Raises
         ------
         UsageError
-            If the name ends in a noise level that is none.
+            If the name ends in what is no noise level.
         """
         match = _SUFFIX.fullmatch(name)
         if match is None:
