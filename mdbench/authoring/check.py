@@ -187,25 +187,22 @@ def _check_data_type(
                 note="unavailable",
             )
             return
+        # The limit is the check's own: an answer that it has cut is no fault of the method.
+        is_cut = first.status is Status.PARTIAL and trials.seconds < trials.method.spec.timeout
         yield Finding(
             f"{where}: fit, predict and equations work",
-            passed=first.status is Status.OK,
+            passed=first.status is Status.OK or is_cut,
             explanation=f"{first.status}: {first.reason}{trials.more_time(first.status)}",
+            note="warning" if is_cut else "",
         )
-        if first.status is not Status.OK:
+        if not (first.status is Status.OK or is_cut):
             continue
         works = task
         yield from _alarms(where, data_type, answer)
-        yield from _no_better(where, data_type, answer)
-        if trials.method.spec.repeatable:
-            yield _repeatable(where, answer, trials.run(data_type, task, dataset))
+        if is_cut:
+            yield _not_repeated(where, "the time has cut the answer, and may cut it elsewhere")
         else:
-            yield Finding(
-                f"{where}: the same seed gives the same answer",
-                passed=True,
-                note="skipped",
-                explanation=_WHY_NOT_REPEATED[trials.method.spec.seedable == _NO_ARGUMENT],
-            )
+            yield from _whole_answer(trials, data_type, task, dataset, answer)
     # Where no fit works, a refusal proves nothing.
     if works is not None:
         if trials.method.spec.seedable != _NO_ARGUMENT:
@@ -215,6 +212,27 @@ def _check_data_type(
             report(f"trying {data_type.name} data with NaN")
             yield _refuses_nan(trials, data_type, works)
         yield _refuses_unknown(trials, data_type, works)
+
+
+def _whole_answer(
+    trials: _Trials,
+    data_type: DataType[Any, Any],
+    task: Task[Any],
+    dataset: str,
+    answer: ScoredResult,
+) -> Iterator[Finding]:
+    """Look at an answer that had the time it needs, and at a second one of the same seed."""
+    where = f"{data_type.name} {dataset}"
+    yield from _no_better(where, data_type, answer)
+    if trials.method.spec.repeatable:
+        yield _repeatable(where, answer, trials.run(data_type, task, dataset))
+    else:
+        yield _not_repeated(where, _WHY_NOT_REPEATED[trials.method.spec.seedable == _NO_ARGUMENT])
+
+
+def _not_repeated(where: str, why: str) -> Finding:
+    point = f"{where}: the same seed gives the same answer"
+    return Finding(point, passed=True, note="skipped", explanation=why)
 
 
 def _cannot_be_given(method: Method, data_type: DataType[Any, Any]) -> Finding | None:

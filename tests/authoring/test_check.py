@@ -294,3 +294,16 @@ def test_all_missing_modules_are_found_in_one_pass(workspace: Workspace, tmp_pat
         *("absent", "first_missing", "fourth_missing", "second_missing", "third_missing"),
     ]
     assert missing_modules(method, Prepared(("docker", "run"), "", "3.11")) == []
+
+
+def test_an_answer_that_the_short_limit_cuts_breaks_nothing(workspace: Workspace) -> None:
+    """Where the limit is the method's own, it is a breach: its answers are never whole."""
+    ends_early = good().replace("self.value =", "self.stopped_early = True; self.value =")
+    add_method(workspace, "m", ends_early)
+    assert not [one for one in check_method("m", workspace, HereRuntime()) if not one.passed]
+    cut = [one for one in notes(workspace)["warning"] if "fit, predict" in one.point]
+    assert len(cut) == 2
+    assert all(one.explanation.startswith("partial: ") for one in cut)
+    assert len([one for one in notes(workspace)["skipped"] if "same seed" in one.point]) == 2
+    add_method(workspace, "short", ends_early, more="timeout = 5")
+    assert len([one for one in broken(workspace, "short") if "fit, predict" in one.point]) == 2
