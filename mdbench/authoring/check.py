@@ -189,13 +189,14 @@ def _check_data_type(
             return
         # The limit is the check's own: an answer that it has cut is no fault of the method.
         is_cut = first.status is Status.PARTIAL and trials.seconds < trials.method.spec.timeout
+        works_here = first.status is Status.OK or is_cut
         yield Finding(
             f"{where}: fit, predict and equations work",
-            passed=first.status is Status.OK or is_cut,
+            passed=works_here,
             explanation=f"{first.status}: {first.reason}{trials.more_time(first.status)}",
             note="warning" if is_cut else "",
         )
-        if not (first.status is Status.OK or is_cut):
+        if not works_here:
             continue
         works = task
         yield from _alarms(where, data_type, answer)

@@ -209,11 +209,10 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
             observer.message(repeats.text())
         expected = expect({name: list(each.values()) for name, each in past.items()})
         skipped = len(ready) - len(due)
-        before = {one.key: past[one.job.results].get(one.key) for one in due}
+        before = {one.key: past[one.job.results].get(one.key) for one in ready}
         if plan.model is not None:
             plan = replace(plan, model=_with_observer(plan.model, to_run, before, observer))
-        known = ((one.key, past[one.job.results].get(one.key)) for one in ready)
-        ledger.statuses = {key: None if one is None else one.status for key, one in known}
+        ledger.statuses = {key: None if one is None else one.status for key, one in before.items()}
         del past, before
         interrupted = False
         ledger.repeats = repeats
