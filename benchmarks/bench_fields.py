@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import ScoredCandidate
     from mdbench.datatypes.equations.base import EquationTask
 
-LEVELS = (None, 40.0, 30.0, 20.0)
+LEVELS = (None, 40.0, 30.0, 20.0, 10.0)
 MOST = 12
 """Signs in an equation that is compared with the truth; longer ones are not it."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from forms import WeakField, corners, values_of
+from forms import WeakField, corners, halves_of, values_of
 from grids import target_states
 from search import WeakAnswer, WeakRegression, find, fitted
 from summands import products
@@ -172,7 +172,7 @@ class Adapter:
                 if own and late():
                     break
                 waves = corners(problem, measured[..., state], smoothed[..., state])
-                form = WeakField(problem, field, width, waves)
+                form = WeakField(problem, field, halves_of(problem, width, waves))
                 halves = tuple(bumps.half for bumps in form.bumps)
                 if halves not in known:
                     known[halves] = form, np.stack([form.column(one) for one in terms], axis=1)

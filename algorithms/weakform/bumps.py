@@ -34,10 +34,13 @@ class Bumps:
         Nodes from the middle to the border; 0 where the axis is too short, for single nodes.
     weights
         Weights of each order of derivative, (rows, nodes).
+    places
+        The nodes under each test function, (rows, 2 half + 1).
     """
 
     half: int
     weights: tuple[Array, ...] = field(repr=False)
+    places: NDArray[np.intp] = field(repr=False)
 
     @classmethod
     def along(cls, n: int, step: float, half: int, rows: int, *, periodic: bool) -> Bumps:
@@ -51,7 +54,7 @@ class Bumps:
             Nodes from the middle to the border.
         """
         if n < _FEWEST:
-            return cls(0, (np.eye(n),))
+            return cls(0, (np.eye(n),), np.arange(n)[:, None])
         half = int(np.clip(half, 2, (n - 1) // 2))
         if periodic:
             count = min(n, rows)
@@ -67,7 +70,7 @@ class Bumps:
             for row, place in zip(rows_of, places, strict=True):
                 row[place] = values
             weights.append(rows_of)
-        return cls(half, tuple(weights))
+        return cls(half, tuple(weights), places)
 
 
 def corner(measured: Array, smoothed: Array, axis: int, *, periodic: bool, clean: float) -> float:
@@ -100,7 +103,7 @@ def corner(measured: Array, smoothed: Array, axis: int, *, periodic: bool, clean
     return 2 * np.pi * max(last, 1) / n
 
 
-def half_width(wave: float, factor: float, n: int, *, periodic: bool) -> int:
+def half_width(wave: float, factor: float, n: int, *, periodic: bool, part: int = 4) -> int:
     """Return the half width, in nodes, of a test function that lets waves pass up to one."""
-    most = n // 4 if periodic else (n - 1) // 4
+    most = n // part if periodic else (n - 1) // part
     return int(np.clip(round(factor * _TAIL / wave), 2, max(most, 2)))

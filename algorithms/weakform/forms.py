@@ -44,33 +44,32 @@ class WeakField:
         The field.
     states
         Its states as they are integrated (n_x, ..., n_t, d).
-    factor
-        The width of test functions, in units of the width that the spectrum gives.
-    waves
-        The highest wave number along each axis and in time that is above the noise, in radians a
-        node.
+    halves
+        Half the width of test functions along each axis and in time, in nodes.
+    rows
+        Test functions at most, about.
+    overlap
+        Test functions along an axis in the width of half of one.
     """
 
     def __init__(
-        self, problem: Problem, states: Array, factor: float, waves: Sequence[float]
+        self,
+        problem: Problem,
+        states: Array,
+        halves: Sequence[int],
+        rows: int = _ROWS,
+        overlap: float = _OVERLAP,
     ) -> None:
         self.axes = axes_of(problem)
         self.states = [np.ascontiguousarray(states[..., k]) for k in range(states.shape[-1])]
         shape = states.shape[:-1]
         steps = [*(axis.step for axis in self.axes), float(np.diff(problem.t).mean())]
-        periodic = [*(bool(axis.period) for axis in self.axes), False]
-        halves = [
-            half_width(wave, factor, n, periodic=around)
-            for wave, n, around in zip(waves, shape, periodic, strict=True)
-        ]
-        wanted = [
-            max(4.0, _OVERLAP * (n if around else n - 2 * half) / half)
-            for n, half, around in zip(shape, halves, periodic, strict=True)
-        ]
-        less = min(1.0, _ROWS / float(np.prod(wanted))) ** (1 / len(shape))
+        periodic = periodic_axes(problem)
+        wanted = rows_along(shape, halves, periodic, overlap)
+        less = min(1.0, rows / float(np.prod(wanted))) ** (1 / len(shape))
         self.bumps = [
-            Bumps.along(n, step, half, max(3, round(rows * less)), periodic=around)
-            for n, step, half, rows, around in zip(
+            Bumps.along(n, step, half, max(3, round(many * less)), periodic=around)
+            for n, step, half, many, around in zip(
                 shape, steps, halves, wanted, periodic, strict=True
             )
         ]
@@ -121,7 +120,7 @@ class WeakField:
             factor = factor * FUNCTIONS.get(term.function, np.asarray)(self.states[number])
         if len(term.derivatives) != 1 or not self.bumps[term.derivatives[0].axis].half:
             for each in term.derivatives:
-                factor = factor * self._derivative(each.state, each.axis, each.order)
+                factor = factor * self.derivative(each.state, each.axis, each.order)
             return self.integral(factor)
         (last,) = term.derivatives
         u, power, sign = self.states[last.state], len(term.states), (-1) ** last.order
@@ -130,32 +129,68 @@ class WeakField:
             if last.order == 1 or not power:
                 return np.asarray(whole)
             # u^p u_xx is (u^(p+1)/(p+1))_xx - p u^(p-1) u_x^2.
-            slope = self._derivative(last.state, last.axis, 1)
+            slope = self.derivative(last.state, last.axis, 1)
             return np.asarray(whole - power * self.integral(u ** (power - 1) * slope**2))
         return self._by_half(factor, last)
 
     def _by_half(self, factor: Array, last: Derivative) -> Array:
         moved = last.order // 2
-        rest = self._derivative(last.state, last.axis, last.order - moved)
+        rest = self.derivative(last.state, last.axis, last.order - moved)
         total = np.zeros(1)
         for k in range(moved + 1):
             part = differentiate(factor, last.axis, self.axes[last.axis], k) if k else factor
             total = total + comb(moved, k) * self.integral(part * rest, last.axis, moved - k)
         return np.asarray((-1) ** moved * total)
 
-    def _derivative(self, state: int, axis: int, order: int) -> Array:
+    def derivative(self, state: int, axis: int, order: int) -> Array:
+        """Differentiate a state along an axis."""
         key = state, axis, order
         if key not in self._derived:
             self._derived[key] = differentiate(self.states[state], axis, self.axes[axis], order)
         return self._derived[key]
 
 
+def periodic_axes(problem: Problem) -> list[bool]:
+    """Return whether each axis, and time, is periodic."""
+    return [*(bool(axis.period) for axis in axes_of(problem)), False]
+
+
+def halves_of(problem: Problem, factor: float, waves: Sequence[float], part: int = 4) -> list[int]:
+    """Return half the width of test functions along each axis and in time, in nodes.
+
+    Parameters
+    ----------
+    factor
+        In units of the width that the spectrum gives.
+    waves
+        The highest wave number along each axis and in time that is above the noise, in radians a
+        node.
+    part
+        The largest half width is an axis over this.
+    """
+    return [
+        half_width(wave, factor, n, periodic=around, part=part)
+        for wave, n, around in zip(
+            waves, problem.u.shape[:-1], periodic_axes(problem), strict=True
+        )
+    ]
+
+
+def rows_along(
+    shape: Sequence[int], halves: Sequence[int], periodic: Sequence[bool], overlap: float
+) -> list[float]:
+    """Return how many test functions are wanted along each axis and in time."""
+    return [
+        max(4.0, overlap * (n if around else n - 2 * half) / half)
+        for n, half, around in zip(shape, halves, periodic, strict=True)
+    ]
+
+
 def corners(problem: Problem, measured: Array, smoothed: Array) -> list[float]:
     """Return the highest wave number of a state along each axis and in time."""
-    periodic = [*(bool(axis.period) for axis in axes_of(problem)), False]
     return [
         corner(measured, smoothed, axis, periodic=around, clean=_CLEAN)
-        for axis, around in enumerate(periodic)
+        for axis, around in enumerate(periodic_axes(problem))
     ]
 
 

@@ -1,0 +1,269 @@
+"""The likelihood of measured fields: generalised least squares on integrals, without bias.
+
+An integral of a term over noisy samples has noise, too, which least squares would take for signal.
+Here each term is taken as linear in the noise, about the smoothed field.  So the covariance of all
+integrals follows from their test functions, and so does the part of it that terms share with the
+residual, which is taken out of the normal equations.
+
+The covariance of weak residuals: Bortz, Messenger and Dukic, Bull. Math. Biol. 85, 110 (2023).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+from forms import WeakField, halves_of, periodic_axes, rows_along
+from grids import differentiate
+from scipy.linalg import cho_solve
+from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from summands import Product
+
+    from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
+    Kind = tuple[int, int, int]
+
+__all__ = ["Fit", "Likelihood"]
+
+_FACTOR = 0.6
+"""Half the width of a test function, in units of what the spectrum gives."""
+_PART = 8
+"""An axis over the largest half width."""
+_OVERLAP = 3.0
+_ROWS = 500
+"""Test functions at most, about."""
+_WIDEST = 3.0
+_WEIGHTS = 3_000_000
+"""Weights of all test functions together at most."""
+_ROUNDS = 6
+_SETTLED = 2e-3
+"""Change of coefficients, in standard errors, that ends a fit."""
+_RIDGE = 1e-6
+"""Variance that is added to each integral's, as a share."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Coefficients of highest likelihood.
+
+    Attributes
+    ----------
+    coefficients, errors
+        With their standard errors.
+    square
+        The sum of squares of the residuals in units of their noise.
+    loss
+        Minus twice the logarithm of the likelihood, but for a constant.
+    inverse
+        The inverse of the covariance of the residuals, (rows, rows).
+    residual
+        The residuals, (rows,).
+    """
+
+    coefficients: Array
+    errors: Array
+    square: float
+    loss: float
+    inverse: Array = field(repr=False)
+    residual: Array = field(repr=False)
+
+
+class Likelihood:
+    """Integrals of a noisy field for one target, and the covariance of their noise.
+
+    Parameters
+    ----------
+    problem
+        A field with what was measured.
+    state
+        The state of the target.
+    waves
+        The highest wave number along each axis and in time that is above the noise, in radians a
+        node.
+    deviation
+        The standard deviation of the noise of each sample, shaped like the states.
+
+    Raises
+    ------
+    ValueError
+        If an axis is too short for test functions.
+    """
+
+    def __init__(
+        self, problem: Problem, state: int, waves: Sequence[float], deviation: Array
+    ) -> None:
+        u, measured = problem.u, problem.arrays["measured"]
+        form = WeakField(problem, u, *_windows(problem, waves), _OVERLAP)
+        if not all(bumps.half for bumps in form.bumps):
+            raise ValueError("an axis is too short for test functions")
+        self.form = form
+        self.rest = [np.ascontiguousarray((measured - u)[..., k]) for k in range(u.shape[-1])]
+        self._variances = [deviation[..., k].reshape(-1) ** 2 for k in range(u.shape[-1])]
+        self._places = self._indices(u.shape[:-1])
+        self._local: dict[tuple[int, int], Array] = {}
+        self._known: dict[Product, tuple[Array, dict[int, Array]]] = {}
+        self.target = form.integral(-measured[..., state], len(form.axes), 1)
+        self._left = {state: -self._window(len(form.axes), 1)}
+
+    def column(self, one: Product) -> Array:
+        """Return a term's integrals, to first order in the noise, (rows,)."""
+        return self._term(one)[0]
+
+    def fit(self, terms: Sequence[Product], first: Sequence[float]) -> Fit:
+        """Fit coefficients, starting from first ones.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If a matrix is singular.
+        """
+        parts = [self._term(one) for one in terms]
+        columns = np.stack([column for column, _ in parts], axis=1)
+        w = np.array(first, dtype=np.float64)
+        for _ in range(_ROUNDS):
+            total = self._residual_noise(parts, w)
+            inverse, logarithm = _inverse(self._covariance(total, total))
+            shared = np.array(
+                [np.sum(inverse * self._covariance(pieces, total)) for _, pieces in parts]
+            )
+            through = columns.T @ inverse
+            gram = through @ columns
+            scale = np.sqrt(np.diag(gram))
+            unit = gram / np.outer(scale, scale)
+            unit[np.diag_indices(len(w))] += 1e-12
+            spread = np.linalg.inv(unit)
+            new = spread @ ((through @ self.target - shared) / scale) / scale
+            errors = np.sqrt(np.abs(np.diag(spread))) / scale
+            change = float(np.max(np.abs(new - w) / errors))
+            w = new
+            if not np.isfinite(change) or change < _SETTLED:
+                break
+        residual = self.target - columns @ w
+        square = float(residual @ inverse @ residual)
+        return Fit(w, errors, square, square + logarithm, inverse, residual)
+
+    def _term(self, one: Product) -> tuple[Array, dict[int, Array]]:
+        """Return a term's integrals, and its response to noise of each state at the windows."""
+        if one not in self._known:
+            column, response = self.form.column(one), {}
+            for (state, axis, order), g in self._pieces(one).items():
+                column = column + self.form.integral(g * self.rest[state], axis, order)
+                part = g.reshape(-1)[self._places] * self._window(axis, order)
+                response[state] = response[state] + part if state in response else part
+            self._known[one] = column, response
+        return self._known[one]
+
+    def _residual_noise(
+        self, parts: Sequence[tuple[Array, dict[int, Array]]], w: Array
+    ) -> dict[int, Array]:
+        total = dict(self._left)
+        for (_, response), each in zip(parts, w, strict=True):
+            for state, part in response.items():
+                total[state] = total.get(state, 0.0) - each * part
+        return total
+
+    def _covariance(self, one: dict[int, Array], other: dict[int, Array]) -> Array:
+        """Return the covariance of the noise of two sets of integrals, (rows, rows)."""
+        rows, each = self._places.shape
+        starts = np.arange(rows + 1) * each
+        found = np.zeros((rows, rows))
+        for state in one.keys() & other.keys():
+            variance = self._variances[state]
+            left = one[state] * variance[self._places]
+            shape = rows, len(variance)
+            a, b = (
+                csr_array((part.reshape(-1), self._places.reshape(-1), starts), shape=shape)
+                for part in (left, other[state])
+            )
+            found += (a @ b.T).toarray()
+        return found
+
+    def _indices(self, shape: Sequence[int]) -> NDArray[np.int32]:
+        """Return the samples under each test function, (rows, samples)."""
+        found = np.zeros((1, 1), dtype=np.int64)
+        for bumps, n in zip(self.form.bumps, shape, strict=True):
+            at = bumps.places
+            found = found[:, None, :, None] * n + at[None, :, None, :]
+            found = found.reshape(found.shape[0] * found.shape[1], -1)
+        return found.astype(np.int32)
+
+    def _window(self, axis: int, order: int) -> Array:
+        """Return the weights of all test functions, differentiated along an axis."""
+        if (axis, order) not in self._local:
+            found = np.ones((1, 1))
+            for k, bumps in enumerate(self.form.bumps):
+                weights = bumps.weights[order if k == axis else 0]
+                local = np.take_along_axis(weights, bumps.places, axis=1)
+                found = found[:, None, :, None] * local[None, :, None, :]
+                found = found.reshape(found.shape[0] * found.shape[1], -1)
+            self._local[axis, order] = found
+        return self._local[axis, order]
+
+    def _pieces(self, one: Product) -> dict[Kind, Array]:
+        """Return what a term is of the noise: sums of factors times test functions' derivatives.
+
+        Keys are the state, and the axis and order of the derivative of the test function.
+        """
+        form, states = self.form, self.form.states
+        pieces: dict[Kind, Array] = {}
+
+        def add(kind: Kind, g: Array) -> None:
+            kind = kind if kind[2] else (kind[0], 0, 0)
+            pieces[kind] = pieces[kind] + g if kind in pieces else g
+
+        if one.function:
+            (state,) = one.states
+            u = states[state]
+            add((state, 0, 0), np.cos(u) if one.function == "sin" else -np.sin(u))
+            return pieces
+        slopes = [form.derivative(each.state, each.axis, each.order) for each in one.derivatives]
+        for number, state in enumerate(one.states):
+            add((state, 0, 0), self._times(one.states, slopes, without=number))
+        for number, each in enumerate(one.derivatives):
+            others = slopes[:number] + slopes[number + 1 :]
+            g = self._times(one.states, others)
+            for k in range(1 + each.order * bool(one.states or others)):
+                part = differentiate(g, each.axis, form.axes[each.axis], k) if k else g
+                sign = (-1) ** each.order * comb(each.order, k)
+                add((each.state, each.axis, each.order - k), sign * part)
+        return pieces
+
+    def _times(self, states: Sequence[int], slopes: Sequence[Array], without: int = -1) -> Array:
+        found = np.ones(self.form.states[0].shape)
+        for number, state in enumerate(states):
+            if number != without:
+                found = found * self.form.states[state]
+        for slope in slopes:
+            found = found * slope
+        return found
+
+
+def _windows(problem: Problem, waves: Sequence[float]) -> tuple[list[int], int]:
+    """Return half the widths of test functions, of which there are not too many, and how many."""
+    shape, factor = problem.u.shape[:-1], _FACTOR
+    while True:
+        halves = halves_of(problem, factor, waves, _PART)
+        wanted = float(np.prod(rows_along(shape, halves, periodic_axes(problem), _OVERLAP)))
+        if wanted <= _ROWS or factor > _WIDEST:
+            break
+        factor *= 1.1
+    each = float(np.prod([2 * half + 1 for half in halves]))
+    return halves, int(min(_ROWS, max(_WEIGHTS / each, 50)))
+
+
+def _inverse(covariance: Array) -> tuple[Array, float]:
+    """Return the inverse, and the logarithm of the determinant."""
+    size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    unit = covariance / np.outer(size, size)
+    unit[np.diag_indices(len(unit))] += _RIDGE
+    lower = np.linalg.cholesky(unit)
+    logarithm = 2 * float(np.sum(np.log(np.diag(lower))) + np.sum(np.log(size)))
+    return cho_solve((lower, True), np.eye(len(unit))) / np.outer(size, size), logarithm
