@@ -1,6 +1,6 @@
 """Results of a method on the fields for development, and of the bench's selection.
 
-Run as ``python benchmarks/bench_fields.py METHOD [SYSTEM ...]``.  For each field and level: what is
+Run as ``python benchmarks/bench_fields.py METHOD [SYSTEM ...] [SNR ...]``.  For each field and level: what is
 identified, and for each target whether its truth was among the candidates and what the bench took.
 It takes two minutes of CPU time for weakform.
 """
@@ -40,13 +40,15 @@ MOST = 12
 def main() -> None:
     """Print what is found, field by field."""
     method, *some = sys.argv[1:]
-    found: dict[float | None, list[bool]] = {level: [] for level in LEVELS}
+    levels = tuple(float(one) for one in some if one.isdigit()) or LEVELS
+    some = [one for one in some if not one.isdigit()]
+    found: dict[float | None, list[bool]] = {level: [] for level in levels}
     with tempfile.TemporaryDirectory() as cache, imported(method) as module:
         kind = datatypes.find("pde", ROOT / "datasets" / "pde", Path(cache))
         spec = find_method(method, ROOT / "algorithms").spec
         for name in some or SYSTEMS:
             clean = clean_field(SYSTEMS[name])
-            for level in LEVELS:
+            for level in levels:
                 task = kind.task(dataset(name, clean, level), "field", Protocol.STRICT)
                 start = time.process_time()
                 right, note = judged(kind, task, module.Adapter, spec)

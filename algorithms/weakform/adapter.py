@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from forms import WeakField, corners, halves_of, values_of
 from grids import target_states
+from likeliest import likeliest
 from search import WeakAnswer, WeakRegression, find, fitted
 from summands import products
 
@@ -103,6 +104,13 @@ class Adapter:
                 _front(several, state, worth, late)
                 for several, state in zip(regressions, target_states(problem), strict=True)
             ]
+            if worth == 1.0:
+                self._fronts = [
+                    likeliest(problem, state, several[0].terms, front, late)
+                    for several, front, state in zip(
+                        regressions, self._fronts, target_states(problem), strict=True
+                    )
+                ]
         self.stopped_early = late()
         self._chosen = [min(front, key=_penalised) for front in self._fronts]
         for name, one in zip(problem.targets, self._chosen, strict=True):

@@ -35,16 +35,19 @@ __all__ = ["Fit", "Likelihood"]
 
 _FACTOR = 0.6
 """Half the width of a test function, in units of what the spectrum gives."""
-_PART = 8
-"""An axis over the largest half width."""
-_OVERLAP = 3.0
-_ROWS = 500
+_PARTS = 8, 5, 4
+"""An axis over the largest half width, for one axis in space, two and three."""
+_OVERLAPS = 3.0, 2.0, 2.0
+"""Test functions along an axis in the width of half of one, for one axis, two and three."""
+_ROWS = 400
 """Test functions at most, about."""
 _WIDEST = 3.0
 _WEIGHTS = 3_000_000
 """Weights of all test functions together at most."""
-_ROUNDS = 6
-_SETTLED = 2e-3
+_ROUNDS = 3
+_REMEMBERED = 12
+"""Terms whose responses to the noise are kept."""
+_SETTLED = 2e-2
 """Change of coefficients, in standard errors, that ends a fit."""
 _RIDGE = 1e-6
 """Variance that is added to each integral's, as a share."""
@@ -59,21 +62,16 @@ class Fit:
     coefficients, errors
         With their standard errors.
     square
-        The sum of squares of the residuals in units of their noise.
-    loss
-        Minus twice the logarithm of the likelihood, but for a constant.
+        The sum of squares of the residuals in units of their noise.  It is the least that a true
+        field is from the samples, so that it is minus twice the logarithm of their likelihood.
     inverse
         The inverse of the covariance of the residuals, (rows, rows).
-    residual
-        The residuals, (rows,).
     """
 
     coefficients: Array
     errors: Array
     square: float
-    loss: float
     inverse: Array = field(repr=False)
-    residual: Array = field(repr=False)
 
 
 class Likelihood:
@@ -101,7 +99,7 @@ class Likelihood:
         self, problem: Problem, state: int, waves: Sequence[float], deviation: Array
     ) -> None:
         u, measured = problem.u, problem.arrays["measured"]
-        form = WeakField(problem, u, *_windows(problem, waves), _OVERLAP)
+        form = WeakField(problem, u, *_windows(problem, waves))
         if not all(bumps.half for bumps in form.bumps):
             raise ValueError("an axis is too short for test functions")
         self.form = form
@@ -109,13 +107,19 @@ class Likelihood:
         self._variances = [deviation[..., k].reshape(-1) ** 2 for k in range(u.shape[-1])]
         self._places = self._indices(u.shape[:-1])
         self._local: dict[tuple[int, int], Array] = {}
-        self._known: dict[Product, tuple[Array, dict[int, Array]]] = {}
+        self._columns: dict[Product, Array] = {}
+        self._responses: dict[Product, dict[int, Array]] = {}
         self.target = form.integral(-measured[..., state], len(form.axes), 1)
         self._left = {state: -self._window(len(form.axes), 1)}
 
     def column(self, one: Product) -> Array:
         """Return a term's integrals, to first order in the noise, (rows,)."""
-        return self._term(one)[0]
+        if one not in self._columns:
+            column = self.form.column(one)
+            for (state, axis, order), g in self._pieces(one).items():
+                column = column + self.form.integral(g * self.rest[state], axis, order)
+            self._columns[one] = column
+        return self._columns[one]
 
     def fit(self, terms: Sequence[Product], first: Sequence[float]) -> Fit:
         """Fit coefficients, starting from first ones.
@@ -125,14 +129,14 @@ class Likelihood:
         numpy.linalg.LinAlgError
             If a matrix is singular.
         """
-        parts = [self._term(one) for one in terms]
-        columns = np.stack([column for column, _ in parts], axis=1)
+        parts = [self._response(one) for one in terms]
+        columns = np.stack([self.column(one) for one in terms], axis=1)
         w = np.array(first, dtype=np.float64)
         for _ in range(_ROUNDS):
             total = self._residual_noise(parts, w)
-            inverse, logarithm = _inverse(self._covariance(total, total))
+            inverse = _inverse(self._covariance(total, total))
             shared = np.array(
-                [np.sum(inverse * self._covariance(pieces, total)) for _, pieces in parts]
+                [np.sum(inverse * self._covariance(pieces, total)) for pieces in parts]
             )
             through = columns.T @ inverse
             gram = through @ columns
@@ -148,24 +152,25 @@ class Likelihood:
                 break
         residual = self.target - columns @ w
         square = float(residual @ inverse @ residual)
-        return Fit(w, errors, square, square + logarithm, inverse, residual)
+        return Fit(w, errors, square, inverse)
 
-    def _term(self, one: Product) -> tuple[Array, dict[int, Array]]:
-        """Return a term's integrals, and its response to noise of each state at the windows."""
-        if one not in self._known:
-            column, response = self.form.column(one), {}
+    def _response(self, one: Product) -> dict[int, Array]:
+        """Return what a term's integrals are of the noise of each state, (rows, samples)."""
+        if one not in self._responses:
+            found: dict[int, Array] = {}
             for (state, axis, order), g in self._pieces(one).items():
-                column = column + self.form.integral(g * self.rest[state], axis, order)
                 part = g.reshape(-1)[self._places] * self._window(axis, order)
-                response[state] = response[state] + part if state in response else part
-            self._known[one] = column, response
-        return self._known[one]
+                found[state] = found[state] + part if state in found else part
+            while len(self._responses) >= _REMEMBERED:
+                del self._responses[next(iter(self._responses))]
+            self._responses[one] = found
+        return self._responses[one]
 
     def _residual_noise(
-        self, parts: Sequence[tuple[Array, dict[int, Array]]], w: Array
+        self, parts: Sequence[dict[int, Array]], w: Array
     ) -> dict[int, Array]:
         total = dict(self._left)
-        for (_, response), each in zip(parts, w, strict=True):
+        for response, each in zip(parts, w, strict=True):
             for state, part in response.items():
                 total[state] = total.get(state, 0.0) - each * part
         return total
@@ -246,24 +251,23 @@ class Likelihood:
         return found
 
 
-def _windows(problem: Problem, waves: Sequence[float]) -> tuple[list[int], int]:
-    """Return half the widths of test functions, of which there are not too many, and how many."""
+def _windows(problem: Problem, waves: Sequence[float]) -> tuple[list[int], int, float]:
+    """Return half the widths of test functions, how many there are at most, and their overlap."""
     shape, factor = problem.u.shape[:-1], _FACTOR
+    part, overlap = _PARTS[len(shape) - 2], _OVERLAPS[len(shape) - 2]
     while True:
-        halves = halves_of(problem, factor, waves, _PART)
-        wanted = float(np.prod(rows_along(shape, halves, periodic_axes(problem), _OVERLAP)))
+        halves = halves_of(problem, factor, waves, part)
+        wanted = float(np.prod(rows_along(shape, halves, periodic_axes(problem), overlap)))
         if wanted <= _ROWS or factor > _WIDEST:
             break
         factor *= 1.1
     each = float(np.prod([2 * half + 1 for half in halves]))
-    return halves, int(min(_ROWS, max(_WEIGHTS / each, 50)))
+    return halves, int(min(_ROWS, max(_WEIGHTS / each, 50))), overlap
 
 
-def _inverse(covariance: Array) -> tuple[Array, float]:
-    """Return the inverse, and the logarithm of the determinant."""
+def _inverse(covariance: Array) -> Array:
     size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     unit = covariance / np.outer(size, size)
     unit[np.diag_indices(len(unit))] += _RIDGE
     lower = np.linalg.cholesky(unit)
-    logarithm = 2 * float(np.sum(np.log(np.diag(lower))) + np.sum(np.log(size)))
-    return cho_solve((lower, True), np.eye(len(unit))) / np.outer(size, size), logarithm
+    return np.asarray(cho_solve((lower, True), np.eye(len(unit))) / np.outer(size, size))

@@ -1,0 +1,138 @@
+"""The likeliest equation of a noisy field: a price for each term, and steps from the first answer."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from forms import corners
+from likelihood import Fit, Likelihood
+from search import WeakAnswer, WeakRegression, find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+    from summands import Product
+
+    from mdbench.worker import Problem
+
+    Array = NDArray[np.float64]
+
+__all__ = ["likeliest"]
+
+_TURNS = 2
+"""Searches at most, each with the covariance of the best equation so far."""
+_FITTED = 3
+"""Sums that are fitted wholly in each."""
+_LARGEST = 8
+"""Terms of the largest sum of a front from which the search begins."""
+
+
+def likeliest(
+    problem: Problem,
+    state: int,
+    terms: Sequence[Product],
+    front: Sequence[WeakAnswer],
+    late: Callable[[], bool],
+) -> list[WeakAnswer]:
+    """Return the likeliest right-hand side for a target, alone; the front where there is none.
+
+    Parameters
+    ----------
+    state
+        The state of the target.
+    terms
+        All terms, from cheap to dear.
+    front
+        Answers of least squares, from which the search begins.
+    """
+    noise = problem.noise
+    if noise is None or not np.all(noise.size > 0) or len(front) < 2 or late():  # noqa: PLR2004
+        return list(front)
+    measured, smoothed = problem.arrays["measured"][..., state], problem.u[..., state]
+    try:
+        likelihood = Likelihood(
+            problem, state, corners(problem, measured, smoothed), noise.deviation(problem.u)
+        )
+        return [_Search(likelihood, terms, problem.u[..., 0].size, late).best(front)]
+    except (ValueError, np.linalg.LinAlgError):
+        return list(front)
+
+
+class _Search:
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        terms: Sequence[Product],
+        samples: int,
+        late: Callable[[], bool],
+    ) -> None:
+        self._likelihood, self._terms, self._late = likelihood, tuple(terms), late
+        ordered = {one: place for place, one in enumerate(self._terms)}
+        self._price = {
+            one: math.log(samples) + 2 * math.log(2 + place) for one, place in ordered.items()
+        }
+        self._fits: dict[tuple[Product, ...], Fit | None] = {}
+
+    def best(self, front: Sequence[WeakAnswer]) -> WeakAnswer:
+        start = min(front[1:], key=lambda one: math.log(one.left + 1e-12) + 0.7 * len(one.terms))
+        self._fit(start.terms, start.coefficients)
+        known = self._best()
+        for _ in range(_TURNS):
+            if self._late():
+                break
+            self._turn(known)
+            if self._best() == known:
+                break
+            known = self._best()
+        fit = self._fits[known]
+        assert fit is not None  # noqa: S101 - those are passed over
+        through = float(self._likelihood.target @ fit.inverse @ self._likelihood.target)
+        return WeakAnswer(
+            known, tuple(map(float, fit.coefficients)), tuple(map(float, fit.errors)),
+            fit.square / through, (fit.square / through,),
+        )
+
+    def _turn(self, known: tuple[Product, ...]) -> None:
+        """Search with the covariance of a sum, and fit the best ones wholly."""
+        fit = self._fits[known]
+        assert fit is not None  # noqa: S101 - those are passed over
+        white = np.linalg.cholesky(fit.inverse).T
+        columns = np.stack([self._likelihood.column(one) for one in self._terms], axis=1)
+        usable = np.isfinite(columns.sum(axis=0))
+        terms = tuple(one for one, use in zip(self._terms, usable, strict=True) if use)
+        target = white @ self._likelihood.target
+        problem = WeakRegression(terms, white @ columns[:, usable], target, len(target))
+        tried: list[tuple[float, tuple[Product, ...], Array]] = []
+        for supports in find(problem, self._late).values():
+            for support in supports:
+                part = problem.columns[:, list(support)]
+                w = np.linalg.lstsq(part, target, rcond=1e-13)[0]
+                some = tuple(terms[k] for k in support)
+                square = float(np.sum((target - part @ w) ** 2))
+                tried.append((square + sum(self._price[one] for one in some), some, w))
+        tried.sort(key=lambda one: one[0])
+        for _, some, w in tried[:_FITTED]:
+            if not self._late():
+                self._fit(some, w)
+
+    def _fit(self, terms: tuple[Product, ...], first: Sequence[float]) -> None:
+        if terms not in self._fits:
+            try:
+                fit = self._likelihood.fit(terms, first)
+                self._fits[terms] = fit if np.isfinite(fit.square) else None
+            except np.linalg.LinAlgError:
+                self._fits[terms] = None
+
+    def _best(self) -> tuple[Product, ...]:
+        fits = {some: fit for some, fit in self._fits.items() if fit is not None}
+        if not fits:
+            raise np.linalg.LinAlgError
+        unit = max(1.0, min(fit.square / max(len(fit.inverse) - len(some), 1) for some, fit in fits.items()))
+        scores = {
+            some: fit.square / unit + sum(self._price[one] for one in some)
+            for some, fit in fits.items()
+        }
+        return min(scores, key=lambda some: (scores[some], len(some)))
