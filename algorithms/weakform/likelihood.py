@@ -42,9 +42,11 @@ _OVERLAPS = 3.0, 2.0, 2.0
 _ROWS = 400
 """Test functions at most, about."""
 _WIDEST = 3.0
-_WEIGHTS = 3_000_000
+_WEIGHTS = 1_000_000
 """Weights of all test functions together at most."""
 _ROUNDS = 3
+_WIDE = 12, 6
+"""Half a width from which every second node is enough for covariances, in one dimension and more."""
 _REMEMBERED = 12
 """Terms whose responses to the noise are kept."""
 _SETTLED = 2e-2
@@ -105,6 +107,11 @@ class Likelihood:
         self.form = form
         self.rest = [np.ascontiguousarray((measured - u)[..., k]) for k in range(u.shape[-1])]
         self._variances = [deviation[..., k].reshape(-1) ** 2 for k in range(u.shape[-1])]
+        self._thinned = [
+            _even(bumps.places) if bumps.half >= wide and n % 2 == 0 else bumps.places
+            for bumps, n in zip(form.bumps, u.shape[:-1], strict=True)
+            for wide in (_WIDE[u.ndim > 3],)  # noqa: PLR2004 - two axes in space and more
+        ]
         self._places = self._indices(u.shape[:-1])
         self._local: dict[tuple[int, int], Array] = {}
         self._columns: dict[Product, Array] = {}
@@ -194,8 +201,7 @@ class Likelihood:
     def _indices(self, shape: Sequence[int]) -> NDArray[np.int32]:
         """Return the samples under each test function, (rows, samples)."""
         found = np.zeros((1, 1), dtype=np.int64)
-        for bumps, n in zip(self.form.bumps, shape, strict=True):
-            at = bumps.places
+        for at, n in zip(self._thinned, shape, strict=True):
             found = found[:, None, :, None] * n + at[None, :, None, :]
             found = found.reshape(found.shape[0] * found.shape[1], -1)
         return found.astype(np.int32)
@@ -204,9 +210,11 @@ class Likelihood:
         """Return the weights of all test functions, differentiated along an axis."""
         if (axis, order) not in self._local:
             found = np.ones((1, 1))
-            for k, bumps in enumerate(self.form.bumps):
+            for k, (bumps, at) in enumerate(zip(self.form.bumps, self._thinned, strict=True)):
                 weights = bumps.weights[order if k == axis else 0]
-                local = np.take_along_axis(weights, bumps.places, axis=1)
+                local = np.take_along_axis(weights, at, axis=1)
+                if at.shape[1] < bumps.places.shape[1]:
+                    local = local * np.sqrt(2.0)  # squares are of every second node
                 found = found[:, None, :, None] * local[None, :, None, :]
                 found = found.reshape(found.shape[0] * found.shape[1], -1)
             self._local[axis, order] = found
@@ -251,6 +259,13 @@ class Likelihood:
         return found
 
 
+def _even(places: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the nodes of even number under each test function, as many of each."""
+    half = places.shape[1] // 2
+    first = places[:, 0] % 2
+    return np.stack([row[a : a + 2 * half : 2] for row, a in zip(places, first, strict=True)])
+
+
 def _windows(problem: Problem, waves: Sequence[float]) -> tuple[list[int], int, float]:
     """Return half the widths of test functions, how many there are at most, and their overlap."""
     shape, factor = problem.u.shape[:-1], _FACTOR
@@ -261,7 +276,7 @@ def _windows(problem: Problem, waves: Sequence[float]) -> tuple[list[int], int, 
         if wanted <= _ROWS or factor > _WIDEST:
             break
         factor *= 1.1
-    each = float(np.prod([2 * half + 1 for half in halves]))
+    each = float(np.prod([half if half >= _WIDE[len(shape) > 2] else 2 * half + 1 for half in halves]))
     return halves, int(min(_ROWS, max(_WEIGHTS / each, 50))), overlap
 
 
