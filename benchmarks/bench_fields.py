@@ -1,8 +1,8 @@
 """Results of a method on the fields for development, and of the bench's selection.
 
-Run as ``python benchmarks/bench_fields.py METHOD [SYSTEM ...] [SNR ...]``.  For each field and level: what is
-identified, and for each target whether its truth was among the candidates and what the bench took.
-It takes two minutes of CPU time for weakform.
+Run as ``python benchmarks/bench_fields.py METHOD [SYSTEM ...] [SNR ...]``.  For each field and
+level: what is identified, and for each target whether its truth was among the candidates and what
+the bench took.
 """
 
 from __future__ import annotations

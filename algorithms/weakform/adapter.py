@@ -104,7 +104,7 @@ class Adapter:
                 _front(several, state, worth, late)
                 for several, state in zip(regressions, target_states(problem), strict=True)
             ]
-            if worth == 1.0:
+            if _is_noisy(problem):
                 self._fronts = [
                     likeliest(problem, state, several[0].terms, front, late)
                     for several, front, state in zip(

@@ -170,9 +170,7 @@ def halves_of(problem: Problem, factor: float, waves: Sequence[float], part: int
     """
     return [
         half_width(wave, factor, n, periodic=around, part=part)
-        for wave, n, around in zip(
-            waves, problem.u.shape[:-1], periodic_axes(problem), strict=True
-        )
+        for wave, n, around in zip(waves, problem.u.shape[:-1], periodic_axes(problem), strict=True)
     ]
 
 

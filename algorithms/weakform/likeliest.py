@@ -1,4 +1,4 @@
-"""The likeliest equation of a noisy field: a price for each term, and steps from the first answer."""
+"""The likeliest equation of a noisy field: a price for each term, and steps to better sums."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _TURNS = 2
 """Searches at most, each with the covariance of the best equation so far."""
 _FITTED = 3
 """Sums that are fitted wholly in each."""
-_LARGEST = 8
-"""Terms of the largest sum of a front from which the search begins."""
+_WORTH = 0.7
+"""Least gain of a term in the logarithm of what is left, for the sum to begin with."""
 
 
 def likeliest(
@@ -62,6 +62,12 @@ def likeliest(
 
 
 class _Search:
+    """The search for the likeliest sum.
+
+    A term's price is the logarithm of the number of samples, and twice that of its place among all
+    terms.
+    """
+
     def __init__(
         self,
         likelihood: Likelihood,
@@ -77,7 +83,8 @@ class _Search:
         self._fits: dict[tuple[Product, ...], Fit | None] = {}
 
     def best(self, front: Sequence[WeakAnswer]) -> WeakAnswer:
-        start = min(front[1:], key=lambda one: math.log(one.left + 1e-12) + 0.7 * len(one.terms))
+        """Return the likeliest answer, from the best one of a front of least squares on."""
+        start = min(front[1:], key=lambda one: math.log(one.left + 1e-12) + _WORTH * len(one.terms))
         self._fit(start.terms, start.coefficients)
         known = self._best()
         for _ in range(_TURNS):
@@ -91,8 +98,11 @@ class _Search:
         assert fit is not None  # noqa: S101 - those are passed over
         through = float(self._likelihood.target @ fit.inverse @ self._likelihood.target)
         return WeakAnswer(
-            known, tuple(map(float, fit.coefficients)), tuple(map(float, fit.errors)),
-            fit.square / through, (fit.square / through,),
+            known,
+            tuple(map(float, fit.coefficients)),
+            tuple(map(float, fit.errors)),
+            fit.square / through,
+            (fit.square / through,),
         )
 
     def _turn(self, known: tuple[Product, ...]) -> None:
@@ -105,14 +115,20 @@ class _Search:
         terms = tuple(one for one, use in zip(self._terms, usable, strict=True) if use)
         target = white @ self._likelihood.target
         problem = WeakRegression(terms, white @ columns[:, usable], target, len(target))
-        tried: list[tuple[float, tuple[Product, ...], Array]] = []
+        tried: list[tuple[float, tuple[Product, ...], list[float]]] = []
         for supports in find(problem, self._late).values():
             for support in supports:
                 part = problem.columns[:, list(support)]
                 w = np.linalg.lstsq(part, target, rcond=1e-13)[0]
                 some = tuple(terms[k] for k in support)
                 square = float(np.sum((target - part @ w) ** 2))
-                tried.append((square + sum(self._price[one] for one in some), some, w))
+                tried.append(
+                    (
+                        square + sum(self._price[one] for one in some),
+                        some,
+                        [float(each) for each in w],
+                    )
+                )
         tried.sort(key=lambda one: one[0])
         for _, some, w in tried[:_FITTED]:
             if not self._late():
@@ -130,7 +146,8 @@ class _Search:
         fits = {some: fit for some, fit in self._fits.items() if fit is not None}
         if not fits:
             raise np.linalg.LinAlgError
-        unit = max(1.0, min(fit.square / max(len(fit.inverse) - len(some), 1) for some, fit in fits.items()))
+        least = min(fit.square / max(len(fit.inverse) - len(some), 1) for some, fit in fits.items())
+        unit = max(1.0, least)  # more than the noise is left of every sum
         scores = {
             some: fit.square / unit + sum(self._price[one] for one in some)
             for some, fit in fits.items()

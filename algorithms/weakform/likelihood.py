@@ -45,8 +45,8 @@ _WIDEST = 3.0
 _WEIGHTS = 1_000_000
 """Weights of all test functions together at most."""
 _ROUNDS = 3
-_WIDE = 12, 6
-"""Half a width from which every second node is enough for covariances, in one dimension and more."""
+_WIDE = 12, 6, 6
+"""Half a width from which every second node is enough for covariances, by axes in space."""
 _REMEMBERED = 12
 """Terms whose responses to the noise are kept."""
 _SETTLED = 2e-2
@@ -110,7 +110,7 @@ class Likelihood:
         self._thinned = [
             _even(bumps.places) if bumps.half >= wide and n % 2 == 0 else bumps.places
             for bumps, n in zip(form.bumps, u.shape[:-1], strict=True)
-            for wide in (_WIDE[u.ndim > 3],)  # noqa: PLR2004 - two axes in space and more
+            for wide in (_WIDE[len(form.axes) - 1],)
         ]
         self._places = self._indices(u.shape[:-1])
         self._local: dict[tuple[int, int], Array] = {}
@@ -173,9 +173,7 @@ class Likelihood:
             self._responses[one] = found
         return self._responses[one]
 
-    def _residual_noise(
-        self, parts: Sequence[dict[int, Array]], w: Array
-    ) -> dict[int, Array]:
+    def _residual_noise(self, parts: Sequence[dict[int, Array]], w: Array) -> dict[int, Array]:
         total = dict(self._left)
         for response, each in zip(parts, w, strict=True):
             for state, part in response.items():
@@ -204,7 +202,7 @@ class Likelihood:
         for at, n in zip(self._thinned, shape, strict=True):
             found = found[:, None, :, None] * n + at[None, :, None, :]
             found = found.reshape(found.shape[0] * found.shape[1], -1)
-        return found.astype(np.int32)
+        return np.asarray(found, dtype=np.int32)
 
     def _window(self, axis: int, order: int) -> Array:
         """Return the weights of all test functions, differentiated along an axis."""
@@ -276,7 +274,8 @@ def _windows(problem: Problem, waves: Sequence[float]) -> tuple[list[int], int, 
         if wanted <= _ROWS or factor > _WIDEST:
             break
         factor *= 1.1
-    each = float(np.prod([half if half >= _WIDE[len(shape) > 2] else 2 * half + 1 for half in halves]))
+    wide = _WIDE[len(shape) - 2]
+    each = float(np.prod([half if half >= wide else 2 * half + 1 for half in halves]))
     return halves, int(min(_ROWS, max(_WEIGHTS / each, 50))), overlap
 
 

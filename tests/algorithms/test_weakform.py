@@ -36,6 +36,9 @@ FOLDER = ROOT / "algorithms" / "weakform"
 GIVEN = tomllib.loads((FOLDER / "method.toml").read_text())["hyperparameters"]
 
 
+MODULES = ("bumps", "forms", "summands", "search", "grids", "likelihood", "likeliest")
+
+
 @pytest.fixture(scope="module")
 def weakform() -> Iterator[Any]:
     with imported("weakform") as module:
@@ -45,7 +48,7 @@ def weakform() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def modules(weakform: Any) -> dict[str, Any]:
     del weakform  # its modules can be imported now
-    return {name: sys.modules[name] for name in ("bumps", "forms", "summands", "search", "grids")}
+    return {name: sys.modules[name] for name in MODULES}
 
 
 def fitted(weakform: Any, problem: Problem, **settings: Any) -> Any:
@@ -79,7 +82,8 @@ def test_derivatives_moved_to_test_functions_integrate_the_same(
 ) -> None:
     """Every term in weak form is the integral of its values at the nodes."""
     problem = periodic_problem(shape, states=2)
-    form = modules["forms"].WeakField(problem, problem.u, 1.0, [0.8] * (len(shape) + 1))
+    halves = modules["forms"].halves_of(problem, 1.0, [0.8] * (len(shape) + 1))
+    form = modules["forms"].WeakField(problem, problem.u, halves)
     terms = modules["summands"].products(problem.variables, 2, 400, 4.0 - 0.5 * len(shape))
     assert {2, 3, 4} <= {each.order for term in terms for each in term.derivatives}
     for term in terms:
@@ -95,7 +99,8 @@ def test_integrals_of_polynomials_are_exact(modules: dict[str, Any]) -> None:
     u = (x**4 - x)[:, None, None] * np.ones((1, 25, 1)) * (1 + t)[None, :, None]
     problem = field_problem(t, [x], u, np.zeros_like(u))
     problem = replace(problem, arrays={**problem.arrays, "periods": np.zeros(1), "measured": u})
-    form = modules["forms"].WeakField(problem, u, 1.0, [0.9, 0.9])
+    halves = modules["forms"].halves_of(problem, 1.0, [0.9, 0.9])
+    form = modules["forms"].WeakField(problem, u, halves)
     derivatives = {each.order: each for each in modules["grids"].derivatives_of(problem.variables)}
     wanted = {1: 4 * x**3 - 1, 2: 12 * x**2, 3: 24 * x, 4: 24 + 0 * x}
     for order, values in wanted.items():
@@ -141,7 +146,69 @@ FOUND = (
     ("allen-cahn", 30.0),
     ("kpz", 40.0),
     ("advection-reaction-2d", 20.0),
+    ("kpz", 20.0),
+    ("modified-kdv", 20.0),
 )
+
+
+def noisy_burgers(problem: Problem, size: float, seed: int) -> Problem:
+    """Burgers' closed form with noise of a known size, about the field without noise."""
+    rng = np.random.default_rng(seed)
+    noise = size * rng.standard_normal(problem.u.shape)
+    return replace(problem, arrays={**problem.arrays, "measured": problem.u + noise})
+
+
+def burgers_terms(modules: dict[str, Any], problem: Problem) -> list[Any]:
+    terms = {t.text: t for t in modules["summands"].products(problem.variables, 1, 60, 4.25)}
+    return [terms["u0_xx"], terms["u0*u0_x"]]
+
+
+def test_covariances_are_those_of_drawn_noise(modules: dict[str, Any]) -> None:
+    """Monte Carlo: the integrals of a term, and what they share with the residual."""
+    field, size = windowed_burgers(), 0.03
+    terms, columns, targets = burgers_terms(modules, field), [], []
+    made = modules["likelihood"].Likelihood
+    for seed in range(400):
+        one = made(noisy_burgers(field, size, seed), 0, [0.5, 0.5], np.full(field.u.shape, size))
+        columns.append([one.column(term) for term in terms])
+        targets.append(one.target)
+    drawn = np.array(columns) - np.mean(columns, axis=0)  # (draws, terms, rows)
+    response = [one._response(term) for term in terms]
+    for a, b in ((0, 0), (0, 1), (1, 1)):
+        expected = np.diag(one._covariance(response[a], response[b])).sum()
+        assert np.sum(drawn[:, a] * drawn[:, b]) / 399 == pytest.approx(
+            expected,
+            rel=0.1,
+            abs=0.02 * np.sqrt(np.prod([np.sum(drawn[:, k] ** 2) for k in (a, b)])) / 399,
+        )
+    targets = np.array(targets) - np.mean(targets, axis=0)
+    known = np.diag(one._covariance(one._left, one._left)).sum()
+    assert np.sum(targets**2) / 399 == pytest.approx(known, rel=0.1)
+
+
+def test_coefficients_have_no_bias_under_noise(modules: dict[str, Any]) -> None:
+    """Monte Carlo: least squares falls short, the likelihood does not, and errors are true."""
+    field, size = windowed_burgers(), 0.06
+    terms, found, plain, errors = burgers_terms(modules, field), [], [], []
+    for seed in range(60):
+        one = modules["likelihood"].Likelihood(
+            noisy_burgers(field, size, seed), 0, [0.9, 0.9], np.full(field.u.shape, size)
+        )
+        fit = one.fit(terms, [0.1, -1.0])
+        found.append(fit.coefficients)
+        errors.append(fit.errors)
+        columns = np.stack([one.column(term) for term in terms], axis=1)
+        plain.append(np.linalg.lstsq(columns, one.target, rcond=None)[0])
+    truth, mean = np.array([0.1, -1.0]), np.mean(found, axis=0)
+    spread = np.std(found, axis=0)
+    assert np.all(np.abs(mean - truth) < 0.5 * np.abs(np.mean(plain, axis=0) - truth))
+    np.testing.assert_allclose(mean, truth, rtol=0.03)
+    np.testing.assert_allclose(np.mean(errors, axis=0), spread, rtol=0.35)
+
+
+def windowed_burgers() -> Problem:
+    problem = burgers(60, 50)
+    return replace(problem, arrays={**problem.arrays, "periods": np.zeros(1)})
 
 
 @cache
