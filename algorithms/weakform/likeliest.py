@@ -130,9 +130,9 @@ class _Search:
                     )
                 )
         tried.sort(key=lambda one: one[0])
-        for _, some, w in tried[:_FITTED]:
+        for _, some, first in tried[:_FITTED]:
             if not self._late():
-                self._fit(some, w)
+                self._fit(some, first)
 
     def _fit(self, terms: tuple[Product, ...], first: Sequence[float]) -> None:
         if terms not in self._fits:
