@@ -85,7 +85,7 @@ class _Search:
     def best(self, front: Sequence[WeakAnswer]) -> WeakAnswer:
         """Return the likeliest answer, from the best one of a front of least squares on."""
         start = min(front[1:], key=lambda one: math.log(one.left + 1e-12) + _WORTH * len(one.terms))
-        self._fit(start.terms, start.coefficients)
+        self._try(start.terms, start.coefficients)
         known = self._best()
         for _ in range(_TURNS):
             if self._late():
@@ -132,7 +132,30 @@ class _Search:
         tried.sort(key=lambda one: one[0])
         for _, some, first in tried[:_FITTED]:
             if not self._late():
-                self._fit(some, first)
+                self._try(some, first)
+
+    def _try(self, terms: tuple[Product, ...], first: Sequence[float]) -> None:
+        """Fit a sum, and what remains of it without terms that are not worth their price."""
+        while terms:
+            self._fit(terms, first)
+            fit = self._fits[terms]
+            if fit is None or self._late() or not (gains := self._lacking(terms, fit)):
+                break
+            leave = max(gains, key=lambda place: gains[place])
+            terms = terms[:leave] + terms[leave + 1 :]
+            first = np.delete(fit.coefficients, leave).tolist()
+
+    def _lacking(self, terms: tuple[Product, ...], fit: Fit) -> dict[int, float]:
+        """Return by what terms fall short of their price, with the noise as it is with them.
+
+        A term of high order has much noise, which lowers the sum of squares by itself.
+        """
+        gains = (fit.coefficients / fit.errors) ** 2
+        return {
+            place: self._price[one] - gain
+            for place, (one, gain) in enumerate(zip(terms, gains.tolist(), strict=True))
+            if gain < self._price[one]
+        }
 
     def _fit(self, terms: tuple[Product, ...], first: Sequence[float]) -> None:
         if terms not in self._fits:
@@ -148,8 +171,9 @@ class _Search:
             raise np.linalg.LinAlgError
         least = min(fit.square / max(len(fit.inverse) - len(some), 1) for some, fit in fits.items())
         unit = max(1.0, least)  # more than the noise is left of every sum
+        sound = {some: fit for some, fit in fits.items() if not self._lacking(some, fit)}
         scores = {
             some: fit.square / unit + sum(self._price[one] for one in some)
-            for some, fit in fits.items()
+            for some, fit in (sound or fits).items()
         }
         return min(scores, key=lambda some: (scores[some], len(some)))
