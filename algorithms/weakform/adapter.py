@@ -184,6 +184,7 @@ class Adapter:
                 halves = tuple(bumps.half for bumps in form.bumps)
                 if halves not in known:
                     known[halves] = form, np.stack([form.column(one) for one in terms], axis=1)
+                    form.forget()
                 form, columns = known[halves]
                 rest = (measured - smoothed)[..., state] if noisy else None
                 weights, usable = form.weights(rest), np.isfinite(columns.sum(axis=0))

@@ -28,6 +28,8 @@ _ROWS = 3000
 """Test functions at most."""
 _LEAST = 0.05
 """Part of the mean variance that each integral is taken to have at least."""
+_REMEMBERED = 16_000_000
+"""Numbers in derivatives that are kept, at most."""
 _OVERLAP = 2.0
 """Test functions along an axis in the width of half of one."""
 
@@ -142,10 +144,17 @@ class WeakField:
             total = total + comb(moved, k) * self.integral(part * rest, last.axis, moved - k)
         return np.asarray((-1) ** moved * total)
 
+    def forget(self) -> None:
+        """Free the memory of derivatives."""
+        self._derived.clear()
+
     def derivative(self, state: int, axis: int, order: int) -> Array:
         """Differentiate a state along an axis."""
         key = state, axis, order
         if key not in self._derived:
+            size = self.states[state].size
+            while self._derived and (len(self._derived) + 1) * size > _REMEMBERED:
+                del self._derived[next(iter(self._derived))]
             self._derived[key] = differentiate(self.states[state], axis, self.axes[axis], order)
         return self._derived[key]
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["likeliest"]
 
+_STARTS = 4
+"""Sums of least squares that are fitted first."""
 _TURNS = 2
 """Searches at most, each with the covariance of the best equation so far."""
 _FITTED = 3
@@ -84,8 +86,13 @@ class _Search:
 
     def best(self, front: Sequence[WeakAnswer]) -> WeakAnswer:
         """Return the likeliest answer, from the best one of a front of least squares on."""
-        start = min(front[1:], key=lambda one: math.log(one.left + 1e-12) + _WORTH * len(one.terms))
-        self._try(start.terms, start.coefficients)
+        def rank(one: WeakAnswer) -> float:
+            return math.log(one.left + 1e-12) + _WORTH * len(one.terms)
+
+        for start in sorted(front[1:], key=rank)[:_STARTS]:
+            if self._fits and self._late():
+                break
+            self._try(start.terms, start.coefficients)
         known = self._best()
         for _ in range(_TURNS):
             if self._late():
@@ -110,7 +117,12 @@ class _Search:
         fit = self._fits[known]
         assert fit is not None  # noqa: S101 - those are passed over
         white = np.linalg.cholesky(fit.inverse).T
-        columns = np.stack([self._likelihood.column(one) for one in self._terms], axis=1)
+        made = []
+        for one in self._terms:
+            if self._late():
+                return
+            made.append(self._likelihood.column(one))
+        columns = np.stack(made, axis=1)
         usable = np.isfinite(columns.sum(axis=0))
         terms = tuple(one for one, use in zip(self._terms, usable, strict=True) if use)
         target = white @ self._likelihood.target

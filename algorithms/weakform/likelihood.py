@@ -44,6 +44,8 @@ _ROWS = 400
 _WIDEST = 3.0
 _WEIGHTS = 1_000_000
 """Weights of all test functions together at most."""
+_CHUNK = 4_000_000
+"""Numbers of a product of matrices that are made at a time."""
 _ROUNDS = 3
 _WIDE = 12, 6, 6
 """Half a width from which every second node is enough for covariances, by axes in space."""
@@ -113,6 +115,9 @@ class Likelihood:
             for wide in (_WIDE[len(form.axes) - 1],)
         ]
         self._places = self._indices(u.shape[:-1])
+        used, dense = np.unique(self._places, return_inverse=True)
+        self._dense = dense.reshape(self._places.shape).astype(np.int32)
+        self._nodes = len(used)
         self._local: dict[tuple[int, int], Array] = {}
         self._columns: dict[Product, Array] = {}
         self._responses: dict[Product, dict[int, Array]] = {}
@@ -142,9 +147,7 @@ class Likelihood:
         for _ in range(_ROUNDS):
             total = self._residual_noise(parts, w)
             inverse = _inverse(self._covariance(total, total))
-            shared = np.array(
-                [np.sum(inverse * self._covariance(pieces, total)) for pieces in parts]
-            )
+            shared = self._shared(parts, total, inverse)
             through = columns.T @ inverse
             gram = through @ columns
             scale = np.sqrt(np.diag(gram))
@@ -182,19 +185,44 @@ class Likelihood:
 
     def _covariance(self, one: dict[int, Array], other: dict[int, Array]) -> Array:
         """Return the covariance of the noise of two sets of integrals, (rows, rows)."""
-        rows, each = self._places.shape
-        starts = np.arange(rows + 1) * each
-        found = np.zeros((rows, rows))
+        found = np.zeros((len(self._places),) * 2)
         for state in one.keys() & other.keys():
-            variance = self._variances[state]
-            left = one[state] * variance[self._places]
-            shape = rows, len(variance)
-            a, b = (
-                csr_array((part.reshape(-1), self._places.reshape(-1), starts), shape=shape)
-                for part in (left, other[state])
-            )
-            found += (a @ b.T).toarray()
+            left = self._sparse(self._scaled(one, state))
+            found += (left @ self._sparse(other[state]).T).toarray()
         return found
+
+    def _shared(
+        self, parts: Sequence[dict[int, Array]], total: dict[int, Array], inverse: Array
+    ) -> Array:
+        """Return what each term's noise has in common with the residual's, summed with weights.
+
+        It is the trace of `inverse` times the covariance of both, (terms,).
+        """
+        rows, sums = len(inverse), np.zeros(len(parts))
+        step = max(1, _CHUNK // self._nodes)
+        for state, _ in total.items():
+            if not any(state in pieces for pieces in parts):
+                continue
+            matrix = self._sparse(self._scaled(total, state)).T.tocsr()
+            for start in range(0, rows, step):
+                some = slice(start, start + step)
+                through = matrix @ inverse[:, some]  # (nodes, step)
+                at = np.arange(through.shape[1])[:, None]
+                gathered = through[self._dense[some], at]
+                for number, pieces in enumerate(parts):
+                    if state in pieces:
+                        sums[number] += np.sum(pieces[state][some] * gathered)
+        return sums
+
+    def _scaled(self, one: dict[int, Array], state: int) -> Array:
+        return one[state] * self._variances[state][self._places]
+
+    def _sparse(self, values: Array) -> csr_array:
+        """Return values at the samples of each test function as a matrix, (rows, nodes)."""
+        rows, each = self._dense.shape
+        starts = np.arange(rows + 1, dtype=np.int32) * np.int32(each)
+        shape = rows, self._nodes
+        return csr_array((values.reshape(-1), self._dense.reshape(-1), starts), shape=shape)
 
     def _indices(self, shape: Sequence[int]) -> NDArray[np.int32]:
         """Return the samples under each test function, (rows, samples)."""

@@ -206,6 +206,52 @@ def test_coefficients_have_no_bias_under_noise(modules: dict[str, Any]) -> None:
     np.testing.assert_allclose(np.mean(errors, axis=0), spread, rtol=0.35)
 
 
+def test_units_change_nothing_but_coefficients(modules: dict[str, Any]) -> None:
+    """In other units of state, place and time, a noisy field has as likely an equation."""
+    field, size = windowed_burgers(), 0.03
+    state, place, time = 250.0, 3e-3, 40.0
+    made = noisy_burgers(field, size, 0)
+    arrays = dict(made.arrays)
+    arrays |= {name: state * made.arrays[name] for name in ("u", "measured")}
+    arrays |= {"x": place * made.arrays["x"], "t": time * made.arrays["t"]}
+    other = replace(made, arrays=arrays)
+    fits = []
+    for one, deviation in ((made, size), (other, state * size)):
+        likelihood = modules["likelihood"].Likelihood(
+            one, 0, [0.9, 0.9], np.full(one.u.shape, deviation)
+        )
+        fits.append(likelihood.fit(burgers_terms(modules, one), [0.0, 0.0]))
+    units = np.array([place**2 / time, place / (state * time)])
+    np.testing.assert_allclose(fits[1].coefficients, fits[0].coefficients * units, rtol=1e-6)
+    np.testing.assert_allclose(fits[1].errors, fits[0].errors * units, rtol=1e-6)
+    assert fits[1].square == pytest.approx(fits[0].square, rel=1e-6)
+
+
+@pytest.mark.parametrize("asked", [0, 1, 2, 5, 30, 150])
+def test_under_noise_an_answer_is_there_when_time_is_up(
+    modules: dict[str, Any], weakform: Any, asked: int
+) -> None:
+    """Wherever time ends: after so many questions whether it has."""
+    problem = noisy_burgers(windowed_burgers(), 0.03, 0)
+    left = iter(range(asked))
+    front = [modules["search"].WeakAnswer((), (), (), 1.0, (1.0,))]
+    terms = burgers_terms(modules, problem)
+    front.append(modules["search"].WeakAnswer(tuple(terms), (0.1, -1.0), (0.1, 0.1), 0.1, (0.1,)))
+    found = modules["likeliest"].likeliest(
+        problem,
+        0,
+        modules["summands"].products(problem.variables, 1, 60, 4.25),
+        front,
+        lambda: next(left, None) is None,
+    )
+    assert found
+    if asked:  # the first sum is fitted before time is up
+        assert len(found) == 1
+    adapter = fitted(weakform, replace(problem, time_limit=1e-6))
+    assert adapter.stopped_early
+    assert len(adapter.equations()) == 1
+
+
 def windowed_burgers() -> Problem:
     problem = burgers(60, 50)
     return replace(problem, arrays={**problem.arrays, "periods": np.zeros(1)})
