@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["likeliest"]
 
-_STARTS = 4
+_STARTS = 3
 """Sums of least squares that are fitted first."""
 _TURNS = 2
 """Searches at most, each with the covariance of the best equation so far."""
@@ -86,6 +86,7 @@ class _Search:
 
     def best(self, front: Sequence[WeakAnswer]) -> WeakAnswer:
         """Return the likeliest answer, from the best one of a front of least squares on."""
+
         def rank(one: WeakAnswer) -> float:
             return math.log(one.left + 1e-12) + _WORTH * len(one.terms)
 

@@ -51,7 +51,7 @@ _WIDE = 12, 6, 6
 """Half a width from which every second node is enough for covariances, by axes in space."""
 _REMEMBERED = 12
 """Terms whose responses to the noise are kept."""
-_SETTLED = 2e-2
+_SETTLED = 0.1
 """Change of coefficients, in standard errors, that ends a fit."""
 _RIDGE = 1e-6
 """Variance that is added to each integral's, as a share."""
@@ -116,7 +116,7 @@ class Likelihood:
         ]
         self._places = self._indices(u.shape[:-1])
         used, dense = np.unique(self._places, return_inverse=True)
-        self._dense = dense.reshape(self._places.shape).astype(np.int32)
+        self._dense: NDArray[np.int32] = np.asarray(dense, np.int32).reshape(self._places.shape)
         self._nodes = len(used)
         self._local: dict[tuple[int, int], Array] = {}
         self._columns: dict[Product, Array] = {}
@@ -200,7 +200,7 @@ class Likelihood:
         """
         rows, sums = len(inverse), np.zeros(len(parts))
         step = max(1, _CHUNK // self._nodes)
-        for state, _ in total.items():
+        for state in total:
             if not any(state in pieces for pieces in parts):
                 continue
             matrix = self._sparse(self._scaled(total, state)).T.tocsr()
