@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from answers import Offer, RightSide, front
+from answers import Offer, RightSide, front, together
 from constants import exact
 from samples import Integrals, Sampled, stepped
 from search import Settings, find
@@ -29,6 +29,8 @@ _MATTERS = 3e-5
 _POLISHED, _NEARER = 6, 0.8
 """Equations are fitted to their own solutions between samples, so many times at most, while their
 misses are less than this share of those before."""
+_POLISHED_EACH = 60
+"""Answers of each state that are fitted so."""
 _UNLIKE_NOISE, _INTERVALS_EACH = 0.2, 5
 """Equations that lead from sample to sample with less than this share of the noise refute it, if
 there are so many intervals for each term."""
@@ -74,9 +76,12 @@ class Adapter:
             self._fit(problem, way, late)
             self.stopped_early |= late()
         weight = self._settings.weight
-        self._chosen = [
-            min(several, key=lambda one: one.side.score(weight)) for several in self._fronts
-        ]
+        if len(ways) == 1:
+            self._chosen = [several[0] for several in self._fronts]
+        else:
+            self._chosen = [
+                min(several, key=lambda one: one.side.score(weight)) for several in self._fronts
+            ]
 
     def _fit(self, problem: Problem, way: Coordinates | None, late: Callable[[], bool]) -> None:
         """Search in the values themselves, or in centred ones."""
@@ -109,8 +114,9 @@ class Adapter:
             pools = _searched(samples, self._settings, late)
         margin = np.inf if samples.noise else self._margin
         moved = way if way is not None and way.name == "centred" else None
+        best = [None] * len(pools) if samples.noise else together(pools, self._settings.weight)
         for target, (name, pool) in enumerate(zip(problem.targets, pools, strict=True)):
-            answers = front(pool, self._settings.weight, margin)
+            answers = front(pool, self._settings.weight, margin, best[target])
             self._fronts[target] += [
                 Offer(one, problem.variables, target, moved) for one in answers
             ]
@@ -218,7 +224,7 @@ def _polished(samples: Sampled, followed: _Followed, weight: float) -> _Followed
             break
         design = followed.design()
         pools = [
-            [exact(design, state, one.terms) for one in pool]
+            [exact(design, state, one.terms) for one in _ranked(pool, weight)]
             for state, pool in enumerate(followed.pools)
         ]
         further = _followed(samples, pools, weight)
@@ -226,6 +232,10 @@ def _polished(samples: Sampled, followed: _Followed, weight: float) -> _Followed
             break
         followed = further
     return followed
+
+
+def _ranked(pool: list[RightSide], weight: float) -> list[RightSide]:
+    return sorted(pool, key=lambda one: one.score(weight))[:_POLISHED_EACH]
 
 
 def _is_followed(raw: Sampled, noise: float, settings: Settings, late: Callable[[], bool]) -> bool:

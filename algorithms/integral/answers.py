@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from dataclasses import dataclass, field
@@ -25,13 +26,16 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Offer", "RightSide", "answer", "front", "student_scale"]
+__all__ = ["Offer", "RightSide", "answer", "front", "student_scale", "together"]
 
 _STATE = re.compile(r"\bu(\d+)\b")
 _FREEDOM = 3.0
 """Degrees of freedom of Student's distribution, so that a few coarse intervals do not decide."""
 _CANCEL = 300.0
 """Terms so many times as large as their sum cancel: they approximate another term."""
+_TOGETHER, _COMBINED, _NEAR = 12, 5000, 4.0
+"""Answers of a state, combinations of all states' answers, and units of cost from the best, within
+which shared constants may decide."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +154,16 @@ def cost_of(terms: Sequence[Summand]) -> float:
     return sum(term.cost - sum(term.shared.values()) for term in terms) + sum(shared.values())
 
 
-def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[RightSide]:
-    """Return those not worse in both respects, and near the best; the best first."""
+def front(
+    answers: Iterable[RightSide], weight: float, margin: float, first: RightSide | None = None
+) -> list[RightSide]:
+    """Return those not worse in both respects, and near the best; the best first.
+
+    Parameters
+    ----------
+    first
+        The one that is the best together with the other states' equations.
+    """
     kept: list[RightSide] = []
     best_scale = np.inf
     for one in sorted(answers, key=lambda one: (one.cost, one.scale)):
@@ -159,7 +171,51 @@ def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[Ri
             best_scale = one.scale
             kept.append(one)
     kept.sort(key=lambda one: one.score(weight))
-    return [one for one in kept if one.score(weight) <= kept[0].score(weight) + margin]
+    near = [one for one in kept if one.score(weight) <= kept[0].score(weight) + margin]
+    if first is None:
+        return near
+    return [first, *(one for one in near if margin and one.text != first.text)]
+
+
+def together(pools: Sequence[Sequence[RightSide]], weight: float) -> list[RightSide]:
+    """Return one answer for each state: the best of all, where constants that several have cost once.
+
+    Those that fit and cost nearly as well as the best of each state are tried with each other.
+    """
+    most = max(2, min(_TOGETHER, int(_COMBINED ** (1 / len(pools)))))
+    several = []
+    for pool in pools:
+        ranked = sorted(pool, key=lambda one: one.score(weight))
+        limit = ranked[0].score(weight) + _NEAR * weight
+        near = {one.text: one for one in reversed(ranked) if one.score(weight) <= limit}
+        several.append(sorted(near.values(), key=lambda one: one.score(weight))[:most])
+    scores = [[one.score(weight) for one in each] for each in several]
+    inside = [[_inside(one) for one in each] for each in several]
+    best = min(
+        itertools.product(*(range(len(each)) for each in several)),
+        key=lambda chosen: _total(chosen, scores, inside, weight),
+    )
+    return [each[k] for each, k in zip(several, best, strict=True)]
+
+
+def _inside(one: RightSide) -> dict[str, float]:
+    """Return the costs of the constants inside, by the functions that have them."""
+    parts = {name: cost for term in one.terms for name, cost in term.shared.items()}
+    return {name: cost for name, cost in parts.items() if name.startswith("constants of")}
+
+
+def _total(
+    chosen: Sequence[int],
+    scores: list[list[float]],
+    inside: list[list[dict[str, float]]],
+    weight: float,
+) -> float:
+    parts = [each[k] for each, k in zip(inside, chosen, strict=True)]
+    once: dict[str, float] = {}
+    for part in parts:
+        once |= part
+    twice = sum(sum(part.values()) for part in parts) - sum(once.values())
+    return sum(each[k] for each, k in zip(scores, chosen, strict=True)) - weight * twice
 
 
 def student_scale(left: Array) -> float:
