@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Offer", "RightSide", "answer", "front", "student_scale", "together"]
+__all__ = ["Offer", "RightSide", "answer", "front", "others", "structure", "student_scale", "together"]
 
+_NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)")
+_AS_WELL, _SAME, _MOST_OTHERS = 1.0, 0.02, 5
+"""Units of cost by which an answer may be worse than the best and still be named beside it; the
+share of the residuals by which it differs at least; and how many are named."""
 _STATE = re.compile(r"\bu(\d+)\b")
 _FREEDOM = 3.0
 """Degrees of freedom of Student's distribution, so that a few coarse intervals do not decide."""
@@ -59,6 +63,11 @@ class RightSide:
     def score(self, weight: float) -> float:
         """Weigh the residual, in decades, against the cost; lower is better."""
         return float(np.log10(self.scale + 1e-300)) + weight * self.cost
+
+    @property
+    def structure(self) -> str:
+        """Write its terms without the values of constants."""
+        return structure(self.terms)
 
     @property
     def text(self) -> str:
@@ -144,6 +153,33 @@ def answer(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide
     scale = student_scale(left) if np.isfinite(square) else np.inf
     as_floats = tuple(map(float, coefficients)), tuple(map(float, errors))
     return RightSide(tuple(terms), *as_floats, cost, scale)
+
+
+def structure(terms: Sequence[Summand]) -> str:
+    """Write terms without the values of constants inside."""
+    return " + ".join(sorted(_NUMBER.sub("K", term.text) for term in terms))
+
+
+def others(
+    design: Integrals, state: int, chosen: RightSide, pool: Iterable[RightSide], weight: float
+) -> list[RightSide]:
+    """Return what fits and costs nearly as well as an answer, the best first.
+
+    Each differs from the answer, and from the others, by more than another way to write it.
+    """
+    limit = chosen.score(weight) + weight * _AS_WELL
+    several: dict[str, RightSide] = {}
+    for one in sorted(pool, key=lambda one: one.score(weight)):
+        if one.score(weight) > limit:
+            break
+        several.setdefault(one.structure, one)
+    kept = [(chosen, design.columns(chosen.terms, state) @ np.array(chosen.coefficients))]
+    for one in several.values():
+        values = design.columns(one.terms, state) @ np.array(one.coefficients)
+        apart = [float(np.sqrt(np.mean((values - known) ** 2))) for _, known in kept]
+        if min(apart) > _SAME * one.scale and len(kept) <= _MOST_OTHERS:
+            kept.append((one, values))
+    return [one for one, _ in kept[1:]]
 
 
 def cost_of(terms: Sequence[Summand]) -> float:

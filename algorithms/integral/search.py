@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["Search", "Settings", "find"]
 
 _WIDTH = 60
-_FIRST, _ENOUGH, _LAST = 3.0, 4.0, 3.5
+_FIRST, _ENOUGH, _LAST = 3.0, 4.0, 5.0
 """The search ends with an answer that is as good as the closest fit of all, were that to cost so
 much, and 1 more for each state: while there is one constant inside, one fraction, and more."""
 _LARGEST_SHARED = 6
 """The largest support in which terms of other states' equations are tried."""
-_OTHERS, _LENT = 3, 2
-"""Answers of another equation whose constants are tried, and terms of its best one."""
+_OTHERS, _LENT, _REFITTED = 3, 2, 4
+"""Answers of another equation whose constants are tried, terms of its best one, and sums with these
+constants in which they are fitted again."""
 _ACCURATE = 1e-5
 """The search goes on while no answer is near this share of a deviation, however far off all are."""
 _KEPT = 4
@@ -91,6 +92,7 @@ class Search:
         self.dim = design.samples.u.shape[1]
         self.pool = _sums(design, state, settings)
         self._inner: list[RightSide] = []
+        self._borrowed: set[frozenset[str]] = set()
         self.lent: list[Summand] = []
 
     def best(self) -> RightSide:
@@ -118,8 +120,13 @@ class Search:
         They are tried as they are, so that both equations have the same, and fitted again.
         """
         base = [*self._powers(), *found]
+        key = frozenset(one.text for one in found)
+        if not found or key in self._borrowed:
+            return
+        self._borrowed.add(key)
+        lent: list[RightSide] = []
         columns = self._design.columns(base, self._state)
-        if not found or not np.isfinite(columns).all():
+        if not np.isfinite(columns).all():
             return
         unit, target = compressed(columns, self._design.target(self._state))
         supports = best_supports(unit, target, _LARGEST_SHARED, _WIDTH)
@@ -131,8 +138,11 @@ class Search:
             several = [one for one in each if max(one) >= len(base) - len(found)]
             for support in list(dict.fromkeys(several))[: 2 * _KEPT]:
                 terms = [base[k] for k in support]
-                self._add([answer(self._design, self._state, terms)])
-                self._add([exact(self._design, self._state, terms)])
+                lent.append(answer(self._design, self._state, terms))
+        lent.sort(key=lambda one: one.score(self._settings.weight))
+        self._add(lent)
+        again = [one for one in lent[:_REFITTED] if any(map(_is_tuned, one.terms))]
+        self._add([exact(self._design, self._state, one.terms) for one in again])
 
     def simplify(self) -> None:
         """Leave out what the best answers do not need: terms, constants, and states of a pair."""
@@ -204,6 +214,10 @@ def find(
             one.simplify()
         _exchange(searches)
     return [one.pool for one in searches]
+
+
+def _is_tuned(term: Summand) -> bool:
+    return isinstance(term, TunedSummand)
 
 
 def _exchange(searches: list[Search]) -> None:

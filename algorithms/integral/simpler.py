@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from answers import RightSide
+from answers import RightSide, structure
 from atoms import TunedSummand
 from constants import exact
 from dictionary import Summand, monomials, pair
@@ -42,31 +41,23 @@ def simpler(
     """
     best: dict[str, RightSide] = {}
     for one in pool:
-        best.setdefault(_structure(one.terms), one)
+        best.setdefault(one.structure, one)
     found: list[RightSide] = []
     done: set[str] = set()
     for _ in range(_ROUNDS):
         ranked = sorted(best.values(), key=lambda one: one.score(weight))[:_TRIED]
-        begun = [one for one in ranked if _structure(one.terms) not in done]
+        begun = [one for one in ranked if one.structure not in done]
         if not begun:
             break
         for one in begun:
-            done.add(_structure(one.terms))
+            done.add(one.structure)
             for terms in _without(one, design.samples.u.shape[1]):
-                key = _structure(terms)
+                key = structure(terms)
                 if key in best:
                     continue
                 best[key] = exact(design, state, terms)
                 found.append(best[key])
     return found
-
-
-def _structure(terms: Sequence[Summand]) -> str:
-    """Write the terms without the values of constants inside."""
-    return " + ".join(sorted(_NUMBER.sub("K", term.text) for term in terms))
-
-
-_NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)")
 
 
 def _without(one: RightSide, dim: int) -> Iterator[list[Summand]]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from .api import (
     BudgetSpent,
+    Alternative,
     Candidate,
     LanguageModel,
     LanguageModelError,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Budget",
     "BudgetSpent",
+    "Alternative",
     "Candidate",
     "Coordinates",
     "FieldCoordinates",

@@ -76,6 +76,8 @@ class Channel:
 
 
 _MOST_COUNTED = 2**62
+_MOST_ALTERNATIVES, _LONGEST_ALTERNATIVE = 100, 10_000
+"""Equations beside the answer's that are sent, and letters of one."""
 _MOST_ITEMS, _MOST_TEXT, _MOST_NUMBERS = 1000, 2**20, 2**24
 """Candidates of one message, characters of their texts, and bytes of their predictions."""
 _FLUSH_SECONDS = 0.25
@@ -234,7 +236,7 @@ def _answer(adapter: type, host: Connection) -> None:
             if message["choose"] is not None:
                 fitted.choose(message["choose"])
             equations = _texts(fitted.equations()) if order["equations"] else []
-            host.send("described", equations=equations)
+            host.send("described", equations=equations, alternatives=_alternatives(fitted))
         elif message["type"] == "predict":
             start = time.monotonic()
             predictions = _array(fitted.predict(host.problem("test.npz")))
@@ -322,6 +324,22 @@ def _evaluations(fitted: Any) -> int | None:
         return index(count) if count is not None and 0 <= index(count) <= _MOST_COUNTED else None
     except TypeError:
         return None
+
+
+def _alternatives(fitted: Any) -> list[dict[str, Any]]:
+    """Return the equations that fit nearly as well as the answer, if an adapter has some."""
+    listed = getattr(fitted, "alternatives", None)
+    several = list(listed()) if callable(listed) else []
+    return [
+        {
+            "target": index(one.target),
+            "equation": str(one.equation),
+            "worse": float(one.worse),
+            "log_likelihood": None if one.log_likelihood is None else float(one.log_likelihood),
+        }
+        for one in several[:_MOST_ALTERNATIVES]
+        if len(str(one.equation)) <= _LONGEST_ALTERNATIVE
+    ]
 
 
 def _sweep(
