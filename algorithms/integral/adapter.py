@@ -11,6 +11,7 @@ from answers import Offer, RightSide, front, others, together
 from constants import exact
 from samples import Integrals, Sampled, stepped
 from search import Settings, find
+from simpler import is_more
 
 from mdbench.worker import Alternative, Candidate, Coordinates, Problem, Unsupported, columns_of
 
@@ -151,7 +152,7 @@ class Adapter:
                 if way is not chosen.way:
                     continue
                 rows = len(design.target(target))
-                for one in others(design, target, best, pool, weight):
+                for one in others(design, target, best, pool, weight, is_more=is_more):
                     yield Alternative(
                         target,
                         replace(chosen, side=one).text,
@@ -264,7 +265,7 @@ def _is_followed(raw: Sampled, noise: float, settings: Settings, late: Callable[
 
     Where a motion is fast, smoothing removes more than noise.
     """
-    few = replace(settings, terms=settings.noisy_terms)
+    few = replace(settings, terms=settings.noisy_terms, nested=False)
     followed = _followed(raw, _searched(raw, few, late, inner=False), settings.weight)
     apart = np.median(np.abs(followed.defect / raw.deviation), axis=0)
     enough = len(raw.steps) >= _INTERVALS_EACH * max(map(len, followed.supports))

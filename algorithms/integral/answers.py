@@ -16,7 +16,7 @@ from supports import least_squares
 from mdbench.worker import sum_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dictionary import Summand
     from numpy.typing import NDArray
@@ -26,7 +26,16 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Offer", "RightSide", "answer", "front", "others", "structure", "student_scale", "together"]
+__all__ = [
+    "Offer",
+    "RightSide",
+    "answer",
+    "front",
+    "others",
+    "structure",
+    "student_scale",
+    "together",
+]
 
 _NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)")
 _AS_WELL, _SAME, _MOST_OTHERS = 1.0, 0.02, 5
@@ -161,18 +170,31 @@ def structure(terms: Sequence[Summand]) -> str:
 
 
 def others(
-    design: Integrals, state: int, chosen: RightSide, pool: Iterable[RightSide], weight: float
+    design: Integrals,
+    state: int,
+    chosen: RightSide,
+    pool: Iterable[RightSide],
+    weight: float,
+    *,
+    is_more: Callable[[RightSide, RightSide], bool],
 ) -> list[RightSide]:
     """Return what fits and costs nearly as well as an answer, the best first.
 
-    Each differs from the answer, and from the others, by more than another way to write it.
+    Each differs from the answer, and from the others, by more than another way to write it, and
+    is not the answer with terms or constants added, which no data could exclude.
+
+    Parameters
+    ----------
+    is_more
+        Whether one is another with something added.
     """
     limit = chosen.score(weight) + weight * _AS_WELL
     several: dict[str, RightSide] = {}
     for one in sorted(pool, key=lambda one: one.score(weight)):
         if one.score(weight) > limit:
             break
-        several.setdefault(one.structure, one)
+        if not is_more(one, chosen):
+            several.setdefault(one.structure, one)
     kept = [(chosen, design.columns(chosen.terms, state) @ np.array(chosen.coefficients))]
     for one in several.values():
         values = design.columns(one.terms, state) @ np.array(one.coefficients)
@@ -214,7 +236,7 @@ def front(
 
 
 def together(pools: Sequence[Sequence[RightSide]], weight: float) -> list[RightSide]:
-    """Return one answer for each state: the best of all, where constants that several have cost once.
+    """Return one answer for each state: the best of all, where shared constants cost once.
 
     Those that fit and cost nearly as well as the best of each state are tried with each other.
     """

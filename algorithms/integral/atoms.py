@@ -167,6 +167,7 @@ def _one(
     inner: Callable[[Array, Array], Array],
     write: Callable[[float], str],
     cost: float,
+    *,
     limits: Callable[[Array], list[tuple[AtomFamily | None, Array]]] = lambda _: [],
 ) -> AtomFamily:
     """Return the family of one function with one constant."""
@@ -216,7 +217,7 @@ def _exponentials(grid: Array, i: int, dim: int) -> AtomFamily:
         lambda k, u: np.asarray(np.exp(k * u[..., i])),
         lambda k: f"exp({k!r}*u{i})",
         _INNER,
-        _alone,
+        limits=_alone,
     )
 
 
@@ -257,7 +258,7 @@ def _saturations(grid: Array, i: int, n: int, u: Array) -> AtomFamily:
         lambda k, u: np.asarray(1.0 / (k + u[..., i] ** n)),
         lambda k: f"1/({k!r} + u{i})" if n == 1 else f"1/({k!r} + u{i}**{n})",
         _INNER + FACTOR * (n - 1),
-        lambda k: [(None, np.empty(0)), *([(_inverses(i), np.empty(0))] if n == 1 else [])],
+        limits=lambda _: [(None, np.empty(0)), *([(_inverses(i), np.empty(0))] if n == 1 else [])],
     )
 
 
@@ -278,7 +279,7 @@ def _turning(i: int, dim: int) -> Iterator[AtomFamily]:
         lambda k, u: np.asarray(1.0 / (k + np.sin(u[..., i]) ** 2)),
         lambda k: f"1/({k!r} + sin(u{i})**2)",
         _INNER + FUNCTION + FACTOR,
-        _alone,
+        limits=_alone,
     )
     shifted = 1.0 + np.geomspace(0.03, 10.0, _GRID // 4)
     yield _one(
@@ -287,7 +288,7 @@ def _turning(i: int, dim: int) -> Iterator[AtomFamily]:
         lambda k, u: np.asarray(1.0 / (k + np.cos(u[..., i]))),
         lambda k: f"1/({k!r} + cos(u{i}))",
         _INNER + FUNCTION,
-        _alone,
+        limits=_alone,
     )
 
 
@@ -299,7 +300,7 @@ def _ratios(grid: Array, i: int, j: int) -> AtomFamily:
         lambda k, u: np.asarray(1.0 / (u[..., i] + k * u[..., j])),
         lambda k: f"1/(u{i} + {k!r}*u{j})",
         _INNER + FACTOR,
-        lambda k: [(_inverses(i), np.empty(0)), (_inverses(j), np.empty(0))],
+        limits=lambda _: [(_inverses(i), np.empty(0)), (_inverses(j), np.empty(0))],
     )
 
 
@@ -377,8 +378,8 @@ def _inverses(i: int) -> AtomFamily:
         np.empty((0, 0)),
         (),
         (),
-        lambda k, u: np.asarray(1.0 / u[..., i])[None],  # noqa: ARG005
-        lambda k: [f"1/u{i}"],  # noqa: ARG005
+        lambda _, u: np.asarray(1.0 / u[..., i])[None],
+        lambda _: [f"1/u{i}"],
         CONSTANT + FUNCTION,
     )
 

@@ -184,7 +184,9 @@ def nests(u: Array, plain: Sequence[str] | None = None) -> list[list[Summand]]:
             under = _product([Multiplicand(f"1/u{i}", FUNCTION, _reciprocal(i))])
             found.append([*linear, under, *(product_of(one, under) for one in above)])
     if dim > 1:
-        powers = [monomial([p * int(i == j) for j in range(dim)]) for i in range(dim) for p in (2, 3)]
+        powers = [
+            monomial([p * int(i == j) for j in range(dim)]) for i in range(dim) for p in (2, 3)
+        ]
         found.append([*linear, *powers, *differences(u, plain)])
     return [[term for term in nest if _usable(term, u)] for nest in found]
 

@@ -68,12 +68,15 @@ class Settings:
         The same where the data are noisy.
     inner
         Whether terms with inner constants are tried.
+    nested
+        Whether differences of states, and sets of terms of which few are needed, are tried, too.
     """
 
     weight: float
     terms: int
     noisy_terms: int
     inner: bool
+    nested: bool = True
 
 
 class Search:
@@ -136,9 +139,10 @@ class Search:
             supports.setdefault(len(support), []).insert(0, support)
         for each in supports.values():
             several = [one for one in each if max(one) >= len(base) - len(found)]
-            for support in list(dict.fromkeys(several))[: 2 * _KEPT]:
-                terms = [base[k] for k in support]
-                lent.append(answer(self._design, self._state, terms))
+            chosen = list(dict.fromkeys(several))[: 2 * _KEPT]
+            lent += [
+                answer(self._design, self._state, [base[k] for k in support]) for support in chosen
+            ]
         lent.sort(key=lambda one: one.score(self._settings.weight))
         self._add(lent)
         again = [one for one in lent[:_REFITTED] if any(map(_is_tuned, one.terms))]
@@ -146,7 +150,11 @@ class Search:
 
     def simplify(self) -> None:
         """Leave out what the best answers do not need: terms, constants, and states of a pair."""
-        self.pool += simpler(self._design, self._state, self.pool, self._settings.weight)
+        weight = self._settings.weight
+        found, idle = simpler(self._design, self._state, self.pool, weight)
+        kept = [one for one in [*self.pool, *found] if one.structure not in idle]
+        self.pool = kept or self.pool
+        self._inner = [one for one in self._inner if one.structure not in idle]
 
     def promising(self) -> list[RightSide]:
         """Return the best answers that have constants inside, and the best of all."""
@@ -203,16 +211,18 @@ def find(
         for one in searches:
             one.simplify()
         for one in searches:
+            if late():
+                break
             others = [other.best() for other in searches if other is not one]
             one.lent = _terms_of(others, monomials(one.dim, 2))
             one.one_constant(late)
             one.two_constants(late)
             one.simplify()
-        _exchange(searches)
+        _exchange(searches, late)
         for one in searches:
             one.several(late)
             one.simplify()
-        _exchange(searches)
+        _exchange(searches, late)
     return [one.pool for one in searches]
 
 
@@ -220,9 +230,11 @@ def _is_tuned(term: Summand) -> bool:
     return isinstance(term, TunedSummand)
 
 
-def _exchange(searches: list[Search]) -> None:
+def _exchange(searches: list[Search], late: Callable[[], bool]) -> None:
     """Try the constants found for each state in the others' equations."""
     for one in searches:
+        if late():
+            return
         for other in searches:
             if other is not one:
                 for each in other.promising():
@@ -271,7 +283,8 @@ def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
     listed = terms(u, most, samples.plain)
     several = [monomials(dim, degree) for degree in range(1, _DEGREES.get(dim, 2) + 1)]
     every = len(several)
-    if not samples.noise:
+    wide = settings.nested and not samples.noise
+    if wide:
         listed += differences(u, samples.plain)
         several += nests(u, samples.plain)
     combined = {term.text for term in listed}
@@ -287,12 +300,14 @@ def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
     places = [[at[term.text] for term in nest if term.text in at] for nest in several]
     largest = min(_LARGEST.get(dim, 5), len(target) // 4)
     many = sum(term.text in combined for term in chosen)
-    constant = None if samples.noise else at.get("1")
-    found = _found(unit, target, (places[:every], places[every:]), largest, many, constant)
+    constant = at.get("1") if wide else None
+    found = _found(
+        unit, target, (places[:every], places[every:]), largest, many=many, constant=constant
+    )
     pool = [answer(design, state, [])]
     for supports in found.values():
-        for support in dict.fromkeys(supports):
-            pool.append(answer(design, state, [chosen[k] for k in support]))
+        once = dict.fromkeys(supports)
+        pool += [answer(design, state, [chosen[k] for k in support]) for support in once]
     return pool
 
 
@@ -301,6 +316,7 @@ def _found(
     target: Array,
     nests: tuple[list[list[int]], list[list[int]]],
     largest: int,
+    *,
     many: int,
     constant: int | None,
 ) -> dict[int, list[tuple[int, ...]]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from answers import RightSide, structure
 from atoms import TunedSummand
 from constants import exact
@@ -15,19 +17,25 @@ if TYPE_CHECKING:
 
     from samples import Integrals
 
-__all__ = ["simpler"]
+__all__ = ["is_more", "simpler"]
 
+_STATE = re.compile(r"\bu(\d+)\b")
 _TRIED = 5
 """The best answers that are made simpler, in each round."""
 _ROUNDS = 4
+_VANISHES, _NO_WORSE = 3e-3, 5.0
+"""What has a smaller share of a state's changes is left out where that fits no worse than this."""
 _ALIKE = 0.02
 """Coefficients of two states that differ by less than this share may be one of their difference."""
 
 
 def simpler(
     design: Integrals, state: int, pool: Sequence[RightSide], weight: float
-) -> list[RightSide]:
+) -> tuple[list[RightSide], set[str]]:
     """Leave out terms and constants of the best answers, and fit the rest again.
+
+    Returns the answers, and the structures of those that have something without an effect: a
+    solver's errors are not random, and a small term may follow them.
 
     A term is left out; a constant inside vanishes, or outweighs what is added to it; and the
     terms of two states with opposite coefficients are one of their difference.
@@ -43,6 +51,7 @@ def simpler(
     for one in pool:
         best.setdefault(one.structure, one)
     found: list[RightSide] = []
+    idle: set[str] = set()
     done: set[str] = set()
     for _ in range(_ROUNDS):
         ranked = sorted(best.values(), key=lambda one: one.score(weight))[:_TRIED]
@@ -51,13 +60,50 @@ def simpler(
             break
         for one in begun:
             done.add(one.structure)
-            for terms in _without(one, design.samples.u.shape[1]):
+            for terms, effect in _with_effects(design, state, one):
                 key = structure(terms)
-                if key in best:
-                    continue
-                best[key] = exact(design, state, terms)
-                found.append(best[key])
-    return found
+                if key not in best:
+                    best[key] = exact(design, state, terms)
+                    found.append(best[key])
+                if effect < _VANISHES and best[key].scale < _NO_WORSE * one.scale:
+                    idle.add(one.structure)
+        for key in idle:
+            best.pop(key, None)
+            done.add(key)
+    return found, idle
+
+
+def _with_effects(
+    design: Integrals, state: int, one: RightSide
+) -> Iterator[tuple[list[Summand], float]]:
+    """Yield simpler sums, and what part of a state's changes the left-out part has."""
+    columns = design.columns(one.terms, state)
+    size = np.linalg.norm(columns, axis=0) * np.abs(one.coefficients)
+    share = size / (np.linalg.norm(design.target(state)) + 1e-300)
+    number = len(one.terms)
+    for k, terms in enumerate(_without(one, design.samples.u.shape[1])):
+        if k < number:
+            yield terms, float(share[k])
+            continue
+        fresh = [term for term in terms if all(term is not each for each in one.terms)]
+        gone = [n for n, term in enumerate(one.terms) if all(term is not t for t in terms)]
+        if len(fresh) != len(gone):
+            yield terms, np.inf
+            continue
+        effects = []
+        for n, term in zip(gone, fresh, strict=True):
+            old, new = columns[:, n], design.column(term, state)
+            with np.errstate(all="ignore"):
+                apart = old - new * (old @ new) / (new @ new)
+                effects.append(share[n] * np.linalg.norm(apart) / np.linalg.norm(old))
+        yield terms, float(max(effects, default=np.inf))
+
+
+def is_more(one: RightSide, than: RightSide) -> bool:
+    """Return whether an answer is another one with terms or constants added."""
+    added = {term.text for term in one.terms} >= {term.text for term in than.terms}
+    dim = 1 + max((int(k) for k in _STATE.findall(one.text)), default=0)
+    return added or any(structure(terms) == than.structure for terms in _without(one, dim))
 
 
 def _without(one: RightSide, dim: int) -> Iterator[list[Summand]]:

@@ -270,9 +270,8 @@ class Discovery:
             behind = one.score - fit.score
             print(f"    fits nearly as well (score {behind:+.1f}): {texts}")  # noqa: T201
 
-
     def alternatives(self, fit: Fit, variables: Sequence[str]) -> Iterator[Alternative]:
-        """Yield the equations in which structures that fit nearly as well differ from the answer."""
+        """Yield the equations in which structures that fit nearly as well differ."""
         for one in self._rivals:
             gain = (fit.square - one.square) / 2
             for target, text in enumerate(self.equations(one, variables)):

@@ -187,9 +187,7 @@ class Described(_Message):
     type: Literal["described"]
     job: str
     equations: Annotated[tuple[str, ...], Field(max_length=1000)]
-    alternatives: Annotated[
-        tuple[AlternativeItem, ...], Field(max_length=_MOST_ALTERNATIVES)
-    ] = ()
+    alternatives: Annotated[tuple[AlternativeItem, ...], Field(max_length=_MOST_ALTERNATIVES)] = ()
 
 
 class Predicted(_Message):

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from .api import (
-    BudgetSpent,
     Alternative,
+    BudgetSpent,
     Candidate,
     LanguageModel,
     LanguageModelError,
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from .noise import Noise
 
 __all__ = [
+    "Alternative",
     "Budget",
     "BudgetSpent",
-    "Alternative",
     "Candidate",
     "Coordinates",
     "FieldCoordinates",

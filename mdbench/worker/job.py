@@ -77,7 +77,7 @@ class Channel:
 
 _MOST_COUNTED = 2**62
 _MOST_ALTERNATIVES, _LONGEST_ALTERNATIVE = 100, 10_000
-"""Equations beside the answer's that are sent, and letters of one."""
+"""Equations other than the answer's that are sent, and letters of one."""
 _MOST_ITEMS, _MOST_TEXT, _MOST_NUMBERS = 1000, 2**20, 2**24
 """Candidates of one message, characters of their texts, and bytes of their predictions."""
 _FLUSH_SECONDS = 0.25
