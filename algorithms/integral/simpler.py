@@ -23,8 +23,11 @@ _STATE = re.compile(r"\bu(\d+)\b")
 _TRIED = 5
 """The best answers that are made simpler, in each round."""
 _ROUNDS = 4
-_VANISHES, _NO_WORSE = 3e-3, 5.0
-"""What has a smaller share of a state's changes is left out where that fits no worse than this."""
+_VANISHES, _SOLVED, _NO_WORSE = 3e-3, 5e-6, 5.0
+"""What has a smaller share of a state's changes than the first, or is not needed to fit better than
+the second, the error of solvers, is left out where the rest fits at most so many times worse."""
+_FITTED = 1.3
+"""A simpler answer that is known, and fits so many times worse, is fitted once more."""
 _ALIKE = 0.02
 """Coefficients of two states that differ by less than this share may be one of their difference."""
 
@@ -48,7 +51,7 @@ def simpler(
         As in `answers.RightSide.score`.
     """
     best: dict[str, RightSide] = {}
-    for one in pool:
+    for one in sorted(pool, key=lambda one: one.score(weight)):
         best.setdefault(one.structure, one)
     found: list[RightSide] = []
     idle: set[str] = set()
@@ -62,10 +65,15 @@ def simpler(
             done.add(one.structure)
             for terms, effect in _with_effects(design, state, one):
                 key = structure(terms)
-                if key not in best:
-                    best[key] = exact(design, state, terms)
-                    found.append(best[key])
-                if effect < _VANISHES and best[key].scale < _NO_WORSE * one.scale:
+                known = best.get(key)
+                if known is None or known.scale > _FITTED * one.scale:
+                    again = exact(design, state, terms)  # perhaps nearer from these constants
+                    if known is None or again.scale < known.scale:
+                        best[key] = again
+                        found.append(again)
+                shorter = best[key].scale
+                enough = effect < _VANISHES or shorter < _SOLVED
+                if enough and shorter < _NO_WORSE * one.scale:
                     idle.add(one.structure)
         for key in idle:
             best.pop(key, None)
