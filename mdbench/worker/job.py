@@ -9,6 +9,7 @@ from __future__ import annotations
 import encodings.cp437  # noqa: F401 - for zipfile
 import io
 import json
+import math
 import os
 import random
 import signal
@@ -76,8 +77,8 @@ class Channel:
 
 
 _MOST_COUNTED = 2**62
-_MOST_ALTERNATIVES, _LONGEST_ALTERNATIVE = 100, 10_000
-"""Equations other than the answer's that are sent, and letters of one."""
+_MOST_ALTERNATIVES, _LONGEST_ALTERNATIVE, _MOST_TARGETS = 100, 10_000, 10_000
+"""Equations other than the answer's that are sent, characters of one, and targets."""
 _MOST_ITEMS, _MOST_TEXT, _MOST_NUMBERS = 1000, 2**20, 2**24
 """Candidates of one message, characters of their texts, and bytes of their predictions."""
 _FLUSH_SECONDS = 0.25
@@ -327,19 +328,33 @@ def _evaluations(fitted: Any) -> int | None:
 
 
 def _alternatives(fitted: Any) -> list[dict[str, Any]]:
-    """Return the equations that fit nearly as well as the answer, if an adapter has some."""
+    """Return the equations that fit nearly as well as the answer, if an adapter has some.
+
+    What is no such equation is left out, and an error is printed: neither costs the answer.
+    """
     listed = getattr(fitted, "alternatives", None)
-    several = list(listed()) if callable(listed) else []
-    return [
-        {
-            "target": index(one.target),
-            "equation": str(one.equation),
-            "worse": float(one.worse),
-            "log_likelihood": None if one.log_likelihood is None else float(one.log_likelihood),
-        }
-        for one in several[:_MOST_ALTERNATIVES]
-        if len(str(one.equation)) <= _LONGEST_ALTERNATIVE
-    ]
+    found: list[dict[str, Any]] = []
+    if not callable(listed):
+        return found
+    try:
+        for one in listed():
+            likely = one.log_likelihood
+            item = {
+                "target": index(one.target),
+                "equation": str(one.equation),
+                "worse": float(one.worse),
+                "log_likelihood": None if likely is None else float(likely),
+            }
+            numbers = [item["worse"], item["log_likelihood"] or 0.0]
+            known = 0 <= item["target"] <= _MOST_TARGETS
+            if known and all(map(math.isfinite, numbers)):
+                if len(item["equation"]) <= _LONGEST_ALTERNATIVE:
+                    found.append(item)
+            if len(found) == _MOST_ALTERNATIVES:
+                break
+    except Exception:  # noqa: BLE001 - a method may raise anything
+        traceback.print_exc()
+    return found
 
 
 def _sweep(

@@ -1124,7 +1124,11 @@ class Adapter:
     def alternatives(self):
         yield Alternative(0, "0.25*u0", worse=0.5, log_likelihood=-2.0)
         yield Alternative(7, "1", worse=0.5)  # there is no such target
+        yield Alternative(-1, "1", worse=0.5)
         yield Alternative(0, "u0" * 9000, worse=0.5)
+        yield Alternative(0, "1", worse=float("nan"))
+        yield Alternative(0, "1", worse=0.5, log_likelihood=float("inf"))
+        raise RuntimeError("no more")
 """
 
 
