@@ -345,11 +345,10 @@ def _alternatives(fitted: Any) -> list[dict[str, Any]]:
                 "worse": float(one.worse),
                 "log_likelihood": None if likely is None else float(likely),
             }
-            numbers = [item["worse"], item["log_likelihood"] or 0.0]
-            known = 0 <= item["target"] <= _MOST_TARGETS
-            if known and all(map(math.isfinite, numbers)):
-                if len(item["equation"]) <= _LONGEST_ALTERNATIVE:
-                    found.append(item)
+            finite = all(map(math.isfinite, (item["worse"], item["log_likelihood"] or 0.0)))
+            short = len(item["equation"]) <= _LONGEST_ALTERNATIVE
+            if finite and short and 0 <= item["target"] <= _MOST_TARGETS:
+                found.append(item)
             if len(found) == _MOST_ALTERNATIVES:
                 break
     except Exception:  # noqa: BLE001 - a method may raise anything
