@@ -32,7 +32,7 @@ _MOST_ITEMS = 10_000
 _LARGEST_SETTING = 20_000
 """Characters of a candidate's hyperparameters."""
 _MOST_ALTERNATIVES, _LONGEST_ALTERNATIVE = 100, 10_000
-"""Equations beside the answer's, and characters of one."""
+"""Equations other than the answer's, and characters of one."""
 _LONG_LINE = 2**20
 _PARSING = threading.Lock()
 """Held while a long message is read, so that one at a time takes its memory."""
