@@ -338,17 +338,12 @@ def _alternatives(fitted: Any) -> list[dict[str, Any]]:
         return found
     try:
         for one in listed():
-            likely = one.log_likelihood
-            item = {
-                "target": index(one.target),
-                "equation": str(one.equation),
-                "worse": float(one.worse),
-                "log_likelihood": None if likely is None else float(likely),
-            }
-            finite = all(map(math.isfinite, (item["worse"], item["log_likelihood"] or 0.0)))
-            short = len(item["equation"]) <= _LONGEST_ALTERNATIVE
-            if finite and short and 0 <= item["target"] <= _MOST_TARGETS:
-                found.append(item)
+            target, text, worse = index(one.target), str(one.equation), float(one.worse)
+            likely = None if one.log_likelihood is None else float(one.log_likelihood)
+            finite = math.isfinite(worse) and math.isfinite(likely or 0.0)
+            if finite and 0 <= target <= _MOST_TARGETS and len(text) <= _LONGEST_ALTERNATIVE:
+                item = {"target": target, "equation": text, "worse": worse}
+                found.append({**item, "log_likelihood": likely})
             if len(found) == _MOST_ALTERNATIVES:
                 break
     except Exception:  # noqa: BLE001 - a method may raise anything
