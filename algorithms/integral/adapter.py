@@ -7,12 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from answers import Offer, RightSide, front
+from answers import Offer, RightSide, front, others, together
 from constants import exact
 from samples import Integrals, Sampled, stepped
 from search import Settings, find
+from simpler import is_more
 
-from mdbench.worker import Candidate, Coordinates, Problem, Unsupported, columns_of
+from mdbench.worker import Alternative, Candidate, Coordinates, Problem, Unsupported, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,8 @@ _MATTERS = 3e-5
 _POLISHED, _NEARER = 6, 0.8
 """Equations are fitted to their own solutions between samples, so many times at most, while their
 misses are less than this share of those before."""
+_POLISHED_EACH = 60
+"""Answers of each state that are fitted so."""
 _UNLIKE_NOISE, _INTERVALS_EACH = 0.2, 5
 """Equations that lead from sample to sample with less than this share of the noise refute it, if
 there are so many intervals for each term."""
@@ -60,6 +63,7 @@ class Adapter:
         self._settings = Settings(**settings)
         self._chosen: list[Offer] = []
         self._fronts: list[list[Offer]] = []
+        self._pools: list[list[tuple[Integrals, list[RightSide], Coordinates | None]]] = []
 
     def fit(self, problem: Problem) -> None:
         """Search for the equation of each state."""
@@ -67,6 +71,7 @@ class Adapter:
         if problem.scaled:
             ways = [*Coordinates.choices(columns_of(problem), problem.du, _FAR)]
         self._fronts = [[] for _ in problem.targets]
+        self._pools = [[] for _ in problem.targets]
         self.stopped_early = False
         for number, way in enumerate(ways):
             share = _TIME_PART / (len(ways) - number)
@@ -74,9 +79,12 @@ class Adapter:
             self._fit(problem, way, late)
             self.stopped_early |= late()
         weight = self._settings.weight
-        self._chosen = [
-            min(several, key=lambda one: one.side.score(weight)) for several in self._fronts
-        ]
+        if len(ways) == 1:
+            self._chosen = [several[0] for several in self._fronts]
+        else:
+            self._chosen = [
+                min(several, key=lambda one: one.side.score(weight)) for several in self._fronts
+            ]
 
     def _fit(self, problem: Problem, way: Coordinates | None, late: Callable[[], bool]) -> None:
         """Search in the values themselves, or in centred ones."""
@@ -108,13 +116,16 @@ class Adapter:
                 samples = raw
             pools = _searched(samples, self._settings, late)
         margin = np.inf if samples.noise else self._margin
+        design = Integrals(samples)
         moved = way if way is not None and way.name == "centred" else None
+        best = [None] * len(pools) if samples.noise else together(pools, self._settings.weight)
         for target, (name, pool) in enumerate(zip(problem.targets, pools, strict=True)):
-            answers = front(pool, self._settings.weight, margin)
+            answers = front(pool, self._settings.weight, margin, best[target])
             self._fronts[target] += [
                 Offer(one, problem.variables, target, moved) for one in answers
             ]
-            _report(name, answers[0], pool, self._settings.weight)
+            self._pools[target].append((design, pool, moved))
+            _report(name, answers[0])
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield the answers for each state, best first."""
@@ -131,6 +142,23 @@ class Adapter:
         """Use these candidates, one for each state."""
         offered = [one for answers in self._fronts for one in answers]
         self._chosen = [offered[k] for k in indices]
+
+    def alternatives(self) -> Iterator[Alternative]:
+        """Yield other equations that fit and cost nearly as well as those chosen."""
+        weight = self._settings.weight
+        for target, (chosen, pools) in enumerate(zip(self._chosen, self._pools, strict=True)):
+            best = chosen.side
+            for design, pool, way in pools:
+                if way is not chosen.way:
+                    continue
+                rows = len(design.target(target))
+                for one in others(design, target, best, pool, weight, is_more=is_more):
+                    yield Alternative(
+                        target,
+                        replace(chosen, side=one).text,
+                        worse=one.score(weight) - best.score(weight),
+                        log_likelihood=rows * float(np.log(best.scale / one.scale)),
+                    )
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the equations at each point."""
@@ -218,7 +246,7 @@ def _polished(samples: Sampled, followed: _Followed, weight: float) -> _Followed
             break
         design = followed.design()
         pools = [
-            [exact(design, state, one.terms) for one in pool]
+            [exact(design, state, one.terms) for one in _ranked(pool, weight)]
             for state, pool in enumerate(followed.pools)
         ]
         further = _followed(samples, pools, weight)
@@ -228,12 +256,16 @@ def _polished(samples: Sampled, followed: _Followed, weight: float) -> _Followed
     return followed
 
 
+def _ranked(pool: list[RightSide], weight: float) -> list[RightSide]:
+    return sorted(pool, key=lambda one: one.score(weight))[:_POLISHED_EACH]
+
+
 def _is_followed(raw: Sampled, noise: float, settings: Settings, late: Callable[[], bool]) -> bool:
     """Return whether equations lead from each sample to the next, nearer than noise would allow.
 
     Where a motion is fast, smoothing removes more than noise.
     """
-    few = replace(settings, terms=settings.noisy_terms)
+    few = replace(settings, terms=settings.noisy_terms, nested=False)
     followed = _followed(raw, _searched(raw, few, late, inner=False), settings.weight)
     apart = np.median(np.abs(followed.defect / raw.deviation), axis=0)
     enough = len(raw.steps) >= _INTERVALS_EACH * max(map(len, followed.supports))
@@ -256,17 +288,8 @@ def _is_near(samples: Sampled, between: Array, misses: Array) -> bool:
     return bool(misses.max() < min(_FOLLOWED, doubt) and np.isfinite(between).all() and inside)
 
 
-def _report(name: str, best: RightSide, pool: list[RightSide], weight: float) -> None:
-    """Print the best answer, its standard errors, and what the data cannot distinguish from it."""
+def _report(name: str, best: RightSide) -> None:
+    """Print the best answer and its standard errors."""
     print(f"{name} = {best.text}   (left: {best.scale:.1e} of a deviation)")  # noqa: T201
     for term, value, error in zip(best.terms, best.coefficients, best.errors, strict=True):
         print(f"    {term.text}: {value:.8g} +- {error:.1g}")  # noqa: T201
-    ties = [
-        one
-        for one in pool
-        if one.text != best.text
-        and one.scale < 1.2 * best.scale
-        and one.score(weight) < best.score(weight) + weight
-    ]
-    for one in sorted(ties, key=lambda one: one.score(weight))[:5]:
-        print(f"    fits as well: {one.text}")  # noqa: T201

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from supports import least_squares
 from mdbench.worker import sum_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dictionary import Summand
     from numpy.typing import NDArray
@@ -25,13 +26,29 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Offer", "RightSide", "answer", "front", "student_scale"]
+__all__ = [
+    "Offer",
+    "RightSide",
+    "answer",
+    "front",
+    "others",
+    "structure",
+    "student_scale",
+    "together",
+]
 
+_NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)")
+_AS_WELL, _SAME, _MOST_OTHERS = 1.0, 0.02, 5
+"""Units of cost by which an answer may be worse than the best and still be named beside it; the
+share of the residuals by which it differs at least; and how many are named."""
 _STATE = re.compile(r"\bu(\d+)\b")
 _FREEDOM = 3.0
 """Degrees of freedom of Student's distribution, so that a few coarse intervals do not decide."""
 _CANCEL = 300.0
 """Terms so many times as large as their sum cancel: they approximate another term."""
+_TOGETHER, _COMBINED, _NEAR = 12, 5000, 4.0
+"""Answers of a state, combinations of all states' answers, and units of cost from the best, within
+which shared constants may decide."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,11 @@ class RightSide:
     def score(self, weight: float) -> float:
         """Weigh the residual, in decades, against the cost; lower is better."""
         return float(np.log10(self.scale + 1e-300)) + weight * self.cost
+
+    @property
+    def structure(self) -> str:
+        """Write its terms without the values of constants."""
+        return structure(self.terms)
 
     @property
     def text(self) -> str:
@@ -142,6 +164,46 @@ def answer(design: Integrals, state: int, terms: Sequence[Summand]) -> RightSide
     return RightSide(tuple(terms), *as_floats, cost, scale)
 
 
+def structure(terms: Sequence[Summand]) -> str:
+    """Write terms without the values of constants inside."""
+    return " + ".join(sorted(_NUMBER.sub("K", term.text) for term in terms))
+
+
+def others(
+    design: Integrals,
+    state: int,
+    chosen: RightSide,
+    pool: Iterable[RightSide],
+    weight: float,
+    *,
+    is_more: Callable[[RightSide, RightSide], bool],
+) -> list[RightSide]:
+    """Return what fits and costs nearly as well as an answer, the best first.
+
+    Each differs from the answer, and from the others, by more than another way to write it, and
+    is not the answer with terms or constants added, which no data could exclude.
+
+    Parameters
+    ----------
+    is_more
+        Whether one is another with something added.
+    """
+    limit = chosen.score(weight) + weight * _AS_WELL
+    several: dict[str, RightSide] = {}
+    for one in sorted(pool, key=lambda one: one.score(weight)):
+        if one.score(weight) > limit:
+            break
+        if not is_more(one, chosen):
+            several.setdefault(one.structure, one)
+    kept = [(chosen, design.columns(chosen.terms, state) @ np.array(chosen.coefficients))]
+    for one in several.values():
+        values = design.columns(one.terms, state) @ np.array(one.coefficients)
+        apart = [float(np.sqrt(np.mean((values - known) ** 2))) for _, known in kept]
+        if min(apart) > _SAME * one.scale and len(kept) <= _MOST_OTHERS:
+            kept.append((one, values))
+    return [one for one, _ in kept[1:]]
+
+
 def cost_of(terms: Sequence[Summand]) -> float:
     """Return the cost of terms; what several share, such as a constant inside, counts once."""
     shared: dict[str, float] = {}
@@ -150,8 +212,16 @@ def cost_of(terms: Sequence[Summand]) -> float:
     return sum(term.cost - sum(term.shared.values()) for term in terms) + sum(shared.values())
 
 
-def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[RightSide]:
-    """Return those not worse in both respects, and near the best; the best first."""
+def front(
+    answers: Iterable[RightSide], weight: float, margin: float, first: RightSide | None = None
+) -> list[RightSide]:
+    """Return those not worse in both respects, and near the best; the best first.
+
+    Parameters
+    ----------
+    first
+        The one that is the best together with the other states' equations.
+    """
     kept: list[RightSide] = []
     best_scale = np.inf
     for one in sorted(answers, key=lambda one: (one.cost, one.scale)):
@@ -159,7 +229,51 @@ def front(answers: Iterable[RightSide], weight: float, margin: float) -> list[Ri
             best_scale = one.scale
             kept.append(one)
     kept.sort(key=lambda one: one.score(weight))
-    return [one for one in kept if one.score(weight) <= kept[0].score(weight) + margin]
+    near = [one for one in kept if one.score(weight) <= kept[0].score(weight) + margin]
+    if first is None:
+        return near
+    return [first, *(one for one in near if margin and one.text != first.text)]
+
+
+def together(pools: Sequence[Sequence[RightSide]], weight: float) -> list[RightSide]:
+    """Return one answer for each state: the best of all, where shared constants cost once.
+
+    Those that fit and cost nearly as well as the best of each state are tried with each other.
+    """
+    most = max(2, min(_TOGETHER, int(_COMBINED ** (1 / len(pools)))))
+    several = []
+    for pool in pools:
+        ranked = sorted(pool, key=lambda one: one.score(weight))
+        limit = ranked[0].score(weight) + _NEAR * weight
+        near = {one.text: one for one in reversed(ranked) if one.score(weight) <= limit}
+        several.append(sorted(near.values(), key=lambda one: one.score(weight))[:most])
+    scores = [[one.score(weight) for one in each] for each in several]
+    inside = [[_inside(one) for one in each] for each in several]
+    best = min(
+        itertools.product(*(range(len(each)) for each in several)),
+        key=lambda chosen: _total(chosen, scores, inside, weight),
+    )
+    return [each[k] for each, k in zip(several, best, strict=True)]
+
+
+def _inside(one: RightSide) -> dict[str, float]:
+    """Return the costs of the constants inside, by the functions that have them."""
+    parts = {name: cost for term in one.terms for name, cost in term.shared.items()}
+    return {name: cost for name, cost in parts.items() if name.startswith("constants of")}
+
+
+def _total(
+    chosen: Sequence[int],
+    scores: list[list[float]],
+    inside: list[list[dict[str, float]]],
+    weight: float,
+) -> float:
+    parts = [each[k] for each, k in zip(inside, chosen, strict=True)]
+    once: dict[str, float] = {}
+    for part in parts:
+        once |= part
+    twice = sum(sum(part.values()) for part in parts) - sum(once.values())
+    return sum(each[k] for each, k in zip(scores, chosen, strict=True)) - weight * twice
 
 
 def student_scale(left: Array) -> float:

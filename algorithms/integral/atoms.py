@@ -11,7 +11,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from dictionary import CONSTANT, FACTOR, FUNCTION, Summand, inverse_monomial, monomial, monomials
+from dictionary import (
+    CONSTANT,
+    FACTOR,
+    FUNCTION,
+    Summand,
+    function_of,
+    inverse_monomial,
+    monomial,
+    monomials,
+    product_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +36,10 @@ _GRID, _STRIDE = 48, 3
 _COARSE, _COARSE_STRIDE = 10.0 ** np.linspace(-1.5, 1.5, 9), 4
 """Grid of each of two constants, in units of what balances the terms of a denominator."""
 _INNER = CONSTANT + CONSTANT + FUNCTION
+_ALL_ABOVE = 2
+"""Powers under a bar up to which all products of smaller ones with another state are above it."""
+_ANGLE = 1.0
+"""Least range of a state whose sine may be under a bar."""
 _POWERS = (-2.5, -1.5, -0.7, -0.35, 0.2, 0.35, 0.5, 0.7, 1.3, 1.6, 2.4, 3.4)
 
 
@@ -51,6 +65,9 @@ class AtomFamily:
         Step through the grid where many terms are tried at once, and then left out.
     signed
         Whether constants keep their sign, so that they are changed by their logarithms.
+    limits
+        Returns, for constants, simpler families with constants of theirs, to which the family comes
+        near where a constant vanishes or outweighs the rest; None: to the factors in front alone.
     """
 
     grid: Array = field(repr=False)
@@ -61,6 +78,9 @@ class AtomFamily:
     cost: float
     stride: int = 1
     signed: bool = True
+    limits: Callable[[Array], list[tuple[AtomFamily | None, Array]]] = field(
+        default=lambda _: [], repr=False, compare=False
+    )
 
     def atoms(self, constants: Array) -> list[TunedSummand]:
         """Return the family's terms."""
@@ -109,13 +129,16 @@ def families(u: Array, degree: int) -> Iterator[AtomFamily]:
                 scales = middle**n * np.geomspace(10**-2.5, 10**2.5, _GRID)
                 yield _saturations(scales, i, n, u)
         yield _saturations(_poles(u[:, i], positive=positive), i, 1, u)
+        if float(np.ptp(u[:, i])) >= _ANGLE:
+            yield from _turning(i, dim)
     for i, j in itertools.combinations(range(dim), 2):
         if (u[:, [i, j]] > 0).all():
             ratio = float(np.exp(np.mean(np.log(u[:, i] / u[:, j]))))
             yield _ratios(ratio * np.geomspace(10**-1.5, 10**1.5, _GRID), i, j)
     for count in (1, 2):
         for several in itertools.combinations(range(dim), count):
-            yield _sigmoids(_sigmoid_grid(u[:, several]), several)
+            above = monomials(dim, 1) if count == 1 else [monomial([0])]
+            yield _sigmoids(_sigmoid_grid(u[:, several]), several, above)
 
 
 def fractions(u: Array) -> Iterator[AtomFamily]:
@@ -144,6 +167,8 @@ def _one(
     inner: Callable[[Array, Array], Array],
     write: Callable[[float], str],
     cost: float,
+    *,
+    limits: Callable[[Array], list[tuple[AtomFamily | None, Array]]] = lambda _: [],
 ) -> AtomFamily:
     """Return the family of one function with one constant."""
     return AtomFamily(
@@ -154,7 +179,13 @@ def _one(
         lambda constants: [write(constants[0])],
         cost,
         _STRIDE if len(grid) >= _GRID // 2 else 1,
+        limits=limits,
     )
+
+
+def _alone(_: Array) -> list[tuple[AtomFamily | None, Array]]:
+    """Return the limit in which nothing but the factor in front is left."""
+    return [(None, np.empty(0))]
 
 
 def _sigmoid_grid(u: Array) -> Array:
@@ -186,6 +217,7 @@ def _exponentials(grid: Array, i: int, dim: int) -> AtomFamily:
         lambda k, u: np.asarray(np.exp(k * u[..., i])),
         lambda k: f"exp({k!r}*u{i})",
         _INNER,
+        limits=_alone,
     )
 
 
@@ -216,7 +248,7 @@ def _saturations(grid: Array, i: int, n: int, u: Array) -> AtomFamily:
     dim = u.shape[1]
     tops = [_of(dim, [i] * m) for m in range(n + 1)]
     for other in (o for o in range(dim) if o != i):
-        tops += [_of(dim, [other] + [i] * m) for m in (0, n)]
+        tops += [_of(dim, [other] + [i] * m) for m in {0: (0, n), 1: range(n + 1)}[n <= _ALL_ABOVE]]
         tops.append(_of(dim, [other, other]))
         if (u[:, other] > 0).all():
             tops.append(inverse_monomial([n * int(j == i) for j in range(dim)], other))
@@ -226,6 +258,37 @@ def _saturations(grid: Array, i: int, n: int, u: Array) -> AtomFamily:
         lambda k, u: np.asarray(1.0 / (k + u[..., i] ** n)),
         lambda k: f"1/({k!r} + u{i})" if n == 1 else f"1/({k!r} + u{i}**{n})",
         _INNER + FACTOR * (n - 1),
+        limits=lambda _: [(None, np.empty(0)), *([(_inverses(i), np.empty(0))] if n == 1 else [])],
+    )
+
+
+def _turning(i: int, dim: int) -> Iterator[AtomFamily]:
+    """List fractions of mechanics: ``1/(K + sin(u)**2)`` and ``1/(K + cos(u))`` of an angle."""
+    sine, cosine = function_of("sin", i), function_of("cos", i)
+    one = monomial([0])
+    tops = [one, sine, cosine, product_of(sine, cosine)]
+    for other in (o for o in range(dim) if o != i):
+        rate = monomial([int(j == other) for j in range(dim)])
+        square = monomial([2 * int(j == other) for j in range(dim)])
+        tops += [rate, product_of(rate, cosine), product_of(square, sine)]
+        tops.append(product_of(square, sine, cosine))
+    squares = np.geomspace(0.03, 10.0, _GRID // 2)
+    yield _one(
+        squares,
+        tops,
+        lambda k, u: np.asarray(1.0 / (k + np.sin(u[..., i]) ** 2)),
+        lambda k: f"1/({k!r} + sin(u{i})**2)",
+        _INNER + FUNCTION + FACTOR,
+        limits=_alone,
+    )
+    shifted = 1.0 + np.geomspace(0.03, 10.0, _GRID // 4)
+    yield _one(
+        np.concatenate([shifted, -shifted]),
+        tops,
+        lambda k, u: np.asarray(1.0 / (k + np.cos(u[..., i]))),
+        lambda k: f"1/({k!r} + cos(u{i}))",
+        _INNER + FUNCTION,
+        limits=_alone,
     )
 
 
@@ -237,6 +300,7 @@ def _ratios(grid: Array, i: int, j: int) -> AtomFamily:
         lambda k, u: np.asarray(1.0 / (u[..., i] + k * u[..., j])),
         lambda k: f"1/(u{i} + {k!r}*u{j})",
         _INNER + FACTOR,
+        limits=lambda _: [(_inverses(i), np.empty(0)), (_inverses(j), np.empty(0))],
     )
 
 
@@ -249,6 +313,7 @@ def _two_factors(u: Array, i: int, j: int) -> AtomFamily:
         lambda k: [f"1/(({k[0]!r} + u{i})*({k[1]!r} + u{j}))"],
         _INNER + CONSTANT + FACTOR,
         _COARSE_STRIDE,
+        limits=lambda k: [(_shifted((i,)), k[:1]), (_shifted((j,)), k[1:])],
     )
 
 
@@ -272,6 +337,50 @@ def _three_terms(u: Array, first: tuple[int, ...], second: tuple[int, ...]) -> A
         lambda k: [f"1/({k[0]!r} + {k[1]!r}*{texts[0]} + {texts[1]})"],
         _INNER + CONSTANT + FACTOR * (len(first) + len(second) - 1),
         _COARSE_STRIDE,
+        limits=lambda k: [
+            (_shifted(second), k[:1]),
+            (_shifted(first), k[:1] / k[1:]),
+            (_sum_of(first, second), k[1:]),
+        ],
+    )
+
+
+def _shifted(states: tuple[int, ...]) -> AtomFamily:
+    """Return ``1/(K + product)``, into whose place factors in front are to be put."""
+    text = "*".join(f"u{i}" for i in states)
+    return AtomFamily(
+        np.empty((0, 1)),
+        (),
+        (),
+        lambda k, u: np.asarray(1.0 / (k[0] + _product(u, states)))[None],
+        lambda k: [f"1/({k[0]!r} + {text})"],
+        _INNER + FACTOR * (len(states) - 1),
+        limits=_alone,
+    )
+
+
+def _sum_of(first: tuple[int, ...], second: tuple[int, ...]) -> AtomFamily:
+    """Return ``1/(K*first + second)``, into whose place factors in front are to be put."""
+    texts = ["*".join(f"u{i}" for i in states) for states in (first, second)]
+    return AtomFamily(
+        np.empty((0, 1)),
+        (),
+        (),
+        lambda k, u: np.asarray(1.0 / (k[0] * _product(u, first) + _product(u, second)))[None],
+        lambda k: [f"1/({k[0]!r}*{texts[0]} + {texts[1]})"],
+        _INNER + FACTOR * (len(first) + len(second) - 1),
+    )
+
+
+def _inverses(i: int) -> AtomFamily:
+    """Return ``1/u``, into whose place factors in front are to be put."""
+    return AtomFamily(
+        np.empty((0, 0)),
+        (),
+        (),
+        lambda _, u: np.asarray(1.0 / u[..., i])[None],
+        lambda _: [f"1/u{i}"],
+        CONSTANT + FUNCTION,
     )
 
 
@@ -306,7 +415,7 @@ def _of(dim: int, states: Sequence[int]) -> Summand:
     return monomial([list(states).count(i) for i in range(dim)])
 
 
-def _sigmoids(grid: Array, states: tuple[int, ...]) -> AtomFamily:
+def _sigmoids(grid: Array, states: tuple[int, ...], above: Sequence[Summand]) -> AtomFamily:
     def inner(constants: Array, u: Array) -> Array:
         inside = sum(k * u[..., i] for k, i in zip(constants[:-1], states, strict=True))
         return np.asarray(1.0 / (1.0 + np.exp(inside + constants[-1])))[None]
@@ -316,5 +425,23 @@ def _sigmoids(grid: Array, states: tuple[int, ...]) -> AtomFamily:
         inside = "".join(f"{k!r}*u{i} + " for k, i in zip(slopes, states, strict=True))
         return [f"1/(1 + exp({inside}{offset!r}))"]
 
+    def limits(constants: Array) -> list[tuple[AtomFamily | None, Array]]:
+        if len(states) == 1:
+            return []
+        empty = np.empty((0, len(states)))
+        return [
+            (_sigmoids(empty, states[:k] + states[k + 1 :], above), np.delete(constants, k))
+            for k in range(len(states))
+        ]
+
     cost = CONSTANT * (2 + len(states)) + 2 * FUNCTION
-    return AtomFamily(grid, (monomial([0]),), (0,), inner, write, cost, signed=False)
+    return AtomFamily(
+        grid,
+        tuple(above),
+        (0,) * len(above),
+        inner,
+        write,
+        cost,
+        signed=False,
+        limits=limits,
+    )

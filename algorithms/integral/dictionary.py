@@ -3,7 +3,8 @@
 A coefficient costs 1, and so does every further constant.  Each factor after the first costs
 0.25, and each function 0.5, once for all its powers.  Functions are those of the grammar that all
 methods may use, and the reciprocal; they are of one state, sine and cosine of the difference of
-two states, too.
+two states, too.  A difference of two states costs 0.25, once for all its powers: where two states
+are coupled by it, it is cheaper than both states with a coefficient each.
 """
 
 from __future__ import annotations
@@ -26,14 +27,21 @@ __all__ = [
     "FACTOR",
     "FUNCTION",
     "Summand",
+    "differences",
+    "function_of",
     "inverse_monomial",
     "monomial",
     "monomials",
+    "nests",
+    "pair",
+    "product_of",
     "terms",
 ]
 
 CONSTANT, FACTOR, FUNCTION = 1.0, 0.25, 0.5
 _MOST_FUNCTIONS = 3
+_CUBED = 4
+"""Most states of which all powers up to the third are taken."""
 _SPAN = 1e8
 """The largest absolute value of a term over its median: beyond, a few samples decide alone."""
 
@@ -112,6 +120,77 @@ def terms(u: Array, most: int, plain: Sequence[str] | None = None) -> list[Summa
     return found
 
 
+def differences(u: Array, plain: Sequence[str] | None = None) -> list[Summand]:
+    """List the terms by which two states are coupled: of the difference of any two columns.
+
+    They are its first three powers, its products with each column, and its root and absolute value
+    where they are defined and no multiples of a cheaper term.
+
+    Parameters
+    ----------
+    u, plain
+        As for `terms`.
+    """
+    dim = u.shape[1]
+    plain = plain or ("all",) * dim
+    states = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in range(dim)]
+    found: list[Summand] = []
+    for i, j in itertools.combinations(range(dim), 2):
+        if "none" in {plain[i], plain[j]}:
+            continue
+        values = u[:, i] - u[:, j]
+        low, high = (i, j) if values.min() > -values.max() else (j, i)  # more often positive
+        make, text = _difference(low, high), f"u{low} - u{high}"
+        plainly = Multiplicand(f"({text})", FACTOR, make)
+        found += [_product([plainly] * power) for power in (1, 2, 3)]
+        found += [_product([one, plainly]) for one in states]
+        names = ["sqrt"] if (make(u) > 0).all() else ["abs"]
+        for name in names:
+            factor = Multiplicand(f"{name}({text})", FUNCTION + FACTOR, _of(name, make))
+            found.append(_product([factor]))
+            if name == "abs":
+                found.append(_product([plainly, factor]))
+        if (make(u) > 0).all():
+            below = Multiplicand(f"1/({text})", FUNCTION + FACTOR, _inverse(make))
+            found.append(_product([below]))
+    return [term for term in found if _usable(term, u)]
+
+
+def nests(u: Array, plain: Sequence[str] | None = None) -> list[list[Summand]]:
+    """List sets of terms of which few may be needed: those that models of some kind are made of.
+
+    They are all powers up to the third; sine and cosine of one state with all states in front, and
+    of all states; fractions over one state; and powers of states and of their differences.
+
+    Parameters
+    ----------
+    u, plain
+        As for `terms`.
+    """
+    dim = u.shape[1]
+    plain = plain or ("all",) * dim
+    linear, squares = monomials(dim, 1), monomials(dim, 2)
+    cubes = monomials(dim, 3 if dim <= _CUBED else 2)
+    angles = [i for i in range(dim) if plain[i] == "all"]
+    waves = {i: [function_of(name, i) for name in ("sin", "cos")] for i in angles}
+    found = [cubes, [*cubes, *(one for each in waves.values() for one in each)]]
+    for each in waves.values():
+        before = [*each, *(product_of(state, one) for state in linear[1:] for one in each)]
+        found.append([*squares, *before])
+    for i, x in enumerate(u.T):
+        if plain[i] != "none" and ((x > 0).all() or (x < 0).all()):
+            above = [one for one in squares[1:] if f"u{i}" not in one.text.split("*")]
+            above += [one for j, each in waves.items() if j != i for one in each]
+            under = _product([Multiplicand(f"1/u{i}", FUNCTION, _reciprocal(i))])
+            found.append([*linear, under, *(product_of(one, under) for one in above)])
+    if dim > 1:
+        powers = [
+            monomial([p * int(i == j) for j in range(dim)]) for i in range(dim) for p in (2, 3)
+        ]
+        found.append([*linear, *powers, *differences(u, plain)])
+    return [[term for term in nest if _usable(term, u)] for nest in found]
+
+
 def monomials(dim: int, degree: int) -> list[Summand]:
     """List all products of powers of states up to a degree, the constant first."""
     exponents = itertools.product(range(degree + 1), repeat=dim)
@@ -130,6 +209,22 @@ def inverse_monomial(exponents: Sequence[int], other: int) -> Summand:
     states = [i for i, power in enumerate(exponents) for _ in range(power)]
     above = [Multiplicand(f"u{i}", 0.0, _state(i)) for i in states]
     return _product([*above, Multiplicand(f"1/u{other}", FUNCTION, _reciprocal(other))])
+
+
+def pair(i: int, j: int) -> Summand:
+    """Return the difference of two states."""
+    return _product([Multiplicand(f"(u{i} - u{j})", FACTOR, _difference(i, j))])
+
+
+def function_of(name: str, i: int) -> Summand:
+    """Return a function of one state."""
+    return _product([Multiplicand(f"{name}(u{i})", FUNCTION, _of(name, _state(i)))])
+
+
+def product_of(*terms: Summand) -> Summand:
+    """Return the product of terms, none of them the constant."""
+    factors = [Multiplicand(one.text, one.cost - CONSTANT, one.make) for one in terms]
+    return _product(factors)
 
 
 def _of_cost(
@@ -230,6 +325,10 @@ def _difference(i: int, j: int) -> Callable[[Array], Array]:
 
 def _reciprocal(i: int) -> Callable[[Array], Array]:
     return lambda u: 1.0 / u[..., i]
+
+
+def _inverse(argument: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda u: 1.0 / argument(u)
 
 
 def _exponential(i: int, sign: float) -> Callable[[Array], Array]:

@@ -11,7 +11,8 @@ import numpy as np
 from answers import RightSide, answer
 from atoms import TunedSummand, families, fractions
 from constants import exact, with_family
-from dictionary import Summand, monomials, terms
+from dictionary import Summand, differences, monomials, nests, terms
+from simpler import simpler
 from supports import backward, best_supports, compressed, residuals
 
 if TYPE_CHECKING:
@@ -29,11 +30,19 @@ _WIDTH = 60
 _FIRST, _ENOUGH, _LAST = 3.0, 4.0, 5.0
 """The search ends with an answer that is as good as the closest fit of all, were that to cost so
 much, and 1 more for each state: while there is one constant inside, one fraction, and more."""
-_LARGEST_SHARED = 5
+_LARGEST_SHARED = 6
 """The largest support in which terms of other states' equations are tried."""
+_OTHERS, _LENT, _REFITTED = 3, 2, 4
+"""Answers of another equation whose constants are tried, terms of its best one, and sums with these
+constants in which they are fitted again."""
+_ACCURATE = 1e-5
+"""The search goes on while no answer is near this share of a deviation, however far off all are."""
 _KEPT = 4
 """Terms with inner constants that are kept from the first pass."""
 _LARGEST = {1: 5, 2: 6, 3: 6}
+_WITH_CONSTANT, _DEPENDENT = 5, 1e-6
+"""The largest support that is tried around the constant, and the part of a column that is left
+beside it, at least."""
 _NESTED = 10
 """The largest support that backward elimination gives."""
 _DEGREES = {1: 5, 2: 4, 3: 3}
@@ -59,12 +68,15 @@ class Settings:
         The same where the data are noisy.
     inner
         Whether terms with inner constants are tried.
+    nested
+        Whether differences of states, and sets of terms of which few are needed, are tried, too.
     """
 
     weight: float
     terms: int
     noisy_terms: int
     inner: bool
+    nested: bool = True
 
 
 class Search:
@@ -74,13 +86,17 @@ class Search:
     ----------
     pool
         All right-hand sides found so far.
+    lent
+        Terms of other states' equations, which are tried with constants inside, too.
     """
 
     def __init__(self, design: Integrals, state: int, settings: Settings) -> None:
         self._design, self._state, self._settings = design, state, settings
-        self._dim = design.samples.u.shape[1]
+        self.dim = design.samples.u.shape[1]
         self.pool = _sums(design, state, settings)
         self._inner: list[RightSide] = []
+        self._borrowed: set[frozenset[str]] = set()
+        self.lent: list[Summand] = []
 
     def best(self) -> RightSide:
         """Return the best so far."""
@@ -89,8 +105,8 @@ class Search:
     def settled(self, enough: float = _ENOUGH) -> bool:
         """Return whether an answer is so cheap and fits so well that others hardly win."""
         weight = self._settings.weight
-        floor = min(one.scale for one in self.pool)
-        limit = np.log10(floor + 1e-300) + weight * (enough + self._dim)
+        floor = min(_ACCURATE, *(one.scale for one in self.pool))
+        limit = np.log10(floor + 1e-300) + weight * (enough + self.dim)
         return bool(self.best().score(weight) <= limit)
 
     def one_constant(self, late: Callable[[], bool]) -> None:
@@ -102,29 +118,65 @@ class Search:
         self._with(list(fractions(self._design.samples.u)), self._powers(), _ENOUGH, late)
 
     def with_others(self, found: list[TunedSummand]) -> None:
-        """Try terms with the constants that are in other states' equations."""
+        """Try terms with the constants that are in other states' equations.
+
+        They are tried as they are, so that both equations have the same, and fitted again.
+        """
         base = [*self._powers(), *found]
+        key = frozenset(one.text for one in found)
+        if not found or key in self._borrowed:
+            return
+        self._borrowed.add(key)
+        lent: list[RightSide] = []
         columns = self._design.columns(base, self._state)
-        if not found or self.settled() or not np.isfinite(columns).all():
+        if not np.isfinite(columns).all():
             return
         unit, target = compressed(columns, self._design.target(self._state))
-        for supports in best_supports(unit, target, _LARGEST_SHARED, _WIDTH).values():
-            several = [one for one in supports if max(one) >= len(base) - len(found)]
-            for support in several[:_KEPT]:
-                self._add([exact(self._design, self._state, [base[k] for k in support])])
+        supports = best_supports(unit, target, _LARGEST_SHARED, _WIDTH)
+        for size, each in _beside(unit, target, 0, _LARGEST_SHARED).items():
+            supports.setdefault(size, [])[:0] = each[:_KEPT]
+        for support in backward(unit, target, range(len(base)), _LARGEST_SHARED):
+            supports.setdefault(len(support), []).insert(0, support)
+        for each in supports.values():
+            several = [one for one in each if max(one) >= len(base) - len(found)]
+            chosen = list(dict.fromkeys(several))[: 2 * _KEPT]
+            lent += [
+                answer(self._design, self._state, [base[k] for k in support]) for support in chosen
+            ]
+        lent.sort(key=lambda one: one.score(self._settings.weight))
+        self._add(lent)
+        again = [one for one in lent[:_REFITTED] if any(map(_is_tuned, one.terms))]
+        self._add([exact(self._design, self._state, one.terms) for one in again])
+
+    def simplify(self) -> None:
+        """Leave out what the best answers do not need: terms, constants, and states of a pair."""
+        weight = self._settings.weight
+        found, idle = simpler(self._design, self._state, self.pool, weight)
+        kept = [one for one in [*self.pool, *found] if one.structure not in idle]
+        self.pool = kept or self.pool
+        self._inner = [one for one in self._inner if one.structure not in idle]
+
+    def promising(self) -> list[RightSide]:
+        """Return the best answers that have constants inside, and the best of all."""
+        weight = self._settings.weight
+        tuned = [one for one in self._inner if np.isfinite(one.scale)]
+        tuned.sort(key=lambda one: one.score(weight))
+        best = self.best()
+        near = [one for one in tuned if one.score(weight) < best.score(weight) + 4 * weight]
+        return [best, *near[:_OTHERS]]
 
     def several(self, late: Callable[[], bool]) -> None:
         """Try terms with one constant inside together with the promising ones found before."""
         terms = _promising(self._inner, self._settings.weight)
         if terms:
-            base = [*monomials(self._dim, 1), *terms]
+            base = [*monomials(self.dim, 1), *self.lent, *terms]
             self._with(self._families(), base, _LAST, late)
 
     def _families(self) -> list[AtomFamily]:
-        return list(families(self._design.samples.u, max(_DEGREES.get(self._dim, 2), _HILL)))
+        return list(families(self._design.samples.u, max(_DEGREES.get(self.dim, 2), _HILL)))
 
     def _powers(self) -> list[Summand]:
-        return monomials(self._dim, 3 if self._dim == 1 else 2)
+        return [*monomials(self.dim, 3 if self.dim == 1 else 2), *self.lent]
 
     def _with(
         self,
@@ -157,14 +209,51 @@ def find(
     searches = [Search(design, state, settings) for state in range(len(design.samples.deviation))]
     if inner and settings.inner and not design.samples.noise:
         for one in searches:
+            one.simplify()
+        for one in searches:
+            if late():
+                break
+            others = [other.best() for other in searches if other is not one]
+            one.lent = _terms_of(others, monomials(one.dim, 2))
             one.one_constant(late)
             one.two_constants(late)
-        for one in searches:
-            others = [other.best() for other in searches if other is not one]
-            one.with_others(_families_of(others))
+            one.simplify()
+        _exchange(searches, late)
         for one in searches:
             one.several(late)
+            one.simplify()
+        _exchange(searches, late)
     return [one.pool for one in searches]
+
+
+def _is_tuned(term: Summand) -> bool:
+    return isinstance(term, TunedSummand)
+
+
+def _exchange(searches: list[Search], late: Callable[[], bool]) -> None:
+    """Try the constants found for each state in the others' equations."""
+    for one in searches:
+        if late():
+            return
+        for other in searches:
+            if other is not one:
+                for each in other.promising():
+                    one.with_others(_families_of([each]))
+        one.with_others(_families_of([other.best() for other in searches if other is not one]))
+        one.simplify()
+
+
+def _terms_of(answers: list[RightSide], known: list[Summand]) -> list[Summand]:
+    """Return terms of good answers that have no constants inside, and are not known."""
+    texts = {one.text for one in known}
+    several = [
+        term
+        for one in answers
+        if one.scale < 10 * _ACCURATE
+        for term in one.terms
+        if not isinstance(term, TunedSummand) and term.text not in texts
+    ]
+    return list({one.text: one for one in several}.values())[:_LENT]
 
 
 def _families_of(answers: list[RightSide]) -> list[TunedSummand]:
@@ -188,54 +277,95 @@ def _promising(answers: list[RightSide], weight: float) -> list[Summand]:
 
 
 def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
-    u = design.samples.u
-    dim = u.shape[1]
+    samples = design.samples
+    u, dim = samples.u, samples.u.shape[1]
+    most = settings.noisy_terms if samples.noise else settings.terms
+    listed = terms(u, most, samples.plain)
+    several = [monomials(dim, degree) for degree in range(1, _DEGREES.get(dim, 2) + 1)]
+    every = len(several)
+    wide = settings.nested and not samples.noise
+    if wide:
+        listed += differences(u, samples.plain)
+        several += nests(u, samples.plain)
+    combined = {term.text for term in listed}
+    listed += [term for nest in several[every:] for term in nest]
     chosen, columns = [], []
-    most = settings.noisy_terms if design.samples.noise else settings.terms
-    for term in terms(u, most, design.samples.plain):
+    for term in {one.text: one for one in listed}.values():
         column = design.column(term, state)
         if np.isfinite(column).all() and np.abs(column).max() > 0:
             chosen.append(term)
             columns.append(column)
     unit, target = compressed(np.stack(columns, axis=1), design.target(state))
     at = {term.text: k for k, term in enumerate(chosen)}
-    nests = [
-        [at[term.text] for term in monomials(dim, degree) if term.text in at]
-        for degree in range(1, _DEGREES.get(dim, 2) + 1)
-    ]
+    places = [[at[term.text] for term in nest if term.text in at] for nest in several]
     largest = min(_LARGEST.get(dim, 5), len(target) // 4)
-    found = _found(unit, target, nests, largest)
+    many = sum(term.text in combined for term in chosen)
+    constant = at.get("1") if wide else None
+    found = _found(
+        unit, target, (places[:every], places[every:]), largest, many=many, constant=constant
+    )
     pool = [answer(design, state, [])]
     for supports in found.values():
-        for support in dict.fromkeys(supports):
-            several: list[Summand] = [chosen[k] for k in support]
-            pool.append(answer(design, state, several))
+        once = dict.fromkeys(supports)
+        pool += [answer(design, state, [chosen[k] for k in support]) for support in once]
     return pool
 
 
 def _found(
-    unit: Array, target: Array, nests: list[list[int]], largest: int
+    unit: Array,
+    target: Array,
+    nests: tuple[list[list[int]], list[list[int]]],
+    largest: int,
+    *,
+    many: int,
+    constant: int | None,
 ) -> dict[int, list[tuple[int, ...]]]:
     """Return good supports of each size.
 
     Parameters
     ----------
     nests
-        The columns of all powers up to each degree.
+        The columns of all powers up to each degree, and others that are left out one by one.
     largest
-        The size up to which any columns are combined.
+        The size up to which the first columns are combined.
+    many
+        Their number.
+    constant
+        The column of the constant, with which all triples are tried, too: it is often large and
+        cancelled by another term, so that neither is found without the other.  None: not to do so.
     """
-    found = best_supports(unit, target, largest, _WIDTH)
-    for nest in nests:
+    found = best_supports(unit[:, :many], target, largest, _WIDTH)
+    if constant is not None:
+        for size, supports in _beside(unit[:, :many], target, constant, largest).items():
+            known = found.setdefault(size, [])
+            known += supports
+    powers, others = nests
+    for nest in (*powers, *others):
         for support in backward(unit, target, nest, _NESTED):
             found.setdefault(len(support), []).append(support)
-    for support in _all_of(unit, target, nests[-1]):
+    for support in _all_of(unit, target, powers[-1]):
         found.setdefault(len(support), []).insert(0, support)
     for size in sorted(found, reverse=True):
         for support in found[size][:3]:
             for smaller in backward(unit, target, support, size - 1):
                 found[len(smaller)].append(smaller)
     return found
+
+
+def _beside(
+    unit: Array, target: Array, always: int, largest: int
+) -> dict[int, list[tuple[int, ...]]]:
+    """Return good supports of each size that have one column."""
+    axis = unit[:, always]
+    free = unit - np.outer(axis, axis @ unit)
+    size = np.linalg.norm(free, axis=0)
+    kept = np.flatnonzero(size > _DEPENDENT)
+    rest = target - axis * (axis @ target)
+    few = best_supports(free[:, kept] / size[kept], rest, min(_WITH_CONSTANT, largest) - 1, _WIDTH)
+    return {
+        count + 1: [tuple(sorted((always, *(int(kept[k]) for k in one)))) for one in supports]
+        for count, supports in few.items()
+    }
 
 
 def _all_of(unit: Array, target: Array, nest: list[int]) -> list[tuple[int, ...]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from likelihood import Fit
     from numpy.typing import NDArray
 
-    from mdbench.worker import Problem
+    from mdbench.worker import Alternative, Problem
 
     Array = NDArray[np.float64]
 
@@ -63,6 +63,7 @@ class Adapter:
         self._terms, self._substeps = terms, substeps
         self.fitted: Fit | None = None
         self._texts: list[str] = []
+        self._others: list[Alternative] = []
 
     def fit(self, problem: Problem) -> None:
         """Search for the equations of all states together."""
@@ -73,6 +74,7 @@ class Adapter:
             self._clean.fit(problem)
             self.stopped_early = self._clean.stopped_early
             self._texts = self._clean.equations()
+            self._others = list(self._clean.alternatives())
             return
         recording = Recording(
             problem.t,
@@ -84,6 +86,7 @@ class Adapter:
         self.fitted = found.search()
         self.stopped_early = late()
         self._texts = found.equations(self.fitted, problem.variables)
+        self._others = list(found.alternatives(self.fitted, problem.variables))
         found.report(self.fitted, problem.variables)
 
     def _is_clean(self, problem: Problem, late: Any) -> bool:
@@ -107,6 +110,10 @@ class Adapter:
         if self.fitted is None:
             return np.asarray(self._clean.predict(problem))
         return self.fitted.model.rates(columns_of(problem))
+
+    def alternatives(self) -> list[Alternative]:
+        """Return equations of structures that fit nearly as well."""
+        return self._others
 
     def equations(self) -> list[str]:
         """Return one right-hand side for each target."""

@@ -14,8 +14,10 @@ from likelihood import Fit, Model, Noise, Shooting
 from starts import WeakForm
 from steps import Search
 
+from mdbench.worker import Alternative
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -267,6 +269,18 @@ class Discovery:
             texts = "; ".join(self.equations(one, variables))
             behind = one.score - fit.score
             print(f"    fits nearly as well (score {behind:+.1f}): {texts}")  # noqa: T201
+
+    def alternatives(self, fit: Fit, variables: Sequence[str]) -> Iterator[Alternative]:
+        """Yield the equations in which structures that fit nearly as well differ."""
+        for one in self._rivals:
+            gain = (fit.square - one.square) / 2
+            for target, text in enumerate(self.equations(one, variables)):
+                if _terms(one.model, target) != _terms(fit.model, target):
+                    yield Alternative(target, text, one.score - fit.score, gain)
+
+
+def _terms(model: Model, state: int) -> set[str]:
+    return {term.name for i, term in model.support if i == state}
 
 
 def _exchanged(model: Model, state: int, several: Sequence[Term], c: Array) -> Model:

@@ -33,6 +33,7 @@ from mdbench.expressions.printers.digits import digits_needed
 from mdbench.records import RecordStore, results_files
 from mdbench.reports.bundle import opened
 from mdbench.reports.systems import code, ordered, states_of, summary_line
+from mdbench.reports.terminal import DECIMAL
 from mdbench.runs.execute import execute
 from mdbench.runs.reproduce import (
     RESULT,
@@ -47,7 +48,7 @@ from mdbench.runtimes.base import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -57,8 +58,6 @@ if TYPE_CHECKING:
     from mdbench.reports.systems import AnswerNames
 
     Array = NDArray[np.float64]
-    from collections.abc import Iterator
-
     from mdbench.runs.reproduce import RecordComparison
 
 _DIGITS = 4
@@ -97,8 +96,19 @@ def show_answers(
             if language == "plain":
                 lines = zip(text.splitlines(), units_of(one), strict=True)
                 text = "\n".join(f"{line}   [{unit}]" if unit else line for line, unit in lines)
+                text = "\n".join([text, *_alternatives(one)])
             # Not through the console, which would wrap: what is printed is to be pasted.
             print(text, end="\n\n")
+
+
+def _alternatives(one: Record) -> Iterator[str]:
+    """Write the equations that by the method's word fit nearly as well, a line each."""
+    for other in one.alternatives:
+        likely = other.log_likelihood
+        how = "" if likely is None else f", log-likelihood {likely:+.1f}"
+        text = DECIMAL.sub(lambda found: f"{float(found[0]):.{_DIGITS}g}", other.equation)
+        text = "".join(char if char.isprintable() else "�" for char in text)
+        yield f"  or {one.targets[other.target]} = {text}   (worse by {other.worse or 0:.2g}{how})"
 
 
 def _readable(one: Record) -> int:

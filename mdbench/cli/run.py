@@ -260,7 +260,10 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
         fine = record.status is Status.OK and sign != ALARM
         mark = f"[yellow]{sign} {meaning}[/] " if sign else ""
         colour = "green" if fine else "yellow"
-        return f"[{colour}]{record.status}[/] {escape(scores)}{mark}{seconds:.1f} s"
+        others = (
+            f"[yellow]{counted(n, 'alternative')}[/] " if (n := len(record.alternatives)) else ""
+        )
+        return f"[{colour}]{record.status}[/] {escape(scores)}{mark}{others}{seconds:.1f} s"
     first = escape(record.reason.splitlines()[0] if record.reason else "")
     return f"[red]{record.status}[/] {first} {seconds:.1f} s"
 

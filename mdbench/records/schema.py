@@ -142,6 +142,15 @@ class FrontEntry(_Model):
     fitness: Number
 
 
+class OtherEquation(_Model):
+    """An equation that by the method's own word fits nearly as well as that of the answer."""
+
+    target: int
+    equation: Text
+    worse: Number
+    log_likelihood: Number = None
+
+
 class Budget(_Model):
     """Limits of what a job may use."""
 
@@ -302,6 +311,7 @@ class Record(_Model):
     exchanges: Text | None = None
     answers: Text | None = None
     equations: tuple[Text, ...] | None = None
+    alternatives: tuple[OtherEquation, ...] = ()
     hyperparameters: JsonObject | None = None
     judged_by: tuple[str, ...] = ()
     metrics: dict[str, Score] = Field(default_factory=dict)

@@ -90,7 +90,9 @@ def summary_line(result: Record, specs: Sequence[MetricSpec]) -> str:
         for spec in shown
         if not spec.mark and isinstance(value := result.metrics.get(spec.name), int | float)
     ]
-    return ", ".join([result.method, *([f"{held.mark} {held.title}"] if held else []), *scores])
+    others = [counted(n, "alternative")] if (n := len(result.alternatives)) else []
+    mark = [f"{held.mark} {held.title}"] if held else []
+    return ", ".join([result.method, *mark, *scores, *others])
 
 
 def _why_no_better(spec: MetricSpec, specs: Sequence[MetricSpec], result: Record) -> str:

@@ -263,7 +263,8 @@ def _equations_or_reason(record: Record) -> Cell:
     if record.equations is None or not record.answered:
         return _plain(record.reason or NOTHING)
     equations = (DECIMAL.sub(_rounded, equation) for equation in record.equations)
-    return _plain("; ".join(equations))
+    others = f" ({counted(n, 'alternative')})" if (n := len(record.alternatives)) else ""
+    return _plain("; ".join(equations) + others)
 
 
 def _rounded(number: re.Match[str]) -> str:

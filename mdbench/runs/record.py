@@ -24,6 +24,7 @@ from mdbench.records import (
     LlmUse,
     Machine,
     Measured,
+    OtherEquation,
     Provenance,
     Record,
     Selection,
@@ -166,6 +167,16 @@ def make_record(
             fitness=choice.fitness,
             candidates=outcome.n_candidates,
             invalid=outcome.n_invalid,
+        ),
+        alternatives=tuple(
+            OtherEquation(
+                target=one.target,
+                equation=names.own(one.equation),
+                worse=one.worse,
+                log_likelihood=one.log_likelihood,
+            )
+            for one in outcome.alternatives
+            if outcome.status in ANSWERED
         ),
         front=None if outcome.front is None else tuple(_front(outcome.front, names)),
         llm=None if asked is None else _used(asked, outcome),

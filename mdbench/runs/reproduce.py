@@ -54,8 +54,8 @@ RESULT = frozenset(
     }
 )
 """The keys of a record's result; the others describe the job, its conditions and its machine."""
-_NOT_COMPARED = {"log", "exchanges", "answers"}
-"""Paths below the results folder, which is another one."""
+_NOT_COMPARED = {"log", "exchanges", "answers", "alternatives"}
+"""Paths below the results folder, which is another one, and what is not scored."""
 
 
 def plans_of(

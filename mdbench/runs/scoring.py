@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mdbench.language_models.conversation import ModelUse
     from mdbench.metrics.spec import Value
     from mdbench.runs.spec import JobSpec
-    from mdbench.runtimes.protocol import CandidateItem
+    from mdbench.runtimes.protocol import AlternativeItem, CandidateItem
 
 
 @dataclass
@@ -58,6 +58,8 @@ class JobResult:
     work_s, speed, speed_before
         The job's work in reference seconds, the mean speed of its cores, and that before it; None
         where they are not measured.
+    alternatives
+        Equations that by the method's word fit nearly as well as the answer's.
     evaluations
         How many expressions the method has evaluated, as it reports.
     llm_curve
@@ -80,6 +82,7 @@ class JobResult:
     work_s: float | None = None
     speed: float | None = None
     speed_before: float | None = None
+    alternatives: tuple[AlternativeItem, ...] = ()
     evaluations: int | None = None
     fit_s: float | None = None
     predict_s: float | None = None
@@ -104,6 +107,7 @@ class JobResult:
         """Make it a failure: drop the answer."""
         self.status, self.reason = status, reason
         self.answer = self.hyperparameters = self.selection = None
+        self.alternatives = ()
         self.timeout_reason = ""
 
 

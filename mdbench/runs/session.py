@@ -35,14 +35,14 @@ from mdbench.runtimes.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mdbench.datatypes.base import Selection, Split, Task
     from mdbench.language_models.views import PromptView
     from mdbench.runs.calibration import SpeedGauge
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runtimes.base import JobFolder
-    from mdbench.runtimes.protocol import CandidateItem, Candidates
+    from mdbench.runtimes.protocol import AlternativeItem, CandidateItem, Candidates
     from mdbench.runtimes.worker import Worker
 
 _NOT_MEASURED = (
@@ -228,6 +228,7 @@ class JobSession:
         if self._stopped_early:
             result.status = Status.PARTIAL
             result.reason = f"the method ended its fit early, for the {self._job.limit_text}"
+        result.alternatives = tuple(self._named(described.alternatives))
         result.selection = choice
         result.hyperparameters = choice.hyperparameters if choice is not None else {}
         return result
@@ -330,6 +331,12 @@ class JobSession:
         for item in items:
             equations = tuple(map(self._view.equation, item.equations))
             yield item.model_copy(update={"equations": equations})
+
+    def _named(self, items: Sequence[AlternativeItem]) -> Iterator[AlternativeItem]:
+        """Return alternatives to the answer in the names of the task, each of a known target."""
+        for item in items:
+            if item.target < len(self._task.targets):
+                yield item.model_copy(update={"equation": self._view.equation(item.equation)})
 
     def _choose(self) -> Selection | None:
         """Evaluate the candidates and select the best."""

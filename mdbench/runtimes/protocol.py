@@ -31,6 +31,8 @@ _MOST_PARTS = 1_000_000
 _MOST_ITEMS = 10_000
 _LARGEST_SETTING = 20_000
 """Characters of a candidate's hyperparameters."""
+_MOST_ALTERNATIVES, _LONGEST_ALTERNATIVE = 100, 10_000
+"""Equations other than the answer's, and characters of one."""
 _LONG_LINE = 2**20
 _PARSING = threading.Lock()
 """Held while a long message is read, so that one at a time takes its memory."""
@@ -171,12 +173,22 @@ class Fitted(_Message):
     failure: str = Field(max_length=5000)
 
 
+class AlternativeItem(_Message):
+    """An equation that by the method's word fits nearly as well as that of the answer."""
+
+    target: Annotated[int, Field(ge=0, le=10_000)]
+    equation: Annotated[str, Field(max_length=_LONGEST_ALTERNATIVE)]
+    worse: float
+    log_likelihood: float | None = None
+
+
 class Described(_Message):
     """Worker: the equations of the answer, one a target; none where it has none."""
 
     type: Literal["described"]
     job: str
     equations: Annotated[tuple[str, ...], Field(max_length=1000)]
+    alternatives: Annotated[tuple[AlternativeItem, ...], Field(max_length=_MOST_ALTERNATIVES)] = ()
 
 
 class Predicted(_Message):

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from .api import (
+    Alternative,
     BudgetSpent,
     Candidate,
     LanguageModel,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .noise import Noise
 
 __all__ = [
+    "Alternative",
     "Budget",
     "BudgetSpent",
     "Candidate",

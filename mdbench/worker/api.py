@@ -167,6 +167,33 @@ class Candidate:
     target: int | None = None
 
 
+@dataclass(frozen=True)
+class Alternative:
+    """Another equation for one target that fits the data nearly as well as the answer's.
+
+    An adapter may have a method ``alternatives``, which returns some after the answer is chosen.
+    They are the method's own word: they are kept in the record and shown, and never scored.
+
+    Attributes
+    ----------
+    target
+        The index of its target.
+    equation
+        The right-hand side, in the problem's names.
+    worse
+        How much worse than the answer it is by the score that the method chooses by, in the units
+        of that score; negative where it is better by it.
+    log_likelihood
+        Its log-likelihood less that of the answer, in nats, by the method's own model of the
+        data; positive where it fits better.  None where the method has no such model.
+    """
+
+    target: int
+    equation: str
+    worse: float
+    log_likelihood: float | None = None
+
+
 SOCKET_VARIABLE = "MDBENCH_LLM_SOCKET"
 """The variable of a job's environment that names the socket."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import encodings.cp437  # noqa: F401 - for zipfile
 import io
 import json
+import math
 import os
 import random
 import signal
@@ -76,6 +77,8 @@ class Channel:
 
 
 _MOST_COUNTED = 2**62
+_MOST_ALTERNATIVES, _LONGEST_ALTERNATIVE, _MOST_TARGETS = 100, 10_000, 10_000
+"""Equations other than the answer's that are sent, characters of one, and targets."""
 _MOST_ITEMS, _MOST_TEXT, _MOST_NUMBERS = 1000, 2**20, 2**24
 """Candidates of one message, characters of their texts, and bytes of their predictions."""
 _FLUSH_SECONDS = 0.25
@@ -234,7 +237,7 @@ def _answer(adapter: type, host: Connection) -> None:
             if message["choose"] is not None:
                 fitted.choose(message["choose"])
             equations = _texts(fitted.equations()) if order["equations"] else []
-            host.send("described", equations=equations)
+            host.send("described", equations=equations, alternatives=_alternatives(fitted))
         elif message["type"] == "predict":
             start = time.monotonic()
             predictions = _array(fitted.predict(host.problem("test.npz")))
@@ -322,6 +325,30 @@ def _evaluations(fitted: Any) -> int | None:
         return index(count) if count is not None and 0 <= index(count) <= _MOST_COUNTED else None
     except TypeError:
         return None
+
+
+def _alternatives(fitted: Any) -> list[dict[str, Any]]:
+    """Return the equations that fit nearly as well as the answer, if an adapter has some.
+
+    What is no such equation is left out, and an error is printed: neither costs the answer.
+    """
+    listed = getattr(fitted, "alternatives", None)
+    found: list[dict[str, Any]] = []
+    if not callable(listed):
+        return found
+    try:
+        for one in listed():
+            target, text, worse = index(one.target), str(one.equation), float(one.worse)
+            likely = None if one.log_likelihood is None else float(one.log_likelihood)
+            finite = math.isfinite(worse) and math.isfinite(likely or 0.0)
+            if finite and 0 <= target <= _MOST_TARGETS and len(text) <= _LONGEST_ALTERNATIVE:
+                item = {"target": target, "equation": text, "worse": worse}
+                found.append({**item, "log_likelihood": likely})
+            if len(found) == _MOST_ALTERNATIVES:
+                break
+    except Exception:  # noqa: BLE001 - a method may raise anything
+        traceback.print_exc()
+    return found
 
 
 def _sweep(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from harness import ROOT, imported
 from scipy.integrate import solve_ivp
+from scipy.interpolate import make_interp_spline
 
 from mdbench.expressions.fidelity.compare import compare
 from mdbench.worker import Problem, Unsupported
@@ -373,3 +374,134 @@ def test_no_family_is_tried_when_time_is_up(integral: Any, monkeypatch: pytest.M
     assert found.stopped_early
     assert 0 < len(tried) <= 7
     assert len(found.equations()) == 2
+
+
+@pytest.mark.parametrize(("i", "j"), list(itertools.combinations(range(3), 2)))
+def test_a_coupling_by_a_difference_is_found_for_any_pair(integral: Any, i: int, j: int) -> None:
+    """Its cube has four products of powers, and its root none."""
+    del integral
+    search, samples = sys.modules["search"], sys.modules["samples"]
+    t = np.linspace(0, 9, 120)
+    others = [np.sin(1.3 * t), 1.1 * np.cos(0.7 * t + 0.4), 0.8 * np.sin(2.1 * t + 1.0)]
+    inside = others[i] - others[j]
+    rate = -0.83 * inside**3 - 0.57 * inside
+    moving = make_interp_spline(t, rate, k=7).antiderivative()(t)
+    u = np.stack([*others, moving], axis=1)
+    u += 1e-7 * np.random.default_rng(4).standard_normal(u.shape)  # a solver's error
+    design = samples.Integrals(samples.Sampled.of(t, u, u))
+    given = {k: v for k, v in GIVEN.items() if k != "margin"} | {"terms": FEWER}
+    best = search.Search(design, 3, search.Settings(**given)).best()
+    pair = f"(u{i} - u{j})"
+    other = f"(u{j} - u{i})"
+    assert best.structure.replace(other, pair) == f"{pair} + {pair}*{pair}*{pair}"
+    np.testing.assert_allclose(sorted(np.abs(best.coefficients)), [0.57, 0.83], rtol=1e-3)
+
+
+def test_differences_are_cheaper_than_two_states(integral: Any) -> None:
+    del integral
+    dictionary = sys.modules["dictionary"]
+    u = np.random.default_rng(5).uniform(-1, 1, (50, 3))
+    costs = {term.text: term.cost for term in dictionary.differences(u)}
+    for i, j in itertools.combinations(range(3), 2):
+        pair = f"(u{i} - u{j})" if f"(u{i} - u{j})" in costs else f"(u{j} - u{i})"
+        assert costs[pair] == 1.25  # both states cost 2
+        assert costs[f"{pair}*{pair}*{pair}"] == 1.75
+        assert costs[f"u0*{pair}"] == 1.5
+    moved = u + np.array([4.0, 2.0, 0.0])
+    apart = dictionary.differences(moved)
+    assert "sqrt(u0 - u1)" in {term.text for term in apart}
+    assert all(np.isfinite(term.values(moved)).all() for term in apart)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_denominator_of_one_equation_is_tried_in_the_other(integral: Any, first: int) -> None:
+    """Whichever of the two equations it was found in."""
+    search, samples = sys.modules["search"], sys.modules["samples"]
+    truth = [
+        "0.9 - 0.37*u0 - 1.7*u0*u1/(0.73 + u0 + 0.41*u1)",
+        "1.3*u0*u1/(0.73 + u0 + 0.41*u1) - 0.5*u1",
+    ]
+    problem = simulate(truth, [3.1, 0.6], np.linspace(0, 8, 90))
+    design = samples.Integrals(samples.Sampled.of(problem.t, problem.u, problem.u))
+    given = {k: v for k, v in GIVEN.items() if k != "margin"} | {"terms": 20}
+    family = family_of(problem.u, "1.0 + 2.0*u0 + u1")
+    atoms = {one.text.split("*1/")[0]: one for one in family.atoms(np.array([1.79, 2.45]))}
+    dictionary, constants = sys.modules["dictionary"], sys.modules["constants"]
+    state = dictionary.monomials(2, 1)
+    steady = {0: [state[0], dictionary.monomial([1, 0])], 1: [dictionary.monomial([0, 1])]}
+    known = constants.exact(design, first, [*steady[first], atoms["u0*u1"]])
+    other = search.Search(design, 1 - first, search.Settings(**given))
+    other.with_others(search._families_of([known]))
+    other.simplify()
+    best = other.best()
+    assert "u0*u1*1/(K + K*u0 + u1)" in best.structure
+    inside = next(term.constants for term in best.terms if "/" in term.text)
+    np.testing.assert_allclose(inside, [0.73 / 0.41, 1 / 0.41], rtol=2e-2)
+    del integral
+
+
+@pytest.mark.parametrize("name", ["saturation", "pendulum"])
+def test_nothing_is_in_an_answer_that_the_data_do_not_show(integral: Any, name: str) -> None:
+    """Without any term or constant, and in no limit of a constant, it is as good."""
+    truth, start = EQUATIONS[name]
+    problem = simulate(truth, start, np.linspace(0, 8, 100))
+    adapter = fitted(integral, problem, terms=FEWER)
+    simpler, constants = sys.modules["simpler"], sys.modules["constants"]
+    for target, offer in enumerate(adapter._chosen):
+        design = adapter._pools[target][0][0]
+        for terms in simpler._without(offer.side, problem.u.shape[1]):
+            shorter = constants.exact(design, target, terms)
+            assert shorter.score(GIVEN["weight"]) >= offer.side.score(GIVEN["weight"]) - 1e-9
+
+
+def test_a_constant_that_vanishes_is_left_out(saturating: tuple[Any, Array]) -> None:
+    """From fractions with two constants of which the truth has one."""
+    del saturating
+    samples, constants = sys.modules["samples"], sys.modules["constants"]
+    simpler, dictionary = sys.modules["simpler"], sys.modules["dictionary"]
+    truth = ["0.9 - 1.7*u0*u1/(1.3 + u1)", "0.8*u0 - 0.5*u1"]
+    problem = simulate(truth, [3.1, 0.6], np.linspace(0, 8, 90))
+    design = samples.Integrals(samples.Sampled.of(problem.t, problem.u, problem.u))
+    family = family_of(problem.u, "1.0 + 2.0*u0 + u1")
+    place = next(k for k, top in enumerate(family.tops) if top.text == "u0*u1")
+    more = [dictionary.monomial([0]), family.atoms(np.array([1.3, 1e-4]))[place]]
+    pool = [constants.exact(design, 0, more)]
+    found, idle = simpler.simpler(design, 0, pool, GIVEN["weight"])
+    assert pool[0].structure in idle
+    pool += found
+    best = min(pool, key=lambda one: one.score(GIVEN["weight"]))
+    assert best.structure == "1 + u0*u1*1/(K + u1)"
+    np.testing.assert_allclose(best.coefficients, [0.9, -1.7], rtol=1e-3)
+
+
+def test_shared_constants_decide_between_equations(integral: Any) -> None:
+    """Two answers that are not the best by themselves are cheaper together."""
+    del integral
+    answers, dictionary = sys.modules["answers"], sys.modules["dictionary"]
+    shared = {"constants of 1/(2.0 + u0)": 1.0}
+
+    def made(text: str, cost: float, parts: dict[str, float]) -> Any:
+        term = dictionary.Summand(text, cost, lambda u: u[..., 0], shared=parts)
+        return answers.RightSide((term,), (1.0,), (0.0,), cost, 1e-6)
+
+    both = made("u0/(2.0 + u0)", 3.0, shared)
+    apart = made("u0*exp(-u0)", 2.6, {})
+    assert answers.together([[both, apart], [both, apart]], 0.25) == [both, both]
+    cheap = made("u0", 2.4, {})
+    assert answers.together([[both, cheap], [both, cheap]], 0.25) == [cheap, cheap]
+
+
+def test_other_structures_that_fit_as_well_are_named(integral: Any) -> None:
+    """On a short arc a saturation and an exponential cannot be told apart."""
+    truth = ["0.83*u0/(1.9 + u0)"]
+    problem = simulate(truth, [0.9], np.linspace(0, 1.2, 40))
+    adapter = fitted(integral, problem, terms=FEWER)
+    others = list(adapter.alternatives())
+    assert others
+    answer = adapter.equations()[0]
+    limit = GIVEN["weight"] + 1e-9
+    assert all(one.equation != answer and one.target == 0 for one in others)
+    assert all(0 <= one.worse <= limit and np.isfinite(one.log_likelihood) for one in others)
+    long, start = EQUATIONS["pendulum"]
+    sure = fitted(integral, simulate(long, start, np.linspace(0, 8, 100)), terms=FEWER)
+    assert [one for one in sure.alternatives() if one.target == 0] == []

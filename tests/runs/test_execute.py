@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -31,6 +32,7 @@ from harness import (
     out_of_time,
     wait_until,
 )
+from rich.console import Console
 
 from mdbench import datatypes
 from mdbench.datatypes.facts import Protocol
@@ -41,6 +43,8 @@ from mdbench.expressions import equation
 from mdbench.limited_process import LimitedProcess
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
+from mdbench.reports.systems import summary_line
+from mdbench.reports.terminal import run_table
 from mdbench.runs import session
 from mdbench.runs.exchange import END_SECONDS, JobExchange
 from mdbench.runs.plan import make_plan
@@ -1104,3 +1108,44 @@ def test_an_adapter_that_is_edited_during_the_run_stops_its_own_jobs(workspace: 
 def test_predictions_that_are_no_plain_numbers(workspace: Workspace, bad: str) -> None:
     add_method(workspace, "odd", adapter(predict=bad))
     assert only(run(workspace, "odd")).status is Status.FAILED
+
+
+UNSURE = """
+import numpy as np
+from mdbench.worker import Alternative
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, p): ...
+    def predict(self, p):
+        return np.zeros((len(p.X), 1))
+    def equations(self):
+        return ["0"]
+    def alternatives(self):
+        yield Alternative(0, "0.25*u0", worse=0.5, log_likelihood=-2.0)
+        yield Alternative(7, "1", worse=0.5)  # there is no such target
+        yield Alternative(-1, "1", worse=0.5)
+        yield Alternative(0, "u0" * 9000, worse=0.5)
+        yield Alternative(0, "1", worse=float("nan"))
+        yield Alternative(0, "1", worse=0.5, log_likelihood=float("inf"))
+        raise RuntimeError("no more")
+"""
+
+
+def test_alternatives_are_kept_in_the_record_and_not_scored(workspace: Workspace) -> None:
+    add_method(workspace, "unsure", UNSURE)
+    add_method(workspace, "sure", ZERO)
+    unsure, sure = only(run(workspace, "unsure")), only(run(workspace, "sure"))
+    (one,) = unsure.alternatives
+    assert (one.target, one.equation, one.worse, one.log_likelihood) == (0, "0.25*u0", 0.5, -2.0)
+    assert sure.alternatives == ()
+    assert unsure.metrics == sure.metrics
+    assert "(1 alternative)" in shown_rows(unsure)
+    assert "alternative" not in shown_rows(sure)
+    assert summary_line(unsure, Ode.metrics).endswith("1 alternative")
+
+
+def shown_rows(record: Record) -> str:
+    text = io.StringIO()
+    Console(width=200, file=text).print(run_table([record], cut=False))
+    return text.getvalue()

@@ -109,7 +109,7 @@ _SIMPLIFIED = MetricSpec(
     scale="log",
     digits=0,
     on_failure=None,
-    places=frozenset({"board", "answer"}),
+    places=frozenset({"board", "answer", "brief"}),
 )
 """Of SRBench's problems alone: others have the nodes of the equation as it is."""
 

@@ -18,6 +18,7 @@ from mdbench.runs.plan import select_names
 FOLDER = Path(__file__).parents[3] / "datasets" / "ode"
 ODEBENCH = [read_system(path) for path in sorted(FOLDER.glob("*.toml"))]
 DEV = [read_system(path) for path in sorted((FOLDER / "dev").glob("*.toml"))]
+MODELLING = [read_system(path) for path in sorted((FOLDER / "modelling").glob("*.toml"))]
 
 
 def _terms(system: OdeSystem, order: tuple[int, ...]) -> tuple[frozenset[str], ...]:
@@ -45,7 +46,7 @@ def _without_constants(term: sympy.Expr) -> str:
 
 @cache
 def _skeletons(name: str) -> frozenset[tuple[frozenset[str], ...]]:
-    system = next(one for one in (*ODEBENCH, *DEV) if one.name == name)
+    system = next(one for one in (*ODEBENCH, *DEV, *MODELLING) if one.name == name)
     return frozenset(_terms(system, order) for order in permutations(range(system.dim)))
 
 
@@ -72,7 +73,18 @@ def test_the_forms_of_odebench() -> None:
     }
 
 
-@pytest.mark.parametrize("system", DEV, ids=lambda system: system.name)
+def test_those_of_modelling_are_of_several_states() -> None:
+    assert Counter(system.form for system in MODELLING) == {
+        "rational": 14,
+        "trigonometric": 5,
+        "polynomial": 4,
+        "exponential": 2,
+        "other": 1,
+    }
+    assert Counter(system.dim for system in MODELLING) == {2: 12, 3: 8, 4: 6}
+
+
+@pytest.mark.parametrize("system", [*DEV, *MODELLING], ids=lambda system: system.name)
 def test_both_trajectories_are_finite_bounded_and_move(system: OdeSystem) -> None:
     assert len(system.initial_conditions) == 2
     for start in system.initial_conditions:
@@ -87,7 +99,7 @@ def test_none_has_the_form_of_one_of_odebench() -> None:
     known = {skeleton: s.name for s in ODEBENCH for skeleton in _skeletons(s.name)}
     taken = {
         system.name: known[skeleton]
-        for system in DEV
+        for system in (*DEV, *MODELLING)
         for skeleton in _skeletons(system.name)
         if skeleton in known
     }
@@ -95,7 +107,8 @@ def test_none_has_the_form_of_one_of_odebench() -> None:
 
 
 def test_no_two_are_the_same() -> None:
-    assert len({system.truth for system in DEV}) == len(DEV)
+    assert len({system.truth for system in (*DEV, *MODELLING)}) == len(DEV) + len(MODELLING)
+    assert not {system.name for system in DEV} & {system.name for system in MODELLING}
 
 
 def test_they_are_run_only_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -105,6 +118,7 @@ def test_they_are_run_only_where_they_are_asked_for(tmp_path: Path) -> None:
     assert select_names(names, [], groups) == names
     assert select_names(names, ["odebench"], groups) == names
     assert len(select_names(names, ["dev"], groups)) == len(DEV)
+    assert len(select_names(names, ["modelling"], groups)) == len(MODELLING)
     assert select_names(names, ["lorenz-84"], groups) == ["lorenz-84"]
     assert "lorenz-84" not in select_names(names, ["lorenz*"], groups)
     assert source.title("lorenz-84")
