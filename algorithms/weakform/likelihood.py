@@ -118,6 +118,7 @@ class Likelihood:
         used, dense = np.unique(self._places, return_inverse=True)
         self._dense: NDArray[np.int32] = np.asarray(dense, np.int32).reshape(self._places.shape)
         self._nodes = len(used)
+        self._groups = self._neighbours()
         self._local: dict[tuple[int, int], Array] = {}
         self._columns: dict[Product, Array] = {}
         self._responses: dict[Product, dict[int, Array]] = {}
@@ -198,17 +199,14 @@ class Likelihood:
 
         It is the trace of `inverse` times the covariance of both, (terms,).
         """
-        rows, sums = len(inverse), np.zeros(len(parts))
-        step = max(1, _CHUNK // self._nodes)
+        sums = np.zeros(len(parts))
         for state in total:
             if not any(state in pieces for pieces in parts):
                 continue
             matrix = self._sparse(self._scaled(total, state)).T.tocsr()
-            for start in range(0, rows, step):
-                some = slice(start, start + step)
-                through = matrix @ inverse[:, some]  # (nodes, step)
-                at = np.arange(through.shape[1])[:, None]
-                gathered = through[self._dense[some], at]
+            for some, nodes, local in self._groups:
+                through = matrix[nodes] @ inverse[:, some]  # (nodes, rows of the group)
+                gathered = through[local, np.arange(through.shape[1])[:, None]]
                 for number, pieces in enumerate(parts):
                     if state in pieces:
                         sums[number] += np.sum(pieces[state][some] * gathered)
@@ -231,6 +229,20 @@ class Likelihood:
             found = found[:, None, :, None] * n + at[None, :, None, :]
             found = found.reshape(found.shape[0] * found.shape[1], -1)
         return np.asarray(found, dtype=np.int32)
+
+    def _neighbours(self) -> list[tuple[slice, NDArray[np.intp], NDArray[np.int32]]]:
+        """Return groups of test functions: their rows, their nodes, and places among these.
+
+        Those of a group have the same place along the first axis, so that they share nodes.
+        """
+        rows, found = len(self._dense), []
+        step = max(1, min(rows // len(self.form.bumps[0].places), _CHUNK // self._nodes))
+        for start in range(0, rows, step):
+            some = slice(start, min(start + step, rows))
+            nodes, local = np.unique(self._dense[some], return_inverse=True)
+            shape = self._dense[some].shape
+            found.append((some, nodes.astype(np.intp), local.reshape(shape).astype(np.int32)))
+        return found
 
     def _window(self, axis: int, order: int) -> Array:
         """Return the weights of all test functions, differentiated along an axis."""

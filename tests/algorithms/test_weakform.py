@@ -181,6 +181,11 @@ def test_covariances_are_those_of_drawn_noise(modules: dict[str, Any]) -> None:
             rel=0.1,
             abs=0.02 * np.sqrt(np.prod([np.sum(drawn[:, k] ** 2) for k in (a, b)])) / 399,
         )
+    inverse = np.linalg.inv(one._covariance(one._left, one._left) + 1e-9 * np.eye(len(one.target)))
+    shared = [np.sum(inverse * one._covariance(each, one._left)) for each in response]
+    np.testing.assert_allclose(
+        one._shared(response, one._left, inverse), shared, rtol=1e-8, atol=1e-9
+    )
     targets = np.array(targets) - np.mean(targets, axis=0)
     known = np.diag(one._covariance(one._left, one._left)).sum()
     assert np.sum(targets**2) / 399 == pytest.approx(known, rel=0.1)
