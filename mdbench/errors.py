@@ -108,6 +108,10 @@ class UnavailableError(MdbenchError):
         self.passing = passing
 
 
+class NotFetchedError(UnavailableError):
+    """What a method needs besides packages, such as a program, that cannot be fetched here."""
+
+
 def printable(text: str, longest: int | None = None) -> str:
     r"""Return a text without what changes how a terminal or a page shows it.
 

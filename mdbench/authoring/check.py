@@ -14,7 +14,13 @@ import numpy as np
 from mdbench import datatypes, methods
 from mdbench.authoring.missing_modules import missing_modules
 from mdbench.datatypes.facts import Protocol
-from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
+from mdbench.errors import (
+    MdbenchError,
+    MethodError,
+    NotFetchedError,
+    UnavailableError,
+    UsageError,
+)
 from mdbench.records import Status
 from mdbench.runs.plan import ResolvedJob, folder_options
 from mdbench.runs.scoring import ScoredResult, score_result
@@ -98,6 +104,9 @@ def check_method(
         yield Finding("the environment can be made", passed=True)
     except UsageError:
         raise
+    except NotFetchedError as error:
+        yield _not_here(error)
+        return
     except MdbenchError as error:
         point = (
             "method.toml is valid"
@@ -116,12 +125,7 @@ def check_method(
             yield Finding(_begins(method), passed=False, explanation=f"{error}{also}")
             return
         except UnavailableError as error:
-            yield Finding(
-                "declared as unavailable here",
-                passed=True,
-                explanation=str(error),
-                note="unavailable",
-            )
+            yield _not_here(error)
             return
         yield Finding(_begins(method), passed=True)
         report(_duration(method, workspace, seconds))
@@ -132,6 +136,12 @@ def check_method(
                 yield Finding(f"data type {kind} exists", passed=False, explanation=str(error))
                 continue
             yield from _check_data_type(trials, data_type, report)
+
+
+def _not_here(error: UnavailableError) -> Finding:
+    return Finding(
+        "declared as unavailable here", passed=True, explanation=str(error), note="unavailable"
+    )
 
 
 def _begins(method: Method) -> str:

@@ -11,7 +11,7 @@ from harness import ROOT, HereRuntime, add_method, children
 from mdbench import methods
 from mdbench.authoring.check import Finding, check_method, make_method
 from mdbench.authoring.missing_modules import missing_modules
-from mdbench.errors import UsageError
+from mdbench.errors import NotFetchedError, UsageError
 from mdbench.runtimes.base import Prepared
 
 if TYPE_CHECKING:
@@ -140,6 +140,17 @@ def test_what_is_unavailable_here_breaks_nothing(adapter: str, workspace: Worksp
     assert "declared as unavailable here" in findings[-1].point
     assert "put weights there" in findings[-1].explanation
     assert not children()
+
+
+def test_what_cannot_be_fetched_here_breaks_nothing(workspace: Workspace) -> None:
+    class Offline(HereRuntime):
+        def prepare(self, method: methods.Method) -> Prepared:
+            raise NotFetchedError(f"what {method.name} needs is on no server", "Check the network.")
+
+    add_method(workspace, "m", good())
+    findings = list(check_method("m", workspace, Offline()))
+    assert [(one.passed, one.note) for one in findings[1:]] == [(True, "unavailable")]
+    assert "on no server" in findings[-1].explanation
 
 
 def test_nothing_is_ok_where_no_fit_works(workspace: Workspace) -> None:

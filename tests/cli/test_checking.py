@@ -98,6 +98,8 @@ def test_what_keeps_and_what_is_not_here_is_no_failure(
 ) -> None:
     assert main(["check", "good", "away"]) == 0
     assert "1 of 2 keep their contract; 1 could not be tried here" in capsys.readouterr().out
+    assert main(["check", "away"]) == 0
+    assert "away could not be tried here" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 from uv import find_uv_bin
 
-from mdbench.errors import MethodError, UnavailableError
+from mdbench.errors import MethodError, NotFetchedError, UnavailableError
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.environments.subprocesses import (
     read_pip_settings,
@@ -186,17 +186,22 @@ def prepare(
             report(f"{method_name} gets what no index has: {fetch.name}")
             program = [file.absolute() for file in (fetch, *sources)]
             with _build_sandbox(method_name, prefix, lock.absolute(), program, report) as wrap:
-                run_uv(
-                    _python(prefix),
-                    [fetch.absolute()],
-                    settings=replace(settings, arguments=()),
-                    cwd=prefix,
-                    failure=f"What {method_name} needs besides packages cannot be fetched",
-                    on_line=report,
-                    wrap=wrap,
-                    who=fetch.name,
-                    most_lines=1,
-                )
+                try:
+                    run_uv(
+                        _python(prefix),
+                        [fetch.absolute()],
+                        settings=replace(settings, arguments=()),
+                        cwd=prefix,
+                        failure=f"What {method_name} needs besides packages cannot be fetched",
+                        on_line=report,
+                        wrap=wrap,
+                        who=fetch.name,
+                        most_lines=1,
+                    )
+                except UnavailableError as error:
+                    raise NotFetchedError(
+                        error.message, error.hint, passing=error.passing
+                    ) from None
         compile_bytecode(prefix)
 
     report = on_line or _ignore

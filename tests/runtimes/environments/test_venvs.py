@@ -17,7 +17,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from mdbench.errors import MethodError, UnavailableError
+from mdbench.errors import MethodError, NotFetchedError, UnavailableError
 from mdbench.runtimes import bubblewrap, usage
 from mdbench.runtimes.environments import venvs
 from mdbench.runtimes.environments.venvs import Environment, lock_requirements, prepare
@@ -362,7 +362,7 @@ def test_what_no_index_has_is_fetched_when_the_environment_is_made(shop: Shop) -
         program.write_text(text, encoding="utf-8")
         return prepare("m", shop.lock, HERE, shop.home, fetch=program)
 
-    with pytest.raises(UnavailableError, match=r"fetch_it\.py reports:\n +no server") as why:
+    with pytest.raises(NotFetchedError, match=r"fetch_it\.py reports:\n +no server") as why:
         made("import sys; print('a lot'); sys.exit('no server')")
     assert "a lot" not in str(why.value)
     fetching = (
