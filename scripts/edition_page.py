@@ -22,7 +22,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import MARGIN
 from mdbench.drawing.numbers import counted
 from mdbench.drawing.svg import RIGHT, Axis, Plot
-from mdbench.methods import Method, discover
+from mdbench.methods import PREDICTOR, Method, discover
 from mdbench.reports.classes import class_of
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.coverage import Job
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
     Verdicts = Mapping[Job, float]
 
-_ALGORITHMS: Final = Path(__file__).resolve().parent.parent / "algorithms"
+_ROOT: Final = Path(__file__).resolve().parent.parent
+_ALGORITHMS: Final = _ROOT / "algorithms"
+_BLACKBOX: Final = _ROOT / "datasets" / "real" / "blackbox"
 _FEWEST: Final = 5
 """Jobs below which a suite is not shown."""
 _TOO_FEW: Final = "No suite has five jobs with a record of every method yet."
@@ -50,6 +52,8 @@ _RULES: Final = {
     "skeleton": "equal but for constants, by a language model",
 }
 """The metrics of papers' tables that are shown, and what they say."""
+_REPLAY: Final = "replay"
+"""The method that works derivations out, and learns nothing: a reference."""
 _LINES: Final = 8
 """Methods of a figure of lines."""
 
@@ -123,6 +127,15 @@ PARTS: Final = {
     "Laws, surfaces and measurements": ("srsd", "surface", "real"),
 }
 """The tables of the page, and the data types of their columns."""
+LABELS: Final = {
+    "static": "static_accuracy",
+    "VR": "vr_accuracy",
+    "EE": "ee_accuracy",
+    "AR": "ar_accuracy",
+    "s-1": "s1_accuracy",
+    "all sets": "all_sets",
+}
+"""The columns of the table of derivations, and their metrics."""
 
 
 @dataclass(frozen=True)
@@ -182,14 +195,19 @@ def _of_tables(records: Sequence[Record]) -> dict[str, Verdicts]:
 
 
 @cache
+def _known() -> tuple[Method, ...]:
+    return tuple(one for one in discover(_ALGORITHMS).values() if isinstance(one, Method))
+
+
+@cache
 def _ours() -> frozenset[str]:
     """Return the methods that were designed here: their paper is this project's."""
-    known = discover(_ALGORITHMS).values()
-    return frozenset(
-        one.spec.name
-        for one in known
-        if isinstance(one, Method) and one.spec.paper.startswith("mdbench,")
-    )
+    return frozenset(one.spec.name for one in _known() if one.spec.paper.startswith("mdbench,"))
+
+
+@cache
+def _predictors() -> frozenset[str]:
+    return frozenset(one.spec.name for one in _known() if one.spec.family == PREDICTOR)
 
 
 def _shown(method: str, silent: Iterable[str] = ()) -> str:
@@ -271,6 +289,136 @@ def suites_finding(records: Sequence[Record]) -> str:
     )
 
 
+def _of_blackbox(
+    records: Iterable[Record],
+) -> tuple[Mapping[str, Mapping[str, Mapping[str, Record]]], Mapping[str, Mapping[str, float]]]:
+    """Return the records by table, method and fold, and the mean FVU of each compared table."""
+    known = {path.stem for path in _BLACKBOX.glob("*.toml")}
+    folds: dict[str, dict[str, dict[str, Record]]] = defaultdict(lambda: defaultdict(dict))
+    for one in records:
+        there = one.data_type == "real" and one.dataset in known and one.attempted
+        if there and one.method not in {"truth", "zero"}:
+            folds[one.dataset][one.method][one.part] = one
+    everyone = {name for methods in folds.values() for name in methods}
+    every_fold = {part for methods in folds.values() for each in methods.values() for part in each}
+    errors = {
+        table: {
+            name: fmean(_unexplained(one) for one in each.values())
+            for name, each in methods.items()
+        }
+        for table, methods in sorted(folds.items())
+        if set(methods) == everyone and all(set(each) == every_fold for each in methods.values())
+    }
+    return folds, errors
+
+
+def _unexplained(one: Record) -> float:
+    value = one.metrics.get("fvu") if one.answered else None
+    return float(value) if isinstance(value, int | float) else math.inf
+
+
+def predictions_table(records: Iterable[Record]) -> str:
+    """Write how well each method predicts the tables of which no law is known.
+
+    Returns
+    -------
+    str
+        Markdown: the median over tables of the share of the variance that is left unexplained (FVU,
+        the mean of the folds; no answer leaves all of it and more), with the 95 % interval when
+        tables are drawn again, the mean rank by it, and the median nodes.  Compared are tables of
+        which every method has a record of every fold.
+    """
+    folds, errors = _of_blackbox(records)
+    if len(errors) < _FEWEST:
+        return f"No five tables have a record of every method yet: {len(errors)} have."
+    everyone = set(next(iter(errors.values())))
+    ranks = dict.fromkeys(everyone, 0.0)
+    for each in errors.values():
+        for name, error in each.items():
+            below = sum(other < error for other in each.values())
+            equal = sum(other == error for other in each.values())
+            ranks[name] += (below + (equal + 1) / 2) / len(errors)
+    lines = [["*tables compared*", str(len(errors)), "", ""]]
+    for name in sorted(everyone, key=lambda name: (ranks[name], name)):
+        values = [each[name] for each in errors.values()]
+        jobs = {
+            Job(Case(table, None, Protocol.STRICT), ""): each[name]
+            for table, each in errors.items()
+        }
+        low, high = interval(jobs, mean=False)
+        nodes = [
+            size
+            for table in errors
+            for one in folds[table][name].values()
+            if one.answered and isinstance(size := one.metrics.get("complexity"), int | float)
+        ]
+        sign = " ▫" * (name in _predictors())
+        spread = "" if low is None or high is None else f" [{_share(low)} … {_share(high)}]"
+        lines.append(
+            [
+                f"{_shown(name)}{sign}",
+                f"{_share(median(values))}{spread}",
+                f"{ranks[name]:.1f}",
+                f"{median(nodes):.0f}" if nodes else "–",
+            ]
+        )
+    return to_table(["method", "unexplained, median", "mean rank", "nodes, median"], lines)
+
+
+def _share(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else "> 10"  # noqa: PLR2004
+
+
+def _labels(records: Iterable[Record]) -> dict[str, dict[str, float]]:
+    """Return the shares of right labels by method and column, the best first."""
+    found: dict[str, dict[tuple[str, int], Record]] = defaultdict(dict)
+    for one in records:
+        if one.data_type == "derivation" and one.attempted:
+            found[one.method][one.dataset, one.seed] = one
+    shared = set.intersection(*map(set, found.values())) if found else set()
+    if not shared:
+        return {}
+    rows = {
+        name: {
+            title: fmean(_right(each[at], metric) for at in sorted(shared))
+            for title, metric in LABELS.items()
+        }
+        for name, each in found.items()
+    }
+    return dict(sorted(rows.items(), key=lambda each: (-each[1]["static"], each[0])))
+
+
+def derivations_table(records: Iterable[Record]) -> str:
+    """Write the share of right labels of each method on the small sets of derivations.
+
+    Returns
+    -------
+    str
+        Markdown: means over the sets and seeds that every method has.
+    """
+    rows = _labels(records)
+    if not rows:
+        return "No set of derivations has a record of every method yet."
+    best = {
+        title: max(row[title] for name, row in rows.items() if name != _REPLAY) for title in LABELS
+    }
+    lines = []
+    for name, row in rows.items():
+        shares = {title: f"{value:.3f}" for title, value in row.items()}
+        if name != _REPLAY:
+            shares = {
+                title: f"**{text}**" if row[title] == best[title] else text
+                for title, text in shares.items()
+            }
+        lines.append([_shown(name), *shares.values()])
+    return to_table(["method", *LABELS], lines)
+
+
+def _right(one: Record, metric: str) -> float:
+    value = one.metrics.get(metric) if one.answered else None
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
 def _best(one: Recovered) -> str:
     """Say which methods recover most of a suite, and the best that was not designed here."""
     order = sorted(one.shares.items(), key=lambda each: (-each[1], each[0]))
@@ -312,6 +460,8 @@ def edition_findings(records: Sequence[Record]) -> str:
                 by_title.get("released fields"), by_title.get("released fields, published")
             ),
             _of_nobody(found),
+            _of_predictions(records),
+            _of_derivations(records),
             _of_silence(records),
             _of_size(records),
             _of_work(records, found),
@@ -357,6 +507,39 @@ def _of_nobody(found: Iterable[Recovered]) -> str:
     return (
         f"{none} of {len(by_job)} cases are identified by no method, and {alone} by one alone "
         "(all columns)."
+    )
+
+
+def _of_predictions(records: Iterable[Record]) -> str:
+    _, errors = _of_blackbox(records)
+    if len(errors) < _FEWEST:
+        return ""
+    left = {
+        name: median(each[name] for each in errors.values()) for name in next(iter(errors.values()))
+    }
+    order = sorted(left, key=lambda name: (left[name], name))
+    first = order[0]
+    text = (
+        f"Of {len(errors)} tables without a law `{first}` leaves least unexplained in the median, "
+        f"{_share(left[first])} of the variance"
+    )
+    written = next((name for name in order if name not in _predictors() | BASELINES), None)
+    if first in _predictors() and written is not None:
+        text += f"; of methods with equations `{written}`, {_share(left[written])}"
+    if "linear" in left and first != "linear":
+        text += f"; least squares {_share(left['linear'])}"
+    return f"{text} (table *without a law*)."
+
+
+def _of_derivations(records: Iterable[Record]) -> str:
+    rows = _labels(records)
+    order = [name for name in rows if name != _REPLAY]
+    if not order:
+        return ""
+    first = rows[order[0]]
+    return (
+        f"On small sets of derivations `{order[0]}` labels {first['static']:.0%} of the static "
+        f"steps rightly, and {first['EE']:.0%} with the sides exchanged (table of derivations)."
     )
 
 

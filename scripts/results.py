@@ -24,10 +24,12 @@ from typing import TYPE_CHECKING, Any
 from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
 from edition_page import (
+    derivations_table,
     edition_figures,
     edition_findings,
     elsewhere_table,
     methods_table,
+    predictions_table,
     suites_finding,
     suites_table,
 )
@@ -291,6 +293,8 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "mocks": lambda reference: mock_table(reference.results),
     "faults": lambda reference: mock_faults(reference.results),
     "suites": lambda reference: suites_table(reference.results),
+    "predictions": lambda reference: predictions_table(reference.results),
+    "derivations": lambda reference: derivations_table(reference.results),
     "suites-finding": lambda reference: suites_finding(reference.results),
     "suites-figures": Reference.edition_figures,
     "findings": lambda reference: edition_findings(reference.results),
