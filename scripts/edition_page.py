@@ -289,10 +289,17 @@ def suites_finding(records: Sequence[Record]) -> str:
     )
 
 
-def _of_blackbox(
+def without_law(
     records: Iterable[Record],
 ) -> tuple[Mapping[str, Mapping[str, Mapping[str, Record]]], Mapping[str, Mapping[str, float]]]:
-    """Return the records by table, method and fold, and the mean FVU of each compared table."""
+    """Return what methods predict of tables without a law.
+
+    Returns
+    -------
+    tuple
+        The records by table, method and fold, and of the tables that are compared the mean FVU by
+        table and method.
+    """
     known = {path.stem for path in _BLACKBOX.glob("*.toml")}
     folds: dict[str, dict[str, dict[str, Record]]] = defaultdict(lambda: defaultdict(dict))
     for one in records:
@@ -328,7 +335,7 @@ def predictions_table(records: Iterable[Record]) -> str:
         tables are drawn again, the mean rank by it, and the median nodes.  Compared are tables of
         which every method has a record of every fold.
     """
-    folds, errors = _of_blackbox(records)
+    folds, errors = without_law(records)
     if len(errors) < _FEWEST:
         return f"No five tables have a record of every method yet: {len(errors)} have."
     everyone = set(next(iter(errors.values())))
@@ -369,7 +376,7 @@ def _share(value: float) -> str:
     return f"{value:.2f}" if value < 10 else "> 10"  # noqa: PLR2004
 
 
-def _labels(records: Iterable[Record]) -> dict[str, dict[str, float]]:
+def labelled(records: Iterable[Record]) -> dict[str, dict[str, float]]:
     """Return the shares of right labels by method and column, the best first."""
     found: dict[str, dict[tuple[str, int], Record]] = defaultdict(dict)
     for one in records:
@@ -396,7 +403,7 @@ def derivations_table(records: Iterable[Record]) -> str:
     str
         Markdown: means over the sets and seeds that every method has.
     """
-    rows = _labels(records)
+    rows = labelled(records)
     if not rows:
         return "No set of derivations has a record of every method yet."
     best = {
@@ -511,7 +518,7 @@ def _of_nobody(found: Iterable[Recovered]) -> str:
 
 
 def _of_predictions(records: Iterable[Record]) -> str:
-    _, errors = _of_blackbox(records)
+    _, errors = without_law(records)
     if len(errors) < _FEWEST:
         return ""
     left = {
@@ -532,7 +539,7 @@ def _of_predictions(records: Iterable[Record]) -> str:
 
 
 def _of_derivations(records: Iterable[Record]) -> str:
-    rows = _labels(records)
+    rows = labelled(records)
     order = [name for name in rows if name != _REPLAY]
     if not order:
         return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import sys
 from collections import defaultdict
@@ -17,14 +18,14 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from bundles import read_bundle
-from edition_page import recovered
+from edition_page import labelled, recovered, without_law
 from findings import compared, to_table
 
 from mdbench import datatypes, methods
 from mdbench.datatypes.facts import Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from mdbench.methods import Method
     from mdbench.records import Record
@@ -36,6 +37,8 @@ SIZES: Final = ROOT / "benchmarks" / "environments.json"
 RUN: Final = "equal-work"
 MORE_RUNS: Final = ("edition-1", "pde-released")
 """Runs of other suites, whose work is another one: see the page."""
+FURTHER_RUNS: Final = {"srsd-search": "drawn laws of SRSD", "deepmod-published": "three fields"}
+"""Runs of methods that the others have no record of, and their cases."""
 FEWEST: Final = 5
 """Jobs below which a suite says nothing yet."""
 HEAD: Final = (
@@ -146,7 +149,30 @@ def small_sets(runs: Sequence[str]) -> dict[str, SmallSets]:
                 work = first_candidate(held, method)
                 if work and not ours.first:
                     ours.first = f"{work} ({suite.suite.title})"
+        for method, text in shares_of(records):
+            found[method].counts.append(text)
+    for method, text in further(set(found)):
+        found[method].counts.append(text)
     return dict(found)
+
+
+def shares_of(records: Sequence[Record]) -> Iterator[tuple[str, str]]:
+    """Yield for each method what it leaves unexplained of black-box tables, or labels rightly."""
+    _, errors = without_law(records)
+    for method in next(iter(errors.values()), {}) if len(errors) >= FEWEST else ():
+        left = median(each[method] for each in errors.values())
+        yield method, f"unexplained {left:.2f}" if math.isfinite(left) else "no answer"
+    for method, shares in labelled(records).items():
+        yield method, f"labels {shares['static']:.2f}"
+
+
+def further(known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield what methods that are not known yet identified in `FURTHER_RUNS`."""
+    for run, cases in FURTHER_RUNS.items():
+        for suite in recovered(read_bundle(ROOT / "docs" / "results", run)):
+            for method, verdicts in suite.verdicts.items():
+                if method not in known:
+                    yield method, f"{cases} {sum(verdicts.values()):.0f}/{len(verdicts)}"
 
 
 def first_candidate(records: Iterable[Record], method: str) -> str:
