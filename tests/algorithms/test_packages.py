@@ -255,6 +255,7 @@ def rils_rols(model: str, simple: str, made_with: list[Any], **more: Any) -> dic
 
         def fit(self, inputs: Any, target: Any) -> None:
             made_with.append((inputs, target))
+            more.get("used", str)(made_with[-2]["max_fit_calls"])
 
     return {
         "rils_rols": module("rils_rols"),
@@ -272,11 +273,38 @@ def test_rils_rols_gives_what_it_found_and_what_sympy_made_of_it() -> None:
         offered = [each.equations[0] for each in method.candidates()]
         [equation] = method.equations()
         predictions = method.predict(question)
-    assert asked[0]["max_time"] in range(1, 11)  # whole seconds, of 95 % of the limit
+    assert asked[0]["max_time"] in range(1, 12)  # whole seconds, up from 95 % of the limit
     assert len(offered) == 2
     np.testing.assert_allclose(values(equation, question), question.Y[:, 0])
     np.testing.assert_allclose(predictions, question.Y)
     assert not method.stopped_early
+
+
+def test_rils_rols_has_an_answer_soon_and_runs_with_ever_more_calls() -> None:
+    asked: list[Any] = []
+    with adapter("rils_rols", **rils_rols("x0", "x0", asked)) as found:
+        method = made("rils_rols", found)
+        method.fit(problem(X, X[:, 0]))
+        assert [each["max_fit_calls"] for each in asked[::2]] == [1000, 10_000, 100_000]
+        assert len({each["random_state"] for each in asked[::2]}) == 1
+        assert not method.stopped_early
+        asked.clear()
+        few = made("rils_rols", found, max_fit_calls=500)
+        few.fit(problem(X, X[:, 0]))
+        assert [each["max_fit_calls"] for each in asked[::2]] == [500]
+
+
+def test_rils_rols_begins_no_run_that_would_be_cut_off() -> None:
+    asked: list[Any] = []
+    runs: list[int] = []
+    with adapter("rils_rols", **rils_rols("x0", "x0", asked, used=runs.append)) as found:
+        method = made("rils_rols", found)
+        question = problem(X, X[:, 0], time_limit=2.0)
+        question.budget.spent = lambda: 1e-4 * sum(runs)  # type: ignore[method-assign]
+        method.fit(question)
+    # 1000 calls took 0.1 s, so ten times as many 1 s; then too little is left for twice as many.
+    assert runs == [1000, 10_000]
+    assert method.stopped_early
 
 
 def test_rils_rols_brings_data_of_any_size_to_its_six_decimals() -> None:
@@ -294,7 +322,7 @@ def test_rils_rols_brings_data_of_any_size_to_its_six_decimals() -> None:
 
 
 def test_rils_rols_stopped_constant_or_broken() -> None:
-    with adapter("rils_rols", **rils_rols("x0", "x0", [], fit_calls=5, total_time=9.5)) as found:
+    with adapter("rils_rols", **rils_rols("x0", "x0", [], fit_calls=5, total_time=10.0)) as found:
         method = made("rils_rols", found)
         method.fit(problem(X, X[:, 0], time_limit=10.0))
         assert method.stopped_early
@@ -303,7 +331,7 @@ def test_rils_rols_stopped_constant_or_broken() -> None:
         method.fit(problem(X, np.full(len(X), 7.25)))
         assert method.equations() == ["7.25"]
     with adapter("rils_rols", **rils_rols("log(-x0)", "nan", [])) as found:
-        with pytest.raises(RuntimeError, match="none of 2 is a finite equation"):
+        with pytest.raises(RuntimeError, match="none of 6 is a finite equation"):
             made("rils_rols", found).fit(problem(X, X[:, 0]))
         with pytest.raises(ValueError, match="not finite"):
             made("rils_rols", found).fit(problem(X, X[:, 0] * np.inf))
