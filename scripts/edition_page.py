@@ -54,6 +54,8 @@ _RULES: Final = {
 """The metrics of papers' tables that are shown, and what they say."""
 _REPLAY: Final = "replay"
 """The method that works derivations out, and learns nothing: a reference."""
+_CLOSE: Final = 1e-6
+"""The NMSE below which an answer fits as if it were right."""
 _LINES: Final = 8
 """Methods of a figure of lines."""
 
@@ -289,6 +291,71 @@ def suites_finding(records: Sequence[Record]) -> str:
     )
 
 
+def only_negligible(one: Record) -> bool:
+    """Return whether an answer is wrong by negligible terms alone, which it has too many.
+
+    Negligible is a term whose root mean square on the test is below a thousandth of the target's
+    (docs/fidelity.md).
+    """
+    extra, negligible = one.notes.get("extra", ()), one.notes.get("negligible", ())
+    return bool(
+        one.answered
+        and one.metrics.get("identified") == 0
+        and extra
+        and not one.notes.get("missing")
+        and set(extra) <= set(negligible)
+    )
+
+
+def negligible_table(records: Sequence[Record]) -> str:
+    """Write what each method would identify if negligible terms too many did not count.
+
+    Returns
+    -------
+    str
+        Markdown, on the same jobs as the tables of recovery: ``a to b`` where leaving out what is
+        negligible raises a count, of methods of which it raises any.
+    """
+    shown = [one for one in _shown_suites(records) if one.suite.data_type != "real"]
+    forgiving = [
+        one.model_copy(update={"metrics": {**one.metrics, "identified": 1.0}})
+        if only_negligible(one)
+        else one
+        for one in records
+    ]
+    other = {one.suite: one for one in recovered(forgiving)}
+    counts = {
+        one.suite.title: {
+            name: (round(sum(each.values())), round(sum(other[one.suite].verdicts[name].values())))
+            for name, each in one.verdicts.items()
+        }
+        for one in shown
+    }
+    counts = {title: each for title, each in counts.items() if any(b > a for a, b in each.values())}
+    gains = Counter[str]()
+    for each in counts.values():
+        for name, (before, after) in each.items():
+            gains[name] += after - before
+    methods = [name for name, gain in sorted(gains.items(), key=lambda x: (-x[1], x[0])) if gain]
+    if not methods:
+        return "No answer on the compared jobs is wrong by negligible terms alone."
+    lines = [
+        ["*jobs compared*", *(str(one.jobs) for one in shown if one.suite.title in counts)],
+        *(
+            [_shown(name), *(_change(each.get(name)) for each in counts.values())]
+            for name in methods
+        ),
+    ]
+    return to_table(["method", *counts], lines)
+
+
+def _change(counts: tuple[int, int] | None) -> str:
+    if counts is None:
+        return "–"
+    before, after = counts
+    return f"{before} to {after}" if after > before else str(before)
+
+
 def without_law(
     records: Iterable[Record],
 ) -> tuple[Mapping[str, Mapping[str, Mapping[str, Record]]], Mapping[str, Mapping[str, float]]]:
@@ -467,6 +534,8 @@ def edition_findings(records: Sequence[Record]) -> str:
                 by_title.get("released fields"), by_title.get("released fields, published")
             ),
             _of_nobody(found),
+            _of_fit(records),
+            _of_negligible(records),
             _of_predictions(records),
             _of_derivations(records),
             _of_silence(records),
@@ -514,6 +583,43 @@ def _of_nobody(found: Iterable[Recovered]) -> str:
     return (
         f"{none} of {len(by_job)} cases are identified by no method, and {alone} by one alone "
         "(all columns)."
+    )
+
+
+def _of_fit(records: Iterable[Record]) -> str:
+    close = [
+        verdict
+        for one in records
+        if one.method not in BASELINES and one.answered
+        if isinstance(error := one.metrics.get("nmse"), float) and error < _CLOSE
+        if (verdict := one.metrics.get("identified")) is not None
+    ]
+    if len(close) < _FEWEST:
+        return ""
+    wrong = sum(verdict != 1 for verdict in close)
+    return (
+        f"A small error is no proof: of {len(close)} answers whose NMSE on the test is below "
+        f"{_CLOSE:.0e}, {wrong / len(close):.0%} are not the true equations (all suites)."
+    )
+
+
+def _of_negligible(records: Iterable[Record]) -> str:
+    ours = [
+        one
+        for one in records
+        if one.method not in BASELINES and one.answered and one.metrics.get("identified") == 0
+    ]
+    only = Counter(one.method for one in ours if only_negligible(one))
+    if not only:
+        return ""
+    most = [
+        f"`{name}` {count}"
+        for name, count in sorted(only.items(), key=lambda each: (-each[1], each[0]))[:3]
+    ]
+    return (
+        f"{only.total()} of {len(ours)} answers that are not identified have all true terms, and "
+        f"besides them only terms below a thousandth of the target; most are of {', '.join(most)} "
+        "(table of negligible terms)."
     )
 
 

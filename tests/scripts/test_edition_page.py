@@ -13,6 +13,7 @@ from edition_page import (
     edition_findings,
     elsewhere_table,
     methods_table,
+    negligible_table,
     predictions_table,
     recovered,
     suites_finding,
@@ -301,3 +302,36 @@ def test_derivations_are_means_over_the_sets_that_all_methods_have() -> None:
     text = edition_findings([*systems(sindy=[1] * 6, operon=[0] * 6), *ones])
     assert "`boosting` labels 85% of the static steps rightly, and 85% with" in text
     assert derivations_table([]).startswith("No set of derivations")
+
+
+def test_answers_that_are_wrong_by_negligible_terms_alone_are_counted() -> None:
+    def wrong(method: str, place: int, **notes: tuple[str, ...]) -> Record:
+        return job(method, f"s{place}", 0.0).model_copy(update={"notes": notes})
+
+    tiny, large = "y: 2e-11", "y: 0.5*x0"
+    ones = [
+        *systems(sindy=[1, 1, 1, 1, 0, 0], psrn=[1, 0, 0]),
+        wrong("psrn", 3, extra=(tiny,), negligible=(tiny,)),
+        wrong("psrn", 4, extra=(tiny, large), negligible=(tiny,)),
+        wrong("psrn", 5, extra=(tiny,), negligible=(tiny,), missing=("y: x1",)),
+    ]
+    rows = [cells(line) for line in negligible_table(ones).splitlines()]
+    assert rows[0] == ["method", "ODEBench"]
+    assert rows[2:] == [["*jobs compared*", "6"], ["psrn", "1 to 2"]]
+    text = edition_findings(ones)
+    assert "1 of 7 answers that are not identified have all true terms" in text
+    assert "most are of `psrn` 1" in text
+    none = systems(sindy=[1] * 6, operon=[0] * 6)
+    assert negligible_table(none).startswith("No answer on the compared jobs")
+    assert "negligible" not in edition_findings(none)
+
+
+def test_how_many_answers_that_fit_are_not_right_is_a_finding() -> None:
+    ones = systems(sindy=[1] * 6, operon=[0] * 6)
+    assert "small error" not in edition_findings(ones)
+    near = [
+        one.model_copy(update={"metrics": {**one.metrics, "nmse": 1e-7}})
+        for one in systems(afp=[1, 1, 1, 0, 0, 0])
+    ]
+    text = edition_findings([*ones, *near])
+    assert "of 6 answers whose NMSE on the test is below 1e-06, 50% are not the true" in text
