@@ -724,8 +724,43 @@ def _of_work(records: Iterable[Record], found: Iterable[Recovered]) -> str:
     )
 
 
+def of_every_level(records: Iterable[Record]) -> list[Record]:
+    """Return the records of ODEBench that show what noise alone takes away.
+
+    They are those of the methods with the most noise levels, on the systems and seeds that each of
+    these methods has at each level: a line through other systems at each level would show which
+    systems these are.
+    """
+    of_ode = SUITES[0]
+    found: dict[str, dict[float | None, dict[tuple[str, int], Record]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for one in records:
+        here = of_ode._replace(snr_db=one.snr_db).holds(one)
+        if here and one.attempted and one.method not in BASELINES:
+            found[one.method][one.snr_db][one.system, one.seed] = one
+    most = max(map(len, found.values()), default=0)
+    full = [levels for levels in found.values() if len(levels) == most > 1]
+    if not full:
+        return []
+    shared = set.intersection(*(set(ones) for levels in full for ones in levels.values()))
+    return [
+        one
+        for levels in full
+        for ones in levels.values()
+        for at, one in ones.items()
+        if at in shared
+    ]
+
+
 def edition_figures(records: Sequence[Record], boards: Iterable[Leaderboard]) -> list[Drawn]:
-    """Draw recovery against work, recovery by noise, and the sizes of answers."""
+    """Draw recovery against work, recovery by noise, and the sizes of answers.
+
+    Parameters
+    ----------
+    boards
+        Of the records of `of_every_level`.
+    """
     numbers = {name: number for number, name in enumerate(sorted({one.method for one in records}))}
     found = {one.suite.title: one for one in _shown_suites(records)}
     if not found:
@@ -735,13 +770,16 @@ def edition_figures(records: Sequence[Record], boards: Iterable[Leaderboard]) ->
         for title in ("ODEBench", "SRSD", "surfaces")
         if title in found and (figure := _against_work(found[title], records, numbers)) is not None
     ]
-    board = next((each for each in boards if each.entries[0].case.protocol == "strict"), None)
+    board = next(iter(boards), None)
     known = {each.name: each for each in board.known} if board else {}
-    if "ODEBench" in found and board is not None and "identified" in known:
-        best = [*found["ODEBench"].verdicts][:_LINES]
+    if board is not None and "identified" in known and len(board.systems) >= _FEWEST:
+        best = list(board.ranked)[:_LINES]
         lines = by_noise(known["identified"], board, numbers, best)
         if lines is not None:
-            text = f"{lines.caption} The {len(best)} methods that recover most without noise."
+            text = (
+                f"{lines.caption} The methods that are run at all levels, on the "
+                f"{counted(len(board.systems), 'system')} that all of them have at each level."
+            )
             legend = {name: numbers[name] for name in best}
             drawn.append(Drawn(lines.title, text, lines.svg, legend))
     rows = {

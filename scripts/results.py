@@ -30,6 +30,7 @@ from edition_page import (
     elsewhere_table,
     methods_table,
     negligible_table,
+    of_every_level,
     predictions_table,
     suites_finding,
     suites_table,
@@ -220,7 +221,8 @@ class Reference:
 
     def edition_figures(self) -> str:
         """Recovery against work and by noise, and the sizes of answers."""
-        return self._files(edition_figures(self.results, self.boards))
+        boards = leaderboards_of(of_every_level(self.results), None)
+        return self._files(edition_figures(self.results, boards.values()))
 
     def _files(self, drawn: Iterable[Drawn], before: str = "", after: str = "") -> str:
         """Write figures to files, and return the lines that show them."""

@@ -14,6 +14,7 @@ from edition_page import (
     elsewhere_table,
     methods_table,
     negligible_table,
+    of_every_level,
     predictions_table,
     recovered,
     suites_finding,
@@ -335,3 +336,27 @@ def test_how_many_answers_that_fit_are_not_right_is_a_finding() -> None:
     ]
     text = edition_findings([*ones, *near])
     assert "of 6 answers whose NMSE on the test is below 1e-06, 50% are not the true" in text
+
+
+def test_noise_is_shown_by_the_same_systems_at_each_level() -> None:
+    ones = [
+        job(method, f"s{place}", 1.0, snr_db=snr_db)
+        for method in ("sindy", "integral", "truth")
+        for snr_db, systems_of_it in ((None, 8), (40.0, 7), (20.0, 6))
+        for place in range(systems_of_it)
+    ]
+    ones += [
+        job("operon", f"s{place}", 1.0, snr_db=snr_db)
+        for place in (0, 7)
+        for snr_db in (None, 20.0)
+    ]
+    ones += [job("sindy", f"dysts-{place}", 1.0) for place in range(3)]
+    kept = of_every_level(ones)
+    assert {one.method for one in kept} == {"sindy", "integral"}
+    for level in (None, 40.0, 20.0):
+        for method in ("sindy", "integral"):
+            systems_of_it = {
+                one.system for one in kept if (one.method, one.snr_db) == (method, level)
+            }
+            assert systems_of_it == {f"s{place}" for place in range(6)}
+    assert of_every_level([one for one in ones if one.snr_db is None]) == []
