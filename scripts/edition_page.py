@@ -54,6 +54,8 @@ _RULES: Final = {
 """The metrics of papers' tables that are shown, and what they say."""
 _REPLAY: Final = "replay"
 """The method that works derivations out, and learns nothing: a reference."""
+_CHANCE: Final = "direct_nollm"
+"""The method that draws formulas at random, and fits their constants."""
 _CLOSE: Final = 1e-6
 """The NMSE below which an answer fits as if it were right."""
 _LINES: Final = 8
@@ -534,6 +536,7 @@ def edition_findings(records: Sequence[Record]) -> str:
                 by_title.get("released fields"), by_title.get("released fields, published")
             ),
             _of_nobody(found),
+            _of_chance(by_title.get("SRSD")),
             _of_fit(records),
             _of_negligible(records),
             _of_predictions(records),
@@ -583,6 +586,19 @@ def _of_nobody(found: Iterable[Recovered]) -> str:
     return (
         f"{none} of {len(by_job)} cases are identified by no method, and {alone} by one alone "
         "(all columns)."
+    )
+
+
+def _of_chance(laws: Recovered | None) -> str:
+    if laws is None or _CHANCE not in laws.verdicts:
+        return ""
+    share = laws.shares[_CHANCE]
+    others = [value for name, value in laws.shares.items() if not name.endswith("_nollm")]
+    no_more = sum(value <= share for value in others)
+    return (
+        f"Chance is an opponent: `{_CHANCE}`, the best of random formulas with fitted constants, "
+        f"identifies {share * laws.jobs:.0f} of {counted(laws.jobs, 'law')} of SRSD, and {no_more} "
+        f"of {counted(len(others), 'method')} no more (column *SRSD*)."
     )
 
 

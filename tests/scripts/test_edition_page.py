@@ -360,3 +360,21 @@ def test_noise_is_shown_by_the_same_systems_at_each_level() -> None:
             }
             assert systems_of_it == {f"s{place}" for place in range(6)}
     assert of_every_level([one for one in ones if one.snr_db is None]) == []
+
+
+def test_methods_that_find_no_more_than_random_draws_are_counted() -> None:
+    def laws(method: str, verdicts: Sequence[float]) -> list[Record]:
+        return [
+            job(method, f"feynman-{place}", verdict, data_type="srsd")
+            for place, verdict in enumerate(verdicts)
+        ]
+
+    ones = [
+        *laws("direct_nollm", [1, 0, 0, 0, 0]),
+        *laws("lasr_nollm", [1, 1, 0, 0, 0]),
+        *laws("operon", [0, 1, 0, 0, 0]),
+        *laws("afp", [1, 1, 1, 0, 0]),
+    ]
+    text = edition_findings(ones)
+    assert "identifies 1 of 5 laws of SRSD, and 1 of 2 methods no more" in text
+    assert "Chance" not in edition_findings(laws("operon", [0] * 5) + laws("afp", [1] * 5))
