@@ -20,7 +20,7 @@ from recovery import pool
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import MARGIN
-from mdbench.drawing.numbers import counted
+from mdbench.drawing.numbers import cleanest_first, counted, noise_name
 from mdbench.drawing.svg import RIGHT, Axis, Plot
 from mdbench.methods import PREDICTOR, Method, discover
 from mdbench.reports.classes import class_of
@@ -532,6 +532,7 @@ def edition_findings(records: Sequence[Record]) -> str:
         line
         for line in (
             _of_noise(by_title.get("ODEBench"), by_title.get("ODEBench, 20 dB")),
+            _of_levels(records),
             _of_protocol(
                 by_title.get("released fields"), by_title.get("released fields, published")
             ),
@@ -560,6 +561,31 @@ def _of_noise(clean: Recovered | None, noisy: Recovered | None) -> str:
         f"Noise of 20 dB takes most of it: the best method identifies {most:.0%} of the clean "
         f"systems of ODEBench and {left:.0%} of the noisy ones, and {none} of {len(noisy.shares)} "
         "methods none (columns *ODEBench* and *ODEBench, 20 dB*)."
+    )
+
+
+def _at(snr_db: float | None) -> str:
+    return "clean" if snr_db is None else f"at {noise_name(snr_db)}"
+
+
+def _of_levels(records: Iterable[Record]) -> str:
+    """Say what the best of the methods of all levels identifies at each, on the same systems."""
+    ours = of_every_level(records)
+    found: dict[float | None, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for one in ours:
+        found[one.snr_db][one.method].append(one.answered and one.metrics.get("identified") == 1)
+    systems = {one.system for one in ours}
+    if len(systems) < _FEWEST:
+        return ""
+    parts = []
+    for level in sorted(found, key=cleanest_first):
+        shares = {name: fmean(values) for name, values in found[level].items()}
+        best = min(shares, key=lambda name: (-shares[name], name))
+        parts.append(f"{shares[best]:.0%} {_at(level)} (`{best}`)")
+    return (
+        f"Of {counted(len(systems), 'system')} of ODEBench that the "
+        f"{counted(len(found[None]), 'method')} with all levels have, the best identifies "
+        f"{', '.join(parts)} (figure of noise)."
     )
 
 

@@ -142,6 +142,7 @@ def test_findings_are_numbered_and_follow_from_the_records() -> None:
     text = "\n".join(lines)
     assert "identifies 50% of the clean" in text
     assert "17% of the noisy ones, and 1 of 2 methods none" in text
+    assert "the best identifies 50% clean (`sindy`), 17% at 20 dB (`sindy`) (figure" in text
     # Clean: s0 by both, s1 and s2 by one, three by none; noisy: s0 by one, five by none.
     assert "8 of 12 cases are identified by no method, and 3 by one alone" in text
     # Wrong: 3 + 5 of 5 nodes, 5 of 5 (noisy, sindy) and 6 of 15 nodes; the truth has 5.
@@ -360,6 +361,10 @@ def test_noise_is_shown_by_the_same_systems_at_each_level() -> None:
             }
             assert systems_of_it == {f"s{place}" for place in range(6)}
     assert of_every_level([one for one in ones if one.snr_db is None]) == []
+    assert (
+        "Of 6 systems of ODEBench that the 2 methods with all levels have, the best identifies "
+        "100% clean (`integral`), 100% at 40 dB (`integral`), 100% at 20 dB (`integral`) (figure of"
+    ) in edition_findings([one for one in ones if one.method != "operon"])
 
 
 def test_methods_that_find_no_more_than_random_draws_are_counted() -> None:
