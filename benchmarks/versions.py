@@ -193,7 +193,11 @@ def count_instructions(line: Sequence[str], environment: Mapping[str, str]) -> f
             if shutil.which(program) is None:
                 continue
             subprocess.run(
-                [program, *prefix, *line], env=environment, capture_output=True, check=False
+                [program, *prefix, *line],
+                env=environment,
+                capture_output=True,
+                check=False,
+                cwd=folder,  # where no version is: -m looks there first
             )
             found = re.search(pattern, counts.read_text()) if counts.exists() else None
             if found:

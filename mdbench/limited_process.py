@@ -18,6 +18,7 @@ with the key ``error`` where there is none, and the CPU time that it took in ``c
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import resource
@@ -224,8 +225,11 @@ def serve(module: str, memory: int) -> None:
         _set(resource.RLIMIT_STACK, _STACK_BYTES)
         for kind in _MEMORY:
             _set(kind, None)  # loading is no question
+        gc.disable()
         work = import_module(module)
         getattr(work, "prepare", _nothing)()
+        gc.freeze()  # what is loaded is used until the end: no question has to look through it
+        gc.enable()
         loaded = _limit_memory(memory)
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody can be asked
         _write_line({"refused": _why(error)})

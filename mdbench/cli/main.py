@@ -25,7 +25,9 @@ from mdbench import __version__
 from mdbench.cli.options import (
     COMPLETIONS,
     PASSTHROUGH,
+    Command,
     Exit,
+    Group,
     ParsedArgs,
     PassthroughCommand,
     spread,
@@ -43,6 +45,7 @@ from mdbench.runs.study import (
 
 app = typer.Typer(
     name="mdbench",
+    cls=Group,
     help="Benchmark for equation discovery: run methods, score their equations, compare.",
     no_args_is_help=True,
     add_completion=True,
@@ -118,8 +121,10 @@ def _program_of(given: list[str]) -> typer.Typer:
     }
     if not given or given[0] not in verbs:
         return app
-    program = copy(app)
-    program.registered_commands = [verbs[given[0]]]
+    program, verb = copy(app), copy(verbs[given[0]])
+    if not issubclass(verb.cls or Command, Command):
+        verb.cls = Command
+    program.registered_commands = [verb]
     return program
 
 

@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import IntEnum
-from functools import wraps
+from functools import cache, partial, wraps
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import option_key, read, split_words, typed_fields
@@ -160,7 +160,51 @@ def _place(option: str) -> int:
     return names.index(name) if name in names else len(names)
 
 
-class PassthroughCommand(TyperCommand):
+class Command(TyperCommand):
+    """A verb that takes texts as they are typed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed."""
+        _take_as_typed(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+
+class Group(TyperGroup):
+    """The program, whose own options are taken as they are typed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed."""
+        _take_as_typed(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
+
+def _take_as_typed(parameters: Iterable[Any]) -> None:
+    for each in parameters:
+        each.get_runtime_param = partial(_AsTyped, each.get_runtime_param)
+
+
+@dataclass(frozen=True)
+class _AsTyped:
+    """Makes a parameter's value of what was typed: texts, and what has its type, stay as they are.
+
+    Typer asks Pydantic to do so.  To load it takes as long as all else of a short command.
+    """
+
+    typers: Callable[[], Any]
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind = param.type_descriptor.annotation
+        if param.multiple or param.nargs == -1:
+            if value is None:
+                return ()
+            if kind == list[str] and isinstance(value, tuple):
+                return list(value)
+        elif value is None or (isinstance(kind, type) and type(value) is kind):
+            return value
+        return self.typers().coerce(value, param=param, ctx=ctx)
+
+
+class PassthroughCommand(Command):
     """A verb that leaves options it does not know to the data type, and lists them in its help."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -365,6 +409,7 @@ class ParsedArgs:
         return {option_key(is_.name): self.given[n] for n, (is_, _) in known if n in self.typed}
 
 
+@cache  # four verbs have the options of a run
 def _parameter(name: str, option: FieldOption) -> inspect.Parameter:
     details = typer.Option(
         option.name,

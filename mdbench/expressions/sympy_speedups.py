@@ -11,13 +11,18 @@ functions in the hope that two of them meet. Within `shortcuts`
 
 The answers are the same expressions, to the last digit.  It was looked at for one version of
 SymPy; under any other one nothing is changed.
+
+`load_less` spares the process modules that SymPy loads to ask whether an expression has a unit or a
+tensor, which none of ours has.
 """
 
 from __future__ import annotations
 
 import importlib
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -46,6 +51,31 @@ _REMEMBERED = {
 """Steps by their modules; each gives the same for the same expression."""
 _NO_HYPERBOLIC = (exp, sin, cos, tan, asin, acos, atan, log, Abs)
 """Functions that exponentials do not meet, however they are written."""
+_UNUSED = {"sympy.physics.units": ("Quantity",), "sympy.tensor.tensor": ("TensExpr", "TensAdd")}
+"""Modules that take a quarter of the time to load SymPy, and the classes that are looked for."""
+
+
+def load_less() -> None:
+    """Let the modules of units and tensors be loaded only if more is asked of them than classes."""
+    if sympy.__version__ == VERSION:
+        for name, classes in _UNUSED.items():
+            sys.modules.setdefault(name, _Unused(name, classes))
+
+
+class _Unused(ModuleType):
+    """Stands for a module, with classes that nothing is an object of."""
+
+    def __init__(self, name: str, classes: tuple[str, ...]) -> None:
+        super().__init__(name)
+        for each in classes:
+            setattr(self, each, type(each, (sympy.Expr,), {}))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
 
 
 @contextmanager

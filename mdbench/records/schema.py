@@ -64,6 +64,8 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     """The run was stopped by its user before the job had ended."""
 
+    __hash__ = str.__hash__  # an Enum's own is Python, and reports look statuses up all the time
+
 
 ANSWERED: Final = frozenset({Status.OK, Status.PARTIAL})
 """With these there are an answer and scores."""

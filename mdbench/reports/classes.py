@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections import defaultdict
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -105,16 +105,19 @@ def class_of(record: Record) -> RecordClass:
     """Return the class of a record."""
     budget = record.budget
     work_s: float | None = getattr(budget, "work_s", None)  # records of earlier versions have none
-    return RecordClass(
-        own=record.dataset_path is not None,
-        protocol=record.protocol,
-        variant=str(record.options.get("variant", "")),
-        derivatives=str(record.options.get("derivatives", _usual(record.protocol))),
-        choice=str(record.options.get("choice", Choice.BENCHMARK)),
-        work_s=work_s,
-        timeout_s=budget.timeout_s if work_s is None else None,
-        threads=budget.threads,
+    return _class(
+        record.dataset_path is not None,
+        record.protocol,
+        str(record.options.get("variant", "")),
+        str(record.options.get("derivatives", _usual(record.protocol))),
+        str(record.options.get("choice", Choice.BENCHMARK)),
+        work_s,
+        budget.timeout_s if work_s is None else None,
+        budget.threads,
     )
+
+
+_class = lru_cache(maxsize=None, typed=True)(RecordClass)  # many records have one of a few
 
 
 def latest(records: Iterable[Record]) -> list[Record]:

@@ -401,6 +401,29 @@ def test_a_shell_completes_what_is_typed(
         assert found == offered
 
 
+def test_a_short_command_does_without_pydantic_and_flint() -> None:
+    code = (
+        "import sys; from mdbench.cli import main; code = main(sys.argv[1:]);"
+        "sys.exit(code or str({'pydantic', 'flint', 'sympy'} & {*sys.modules}))"
+    )
+    line = [sys.executable, "-c", code, "score", "x0*2 + x1", "2.1*x0", "--columns", "x0,x1"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert "one term off" in done.stdout
+    assert done.stderr.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [("--r2 0.9", "one term off"), ("--r2 nine", "--r2"), ("--timeout 0", "--timeout")],
+)
+def test_options_that_are_no_texts_are_read_and_refused(
+    typed: str, words: str, capsys: Output
+) -> None:
+    code = main(["score", "x0*2 + x1", "2.1*x0", *typed.split()])
+    out, err = capsys.readouterr()
+    assert words in (err if code else out)
+
+
 def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
     """With more, the last digits of data and scores would hang on the number of cores."""
     asks = (

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from itertools import chain
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -135,3 +138,22 @@ def test_another_sympy_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     before = patched()
     with shortcuts():
         assert patched() == before
+
+
+def test_units_and_tensors_are_loaded_only_for_more_than_their_classes() -> None:
+    code = """
+        import sys, sympy
+        from mdbench.expressions.sympy_worker import canonical, plain_symbols, prepare
+        prepare()
+        names = plain_symbols(["x", "y"])
+        print(canonical(sum(names.values()) + names["x"], names))
+        print([name for name in ("sympy.physics.units.util", "sympy.combinatorics")
+               if name in sys.modules])
+        from sympy.physics.units import convert_to, km, meter
+        from sympy.tensor.tensor import TensorIndexType
+        print(convert_to(3 * km, meter), TensorIndexType("L"))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(code)], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == ["2.0*x + y", "[]", "3000*meter L"]

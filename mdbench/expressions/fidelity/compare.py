@@ -18,7 +18,6 @@ from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text, whole
 from mdbench.expressions.equation import parse
 from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.numeric import EXACT, ValueComparison
 from mdbench.expressions.fidelity.verdict import (
     EquivalenceChecks,
     Match,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mdbench.expressions.atoms import Monomial, Sum
+    from mdbench.expressions.fidelity.numeric import ValueComparison
     from mdbench.expressions.fidelity.points import Domain
 
 
@@ -330,14 +330,18 @@ def _equation(truth: str, prediction: str, names: Names) -> EquationPair:
     if direct is not None and polynomials and not _may_be_the_truth(direct):
         # Each has one form only, and the arithmetic is exact.
         symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
-        compared = partial(
-            ValueComparison, truth, prediction, names.true, names.predicted, names.domain
-        )
+        compared = partial(_values, truth, prediction, names)
         return replace(direct, find_checks=lambda: checks_of(symbolic, direct, compared()))
-    # Imported here, as polynomials do not need it.
+    # Imported here, as in `_values`: polynomials do not need it, nor python-flint.
     from mdbench.expressions.fidelity.identify import compare_by_values  # noqa: PLC0415
 
     return compare_by_values((truth, prediction), (t, p), direct, names)
+
+
+def _values(truth: str, prediction: str, names: Names) -> ValueComparison:
+    from mdbench.expressions.fidelity.numeric import ValueComparison  # noqa: PLC0415
+
+    return ValueComparison(truth, prediction, names.true, names.predicted, names.domain)
 
 
 def checks_of(
@@ -365,6 +369,8 @@ def checks_of(
     hidden
         A point where they differ though they do not at any point drawn at random.
     """
+    from mdbench.expressions.fidelity.numeric import EXACT  # noqa: PLC0415 - see `_equation`
+
     compared = values.compared
     if hidden is not None:
         numerical, at = Numerical.APART, _at(hidden)

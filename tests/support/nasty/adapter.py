@@ -248,11 +248,14 @@ def becomes_the_disk(problem):
 
 
 def nests(_):
-    """Leave folders in folders in folders."""
+    """Leave folders in folders in folders.
+
+    So deep that neither a path may be as long, nor calls within calls or open files be as many.
+    """
     here = os.getcwd()
     for folder in (here, os.environ["TMPDIR"], *ROOM_FOR_FILES):
         os.chdir(folder)
-        for _ in range(6000):
+        for _ in range(2500):
             os.mkdir("nested")
             os.chdir("nested")
     os.chdir(here)
