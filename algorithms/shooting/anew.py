@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from likelihood import structure_price
+from supports import best_supports, compressed, least_squares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,10 +38,15 @@ _ALIKE = 1e-7
 _CHUNK = 4000
 """Sums that are compared at once."""
 _KEPT = 2
-"""Sums of a family that are returned."""
-_ROUNDS, _DAMPED, _DIFFERENCE, _FARTHEST, _GAINED = 8, 4, 1e-5, 0.7, 0.1
-"""Steps by which constants inside are moved: how many, how often each is made shorter, that of
-differences, the largest, and by how much one has to lower the sum of squares."""
+"""Sums of a size that are returned."""
+_WIDTH = 12
+"""Width of the beam in which sums without constants inside are looked for."""
+_BRIEFLY, _ROUNDS, _PROMISING = 2, 6, 60.0
+"""Steps by which constants inside are moved: at first, and where the score is then so near the
+fit's."""
+_DAMPED, _DIFFERENCE, _FARTHEST, _GAINED = 4, 1e-5, 0.7, 0.1
+"""How often a step is made shorter; the step of differences; the largest; and by how much one has to
+lower the sum of squares."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class Unlike:
 
     def __init__(self, shooting: Shooting, fit: Fit, state: int, base: Sequence[Term]) -> None:
         model = fit.model
-        self._shooting, self._state = shooting, state
+        self._shooting, self._state, self._score = shooting, state, fit.score
         rates = shooting.rates(model)
         states = shooting.segments.solve(rates, model.starts)
         self._solution = shooting.segments.linearise(rates, states)
@@ -185,20 +191,48 @@ class Unlike:
         ranked = sorted((value, support, place) for support, (value, place) in best.items())
         sizes_had: set[int] = set()
         answers: list[Sum] = []
-        for number, (_, support, place) in enumerate(ranked):
-            if number >= _KEPT and len(support) in sizes_had:
+        for _, support, place in ranked:
+            if len(support) in sizes_had:
                 continue
             sizes_had.add(len(support))
             constants = np.array(grid[place])
+            price = float(prices[list(support)].sum()) + self._fixed + inside
             if known is None:
-                constants = self._nearer(group, support, constants)
+                constants, square = self._nearer(group, support, constants, _BRIEFLY)
+                if square + price < self._score + _PROMISING:
+                    constants, _ = self._nearer(group, support, constants, _ROUNDS)
             left, c = self._fitted(group, support, constants)
             terms = tuple(
                 self._base[k] if k < b else replace(group[k - b], start=constants) for k in support
             )
-            value = float(left @ left) + float(prices[list(support)].sum()) + self._fixed + inside
+            value = float(left @ left) + price
             if math.isfinite(value):
                 answers.append(Sum(value, self._state, terms, c))
+        return sorted(answers, key=lambda one: one.score)
+
+    def sums(self, library: Sequence[Term]) -> list[Sum]:
+        """Return the best sums of terms without constants inside of each size, the best first."""
+        if not self.usable:
+            return []
+        values, terms = [], []
+        for term in library:
+            one = term.summand(None).values(self._places)
+            if np.isfinite(one).all():
+                values.append(np.broadcast_to(one, self._places.shape[:-1]))
+                terms.append(term)
+        columns, sizes = self._unit(values)
+        kept = np.flatnonzero(np.sum(columns**2, axis=0) > 0.5)  # noqa: PLR2004 - length 1, or 0
+        unit, along = compressed(columns[:, kept], self._target)
+        answers = []
+        for supports in best_supports(unit, along, _LARGEST, _WIDTH).values():
+            tried: list[Sum] = []
+            for support in supports:
+                chosen = kept[list(support)]
+                several = tuple(terms[k] for k in chosen)
+                c, square = least_squares(columns[:, chosen], self._target)
+                value = square + sum(map(self._price, several)) + self._fixed
+                tried.append(Sum(value, self._state, several, c / sizes[chosen]))
+            answers += sorted(tried, key=lambda one: one.score)[:_KEPT]
         return sorted(answers, key=lambda one: one.score)
 
     def _fitted(
@@ -224,9 +258,12 @@ class Unlike:
         return self._target - unit @ c, c / np.concatenate([self._base_size[few], sizes])
 
     def _nearer(
-        self, group: Sequence[Term], support: tuple[int, ...], constants: Array
-    ) -> Array:
-        """Move constants inside to where the sum of squares is least, by a few damped steps."""
+        self, group: Sequence[Term], support: tuple[int, ...], constants: Array, rounds: int
+    ) -> tuple[Array, float]:
+        """Move constants inside to where the sum of squares is least, by a few damped steps.
+
+        Returns them, and that sum.
+        """
         signed = group[0].family is None or group[0].family.signed
         size = np.abs(constants) + 1e-8
 
@@ -236,7 +273,7 @@ class Unlike:
 
         left = self._fitted(group, support, constants)[0]
         damping = 1e-3
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             steps = _DIFFERENCE * np.eye(len(constants))
             ends = [self._fitted(group, support, moved(step))[0] for step in steps]
             slopes = np.stack([(end - left) / _DIFFERENCE for end in ends], axis=1)
@@ -254,7 +291,7 @@ class Unlike:
                 damping *= 6
             if before - float(left @ left) < _GAINED:
                 break
-        return constants
+        return constants, float(left @ left)
 
     def _tables(self, atoms: Array, apart: Flags) -> Array:
         """Return Gram matrices of the base, a family's terms (g, a, r), and the target.

@@ -83,12 +83,19 @@ class Discovery:
         Steps of integration for each interval, at least.
     late
         Whether the time is over.
+    soon
+        Whether it is so soon that no more terms are to be looked for.
     """
 
     def __init__(
-        self, data: Recording, terms: int, substeps: int, late: Callable[[], bool]
+        self,
+        data: Recording,
+        terms: int,
+        substeps: int,
+        late: Callable[[], bool],
+        soon: Callable[[], bool],
     ) -> None:
-        self._data, self._late = data, late
+        self._data, self._late, self._soon = data, late, soon
         self._dim = data.y.shape[1]
         self._segments = Segments.of(data.t, data.y, data.trajectory, _LENGTH, substeps)
         self._library = plain_terms(data.u, terms)
@@ -108,7 +115,7 @@ class Discovery:
             if self._late() or (best.model.key == before and self._is_as(noise)):
                 break
         for _ in range(_PASSES):
-            inner = None if self._late() else self._with_inner(best)
+            inner = None if self._soon() else self._with_inner(best)
             if inner is None:
                 break
             best = self._again(inner)
@@ -222,9 +229,11 @@ class Discovery:
         base = list({t.name: t for t in base}.values())
         near = [Unlike(shooting, fit, i, base) for i in range(self._dim)]
         found: list[tuple[float, tuple[Sum, ...]]] = []
+        for each in near:
+            found += [(one.score, (one,)) for one in each.sums(self._wide)[:_OF_FAMILY]]
         for group in self._groups:
             for i, each in enumerate(near):
-                if self._late():
+                if self._soon():
                     break
                 for first in each.best(group, _stride(group))[:_OF_FAMILY]:
                     total, several = first.score, [first]
