@@ -39,6 +39,9 @@ _CHUNK = 4000
 """Sums that are compared at once."""
 _KEPT = 2
 """Sums of a size that are returned."""
+_DEPENDENT, _BY_CHANCE = 1e-5, 3.0
+"""The least singular value of columns, as a share of the largest, and the deviations of chi-squared
+that are chance."""
 _WIDTH = 12
 """Width of the beam in which sums without constants inside are looked for."""
 _BRIEFLY, _ROUNDS, _PROMISING = 2, 6, 60.0
@@ -82,7 +85,7 @@ class Unlike:
 
     def __init__(self, shooting: Shooting, fit: Fit, state: int, base: Sequence[Term]) -> None:
         model = fit.model
-        self._shooting, self._state, self._score = shooting, state, fit.score
+        self._shooting, self.state, self._score = shooting, state, fit.score
         rates = shooting.rates(model)
         states = shooting.segments.solve(rates, model.starts)
         self._solution = shooting.segments.linearise(rates, states)
@@ -96,7 +99,9 @@ class Unlike:
         finite = bool(np.isfinite(whole).all())
         self._basis = np.linalg.qr(np.where(np.isfinite(whole), whole, 0.0)[:, ~dropped])[0]
         c = model.coefficients[there]
-        self._target = self._free(whole[:, own] @ c - shooting.misses(states))
+        misses = shooting.misses(states)
+        self._target = self._free(whole[:, own] @ c - misses)
+        self._square, self._count = float(misses @ misses), sum(there)
         self.usable = finite and bool(np.isfinite(self._target).all())
         self._inner = {slot: np.array(model.inner[slot]) for slot in elsewhere}
         self._others = {t.name for i, t in model.support if i != state}
@@ -133,7 +138,7 @@ class Unlike:
         """Return columns of what is left of the responses to terms, of length 1 or 0, and sizes."""
         if not len(values):
             return np.empty((len(self._target), 0)), np.empty(0)
-        columns = self._shooting.columns_of(self._solution, values, self._state)
+        columns = self._shooting.columns_of(self._solution, values, self.state)
         free = self._free(columns)
         square = np.sum(free**2, axis=0)
         usable = np.isfinite(square) & (square > _ALIKE * np.sum(columns**2, axis=0))
@@ -207,20 +212,33 @@ class Unlike:
             )
             value = float(left @ left) + price
             if math.isfinite(value):
-                answers.append(Sum(value, self._state, terms, c))
+                answers.append(Sum(value, self.state, terms, c))
         return sorted(answers, key=lambda one: one.score)
 
-    def sums(self, library: Sequence[Term]) -> list[Sum]:
-        """Return the best sums of terms without constants inside of each size, the best first."""
-        if not self.usable:
-            return []
+    def settled(self, library: Sequence[Term]) -> bool:
+        """Return whether all terms of a library together add no more than chance would."""
+        columns = self._columns(library)[1]
+        left, values, _ = np.linalg.svd(columns, full_matrices=False)
+        left = left[:, values > _DEPENDENT * values[0]]
+        gained = self._square - float(np.sum((self._target - left @ (left.T @ self._target)) ** 2))
+        free = left.shape[1] - self._count
+        return self.usable and gained < free + _BY_CHANCE * math.sqrt(2 * max(free, 1))
+
+    def _columns(self, library: Sequence[Term]) -> tuple[list[Term], Array, Array]:
+        """Return the terms that are defined, their columns of length 1 or 0, and sizes."""
         values, terms = [], []
         for term in library:
             one = term.summand(None).values(self._places)
             if np.isfinite(one).all():
                 values.append(np.broadcast_to(one, self._places.shape[:-1]))
                 terms.append(term)
-        columns, sizes = self._unit(values)
+        return terms, *self._unit(values)
+
+    def sums(self, library: Sequence[Term]) -> list[Sum]:
+        """Return the best sums of terms without constants inside of each size, the best first."""
+        if not self.usable:
+            return []
+        terms, columns, sizes = self._columns(library)
         kept = np.flatnonzero(np.sum(columns**2, axis=0) > 0.5)  # noqa: PLR2004 - length 1, or 0
         unit, along = compressed(columns[:, kept], self._target)
         answers = []
@@ -231,7 +249,7 @@ class Unlike:
                 several = tuple(terms[k] for k in chosen)
                 c, square = least_squares(columns[:, chosen], self._target)
                 value = square + sum(map(self._price, several)) + self._fixed
-                tried.append(Sum(value, self._state, several, c / sizes[chosen]))
+                tried.append(Sum(value, self.state, several, c / sizes[chosen]))
             answers += sorted(tried, key=lambda one: one.score)[:_KEPT]
         return sorted(answers, key=lambda one: one.score)
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Discovery", "Recording"]
 
 _STATE = re.compile(r"\bu(\d+)\b")
+_POWERS = re.compile(r"1|u\d+(\*u\d+)*")
+_SHORT = 3
+"""Sums of so many products of states are not tried anew where they fit."""
 _LENGTH = 8
 """Intervals of a segment."""
 _LEAST_FLOOR = 0.03
@@ -228,31 +231,29 @@ class Discovery:
         base += self._inside(fit.model)
         base = list({t.name: t for t in base}.values())
         near = [Unlike(shooting, fit, i, base) for i in range(self._dim)]
-        found: list[tuple[float, tuple[Sum, ...]]] = []
-        for each in near:
-            found += [(one.score, (one,)) for one in each.sums(self._wide)[:_OF_FAMILY]]
+        open_ = [one for one in near if not self._is_settled(one, fit.model)]
+        found = [(one.score, (one,)) for n in open_ for one in n.sums(self._wide)[:_OF_FAMILY]]
         for group in self._groups:
-            for i, each in enumerate(near):
+            for each in open_:
                 if self._soon():
                     break
                 for first in each.best(group, _stride(group))[:_OF_FAMILY]:
-                    total, several = first.score, [first]
-                    constants = next(t.start for t in first.terms if t.slot == group[0].slot)
-                    if self._dim > 1 and first.score < fit.score + _JOINED:
-                        for j, other in enumerate(near):
-                            if j != i:
-                                more = other.best(group, given=constants)[:1]
-                                if more and more[0].score < fit.score:
-                                    several.append(more[0])
-                                    total += more[0].score - fit.score
-                    found.append((total, tuple(several)))
-                    if len(several) > 1:
-                        found.append((first.score, (first,)))
+                    found.append((first.score, (first,)))
+                    if first.score < fit.score + _JOINED:
+                        found += _shared(first, group, open_, fit.score)
         found.sort(key=lambda one: one[0])
         once: dict[frozenset[tuple[int, str]], tuple[Sum, ...]] = {}
         for _, several in found:
             once.setdefault(frozenset((s.state, t.name) for s in several for t in s.terms), several)
         return list(once.values())[:_FAMILIES]
+
+    def _is_settled(self, near: Unlike, model: Model) -> bool:
+        """Return whether an equation is so short and fits so well that others hardly win."""
+        own = [t for i, t in model.support if i == near.state]
+        plain = all(_POWERS.fullmatch(t.name) for t in own) or any(
+            t.slot >= 0 for _, t in model.support
+        )
+        return len(own) <= _SHORT and plain and near.settled(self._library)
 
     def _ended(self, search: Search, fit: Fit, state: int) -> Fit:
         """Try the constants of an equation in the others, then take steps."""
@@ -324,6 +325,21 @@ class Discovery:
             for target, text in enumerate(self.equations(one, variables)):
                 if _terms(one.model, target) != _terms(fit.model, target):
                     yield Alternative(target, text, one.score - fit.score, gain)
+
+
+def _shared(
+    first: Sum, group: Sequence[Term], near: Sequence[Unlike], score: float
+) -> list[tuple[float, tuple[Sum, ...]]]:
+    """Return a sum together with sums of other equations that have its constants inside, too."""
+    constants = next(t.start for t in first.terms if t.slot == group[0].slot)
+    total, several = first.score, [first]
+    for other in near:
+        if other.state != first.state:
+            more = other.best(group, given=constants)[:1]
+            if more and more[0].score < score:
+                several.append(more[0])
+                total += more[0].score - score
+    return [(total, tuple(several))] if len(several) > 1 else []
 
 
 def _stride(group: Sequence[Term]) -> int:
