@@ -71,9 +71,8 @@ class Adapter:
         """Search for the equations of all states together."""
         self.fitted = None
         self.stopped_early = False
-        soon, late = (
-            problem.budget.after(part * problem.budget.remaining()) for part in (_LAST_PART, _TIME_PART)
-        )
+        left = problem.budget.remaining()
+        soon, late = (problem.budget.after(part * left) for part in (_LAST_PART, _TIME_PART))
         if self._is_clean(problem, late):
             self._clean.fit(problem)
             self.stopped_early = self._clean.stopped_early

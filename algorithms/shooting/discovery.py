@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from anew import Sum, Unlike
 from dynamics import Segments
+from exchange import OneEquation, Sum
 from library import Term, inner_terms, plain_terms
 from likelihood import Fit, Model, Noise, Shooting
 from starts import WeakForm
@@ -230,7 +230,7 @@ class Discovery:
         base = [*self._few, *(t for _, t in fit.model.support if t.slot < 0)]
         base += self._inside(fit.model)
         base = list({t.name: t for t in base}.values())
-        near = [Unlike(shooting, fit, i, base) for i in range(self._dim)]
+        near = [OneEquation(shooting, fit, i, base) for i in range(self._dim)]
         open_ = [one for one in near if not self._is_settled(one, fit.model)]
         found = [(one.score, (one,)) for n in open_ for one in n.sums(self._wide)[:_OF_FAMILY]]
         for group in self._groups:
@@ -247,7 +247,7 @@ class Discovery:
             once.setdefault(frozenset((s.state, t.name) for s in several for t in s.terms), several)
         return list(once.values())[:_FAMILIES]
 
-    def _is_settled(self, near: Unlike, model: Model) -> bool:
+    def _is_settled(self, near: OneEquation, model: Model) -> bool:
         """Return whether an equation is so short and fits so well that others hardly win."""
         own = [t for i, t in model.support if i == near.state]
         plain = all(_POWERS.fullmatch(t.name) for t in own) or any(
@@ -261,7 +261,7 @@ class Discovery:
             if j == state or self._late():
                 continue
             inside = self._inside(fit.model)
-            near = Unlike(search.shooting, fit, j, [*self._few, *inside])
+            near = OneEquation(search.shooting, fit, j, [*self._few, *inside])
             slots = sorted({t.slot for t in inside})
             sums = [
                 one
@@ -328,7 +328,7 @@ class Discovery:
 
 
 def _shared(
-    first: Sum, group: Sequence[Term], near: Sequence[Unlike], score: float
+    first: Sum, group: Sequence[Term], near: Sequence[OneEquation], score: float
 ) -> list[tuple[float, tuple[Sum, ...]]]:
     """Return a sum together with sums of other equations that have its constants inside, too."""
     constants = next(t.start for t in first.terms if t.slot == group[0].slot)

@@ -16,7 +16,7 @@ from likelihood import structure_price
 from supports import best_supports, compressed, least_squares
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from library import Term
     from likelihood import Fit, Shooting
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["Sum", "Unlike"]
+__all__ = ["OneEquation", "Sum"]
 
 _LARGEST = 6
 """The largest number of terms of an equation."""
@@ -48,8 +48,8 @@ _BRIEFLY, _ROUNDS, _PROMISING = 2, 6, 60.0
 """Steps by which constants inside are moved: at first, and where the score is then so near the
 fit's."""
 _DAMPED, _DIFFERENCE, _FARTHEST, _GAINED = 4, 1e-5, 0.7, 0.1
-"""How often a step is made shorter; the step of differences; the largest; and by how much one has to
-lower the sum of squares."""
+"""How often a step is made shorter; the step of differences; the largest; and by how much one has
+to lower the sum of squares."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Sum:
     coefficients: Array = field(repr=False)
 
 
-class Unlike:
+class OneEquation:
     """The quadratic likelihood near a fit, as a function of one equation's right-hand side.
 
     Parameters
@@ -138,12 +138,13 @@ class Unlike:
         """Return columns of what is left of the responses to terms, of length 1 or 0, and sizes."""
         if not len(values):
             return np.empty((len(self._target), 0)), np.empty(0)
-        columns = self._shooting.columns_of(self._solution, values, self.state)
-        free = self._free(columns)
-        square = np.sum(free**2, axis=0)
-        usable = np.isfinite(square) & (square > _ALIKE * np.sum(columns**2, axis=0))
-        size = np.where(usable, np.sqrt(square) + 1e-300, 1.0)
-        return np.where(usable, free, 0.0) / size, size
+        with np.errstate(all="ignore"):  # what overflows is left out
+            columns = self._shooting.columns_of(self._solution, values, self.state)
+            free = self._free(columns)
+            square = np.sum(free**2, axis=0)
+            usable = np.isfinite(square) & (square > _ALIKE * np.sum(columns**2, axis=0))
+            size = np.where(usable, np.sqrt(square) + 1e-300, 1.0)
+            return np.where(usable, free, 0.0) / size, size
 
     def best(
         self, group: Sequence[Term], stride: int = 1, given: Array | None = None
@@ -162,44 +163,18 @@ class Unlike:
         family = group[0].family
         if not self.usable or family is None:
             return []
-        slot = group[0].slot
+        slot, b = group[0].slot, len(self._base)
         known = self._inner.get(slot) if given is None else given
-        grid = family.grid[::stride] if known is None else known[None]
-        with np.errstate(all="ignore"):
-            tops = np.stack([np.broadcast_to(family.tops[t.place].make(self._places), self._places.shape[:-1]) for t in group])
-            which = [family.which[t.place] for t in group]
-            values = [tops * family.inner(one, self._places)[which] for one in grid]
-        finite = [bool(np.isfinite(one).all()) for one in values]
-        grid = grid[finite]
+        grid, values = self._on_grid(group, family.grid[::stride] if known is None else known[None])
         if not len(grid):
             return []
-        several = [one for each, ok in zip(values, finite, strict=True) if ok for one in each]
-        columns, sizes = self._unit(several)
-        g, a, b = len(grid), len(group), len(self._base)
-        each = self._shooting.price
-        inside = 0.0 if known is not None else each * grid.shape[1] + group[0].shared
+        columns = self._unit(values)[0]
+        inside = self._shooting.price * grid.shape[1] + group[0].shared if known is None else 0.0
         prices = np.array([self._price(term) for term in [*self._base, *group]])
         apart = np.array([t.slot < 0 or t.slot != slot for t in self._base], dtype=bool)
-        tables = self._tables(columns.T.reshape(g, a, -1), apart)
-        found: list[tuple[float, tuple[int, ...], int]] = []
-        per = max(_CHUNK // max(a * _SECOND, 1), 1)
-        for first in range(0, g, per):
-            part = tables[first : first + per]
-            found += [
-                (value, support, first + place)
-                for value, support, place in _stepwise(part, prices, b)
-            ]
-        best: dict[tuple[int, ...], tuple[float, int]] = {}
-        for value, support, place in found:
-            if support not in best or value < best[support][0]:
-                best[support] = value, place
-        ranked = sorted((value, support, place) for support, (value, place) in best.items())
-        sizes_had: set[int] = set()
+        tables = self._tables(columns.T.reshape(len(grid), len(group), -1), apart)
         answers: list[Sum] = []
-        for _, support, place in ranked:
-            if len(support) in sizes_had:
-                continue
-            sizes_had.add(len(support))
+        for support, place in _by_size(tables, prices, b):
             constants = np.array(grid[place])
             price = float(prices[list(support)].sum()) + self._fixed + inside
             if known is None:
@@ -214,6 +189,22 @@ class Unlike:
             if math.isfinite(value):
                 answers.append(Sum(value, self.state, terms, c))
         return sorted(answers, key=lambda one: one.score)
+
+    def _on_grid(self, group: Sequence[Term], grid: Array) -> tuple[Array, list[Array]]:
+        """Return the constants for which all terms of a group are defined, and their values."""
+        family = group[0].family
+        assert family is not None  # noqa: S101 - a group is of a family
+        shape = self._places.shape[:-1]
+        which = [family.which[t.place] for t in group]
+        kept, values = [], []
+        with np.errstate(all="ignore"):
+            tops = [np.broadcast_to(family.tops[t.place].make(self._places), shape) for t in group]
+            for constants in grid:
+                each = np.stack(tops) * family.inner(constants, self._places)[which]
+                if np.isfinite(each).all():
+                    kept.append(constants)
+                    values += list(each)
+        return np.array(kept), values
 
     def settled(self, library: Sequence[Term]) -> bool:
         """Return whether all terms of a library together add no more than chance would."""
@@ -300,7 +291,8 @@ class Unlike:
             normal, down = slopes.T @ slopes, -slopes.T @ left
             before = float(left @ left)
             for _ in range(_DAMPED):
-                step = np.linalg.lstsq(normal + damping * np.diag(np.diag(normal) + 1e-300), down)[0]
+                damped = normal + damping * np.diag(np.diag(normal) + 1e-300)
+                step = np.linalg.lstsq(damped, down)[0]
                 further = self._fitted(group, support, moved(step))[0]
                 if float(further @ further) < before:
                     constants, left = moved(step), further
@@ -329,6 +321,18 @@ class Unlike:
         tables[:, b:p, p] = tables[:, p, b:p] = atoms @ self._target
         tables[:, p, p] = self._target @ self._target
         return tables
+
+
+def _by_size(tables: Array, prices: Array, base: int) -> list[tuple[tuple[int, ...], int]]:
+    """Return the best support of each size, and which table is its."""
+    per = max(_CHUNK // max((len(prices) - base) * _SECOND, 1), 1)
+    found: dict[int, tuple[float, tuple[int, ...], int]] = {}
+    for first in range(0, len(tables), per):
+        for value, support, place in _stepwise(tables[first : first + per], prices, base):
+            size = len(support)
+            if size not in found or value < found[size][0]:
+                found[size] = value, support, first + place
+    return [(support, place) for _, support, place in found.values()]
 
 
 def _stepwise(tables: Array, prices: Array, base: int) -> list[tuple[float, tuple[int, ...], int]]:
@@ -369,7 +373,8 @@ def _stepwise(tables: Array, prices: Array, base: int) -> list[tuple[float, tupl
     for _ in range(_LARGEST - 2):
         if not len(now):
             break
-        now, there, number = _with(now, there, number, np.argmin(_added(now, there, prices), axis=1), prices)
+        nearest = np.argmin(_added(now, there, prices), axis=1)
+        now, there, number = _with(now, there, number, nearest, prices)
         _keep(found, now, there, number, prices)
     for _ in range(_LARGEST - 2):
         if not len(now):
@@ -377,12 +382,11 @@ def _stepwise(tables: Array, prices: Array, base: int) -> list[tuple[float, tupl
         less = _left_out(now, there, prices, base)
         best = np.argmin(less, axis=1)
         possible = np.isfinite(less[np.arange(len(less)), best])
-        now, there, number, best = now[possible], there[possible], number[possible], best[possible]
-        now = _swept(now, best)
+        there, number, best = there[possible], number[possible], best[possible]
+        now = _swept(now[possible], best)
         there[np.arange(len(there)), best] = False
         _keep(found, now, there, number, prices)
-    ranked = sorted((value, support, place) for (place, support), value in found.items())
-    return ranked
+    return sorted((value, support, place) for (place, support), value in found.items())
 
 
 def _swept(tables: Array, columns: NDArray[np.intp]) -> Array:
@@ -423,10 +427,9 @@ def _with(
 ) -> tuple[Array, Flags, NDArray[np.intp]]:
     every = np.arange(len(now))
     possible = np.isfinite(_added(now, there, prices)[every, columns])
-    now, there, number, columns = now[possible], there[possible], number[possible], columns[possible]
-    now, there = _swept(now, columns), there.copy()
+    now, there, columns = now[possible], there[possible].copy(), columns[possible]
     there[np.arange(len(there)), columns] = True
-    return now, there, number
+    return _swept(now, columns), there, number[possible]
 
 
 def _keep(
