@@ -118,7 +118,10 @@ class Discovery:
             if self._late() or (best.model.key == before and self._is_as(noise)):
                 break
         for _ in range(_PASSES):
-            inner = None if self._soon() else self._with_inner(best)
+            try:
+                inner = None if self._soon() else self._with_inner(best)
+            except np.linalg.LinAlgError:
+                break
             if inner is None:
                 break
             best = self._again(inner)
@@ -232,7 +235,9 @@ class Discovery:
         base = list({t.name: t for t in base}.values())
         near = [OneEquation(shooting, fit, i, base) for i in range(self._dim)]
         open_ = [one for one in near if not self._is_settled(one, fit.model)]
-        found = [(one.score, (one,)) for n in open_ for one in n.sums(self._wide)[:_OF_FAMILY]]
+        found: list[tuple[float, tuple[Sum, ...]]] = []
+        for each in open_:
+            found += [(one.score, (one,)) for one in each.sums(self._wide)[:_OF_FAMILY]]
         for group in self._groups:
             for each in open_:
                 if self._soon():
@@ -264,9 +269,7 @@ class Discovery:
             near = OneEquation(search.shooting, fit, j, [*self._few, *inside])
             slots = sorted({t.slot for t in inside})
             sums = [
-                one
-                for slot in slots
-                for one in near.best([t for t in inside if t.slot == slot])
+                one for slot in slots for one in near.best([t for t in inside if t.slot == slot])
             ]
             for one in sums[:_LENT]:
                 if one.score > fit.score + _LENT_HOPE:

@@ -146,9 +146,7 @@ class OneEquation:
             size = np.where(usable, np.sqrt(square) + 1e-300, 1.0)
             return np.where(usable, free, 0.0) / size, size
 
-    def best(
-        self, group: Sequence[Term], stride: int = 1, given: Array | None = None
-    ) -> list[Sum]:
+    def best(self, group: Sequence[Term], stride: int = 1, given: Array | None = None) -> list[Sum]:
         """Return the best sums that have a term of a group, the best first.
 
         Terms of a group share constants inside, which are tried on the family's grid.
@@ -283,7 +281,7 @@ class OneEquation:
         left = self._fitted(group, support, constants)[0]
         damping = 1e-3
         for _ in range(rounds):
-            steps = _DIFFERENCE * np.eye(len(constants))
+            steps: Array = _DIFFERENCE * np.eye(len(constants), dtype=np.float64)
             ends = [self._fitted(group, support, moved(step))[0] for step in steps]
             slopes = np.stack([(end - left) / _DIFFERENCE for end in ends], axis=1)
             if not np.isfinite(slopes).all():
@@ -292,7 +290,7 @@ class OneEquation:
             before = float(left @ left)
             for _ in range(_DAMPED):
                 damped = normal + damping * np.diag(np.diag(normal) + 1e-300)
-                step = np.linalg.lstsq(damped, down)[0]
+                step = np.asarray(np.linalg.lstsq(damped, down)[0], dtype=np.float64)
                 further = self._fitted(group, support, moved(step))[0]
                 if float(further @ further) < before:
                     constants, left = moved(step), further
