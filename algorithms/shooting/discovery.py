@@ -51,9 +51,16 @@ _ROUNDS = 3
 _AS_BEFORE = 0.05
 """A change of the noise by a smaller share changes nothing."""
 _GRID, _FAMILIES, _DEGREE = 16, 12, 4
+"""Constants of a family's grid, models with families that are fitted, and the highest power under a
+bar."""
 _INNER_ENDS, _INNER_TRIED = 4, 4
+"""Fits with families that are searched from, and steps that are tried before that ends."""
 _LENT, _LENT_HOPE = 2, 20.0
+"""Sums with another equation's constants that are fitted, and by how much their predicted score may
+be worse."""
 _JOINED, _OF_FAMILY = 40.0, 2
+"""By how much a sum's score may be worse for its constants to be tried in other equations, too; and
+the sums of a family that are."""
 _PASSES = 3
 _WIDE = 150
 """Terms of the last searches."""
@@ -105,7 +112,7 @@ class Discovery:
         self._wide = plain_terms(data.u, _WIDE, sets=True)
         products = (self._dim + 1) * (self._dim + 2) / 2
         self._few = [t for t in self._library if t.price <= 2 * math.log(products) + 1e-9]
-        self._groups = inner_terms(data.u, _DEGREE, two=True)
+        self._groups = inner_terms(data.u, _DEGREE)
         self._rivals: list[Fit] = []
         self._noise: Noise | None = None
 

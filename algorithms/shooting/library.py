@@ -77,7 +77,7 @@ def plain_terms(u: Array, most: int, *, sets: bool = False) -> list[Term]:
     return [Term(one.text, 2 * math.log(rank), one) for one, rank in zip(found, ranks, strict=True)]
 
 
-def inner_terms(u: Array, degree: int, *, two: bool) -> list[list[Term]]:
+def inner_terms(u: Array, degree: int) -> list[list[Term]]:
     """Return terms with constants inside, family by family, the cheapest first.
 
     The price of a family is that of its place, as that of a term is; the price of a term in it is
@@ -85,10 +85,12 @@ def inner_terms(u: Array, degree: int, *, two: bool) -> list[list[Term]]:
 
     Parameters
     ----------
-    two
-        Whether fractions with two constants under the bar are among them.
+    u
+        The states, (n, d).
+    degree
+        The highest power under a bar.
     """
-    several = [*families(u, degree), *(fractions(u) if two else ())]
+    several = [*families(u, degree), *fractions(u)]
     several.sort(key=lambda one: one.cost)
     costs = np.array([one.cost for one in several])
     found: list[list[Term]] = []

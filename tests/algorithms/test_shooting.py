@@ -262,7 +262,7 @@ def test_the_quadratic_likelihood_is_that_of_fits(modules: Any, spun: tuple[Any,
     likelihood, library, fit = spun
     near = modules["exchange"].OneEquation(likelihood, fit, 0, library)
     u = likelihood.segments.y.reshape(-1, 1)
-    groups = modules["library"].inner_terms(u, 4, two=True)
+    groups = modules["library"].inner_terms(u, 4)
     found = sorted((one for g in groups for one in near.best(g, 3)), key=lambda one: one.score)
     best = found[0]
     model = modules["discovery"]._exchanged(fit.model, 0, best.terms, best.coefficients)
