@@ -29,7 +29,7 @@ __all__ = ["Discovery", "Recording"]
 _STATE = re.compile(r"\bu(\d+)\b")
 _POWERS = re.compile(r"1|u\d+(\*u\d+)*")
 _SHORT = 3
-"""Sums of so many products of states are not tried anew where they fit."""
+"""Sums of so many products of states are left as they are where they fit."""
 _LENGTH = 8
 """Intervals of a segment."""
 _LEAST_FLOOR = 0.03
@@ -211,7 +211,7 @@ class Discovery:
         return bool(np.abs(now.size / before.size - 1.0).max() < _AS_BEFORE)
 
     def _with_inner(self, best: Fit) -> Fit | None:
-        """Try terms with constants inside, all terms of an equation being chosen anew."""
+        """Try terms with constants inside, all terms of an equation being chosen again."""
         if self._noise is None:
             return None
         curves = self._curves(best.model)

@@ -1,4 +1,4 @@
-"""One equation anew: all its terms are chosen again, terms with constants inside among them.
+"""One equation as a whole: all its terms are chosen again, with constants inside too.
 
 Near a fit the likelihood is quadratic in what an equation's right-hand side may be, the starts of
 segments, all coefficients of the other equations and constants inside these being free.  So sums
