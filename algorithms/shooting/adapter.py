@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _INTEGRAL: dict[str, Any] = {"weight": 0.25, "terms": 400, "noisy_terms": 60, "inner": True}
 _TIME_PART = 0.85
 """Part of the time limit for the search."""
+_LAST_PART = 0.6
+"""Part of the time limit after which no more terms with constants inside are looked for."""
 
 
 def _integral() -> Any:
@@ -69,7 +71,8 @@ class Adapter:
         """Search for the equations of all states together."""
         self.fitted = None
         self.stopped_early = False
-        late = problem.budget.after(_TIME_PART * problem.budget.remaining())
+        left = problem.budget.remaining()
+        soon, late = (problem.budget.after(part * left) for part in (_LAST_PART, _TIME_PART))
         if self._is_clean(problem, late):
             self._clean.fit(problem)
             self.stopped_early = self._clean.stopped_early
@@ -82,7 +85,7 @@ class Adapter:
             problem.u,
             problem.arrays.get("trajectory"),
         )
-        found = Discovery(recording, self._terms, self._substeps, late)
+        found = Discovery(recording, self._terms, self._substeps, late, soon)
         self.fitted = found.search()
         self.stopped_early = late()
         self._texts = found.equations(self.fitted, problem.variables)

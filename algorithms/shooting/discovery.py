@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from dynamics import Segments
+from exchange import OneEquation, Sum
 from library import Term, inner_terms, plain_terms
 from likelihood import Fit, Model, Noise, Shooting
 from starts import WeakForm
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Discovery", "Recording"]
 
 _STATE = re.compile(r"\bu(\d+)\b")
+_POWERS = re.compile(r"1|u\d+(\*u\d+)*")
+_SHORT = 3
+"""Sums of so many products of states are left as they are where they fit."""
 _LENGTH = 8
 """Intervals of a segment."""
 _LEAST_FLOOR = 0.03
@@ -46,8 +50,20 @@ _TRIED_FIRST = 3
 _ROUNDS = 3
 _AS_BEFORE = 0.05
 """A change of the noise by a smaller share changes nothing."""
-_INNER_WIDTH, _INNER_WEIGHT, _GRID, _FAMILIES, _DEGREE = 12, 0.1, 8, 8, 4
+_GRID, _FAMILIES, _DEGREE = 16, 12, 4
+"""Constants of a family's grid, models with families that are fitted, and the highest power under a
+bar."""
 _INNER_ENDS, _INNER_TRIED = 4, 4
+"""Fits with families that are searched from, and steps that are tried before that ends."""
+_LENT, _LENT_HOPE = 2, 20.0
+"""Sums with another equation's constants that are fitted, and by how much their predicted score may
+be worse."""
+_JOINED, _OF_FAMILY = 40.0, 2
+"""By how much a sum's score may be worse for its constants to be tried in other equations, too; and
+the sums of a family that are."""
+_PASSES = 3
+_WIDE = 150
+"""Terms of the last searches."""
 _FINE, _MOST_SUBSTEPS = 0.05, 16
 """Steps are halved while that moves a solution by more of the noise."""
 _RIVAL = 6.0
@@ -77,17 +93,26 @@ class Discovery:
         Steps of integration for each interval, at least.
     late
         Whether the time is over.
+    soon
+        Whether it is so soon that no more terms are to be looked for.
     """
 
     def __init__(
-        self, data: Recording, terms: int, substeps: int, late: Callable[[], bool]
+        self,
+        data: Recording,
+        terms: int,
+        substeps: int,
+        late: Callable[[], bool],
+        soon: Callable[[], bool],
     ) -> None:
-        self._data, self._late = data, late
+        self._data, self._late, self._soon = data, late, soon
         self._dim = data.y.shape[1]
         self._segments = Segments.of(data.t, data.y, data.trajectory, _LENGTH, substeps)
         self._library = plain_terms(data.u, terms)
+        self._wide = plain_terms(data.u, _WIDE, sets=True)
         products = (self._dim + 1) * (self._dim + 2) / 2
         self._few = [t for t in self._library if t.price <= 2 * math.log(products) + 1e-9]
+        self._groups = inner_terms(data.u, _DEGREE)
         self._rivals: list[Fit] = []
         self._noise: Noise | None = None
 
@@ -99,10 +124,14 @@ class Discovery:
             best = self._again(best)
             if self._late() or (best.model.key == before and self._is_as(noise)):
                 break
-        if not self._late():
-            inner = self._with_inner(best)
-            if inner is not None and inner.score < best.score:
-                best = self._again(inner)
+        for _ in range(_PASSES):
+            try:
+                inner = None if self._soon() else self._with_inner(best)
+            except np.linalg.LinAlgError:
+                break
+            if inner is None:
+                break
+            best = self._again(inner)
         return best
 
     def _first(self) -> Fit:
@@ -165,12 +194,12 @@ class Discovery:
         curves = self._curves(best.model)
         self._noise = Noise.of(curves, self._data.y - curves)
         shooting = Shooting(self._segments, self._noise.deviation(curves), _TIGHT)
-        search = Search(shooting, self._library, self._late)
+        search = Search(shooting, self._wide, self._late)
         refit = search.fitted(best.model)
         if refit is None:
             return best
         inner = [t for _, t in refit.model.support if t.slot >= 0]
-        further = search.improved(refit, [*self._library, *inner])
+        further = search.improved(refit, [*self._wide, *inner])
         self._rivals = search.others(further, _RIVAL)
         return further
 
@@ -182,62 +211,91 @@ class Discovery:
         return bool(np.abs(now.size / before.size - 1.0).max() < _AS_BEFORE)
 
     def _with_inner(self, best: Fit) -> Fit | None:
-        """Try terms with constants inside, equation by equation."""
-        data = self._data
+        """Try terms with constants inside, all terms of an equation being chosen again."""
         if self._noise is None:
             return None
         curves = self._curves(best.model)
-        search = Search(
-            Shooting(self._segments, self._noise.deviation(curves), _TIGHT), self._few, self._late
-        )
+        shooting = Shooting(self._segments, self._noise.deviation(curves), _TIGHT)
+        search = Search(shooting, self._few, self._late)
         again = search.fitted(best.model)
         if again is None:
             return None
-        form = WeakForm.of(data.t, data.u, data.trajectory, _INNER_WIDTH)
-        groups = inner_terms(data.u, _DEGREE, two=False)
-        found: list[Fit] = []
-        for i in range(self._dim):
-            for several, c in self._inner_sums(form, groups, i):
-                if self._late():
-                    break
-                fit = search.fitted(_exchanged(again.model, i, several, c), 12, again.score)
-                if fit is not None:
-                    found.append(fit)
-        ends = []
-        for one in sorted(found, key=lambda one: one.score)[:_INNER_ENDS]:
-            slots = {t.slot for _, t in one.model.support if t.slot >= 0}
-            family = [
-                replace(t, start=one.model.inner[t.slot])
-                for group in groups
-                for t in group
-                if t.slot in slots
-            ]
-            ends.append(search.improved(one, [*self._few, *family], _INNER_TRIED))
+        found: list[tuple[Fit, int]] = []
+        for several in self._joined(shooting, again):
+            if self._late():
+                break
+            model = again.model
+            for one in several:
+                model = _exchanged(model, one.state, one.terms, one.coefficients)
+            fit = search.fitted(model, 12, again.score)
+            if fit is not None:
+                found.append((fit, several[0].state))
+        found.sort(key=lambda one: one[0].score)
+        ends = [self._ended(search, fit, state) for fit, state in found[:_INNER_ENDS]]
         best_end = min(ends, key=lambda one: one.score, default=None)
         return best_end if best_end is not None and best_end.score < again.score - 1e-3 else None
 
-    def _inner_sums(
-        self, form: WeakForm, groups: Sequence[Sequence[Term]], state: int
-    ) -> list[tuple[list[Term], Array]]:
-        """Return the best sums of a state with terms of each family, the best families first."""
-        ranked = []
-        for group in groups:
-            family = group[0].family
-            if family is None:
+    def _joined(self, shooting: Shooting, fit: Fit) -> list[tuple[Sum, ...]]:
+        """Return equations with terms of a family, and others with the same constants inside."""
+        base = [*self._few, *(t for _, t in fit.model.support if t.slot < 0)]
+        base += self._inside(fit.model)
+        base = list({t.name: t for t in base}.values())
+        near = [OneEquation(shooting, fit, i, base) for i in range(self._dim)]
+        open_ = [one for one in near if not self._is_settled(one, fit.model)]
+        found: list[tuple[float, tuple[Sum, ...]]] = []
+        for each in open_:
+            found += [(one.score, (one,)) for one in each.sums(self._wide)[:_OF_FAMILY]]
+        for group in self._groups:
+            for each in open_:
+                if self._soon():
+                    break
+                for first in each.best(group, _stride(group))[:_OF_FAMILY]:
+                    found.append((first.score, (first,)))
+                    if first.score < fit.score + _JOINED:
+                        found += _shared(first, group, open_, fit.score)
+        found.sort(key=lambda one: one[0])
+        once: dict[frozenset[tuple[int, str]], tuple[Sum, ...]] = {}
+        for _, several in found:
+            once.setdefault(frozenset((s.state, t.name) for s in several for t in s.terms), several)
+        return list(once.values())[:_FAMILIES]
+
+    def _is_settled(self, near: OneEquation, model: Model) -> bool:
+        """Return whether an equation is so short and fits so well that others hardly win."""
+        own = [t for i, t in model.support if i == near.state]
+        plain = all(_POWERS.fullmatch(t.name) for t in own) or any(
+            t.slot >= 0 for _, t in model.support
+        )
+        return len(own) <= _SHORT and plain and near.settled(self._library)
+
+    def _ended(self, search: Search, fit: Fit, state: int) -> Fit:
+        """Try the constants of an equation in the others, then take steps."""
+        for j in range(self._dim):
+            if j == state or self._late():
                 continue
-            tried = [
-                form.best_with(
-                    self._data.u,
-                    self._few,
-                    [replace(t, start=constants) for t in group],
-                    state,
-                    _INNER_WEIGHT,
-                )
-                for constants in family.grid[:: max(len(family.grid) // _GRID, 1)]
+            inside = self._inside(fit.model)
+            near = OneEquation(search.shooting, fit, j, [*self._few, *inside])
+            slots = sorted({t.slot for t in inside})
+            sums = [
+                one for slot in slots for one in near.best([t for t in inside if t.slot == slot])
             ]
-            ranked.append(min(tried, key=lambda one: one[0]))
-        ranked.sort(key=lambda one: one[0])
-        return [(several, c) for value, several, c in ranked[:_FAMILIES] if math.isfinite(value)]
+            for one in sums[:_LENT]:
+                if one.score > fit.score + _LENT_HOPE:
+                    continue
+                model = _exchanged(fit.model, j, one.terms, one.coefficients)
+                further = search.fitted(model, 12, fit.score)
+                if further is not None and further.score < fit.score:
+                    fit = further
+        return search.improved(fit, [*self._few, *self._inside(fit.model)], _INNER_TRIED)
+
+    def _inside(self, model: Model) -> list[Term]:
+        """Return all terms of the families of a model, with its constants inside."""
+        slots = {t.slot for _, t in model.support if t.slot >= 0}
+        return [
+            replace(t, start=model.inner[t.slot])
+            for group in self._groups
+            for t in group
+            if t.slot in slots
+        ]
 
     def _curves(self, model: Model) -> Array:
         """Return a model's states at the samples, (n, d)."""
@@ -277,6 +335,28 @@ class Discovery:
             for target, text in enumerate(self.equations(one, variables)):
                 if _terms(one.model, target) != _terms(fit.model, target):
                     yield Alternative(target, text, one.score - fit.score, gain)
+
+
+def _shared(
+    first: Sum, group: Sequence[Term], near: Sequence[OneEquation], score: float
+) -> list[tuple[float, tuple[Sum, ...]]]:
+    """Return a sum together with sums of other equations that have its constants inside, too."""
+    constants = next(t.start for t in first.terms if t.slot == group[0].slot)
+    total, several = first.score, [first]
+    for other in near:
+        if other.state != first.state:
+            more = other.best(group, given=constants)[:1]
+            if more and more[0].score < score:
+                several.append(more[0])
+                total += more[0].score - score
+    return [(total, tuple(several))] if len(several) > 1 else []
+
+
+def _stride(group: Sequence[Term]) -> int:
+    """Return the step through the grid of a family."""
+    family = group[0].family
+    many = 0 if family is None else len(family.grid)
+    return max(many // _GRID, 1)
 
 
 def _terms(model: Model, state: int) -> set[str]:

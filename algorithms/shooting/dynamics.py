@@ -172,33 +172,36 @@ class Solution:
         places[..., ::2], places[..., 1::2] = self.states, self.middle
         return np.broadcast_to(make(np.moveaxis(places, 0, -1)), (s, 2 * m + 1))
 
-    def responses(self, values: Sequence[Array]) -> Array:
+    def responses(self, values: Sequence[Array], equation: int | None = None) -> Array:
         """Return the derivatives of the states at samples by coefficients of terms.
 
         Parameters
         ----------
         values
             The k terms' values, each (s, 2 m + 1).
+        equation
+            The one that terms are in; None for each.
 
         Returns
         -------
         Derivatives of each state by each term's coefficient in each equation,
-        (s, l + 1, d, d k): of states, by equations and terms.
+        (s, l + 1, d, d k): of states, by equations and terms.  For one equation (s, l + 1, d, k).
         """
         s, m, d, _ = self.forward.shape
         many = np.stack(values, axis=-1)
-        one = np.eye(d)
+        chosen = slice(None) if equation is None else slice(equation, equation + 1)
+        one = np.eye(d)[:, chosen]
         k = many.shape[-1]
         begin, middle, end = many[:, :-1:2], many[:, 1::2], many[:, 2::2]
-        half = (self.forward + one) / 2
-        shape = (s, m, d, d, k)
+        forward = self.forward[..., chosen]
+        half = (forward + one) / 2
         forced = (
-            self.forward[..., None] * begin[:, :, None, None]
+            forward[..., None] * begin[:, :, None, None]
             + 4 * half[..., None] * middle[:, :, None, None]
             + one[..., None] * end[:, :, None, None]
         )
-        forced = (self.h[:, :, None, None, None] / 6 * forced).reshape(*shape[:3], d * k)
-        now = np.zeros((s, d, d * k))
+        forced = (self.h[:, :, None, None, None] / 6 * forced).reshape(s, m, d, -1)
+        now = np.zeros((s, d, one.shape[1] * k))
         found = [now]
         for step in range(m):
             now = self.forward[:, step] @ now + forced[:, step]

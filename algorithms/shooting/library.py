@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from atoms import families, fractions
-from dictionary import Summand, terms
+from dictionary import Summand, nests, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from atoms import AtomFamily
     from numpy.typing import NDArray
 
@@ -33,6 +31,8 @@ class Term:
         What it has to gain of twice the logarithm of the likelihood, beyond what parameters cost.
     slot
         Terms with the same slot share the constants inside; -1 for none.
+    shared
+        What terms with the same slot have to gain once, besides.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Term:
     family: AtomFamily | None = field(default=None, repr=False, compare=False)
     place: int = field(default=0, repr=False, compare=False)
     slot: int = -1
+    shared: float = 0.0
     start: Array | None = field(default=None, repr=False, compare=False)
 
     def summand(self, constants: Array | None) -> Summand:
@@ -51,30 +52,55 @@ class Term:
         return self.family.atoms(constants)[self.place]
 
 
-def plain_terms(u: Array, most: int, kinds: Sequence[str] | None = None) -> list[Term]:
+def plain_terms(u: Array, most: int, *, sets: bool = False) -> list[Term]:
     """Return terms without constants inside, the cheapest first.
 
     The price of a term is that of its place in the list: twice the logarithm of the number of terms
     that cost no more.
+
+    Parameters
+    ----------
+    u
+        The states, (n, d).
+    most
+        Largest number of terms, as for `dictionary.terms`.
+    sets
+        Whether the sets of terms that models are made of are among them, however much they cost.
     """
-    found = terms(u, most, kinds)
+    found = terms(u, most)
+    if sets:
+        known = {one.text: one for one in found}
+        known |= {one.text: one for each in nests(u) for one in each if one.text not in known}
+        found = sorted(known.values(), key=lambda one: one.cost)
     costs = np.array([one.cost for one in found])
     ranks = [int((costs <= one.cost + 1e-9).sum()) for one in found]
     return [Term(one.text, 2 * math.log(rank), one) for one, rank in zip(found, ranks, strict=True)]
 
 
-def inner_terms(u: Array, degree: int, *, two: bool) -> list[list[Term]]:
-    """Return terms with constants inside, family by family."""
-    several = [*families(u, degree), *(fractions(u) if two else ())]
+def inner_terms(u: Array, degree: int) -> list[list[Term]]:
+    """Return terms with constants inside, family by family, the cheapest first.
+
+    The price of a family is that of its place, as that of a term is; the price of a term in it is
+    twice the logarithm of their number.
+
+    Parameters
+    ----------
+    u
+        The states, (n, d).
+    degree
+        The highest power under a bar.
+    """
+    several = [*families(u, degree), *fractions(u)]
+    several.sort(key=lambda one: one.cost)
+    costs = np.array([one.cost for one in several])
     found: list[list[Term]] = []
-    count = 0
     for slot, family in enumerate(several):
-        atoms = family.atoms(family.grid[0])
-        count += len(atoms)
+        shared = 2 * math.log(int((costs <= family.cost + 1e-9).sum()))
+        price = 2 * math.log(len(family.tops))
         found.append(
-            [Term(f"{slot}:{place}", 0.0, None, family, place, slot) for place in range(len(atoms))]
+            [
+                Term(f"{slot}:{place}", price, None, family, place, slot, shared)
+                for place in range(len(family.tops))
+            ]
         )
-    price = 2 * math.log(max(count, 1))
-    return [
-        [Term(t.name, price, None, t.family, t.place, t.slot) for t in several] for several in found
-    ]
+    return found

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dictionary import Summand
     from dynamics import Segments, Solution
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Fit", "Model", "Noise", "Shooting"]
+__all__ = ["Fit", "Model", "Noise", "Shooting", "structure_price"]
 
 _FLOORS = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, math.inf)
 """Constant noise over proportional noise of the largest value of a state: forms that are tried."""
@@ -240,6 +240,10 @@ class Shooting:
         found = self._rows(solution.responses(values))
         return found.reshape(len(found), len(self.segments.scale), -1)
 
+    def columns_of(self, solution: Solution, values: Sequence[Array], equation: int) -> Array:
+        """Return the derivatives of misses by coefficients of terms in one equation, (r, k)."""
+        return self._rows(solution.responses(values, equation))
+
     def jacobian(self, model: Model, solution: Solution) -> tuple[Array, list[tuple[int, int]]]:
         """Return the derivatives of misses by coefficients, constants inside and starts, (r, p).
 
@@ -320,8 +324,17 @@ class Shooting:
 
     def _price(self, model: Model) -> float:
         inner = sum(len(one) for one in model.inner.values())
-        once = {term.name: term.price for _, term in model.support}
-        return self.price * (len(model.support) + inner) + sum(once.values())
+        return self.price * (len(model.support) + inner) + structure_price(
+            term for _, term in model.support
+        )
+
+
+def structure_price(terms: Iterable[Term]) -> float:
+    """Return what terms cost beyond their parameters; what is in several equations costs once."""
+    several = list(terms)
+    once = {term.name: term.price for term in several}
+    shared = {term.slot: term.shared for term in several}
+    return sum(once.values()) + sum(shared.values())
 
 
 def _square(misses: Array) -> float:

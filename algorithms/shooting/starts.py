@@ -105,28 +105,3 @@ class WeakForm:
             return math.log(float(left @ left) / total + 1e-12) + weight * len(several)
 
         return min(self.equations(u, terms, state), key=score)
-
-    def best_with(
-        self, u: Array, base: Sequence[Term], atoms: Sequence[Term], state: int, weight: float
-    ) -> tuple[float, list[Term], Array]:
-        """Return the best sum of terms of which one at least is an atom, and its value."""
-        terms = [*base, *atoms]
-        columns = self.rows @ np.stack(
-            [np.broadcast_to(t.summand(t.start).values(u), (len(u),)) for t in terms], axis=1
-        )
-        if not np.isfinite(columns).all():
-            return math.inf, [], np.zeros(0)
-        target = self.left[:, state]
-        unit, along = compressed(columns, target)
-        total = float(target @ target) + 1e-300
-        best: tuple[float, list[Term], Array] = (math.inf, [], np.zeros(0))
-        for size, several in best_supports(unit, along, 4, 30).items():
-            for support in several:
-                if max(support) < len(base):
-                    continue
-                c, square = least_squares(columns[:, list(support)], target)
-                value = math.log(square / total + 1e-12) + weight * size
-                if value < best[0]:
-                    best = value, [terms[k] for k in support], c
-                break
-        return best

@@ -91,7 +91,7 @@ class _Linearised:
         for place, term in enumerate(self._terms):
             whole = each + term.price
             if term.slot >= 0 and term.slot not in model.inner and term.start is not None:
-                whole += each * len(term.start)
+                whole += each * len(term.start) + term.shared
             for i in range(self._dim):
                 elsewhere = having[term.name] > (i * k + place in there)
                 prices[i, place] = each if elsewhere else whole
@@ -102,6 +102,7 @@ class _Linearised:
         gram, along = self._unit.T @ self._unit, self._unit.T @ self._target
         total = float(self._target @ self._target)
         total += self._shooting.price * sum(map(len, self._model.inner.values()))
+        total += sum({t.slot: t.shared for _, t in self._model.support}.values())
         prices, now = self._prices(), self._now
         found: list[tuple[float, tuple[int, ...]]] = []
         for number, base in enumerate([now, *([j for j in now if j != one] for one in now)]):

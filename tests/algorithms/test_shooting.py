@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import tomllib
@@ -221,6 +222,80 @@ def test_known_systems_are_found_under_noise(shooting: Any, name: str) -> None:
     names = dict(zip(problem.variables, problem.u.T, strict=True)) | {"sin": np.sin}
     printed = np.stack([eval(one, names) for one in adapter.equations()], axis=1)
     assert adapter.predict(given) == pytest.approx(printed, rel=1e-9)
+
+
+INSIDE: dict[str, tuple[list[str], list[float]]] = {
+    "fraction": (
+        ["1.73*u0 - 0.41*u0*u0 - 1.63*u0*u1/(0.97 + u0)", "1.27*u0*u1/(0.97 + u0) - 0.57*u1"],
+        [1.7, 0.9],
+    ),
+    "sine": (["u1 - 0.4*u0", "-2.9*sin(1.6*u0)"], [1.3, 0.3]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", INSIDE)
+def test_constants_inside_are_found_under_noise(shooting: Any, name: str) -> None:
+    """The fraction is in two equations, which share its constant."""
+    truth, start = INSIDE[name]
+    problem = problem_of(TIMES, noisy(recorded(truth, start, TIMES), 0.01))
+    answer = fitted(shooting, problem).equations()
+    assert compare(truth, answer, problem.variables).verdict.value == "identified"
+
+
+@pytest.fixture(scope="module")
+def spun(modules: Any) -> tuple[Any, Any, Any]:
+    """Return a likelihood, a library, and the fit of a polynomial to a fraction's samples."""
+    y = recorded(["1.9*u0/(0.6 + u0) - 0.8*u0"], [0.1], TIMES)
+    cut = segments_of(modules, TIMES, noisy(y, 0.01))
+    likelihood = modules["likelihood"].Shooting(cut, 0.01 * y, 0.1)
+    library = modules["library"].plain_terms(y, 3)
+    support = tuple((0, term) for term in library)
+    begun = modules["likelihood"].Model(
+        support, np.array([0.1, 1.0, -0.5]), {}, y[cut.rows[:, 0]].T
+    )
+    return likelihood, library, likelihood.fit(begun)
+
+
+def test_the_quadratic_likelihood_is_that_of_fits(modules: Any, spun: tuple[Any, Any, Any]) -> None:
+    """Scores of sums with a constant inside are predicted, and the true sum is the best."""
+    likelihood, library, fit = spun
+    near = modules["exchange"].OneEquation(likelihood, fit, 0, library)
+    u = likelihood.segments.y.reshape(-1, 1)
+    groups = modules["library"].inner_terms(u, 4)
+    found = sorted((one for g in groups for one in near.best(g, 3)), key=lambda one: one.score)
+    best = found[0]
+    model = modules["discovery"]._exchanged(fit.model, 0, best.terms, best.coefficients)
+    assert likelihood.fit(model, 30).score == pytest.approx(best.score, abs=1.0)
+    texts = [{t.summand(t.start).text for t in one.terms} for one in found[:4]]
+    assert any(any(text.startswith(("1/(0.", "u0*1/(0.")) for text in each) for each in texts)
+    assert not near.settled(modules["library"].plain_terms(u, 12))
+
+
+def test_sweeps_are_regressions(modules: Any) -> None:
+    """Sums found column by column are those of all subsets, where few columns are needed."""
+    rng = np.random.default_rng(1)
+    columns = rng.standard_normal((60, 7))
+    columns /= np.linalg.norm(columns, axis=0)
+    target = columns[:, [1, 4, 6]] @ np.array([3.0, -2.0, 4.0]) + 0.1 * rng.standard_normal(60)
+    both = np.column_stack([columns, target])
+    prices = np.linspace(0.3, 0.9, 7)
+    found = modules["exchange"]._stepwise((both.T @ both)[None], prices, 5)
+
+    def score(support: tuple[int, ...]) -> float:
+        left = np.linalg.lstsq(columns[:, list(support)], target)[1]
+        return float(left[0] + prices[list(support)].sum())
+
+    every = [
+        support
+        for size in range(1, 7)
+        for support in itertools.combinations(range(7), size)
+        if max(support) >= 5
+    ]
+    value, support, place = found[0]
+    assert (support, place) == (min(every, key=score), 0)
+    for value, support, _ in found[:5]:
+        assert value == pytest.approx(score(support), rel=1e-9)
 
 
 @pytest.mark.slow
