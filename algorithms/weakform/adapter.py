@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from forms import WeakField, corners, halves_of, values_of
 from grids import target_states
-from likeliest import likeliest
+from likeliest import Rival, likeliest
 from schemes import Scheme
 from search import WeakAnswer, WeakRegression, find, fitted
 from summands import products
 
-from mdbench.worker import Candidate, FieldCoordinates, Problem, Unsupported
+from mdbench.worker import Alternative, Candidate, FieldCoordinates, Problem, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -86,6 +86,7 @@ class Adapter:
         self._dearest, self._worth = float(dearest), float(worth)
         self._widths = tuple(map(float, widths))
         self._fronts: list[list[WeakAnswer]] = []
+        self._rivals: list[list[Rival]] = []
         self._chosen: list[WeakAnswer] = []
         self._scored: Problem | None = None
         self._coordinates: FieldCoordinates | None = None
@@ -118,13 +119,16 @@ class Adapter:
                 _front(several, state, worth, late)
                 for several, state in zip(regressions, target_states(problem), strict=True)
             ]
+            self._rivals = [[] for _ in self._fronts]
             if _is_noisy(problem):
-                self._fronts = [
+                found = [
                     likeliest(problem, state, several[0].terms, front, late)
                     for several, front, state in zip(
                         regressions, self._fronts, target_states(problem), strict=True
                     )
                 ]
+                self._fronts = [front for front, _ in found]
+                self._rivals = [rivals for _, rivals in found]
         self.stopped_early = late()
         self._chosen = [min(front, key=_penalised) for front in self._fronts]
         for name, one in zip(problem.targets, self._chosen, strict=True):
@@ -151,6 +155,14 @@ class Adapter:
         """Use these candidates, one for each target."""
         offered = [one for front in self._fronts for one in front]
         self._chosen = [offered[k] for k in indices]
+
+    def alternatives(self) -> list[Alternative]:
+        """Return sums of noisy data that are nearly as likely as the answer."""
+        return [
+            Alternative(target, self._written(one, target), worse, log_likelihood)
+            for target, rivals in enumerate(self._rivals)
+            for one, worse, log_likelihood in rivals
+        ]
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the equations at each point."""
@@ -223,23 +235,20 @@ def _front(
         for several in find(each, late).values():
             waiting.update(dict.fromkeys(several))
     known: dict[tuple[int, ...], WeakAnswer] = {}
-    without: dict[tuple[int, ...], tuple[int, ...]] = {}
+    without: dict[tuple[int, ...], tuple[tuple[int, ...], float]] = {}
     while waiting:
         support, _ = waiting.popitem()
         one = known[support] = _surest(regressions, support)
-        needed = _needed(regressions[one.width], support, one)
+        needed, most = _needed(regressions[one.width], support, one)
         if len(needed) < len(support):
-            without[support] = needed
+            without[support] = needed, most
             if needed and needed not in known:
                 waiting[needed] = None
     fits: dict[int, list[WeakAnswer]] = {}
     for support in sorted(known, key=lambda one: (len(one), one)):
-        one, shorter = known[support], known.get(without.get(support, ()))
-        if (
-            shorter is None
-            or shorter.elsewhere[one.width]
-            > _IDLE ** (len(one.terms) - len(shorter.terms)) * max(one.left, _EXACT)
-        ):
+        one = known[support]
+        needed, most = without.get(support, ((), 0.0))
+        if needed not in known or known[needed].elsewhere[one.width] > most:
             fits.setdefault(len(support), []).append(one)
     front = [WeakAnswer((), (), (), 1.0, (1.0,) * len(regressions))]
     for size in sorted(fits):
@@ -260,7 +269,8 @@ def _front(
 def _is_short(one: WeakAnswer, front: Sequence[WeakAnswer]) -> bool:
     """Return whether each further term of another sum lowers what is left very much."""
     return any(
-        max(other.left, _EXACT) < one.elsewhere[other.width] * _LACKS ** (len(one.terms) - len(other.terms))
+        max(other.left, _EXACT)
+        < one.elsewhere[other.width] * _LACKS ** (len(one.terms) - len(other.terms))
         for other in front
         if len(other.terms) > len(one.terms)
     )
@@ -268,18 +278,22 @@ def _is_short(one: WeakAnswer, front: Sequence[WeakAnswer]) -> bool:
 
 def _needed(
     regression: WeakRegression, support: tuple[int, ...], one: WeakAnswer
-) -> tuple[int, ...]:
-    """Return a sum of clean data without terms that hardly matter or are errors of a scheme."""
+) -> tuple[tuple[int, ...], float]:
+    """Return a sum of clean data without terms that hardly matter or are errors of a scheme.
+
+    And how much it may leave at most, so that the longer one is dropped.
+    """
     if regression.scheme is None:
-        return support
+        return support, 0.0
     sizes = np.linalg.norm(regression.columns[:, list(support)], axis=0)
     shares = np.abs(one.coefficients) * sizes / np.linalg.norm(regression.target)
     raised = regression.scheme.within(one.terms, one.coefficients)
-    return tuple(
-        k
-        for k, share, error in zip(support, shares, raised, strict=True)
-        if share > (_RAISED if error else _VANISHES)
-    )
+    idle = [error and share < _RAISED for share, error in zip(shares, raised, strict=True)]
+    left = max(one.left, _EXACT)  # the other one's, beside errors of schemes, stands for it
+    if not any(idle):
+        idle, left = [share < _VANISHES for share in shares], one.beside
+    needed = tuple(k for k, no in zip(support, idle, strict=True) if not no)
+    return needed, left * _IDLE ** (len(support) - len(needed))
 
 
 def _surest(regressions: Sequence[WeakRegression], support: tuple[int, ...]) -> WeakAnswer:

@@ -79,7 +79,9 @@ class Scheme:
         whole = np.column_stack([columns / size, *parts])
         rest = target - columns @ plain
         prior = np.zeros((len(errors), whole.shape[1]))
-        prior[:, len(terms) :] = np.sqrt(_PRIOR / len(target)) * np.linalg.norm(rest) * np.eye(len(errors))
+        prior[:, len(terms) :] = (
+            np.sqrt(_PRIOR / len(target)) * np.linalg.norm(rest) * np.eye(len(errors))
+        )
         matrix = np.column_stack([whole, target])
         triangle = np.linalg.qr(matrix, mode="r")
         most = np.r_[np.full(len(terms), np.inf), np.ones(len(errors))]

@@ -121,7 +121,11 @@ def clean_field(system: Grown, *, second_order: bool = False, euler: int = 0) ->
     mesh = dict(zip("xyz", np.meshgrid(*ks, indexing="ij"), strict=False))
     axes = tuple(range(1, len(shape) + 1))
     steps = dict(
-        zip("xyz", (length / n for length, n in zip(system.length, shape, strict=True)), strict=False)
+        zip(
+            "xyz",
+            (length / n for length, n in zip(system.length, shape, strict=True)),
+            strict=False,
+        )
     )
     keep = np.ones(shape, bool)
     for k, n in zip(np.meshgrid(*ks, indexing="ij"), shape, strict=True):
@@ -207,14 +211,17 @@ def as_published(name: str, way: str) -> Field:
         return replace(field, u=field.u.astype(np.float32).astype(np.float64))
     if way == "euler":
         field = clean_field(system, euler=system.substeps)
-        return replace(field, u=np.round(field.u / np.abs(field.u).max(), 6) * np.abs(field.u).max())
+        return replace(field, u=_rounded(field.u, 6))
     field = clean_field(system)
     every = slice(None, None, 2)
-    u, du = (
-        np.ascontiguousarray(one[..., every, :])
-        for one in (np.round(field.u / np.abs(field.u).max(), 4) * np.abs(field.u).max(), field.du)
-    )
+    assert field.du is not None
+    u, du = (np.ascontiguousarray(one[..., every, :]) for one in (_rounded(field.u, 4), field.du))
     return replace(field, t=field.t[every], u=u, du=du)
+
+
+def _rounded(u: Array, digits: int) -> Array:
+    size = np.abs(u).max()
+    return np.asarray(np.round(u / size, digits) * size)
 
 
 WAYS = ("differences", "euler", "digits")
