@@ -29,6 +29,8 @@ _SPACE = 0.5
 """The largest error in space, as a share of a square of a step times two derivatives more."""
 _TIME = 1.0
 """The largest error in time, as a share of a step times a derivative in time more."""
+_NODES = 16
+"""Fewest nodes of an axis along which two more derivatives are taken."""
 _PRIOR = 0.01
 """Weight of errors as large as they may be, as a share of what a sum leaves without them."""
 
@@ -83,7 +85,7 @@ class Scheme:
             np.sqrt(_PRIOR / len(target)) * np.linalg.norm(rest) * np.eye(len(errors))
         )
         matrix = np.column_stack([whole, target])
-        triangle = np.linalg.qr(matrix, mode="r")
+        triangle = np.asarray(np.linalg.qr(matrix, mode="r"))
         most = np.r_[np.full(len(terms), np.inf), np.ones(len(errors))]
         found = lsq_linear(
             np.vstack([triangle[:, :-1], prior]),
@@ -131,11 +133,12 @@ class Scheme:
     def _with_more(self, term: Product) -> Iterator[tuple[Array, float]]:
         form = self.form
         for place, last in enumerate(term.derivatives):
+            if form.states[0].shape[last.axis] < _NODES:
+                continue
             limit = _SPACE * form.axes[last.axis].step ** 2
-            twice = form.derivative(last.state, last.axis, 2)
             if not term.states and len(term.derivatives) == 1:
-                if form.bumps[last.axis].half:
-                    yield (-1) ** last.order * form.integral(twice, last.axis, last.order), limit
+                twice = form.derivative(last.state, last.axis, 2)
+                yield (-1) ** last.order * form.integral(twice, last.axis, last.order), limit
                 continue
             yield form.column(_raised(term, place)), limit
 
