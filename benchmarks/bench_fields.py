@@ -55,12 +55,14 @@ def main() -> None:
         for name in some or SYSTEMS:
             fields = {way: as_published(name, way) for way in ways}
             clean = None if ways else clean_field(SYSTEMS[name])
-            cases = [(level, clean) for level in levels] if clean else list(fields.items())
+            cases: list[tuple[float | str | None, Any]] = (
+                [(level, clean) for level in levels] if clean else list(fields.items())
+            )
             for case, field in cases:
                 if not np.isfinite(field.u).all():  # Euler's method may not be stable
                     continue
                 level = None if isinstance(case, str) else case
-                shown = "clean" if case is None else case if level is None else f"{level:g} dB"
+                shown = case if isinstance(case, str) else f"{level:g} dB" if level else "clean"
                 task = kind.task(dataset(name, field, level), "field", protocol)
                 start = time.process_time()
                 right, note = judged(kind, task, module.Adapter, spec, protocol)

@@ -349,7 +349,8 @@ def heat_by_differences() -> tuple[Problem, float, float]:
     Each wave of number k decays by 1 / (1 + h s) a step, with s = (2 sin(k dx / 2) / dx)^2 / 8.
     """
     n, h = 48, 0.02
-    x, t = np.arange(n) * 2 * np.pi / n, np.arange(60) * h
+    x = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    t = np.linspace(0, 59 * h, 60)
     dx = float(x[1])
     waves = [
         size
@@ -357,7 +358,7 @@ def heat_by_differences() -> tuple[Problem, float, float]:
         / (1 + h * (2 * np.sin(k * dx / 2) / dx) ** 2 / 8) ** (t / h)
         for k, size in ((1, 1.0), (3, 0.7), (5, 0.4))
     ]
-    u = np.sum(waves, axis=0)[..., None]
+    u: Array = np.sum(waves, axis=0)[..., None]
     problem = field_problem(t, [x], u, np.zeros_like(u))
     arrays = {**problem.arrays, "periods": np.full(1, 2 * np.pi), "measured": u}
     return replace(problem, arrays=arrays), h, dx
@@ -396,13 +397,13 @@ def test_a_term_of_no_law_is_left_out_and_a_true_one_kept(weakform: Any) -> None
     assert verdict is Verdict.IDENTIFIED
 
 
-def test_a_small_true_term_is_kept_beside_errors_of_schemes(weakform: Any) -> None:
+def test_a_small_true_term_is_kept_next_to_errors_of_schemes(weakform: Any) -> None:
     """Heat by differences, of which a thousandth of the changes is along x."""
     n, t = 24, np.linspace(0, 2, 40)
     step = 2 * np.pi / n
-    x = np.arange(n) * step
+    x = np.linspace(0, 2 * np.pi, n, endpoint=False)
     rates = [(2 * np.sin(k * step / 2) / step) ** 2 / 8 for k in range(4)]
-    u = 0.0
+    u: Array = np.zeros((n, n, len(t)))
     for size, k, m in ((1.0, 0, 1), (0.5, 0, 3), (0.004, 1, 1), (0.004, 2, 3)):
         wave = np.cos(k * x + 0.3)[:, None] * np.cos(m * x + k)
         u = u + size * wave[..., None] * np.exp(-(rates[k] + rates[m]) * t)
