@@ -1,6 +1,8 @@
 """Results of a method on the fields for development, and of the bench's selection.
 
-Run as ``python benchmarks/bench_fields.py METHOD [SYSTEM ...] [SNR ...]``.  For each field and
+Run as ``python benchmarks/bench_fields.py METHOD [SYSTEM ...] [SNR ...] [WAY ...] [published]``.  A
+way, such as ``differences``, takes the fields as others publish them, and ``published`` is the
+protocol.  For each field and
 level: what is identified, and for each target whether its truth was among the candidates and what
 the bench took.
 """
@@ -14,10 +16,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from development_fields import SYSTEMS, clean_field, dataset  # noqa: E402
+from development_fields import SYSTEMS, WAYS, as_published, clean_field, dataset  # noqa: E402
 from harness import imported  # noqa: E402 - a method is imported as in the tests
 
 from mdbench import datatypes  # noqa: E402
@@ -40,27 +44,38 @@ MOST = 12
 def main() -> None:
     """Print what is found, field by field."""
     method, *some = sys.argv[1:]
-    levels = tuple(float(one) for one in some if one.isdigit()) or LEVELS
-    some = [one for one in some if not one.isdigit()]
-    found: dict[float | None, list[bool]] = {level: [] for level in levels}
+    levels = (*[None] * ("clean" in some), *(float(one) for one in some if one.isdigit())) or LEVELS
+    ways = [one for one in some if one in WAYS]
+    protocol = Protocol.PUBLISHED if "published" in some else Protocol.STRICT
+    some = [one for one in some if one in SYSTEMS]
+    found: dict[str, list[bool]] = {}
     with tempfile.TemporaryDirectory() as cache, imported(method) as module:
         kind = datatypes.find("pde", ROOT / "datasets" / "pde", Path(cache))
         spec = find_method(method, ROOT / "algorithms").spec
         for name in some or SYSTEMS:
-            clean = clean_field(SYSTEMS[name])
-            for level in levels:
-                task = kind.task(dataset(name, clean, level), "field", Protocol.STRICT)
+            fields = {way: as_published(name, way) for way in ways}
+            clean = None if ways else clean_field(SYSTEMS[name])
+            cases: list[tuple[float | str | None, Any]] = (
+                [(level, clean) for level in levels] if clean else list(fields.items())
+            )
+            for case, field in cases:
+                if not np.isfinite(field.u).all():  # Euler's method may not be stable
+                    continue
+                level = None if isinstance(case, str) else case
+                shown = case if isinstance(case, str) else f"{level:g} dB" if level else "clean"
+                task = kind.task(dataset(name, field, level), "field", protocol)
                 start = time.process_time()
-                right, note = judged(kind, task, module.Adapter, spec)
-                found[level].append(right)
-                shown = "clean" if level is None else f"{level:g} dB"
+                right, note = judged(kind, task, module.Adapter, spec, protocol)
+                found.setdefault(shown, []).append(right)
                 seconds = time.process_time() - start
-                print(f"{name:<22}{shown:<7}{'yes' if right else '-':<5}{note} {seconds:.1f} s")
+                print(f"{name:<22}{shown:<12}{'yes' if right else '-':<5}{note} {seconds:.1f} s")
                 sys.stdout.flush()
-    print({level: f"{sum(each)} of {len(each)}" for level, each in found.items()})
+    print({shown: f"{sum(each)} of {len(each)}" for shown, each in found.items()})
 
 
-def judged(kind: Any, task: EquationTask[Any], adapter: Any, spec: Any) -> tuple[bool, str]:
+def judged(
+    kind: Any, task: EquationTask[Any], adapter: Any, spec: Any, protocol: Protocol
+) -> tuple[bool, str]:
     """Fit and select; return for each target whether its truth was there and selected."""
     part = task.refit
     problem = Problem(
@@ -75,7 +90,7 @@ def judged(kind: Any, task: EquationTask[Any], adapter: Any, spec: Any) -> tuple
         fitted.fit(problem)
         proposed = list(fitted.candidates())
     else:
-        grid = spec.combinations(Protocol.STRICT)
+        grid = spec.combinations(protocol)
         given = spec.hyperparameters
         proposed = list(adapter.sweep(problem, problem, grid, seed=0, threads=1, **given))
     for number, each in enumerate(proposed):

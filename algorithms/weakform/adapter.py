@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from forms import WeakField, corners, halves_of, values_of
 from grids import target_states
-from likeliest import likeliest
+from likeliest import Rival, likeliest
+from schemes import Scheme
 from search import WeakAnswer, WeakRegression, find, fitted
 from summands import products
 
-from mdbench.worker import Candidate, FieldCoordinates, Problem, Unsupported
+from mdbench.worker import Alternative, Candidate, FieldCoordinates, Problem, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,19 @@ samples."""
 _FEWEST_TIMES = 7
 _BETTER = 0.6
 """Largest residual of a dearer sum, as a part of that of a cheaper one with as many terms."""
+_EXACT, _NEAR = 1e-9, 0.03
+"""What sums leave where errors of schemes are looked at; of clean data less than the first is no
+better."""
+_SCHEME = 0.1
+"""Where so small a part of what a sum leaves remains beside the errors of schemes, these are fitted
+together with its coefficients."""
+_VANISHES, _RAISED = 3e-3, 0.05
+"""What has a smaller share of a state's changes than the first is left out of sums of clean data;
+the second is the share of what may be an error of a scheme."""
+_IDLE = 25.0
+"""The rest may leave so many times as much for each such term."""
+_LACKS = 0.1
+"""A sum of clean data lacks terms where each further one leaves so small a part."""
 _WORTH = 0.7
 """Least gain of a term in the logarithm of the residual for the method's own choice;
 the bench has its own rule."""
@@ -72,6 +86,7 @@ class Adapter:
         self._dearest, self._worth = float(dearest), float(worth)
         self._widths = tuple(map(float, widths))
         self._fronts: list[list[WeakAnswer]] = []
+        self._rivals: list[list[Rival]] = []
         self._chosen: list[WeakAnswer] = []
         self._scored: Problem | None = None
         self._coordinates: FieldCoordinates | None = None
@@ -104,13 +119,16 @@ class Adapter:
                 _front(several, state, worth, late)
                 for several, state in zip(regressions, target_states(problem), strict=True)
             ]
+            self._rivals = [[] for _ in self._fronts]
             if _is_noisy(problem):
-                self._fronts = [
+                found = [
                     likeliest(problem, state, several[0].terms, front, late)
                     for several, front, state in zip(
                         regressions, self._fronts, target_states(problem), strict=True
                     )
                 ]
+                self._fronts = [front for front, _ in found]
+                self._rivals = [rivals for _, rivals in found]
         self.stopped_early = late()
         self._chosen = [min(front, key=_penalised) for front in self._fronts]
         for name, one in zip(problem.targets, self._chosen, strict=True):
@@ -137,6 +155,14 @@ class Adapter:
         """Use these candidates, one for each target."""
         offered = [one for front in self._fronts for one in front]
         self._chosen = [offered[k] for k in indices]
+
+    def alternatives(self) -> list[Alternative]:
+        """Return sums of noisy data that are nearly as likely as the answer."""
+        return [
+            Alternative(target, self._written(one, target), worse, log_likelihood)
+            for target, rivals in enumerate(self._rivals)
+            for one, worse, log_likelihood in rivals
+        ]
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the equations at each point."""
@@ -194,6 +220,7 @@ class Adapter:
                         columns[:, usable] * weights[:, None],
                         form.target(state) * weights,
                         form.apart,
+                        None if noisy else Scheme(form, state, float(np.diff(problem.t).mean())),
                     )
                 )
         return found
@@ -203,32 +230,87 @@ def _front(
     regressions: Sequence[WeakRegression], target: int, worth: float, late: Callable[[], bool]
 ) -> list[WeakAnswer]:
     """Return the best right-hand sides of each size, each from the width where it is surest."""
-    supports: dict[tuple[int, ...], None] = {}
+    waiting: dict[tuple[int, ...], None] = {}
     for each in regressions:
         for several in find(each, late).values():
-            supports.update(dict.fromkeys(several))
+            waiting.update(dict.fromkeys(several))
+    known: dict[tuple[int, ...], WeakAnswer] = {}
+    without: dict[tuple[int, ...], tuple[tuple[int, ...], float]] = {}
+    while waiting:
+        support, _ = waiting.popitem()
+        one = known[support] = _surest(regressions, support)
+        needed, most = _needed(regressions[one.width], support, one)
+        if len(needed) < len(support):
+            without[support] = needed, most
+            if needed and needed not in known:
+                waiting[needed] = None
     fits: dict[int, list[WeakAnswer]] = {}
-    for support in sorted(supports, key=lambda one: (len(one), one)):
-        fits.setdefault(len(support), []).append(_surest(regressions, support))
+    for support in sorted(known, key=lambda one: (len(one), one)):
+        one = known[support]
+        needed, most = without.get(support, ((), 0.0))
+        if needed not in known or known[needed].elsewhere[one.width] > most:
+            fits.setdefault(len(support), []).append(one)
     front = [WeakAnswer((), (), (), 1.0, (1.0,) * len(regressions))]
     for size in sorted(fits):
         front += [
             one
             for one in _distinct(fits[size], target)
             if all(
-                one.left < other.elsewhere[one.width] * worth ** (len(other.terms) - size)
+                one.beside < other.elsewhere[one.width] * worth ** (len(other.terms) - size)
                 for other in front
                 if len(other.terms) < size
             )
         ]
+    if worth > 1:
+        front = [one for one in front if not one.terms or not _is_short(one, front)]
     return front
+
+
+def _is_short(one: WeakAnswer, front: Sequence[WeakAnswer]) -> bool:
+    """Return whether each further term of another sum lowers what is left very much."""
+    return any(
+        max(other.left, _EXACT)
+        < one.elsewhere[other.width] * _LACKS ** (len(one.terms) - len(other.terms))
+        for other in front
+        if len(other.terms) > len(one.terms)
+    )
+
+
+def _needed(
+    regression: WeakRegression, support: tuple[int, ...], one: WeakAnswer
+) -> tuple[tuple[int, ...], float]:
+    """Return a sum of clean data without terms that hardly matter or are errors of a scheme.
+
+    And how much it may leave at most, so that the longer one is dropped.
+    """
+    if regression.scheme is None:
+        return support, 0.0
+    sizes = np.linalg.norm(regression.columns[:, list(support)], axis=0)
+    shares = np.abs(one.coefficients) * sizes / np.linalg.norm(regression.target)
+    raised = regression.scheme.within(one.terms, one.coefficients)
+    idle = [error and share < _RAISED for share, error in zip(shares, raised, strict=True)]
+    left = max(one.left, _EXACT)  # the other one's, beside errors of schemes, stands for it
+    if not any(idle):
+        idle, left = [share < _VANISHES for share in shares], one.beside
+    needed = tuple(k for k, no in zip(support, idle, strict=True) if not no)
+    return needed, left * _IDLE ** (len(support) - len(needed))
 
 
 def _surest(regressions: Sequence[WeakRegression], support: tuple[int, ...]) -> WeakAnswer:
     """Fit a support to test functions of each width, and return the surest fit."""
     fits = [fitted(each, support) for each in regressions]
     width = min(range(len(fits)), key=lambda k: fits[k].surest)
-    return replace(fits[width], elsewhere=tuple(one.left for one in fits), width=width)
+    best = fits[width]
+    elsewhere = []
+    for each, one in zip(regressions, fits, strict=True):
+        left = one.left
+        if each.scheme is not None and _EXACT < left < _NEAR:
+            columns = each.columns[:, list(support)]
+            coefficients, left = each.scheme.fit(one.terms, columns, each.target)
+            if one is fits[width] and left < _SCHEME * one.left:
+                best = replace(best, coefficients=tuple(map(float, coefficients)))
+        elsewhere.append(left if each.scheme is None else max(left, _EXACT))
+    return replace(best, elsewhere=tuple(elsewhere), width=width)
 
 
 def _distinct(alike: Sequence[WeakAnswer], target: int) -> list[WeakAnswer]:
@@ -239,9 +321,9 @@ def _distinct(alike: Sequence[WeakAnswer], target: int) -> list[WeakAnswer]:
     """
     costs = {one: one.cost_for(target) for one in alike}
     kept: list[WeakAnswer] = []
-    for one in sorted(alike, key=lambda one: (costs[one], one.left)):
+    for one in sorted(alike, key=lambda one: (costs[one], one.beside)):
         if all(
-            one.left < _BETTER * other.elsewhere[one.width]
+            one.beside < _BETTER * other.elsewhere[one.width]
             for other in kept
             if costs[other] < costs[one]
         ):
@@ -259,4 +341,4 @@ def _is_noisy(problem: Problem) -> bool:
 
 
 def _penalised(one: WeakAnswer) -> float:
-    return float(np.log(one.left + 1e-12)) + _WORTH * len(one.terms)
+    return float(np.log(one.beside + 1e-12)) + _WORTH * len(one.terms)

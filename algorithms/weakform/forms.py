@@ -83,8 +83,12 @@ class WeakField:
 
     def integral(self, values: Array, axis: int = 0, order: int = 0) -> Array:
         """Integrate values times a derivative of the test functions along one axis, (rows,)."""
+        return self.mixed(values, {axis: order})
+
+    def mixed(self, values: Array, orders: dict[int, int]) -> Array:
+        """Integrate values times derivatives of the test functions along some axes, (rows,)."""
         for k, bumps in enumerate(self.bumps):
-            weights = bumps.weights[order if k == axis else 0]
+            weights = bumps.weights[orders.get(k, 0)]
             values = np.tensordot(values, weights, axes=(0, 1))
         return values.reshape(-1)
 

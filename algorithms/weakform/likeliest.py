@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from forms import corners
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["likeliest"]
+__all__ = ["Rival", "likeliest"]
+
+_RIVALS = 10.0
+"""How much worse the score of another sum is at most that is shown beside the answer: minus twice
+the logarithm of the likelihood, and prices."""
 
 _STARTS = 3
 """Sums of least squares that are fitted first."""
@@ -32,14 +36,34 @@ _WORTH = 0.7
 """Least gain of a term in the logarithm of what is left, for the sum to begin with."""
 
 
+class Rival(NamedTuple):
+    """Another sum that is nearly as likely as the answer.
+
+    Attributes
+    ----------
+    answer
+        The sum.
+    worse
+        By how much its score is above the answer's.
+    log_likelihood
+        Its log-likelihood less that of the answer.
+    """
+
+    answer: WeakAnswer
+    worse: float
+    log_likelihood: float
+
+
 def likeliest(
     problem: Problem,
     state: int,
     terms: Sequence[Product],
     front: Sequence[WeakAnswer],
     late: Callable[[], bool],
-) -> list[WeakAnswer]:
-    """Return the likeliest right-hand side for a target, alone; the front where there is none.
+) -> tuple[list[WeakAnswer], list[Rival]]:
+    """Return the likeliest right-hand side for a target, alone, and what is nearly as likely.
+
+    Where there is none it is the front.
 
     Parameters
     ----------
@@ -52,15 +76,16 @@ def likeliest(
     """
     noise = problem.noise
     if noise is None or not np.all(noise.size > 0) or len(front) < 2 or late():  # noqa: PLR2004
-        return list(front)
+        return list(front), []
     measured, smoothed = problem.arrays["measured"][..., state], problem.u[..., state]
     try:
         likelihood = Likelihood(
             problem, state, corners(problem, measured, smoothed), noise.deviation(problem.u)
         )
-        return [_Search(likelihood, terms, problem.u[..., 0].size, late).best(front)]
+        search = _Search(likelihood, terms, problem.u[..., 0].size, late)
+        return [search.best(front)], search.rivals()
     except (ValueError, np.linalg.LinAlgError):
-        return list(front)
+        return list(front), []
 
 
 class _Search:
@@ -102,6 +127,27 @@ class _Search:
             if self._best() == known:
                 break
             known = self._best()
+        return self._answer(known)
+
+    def rivals(self) -> list[Rival]:
+        """Return sums that are nearly as likely as the best; none has something added to it."""
+        scores, unit = self._scores()
+        best = self._best()
+        square = self._square(best)
+        near = sorted(((score, some) for some, score in scores.items()), key=lambda one: one[0])
+        return [
+            Rival(
+                self._answer(some), score - scores[best], (square - self._square(some)) / unit / 2
+            )
+            for score, some in near
+            if score < scores[best] + _RIVALS and not set(some) >= set(best)
+        ]
+
+    def _square(self, some: tuple[Product, ...]) -> float:
+        fit = self._fits[some]
+        return np.inf if fit is None else fit.square
+
+    def _answer(self, known: tuple[Product, ...]) -> WeakAnswer:
         fit = self._fits[known]
         assert fit is not None  # noqa: S101 - those are passed over
         through = float(self._likelihood.target @ fit.inverse @ self._likelihood.target)
@@ -179,14 +225,18 @@ class _Search:
                 self._fits[terms] = None
 
     def _best(self) -> tuple[Product, ...]:
+        scores, _ = self._scores()
+        return min(scores, key=lambda some: (scores[some], len(some)))
+
+    def _scores(self) -> tuple[dict[tuple[Product, ...], float], float]:
+        """Return the scores of all sums that were fitted, and the unit of their squares."""
         fits = {some: fit for some, fit in self._fits.items() if fit is not None}
         if not fits:
             raise np.linalg.LinAlgError
         least = min(fit.square / max(len(fit.inverse) - len(some), 1) for some, fit in fits.items())
         unit = max(1.0, least)  # more than the noise is left of every sum
         sound = {some: fit for some, fit in fits.items() if not self._lacking(some, fit)}
-        scores = {
+        return {
             some: fit.square / unit + sum(self._price[one] for one in some)
             for some, fit in (sound or fits).items()
-        }
-        return min(scores, key=lambda some: (scores[some], len(some)))
+        }, unit

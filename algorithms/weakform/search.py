@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
+    from schemes import Scheme
     from summands import Product
 
     Array = NDArray[np.float64]
@@ -43,12 +44,15 @@ class WeakRegression:
         (rows, p) and (rows,).
     apart
         Number of independent rows, since test functions overlap.
+    scheme
+        What schemes may leave; None of noisy data.
     """
 
     terms: tuple[Product, ...] = field(repr=False)
     columns: Array = field(repr=False)
     target: Array = field(repr=False)
     apart: float
+    scheme: Scheme | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,8 @@ class WeakAnswer:
     errors
         The standard error of each coefficient.
     elsewhere
-        The residuals of the same terms, fitted to test functions of each width.
+        The residuals of the same terms, fitted to test functions of each width; of clean data
+        without what schemes may leave.
     width
         The index of the width of this fit.
     """
@@ -80,6 +85,11 @@ class WeakAnswer:
     def text(self) -> str:
         """Write it with all digits."""
         return write_sum(np.array(self.coefficients), [term.text for term in self.terms])
+
+    @property
+    def beside(self) -> float:
+        """What it leaves beside the errors of schemes."""
+        return self.elsewhere[self.width]
 
     def cost_for(self, target: int) -> float:
         """Return the cost of its terms together in the equation of a state."""

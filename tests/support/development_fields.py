@@ -2,13 +2,16 @@
 
 Periodic ones are solved by Fourier series and ETDRK4 on a finer grid than is given; those that are
 not periodic are windows that were cut out of periodic ones.  Constants are not round.
+
+`as_published` makes the same fields as others publish theirs: by schemes of low order on the grid
+that is given, and with few digits.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +21,7 @@ from mdbench.datatypes.pde.solvers.spectral import etdrk4
 from mdbench.datatypes.pde.tasks import PdeDataset, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -98,23 +101,45 @@ def bumps(*each: tuple[float, float, float]) -> Waves:
     return start
 
 
-def clean_field(system: Grown) -> Field:
-    """Solve a system; `du` is the right-hand side at the solution."""
-    shape = tuple(n * system.finer for n in system.nodes)
+def clean_field(system: Grown, *, second_order: bool = False, euler: int = 0) -> Field:
+    """Solve a system; `du` is the right-hand side at the solution.
+
+    Parameters
+    ----------
+    second_order
+        Take central differences on the grid that is given in place of the Fourier series.
+    euler
+        Where it is not 0: so many steps of Euler's method, implicit in what is linear, between two
+        times in place of ETDRK4.
+    """
+    finer = 1 if second_order else system.finer
+    shape = tuple(n * finer for n in system.nodes)
     ks = [
         2j * np.pi / length * np.fft.fftfreq(n, 1 / n)
         for n, length in zip(shape, system.length, strict=True)
     ]
     mesh = dict(zip("xyz", np.meshgrid(*ks, indexing="ij"), strict=False))
     axes = tuple(range(1, len(shape) + 1))
+    steps = dict(
+        zip(
+            "xyz",
+            (length / n for length, n in zip(system.length, shape, strict=True)),
+            strict=False,
+        )
+    )
     keep = np.ones(shape, bool)
     for k, n in zip(np.meshgrid(*ks, indexing="ij"), shape, strict=True):
-        keep &= np.abs(k) <= np.abs(k).max() * 2 / 3 + 1 / n**2
+        keep &= second_order | (np.abs(k) <= np.abs(k).max() * 2 / 3 + 1 / n**2)
 
     def symbol(along: str) -> NDArray[np.complex128]:
         value = np.ones(shape, complex)
-        for axis in along:
-            value = value * mesh[axis]
+        for axis in set(along):
+            k, h, order = mesh[axis], steps[axis], along.count(axis)
+            if second_order:
+                double, single = (2j * np.sin(k.imag * h / 2) / h) ** 2, 1j * np.sin(k.imag * h) / h
+                value = value * double ** (order // 2) * single ** (order % 2)
+            else:
+                value = value * k**order
         return value
 
     linear = np.stack(
@@ -144,9 +169,13 @@ def clean_field(system: Grown) -> Field:
     v = np.fft.fftn(np.stack(system.start(angles)), axes=axes) * keep
     dt = system.duration / (system.times - 1)
     first = round(system.skipped / dt)
-    solved = etdrk4(linear, nonlinear, v, step=dt / system.substeps, every=system.substeps)
+    solved = (
+        _euler(linear, nonlinear, v, step=dt / euler, every=euler)
+        if euler
+        else etdrk4(linear, nonlinear, v, step=dt / system.substeps, every=system.substeps)
+    )
     u, du = [], []
-    fewer = (slice(None), *[slice(None, None, system.finer)] * len(shape))
+    fewer = (slice(None), *[slice(None, None, finer)] * len(shape))
     for state in islice(solved, first, first + system.times):
         u.append(np.fft.ifftn(state, axes=axes).real[fewer])
         du.append(np.fft.ifftn(linear * state + nonlinear(state), axes=axes).real[fewer])
@@ -162,6 +191,42 @@ def clean_field(system: Grown) -> Field:
         arrays, periods = [each[system.window] for each in arrays], {}
     whole = [np.ascontiguousarray(each, dtype=np.float64) for each in arrays]
     return Field(t, grid, whole[0], whole[1], periods=periods)
+
+
+def _euler(
+    linear: Any, nonlinear: Callable[[Any], Any], v: Any, *, step: float, every: int
+) -> Iterator[Any]:
+    """Yield the state every so many steps of Euler's method, implicit in what is linear."""
+    while True:
+        yield v
+        for _ in range(every):
+            v = (v + step * nonlinear(v)) / (1.0 - step * linear)
+
+
+def as_published(name: str, way: str) -> Field:
+    """Make a field as others publish theirs, by one of `WAYS`."""
+    system = SYSTEMS[name]
+    if way == "differences":
+        field = clean_field(system, second_order=True)
+        return replace(field, u=field.u.astype(np.float32).astype(np.float64))
+    if way == "euler":
+        field = clean_field(system, euler=system.substeps)
+        return replace(field, u=_rounded(field.u, 6))
+    field = clean_field(system)
+    every = slice(None, None, 2)
+    assert field.du is not None
+    u, du = (np.ascontiguousarray(one[..., every, :]) for one in (_rounded(field.u, 4), field.du))
+    return replace(field, t=field.t[every], u=u, du=du)
+
+
+def _rounded(u: Array, digits: int) -> Array:
+    size = np.abs(u).max()
+    return np.asarray(np.round(u / size, digits) * size)
+
+
+WAYS = ("differences", "euler", "digits")
+"""Central differences in single precision; Euler's steps, with six digits; four digits, every
+second time."""
 
 
 def dataset(name: str, clean: Field, snr_db: float | None, seed: int = 0) -> PdeDataset:
