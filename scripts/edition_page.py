@@ -20,7 +20,7 @@ from recovery import pool
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import MARGIN
-from mdbench.drawing.numbers import cleanest_first, counted, noise_name
+from mdbench.drawing.numbers import cleanest_first, counted, noise_name, scientific
 from mdbench.drawing.svg import RIGHT, Axis, Plot
 from mdbench.methods import PREDICTOR, Method, discover
 from mdbench.reports.classes import class_of
@@ -641,7 +641,7 @@ def _of_fit(records: Iterable[Record]) -> str:
     wrong = sum(verdict != 1 for verdict in close)
     return (
         f"A small error is no proof: of {len(close)} answers whose NMSE on the test is below "
-        f"{_CLOSE:.0e}, {wrong / len(close):.0%} are not the true equations (all suites)."
+        f"{scientific(_CLOSE)}, {wrong / len(close):.0%} are not the true equations (all suites)."
     )
 
 

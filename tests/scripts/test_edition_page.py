@@ -336,7 +336,7 @@ def test_how_many_answers_that_fit_are_not_right_is_a_finding() -> None:
         for one in systems(afp=[1, 1, 1, 0, 0, 0])
     ]
     text = edition_findings([*ones, *near])
-    assert "of 6 answers whose NMSE on the test is below 1e-06, 50% are not the true" in text
+    assert "of 6 answers whose NMSE on the test is below 1.0e-6, 50% are not the true" in text
 
 
 def test_noise_is_shown_by_the_same_systems_at_each_level() -> None:
