@@ -262,7 +262,11 @@ def _front(
             )
         ]
     if worth > 1:
-        front = [one for one in front if not one.terms or not _is_short(one, front)]
+        front = [
+            one
+            for one in front
+            if not one.terms or one.beside <= _EXACT or not _is_short(one, front)
+        ]
     return front
 
 
