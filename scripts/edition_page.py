@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from box_plots import Drawn, boxes
 from findings import BASELINES, compared, to_table
-from recovery import pool
+from recovery import pool, unexplained
+from scipy.stats import rankdata
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import MARGIN
@@ -379,18 +380,12 @@ def without_law(
     every_fold = {part for methods in folds.values() for each in methods.values() for part in each}
     errors = {
         table: {
-            name: fmean(_unexplained(one) for one in each.values())
-            for name, each in methods.items()
+            name: fmean(unexplained(one) for one in each.values()) for name, each in methods.items()
         }
         for table, methods in sorted(folds.items())
         if set(methods) == everyone and all(set(each) == every_fold for each in methods.values())
     }
     return folds, errors
-
-
-def _unexplained(one: Record) -> float:
-    value = one.metrics.get("fvu") if one.answered else None
-    return float(value) if isinstance(value, int | float) else math.inf
 
 
 def predictions_table(records: Iterable[Record]) -> str:
@@ -407,16 +402,11 @@ def predictions_table(records: Iterable[Record]) -> str:
     folds, errors = without_law(records)
     if len(errors) < _FEWEST:
         return f"No five tables have a record of every method yet: {len(errors)} have."
-    everyone = set(next(iter(errors.values())))
-    ranks = dict.fromkeys(everyone, 0.0)
-    for each in errors.values():
-        for name, error in each.items():
-            below = sum(other < error for other in each.values())
-            equal = sum(other == error for other in each.values())
-            ranks[name] += (below + (equal + 1) / 2) / len(errors)
+    everyone = sorted(next(iter(errors.values())))
+    of_tables = [rankdata([each[name] for name in everyone]) for each in errors.values()]
+    ranks = dict(zip(everyone, map(fmean, zip(*of_tables, strict=True)), strict=True))
     lines = [["*tables compared*", str(len(errors)), "", ""]]
     for name in sorted(everyone, key=lambda name: (ranks[name], name)):
-        values = [each[name] for each in errors.values()]
         jobs = {
             Job(Case(table, None, Protocol.STRICT), ""): each[name]
             for table, each in errors.items()
@@ -433,7 +423,7 @@ def predictions_table(records: Iterable[Record]) -> str:
         lines.append(
             [
                 f"{_shown(name)}{sign}",
-                f"{_share(median(values))}{spread}",
+                f"{_share(median(jobs.values()))}{spread}",
                 f"{ranks[name]:.1f}",
                 f"{median(nodes):.0f}" if nodes else "–",
             ]

@@ -60,7 +60,7 @@ def pool(results: Iterable[Record], margin: float) -> dict[tuple[str, str], Pool
             folds[one.algorithm, one.dataset].append(one)
     found = {}
     for key, ones in folds.items():
-        errors = [_error(one) for one in ones]
+        errors = [unexplained(one) for one in ones]
         bar = (1 + margin) * float(np.mean([one.floor or 0.0 for one in ones]))
         verdicts = [one.metrics.get("same_law", 0.0) if one.answered else 0.0 for one in ones]
         right = sum(verdict == 1 for verdict in verdicts)
@@ -108,7 +108,8 @@ def recovery_table(results: Iterable[Record], truths: Mapping[str, str], margin:
     return "\n".join(lines)
 
 
-def _error(one: Record) -> float:
+def unexplained(one: Record) -> float:
+    """Return the share of the variance that an answer leaves (FVU), infinite without one."""
     value = one.metrics.get("fvu") if one.answered else None
     return float(value) if isinstance(value, int | float) else float("inf")
 
