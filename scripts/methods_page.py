@@ -18,7 +18,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from bundles import read_bundle
-from edition_page import labelled, recovered, without_law
+from edition_results import FEWEST, Results
 from findings import compared, to_table
 
 from mdbench import datatypes, methods
@@ -39,8 +39,6 @@ MORE_RUNS: Final = ("edition-1", "pde-released")
 """Runs of other suites, whose work is another one: see the page."""
 FURTHER_RUNS: Final = {"srsd-search": "drawn laws of SRSD", "deepmod-published": "three fields"}
 """Runs of methods that the others have no record of, and their cases."""
-FEWEST: Final = 5
-"""Jobs below which a suite says nothing yet."""
 HEAD: Final = (
     *("method", "what it is", "data types", "code", "licence", "environment"),
     *("identified", "of small sets", "first candidate"),
@@ -130,17 +128,15 @@ def small_sets(runs: Sequence[str]) -> dict[str, SmallSets]:
     """Return by method what it identified of each clean suite of some runs.
 
     In a suite all methods have the same jobs, and the same work: those that any of them lacks are
-    left out, and so is a suite of less than `FEWEST` jobs.
+    left out, and so is a suite of too few jobs.
     """
     found: dict[str, SmallSets] = defaultdict(SmallSets)
     for run in runs:
-        records = read_bundle(ROOT / "docs" / "results", run)
-        for suite in recovered(records):
+        results = Results(read_bundle(ROOT / "docs" / "results", run))
+        for suite in results.shown:
             if suite.suite.snr_db is not None or suite.suite.protocol != Protocol.STRICT:
                 continue
-            if suite.jobs < FEWEST:
-                continue
-            held = [one for one in records if suite.suite.holds(one)]
+            held = [one for one in results.records if suite.suite.holds(one)]
             for method, verdicts in suite.verdicts.items():
                 ours = found[method]
                 ours.counts.append(
@@ -149,27 +145,27 @@ def small_sets(runs: Sequence[str]) -> dict[str, SmallSets]:
                 work = first_candidate(held, method)
                 if work and not ours.first:
                     ours.first = f"{work} ({suite.suite.title})"
-        for method, text in shares_of(records):
+        for method, text in shares_of(results):
             found[method].counts.append(text)
     for method, text in further(set(found)):
         found[method].counts.append(text)
     return dict(found)
 
 
-def shares_of(records: Sequence[Record]) -> Iterator[tuple[str, str]]:
+def shares_of(results: Results) -> Iterator[tuple[str, str]]:
     """Yield for each method what it leaves unexplained of black-box tables, or labels rightly."""
-    _, errors = without_law(records)
+    errors = results.errors
     for method in next(iter(errors.values()), {}) if len(errors) >= FEWEST else ():
         left = median(each[method] for each in errors.values())
         yield method, f"unexplained {left:.2f}" if math.isfinite(left) else "no answer"
-    for method, shares in labelled(records).items():
+    for method, shares in results.labelled.items():
         yield method, f"labels {shares['static']:.2f}"
 
 
 def further(known: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield what methods that are not known yet identified in `FURTHER_RUNS`."""
     for run, cases in FURTHER_RUNS.items():
-        for suite in recovered(read_bundle(ROOT / "docs" / "results", run)):
+        for suite in Results(read_bundle(ROOT / "docs" / "results", run)).suites:
             for method, verdicts in suite.verdicts.items():
                 if method not in known:
                     yield method, f"{cases} {sum(verdicts.values()):.0f}/{len(verdicts)}"

@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from html import escape
 from importlib import resources
 from itertools import zip_longest
@@ -23,18 +23,17 @@ from typing import TYPE_CHECKING, Any
 
 from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
+from edition_findings import edition_findings, suites_finding
 from edition_page import (
     derivations_table,
     edition_figures,
-    edition_findings,
     elsewhere_table,
     methods_table,
     negligible_table,
-    of_every_level,
     predictions_table,
-    suites_finding,
     suites_table,
 )
+from edition_results import Results
 from findings import finding_of_work, recovered_table
 from fresh_ranks import ranks_finding, ranks_table
 from mock_table import mock_faults, mock_finding, mock_table
@@ -94,6 +93,11 @@ class Reference:
     name: str = ""
     kept: Path = Path()
     """The folder that records name their labels in."""
+
+    @cached_property
+    def edition(self) -> Results:
+        """The results as an edition counts them."""
+        return Results(self.results)
 
     @property
     def runs(self) -> str:
@@ -221,8 +225,8 @@ class Reference:
 
     def edition_figures(self) -> str:
         """Recovery against work and by noise, and the sizes of answers."""
-        boards = leaderboards_of(of_every_level(self.results), None)
-        return self._files(edition_figures(self.results, boards.values()))
+        boards = leaderboards_of(self.edition.of_every_level, None)
+        return self._files(edition_figures(self.edition, boards.values()))
 
     def _files(self, drawn: Iterable[Drawn], before: str = "", after: str = "") -> str:
         """Write figures to files, and return the lines that show them."""
@@ -295,15 +299,15 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "mocks-finding": lambda reference: mock_finding(reference.results),
     "mocks": lambda reference: mock_table(reference.results),
     "faults": lambda reference: mock_faults(reference.results),
-    "suites": lambda reference: suites_table(reference.results),
-    "negligible": lambda reference: negligible_table(reference.results),
-    "predictions": lambda reference: predictions_table(reference.results),
-    "derivations": lambda reference: derivations_table(reference.results),
-    "suites-finding": lambda reference: suites_finding(reference.results),
+    "suites": lambda reference: suites_table(reference.edition),
+    "negligible": lambda reference: negligible_table(reference.edition),
+    "predictions": lambda reference: predictions_table(reference.edition),
+    "derivations": lambda reference: derivations_table(reference.edition),
+    "suites-finding": lambda reference: suites_finding(reference.edition),
     "suites-figures": Reference.edition_figures,
-    "findings": lambda reference: edition_findings(reference.results),
-    "versions": lambda reference: methods_table(reference.results),
-    "elsewhere": lambda reference: elsewhere_table(reference.results),
+    "findings": lambda reference: edition_findings(reference.edition),
+    "versions": lambda reference: methods_table(reference.edition),
+    "elsewhere": lambda reference: elsewhere_table(reference.edition),
     "ranks": lambda reference: ranks_table(reference.results),
     "ranks-finding": lambda reference: ranks_finding(reference.results),
 }

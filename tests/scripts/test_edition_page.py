@@ -6,20 +6,17 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from edition_findings import edition_findings, suites_finding
 from edition_page import (
-    SUITES,
     derivations_table,
     edition_figures,
-    edition_findings,
     elsewhere_table,
     methods_table,
     negligible_table,
-    of_every_level,
     predictions_table,
-    recovered,
-    suites_finding,
     suites_table,
 )
+from edition_results import SUITES, Results
 from reporting import boards, data, result
 
 if TYPE_CHECKING:
@@ -68,7 +65,7 @@ def test_a_record_belongs_to_one_suite_at_most() -> None:
 def test_only_jobs_of_all_methods_of_a_suite_are_compared() -> None:
     ones = systems(sindy=[1, 1, 0, 1, 1, 1], operon=[1, 0, 0, 0, 0])
     ones += [job("operon", f"dysts-{place}", 1.0) for place in range(3)]
-    (ode, flows) = recovered(ones)
+    (ode, flows) = Results(ones).suites
     assert (ode.suite.title, ode.jobs, ode.cases) == ("ODEBench", 5, 6)
     assert ode.shares == {"sindy": 0.8, "operon": 0.2}
     assert (flows.suite.title, flows.shares) == ("flows", {"operon": 1.0})
@@ -78,7 +75,7 @@ def test_baselines_and_undecided_jobs_count_for_nobody() -> None:
     ones = systems(sindy=[1, 1], truth=[1, 1], zero=[0, 0])
     ones.append(job("operon", "s0", None))
     ones.append(job("operon", "s1", 0.0))
-    (ode,) = recovered(ones)
+    (ode,) = Results(ones).suites
     assert ode.jobs == 1
     assert ode.shares == {"sindy": 1.0, "operon": 0.0}
 
@@ -87,7 +84,7 @@ def test_the_table_has_shares_intervals_and_marks_ours_and_the_best() -> None:
     ones = systems(integral=[1] * 6, operon=[1, 0, 0, 0, 0, 0])
     ones += [job("afp", f"f{place}", 1.0, data_type="pde") for place in range(5)]
     ones += [job("afp", f"srbench-{place}", 1.0, data_type="srsd") for place in range(4)]
-    text = suites_table(ones)
+    text = suites_table(Results(ones))
     motion, fields = text.split("**Fields**")
     head, _, number, first, second = motion.strip().splitlines()[2:]
     assert cells(head) == ["method", "ODEBench"]
@@ -96,7 +93,7 @@ def test_the_table_has_shares_intervals_and_marks_ours_and_the_best() -> None:
     assert re.fullmatch(r"17% \[0% … \d+%\]", cells(second)[1])
     assert cells(fields.strip().splitlines()[-1]) == ["afp", "**100% [100% … 100%]**"]
     assert "SRBench" not in text  # of four jobs nothing is shown
-    assert suites_table([]).startswith("No suite has five jobs")
+    assert suites_table(Results([])).startswith("No suite has five jobs")
 
 
 def test_methods_that_mostly_give_no_answer_have_a_sign_and_are_named() -> None:
@@ -108,27 +105,33 @@ def test_methods_that_mostly_give_no_answer_have_a_sign_and_are_named() -> None:
     ]
     # A job that could not be begun says nothing of its method.
     ones += [job("operon", f"x{place}", 0.0, status="unavailable") for place in range(9)]
-    rows = {cells(line)[0] for line in suites_table(ones).splitlines() if line.startswith("|")}
+    rows = {
+        cells(line)[0] for line in suites_table(Results(ones)).splitlines() if line.startswith("|")
+    }
     assert {"integral ‡", "operon", "physo °", "gplearn °", "afp"} <= rows
-    assert "`physo` in 6 of 6 jobs, `gplearn` in 4 of 6 jobs (all" in edition_findings(ones)
-    assert "give no answer" not in edition_findings(systems(integral=[1] * 6, operon=[0] * 6))
-    nothing = edition_findings(systems(integral=[0] * 6, operon=[0] * 6))
+    assert "`physo` in 6 of 6 jobs, `gplearn` in 4 of 6 jobs (all" in edition_findings(
+        Results(ones)
+    )
+    assert "give no answer" not in edition_findings(
+        Results(systems(integral=[1] * 6, operon=[0] * 6))
+    )
+    nothing = edition_findings(Results(systems(integral=[0] * 6, operon=[0] * 6)))
     assert "Of 6 jobs on systems of ODEBench no method identifies one (column" in nothing
 
 
 def test_nobody_is_best_where_nobody_recovers_anything() -> None:
-    text = suites_table(systems(integral=[0] * 6, operon=[0] * 6))
+    text = suites_table(Results(systems(integral=[0] * 6, operon=[0] * 6)))
     assert "**0%" not in text
 
 
 def test_the_finding_names_the_best_and_the_best_from_elsewhere() -> None:
     ones = systems(integral=[1] * 6, shooting=[1] * 5 + [0], operon=[1, 0, 0, 0, 0, 0])
-    assert suites_finding(ones).startswith(
+    assert suites_finding(Results(ones)).startswith(
         "**Of 6 jobs on systems of ODEBench `integral` identifies 6, then `shooting` 5, "
         "and the best from elsewhere `operon` 1.**"
     )
-    assert "no suite" not in suites_finding(ones).lower()
-    assert suites_finding(ones[:2]).startswith("No suite has five jobs")
+    assert "no suite" not in suites_finding(Results(ones)).lower()
+    assert suites_finding(Results(ones[:2])).startswith("No suite has five jobs")
 
 
 def test_findings_are_numbered_and_follow_from_the_records() -> None:
@@ -137,7 +140,7 @@ def test_findings_are_numbered_and_follow_from_the_records() -> None:
         *(job("sindy", f"s{place}", float(place < 1), snr_db=20.0) for place in range(6)),
         *(job("operon", f"s{place}", 0.0, snr_db=20.0, nodes=15.0) for place in range(6)),
     ]
-    lines = edition_findings(ones).splitlines()
+    lines = edition_findings(Results(ones)).splitlines()
     assert [line.partition(".")[0] for line in lines] == list(map(str, range(1, len(lines) + 1)))
     text = "\n".join(lines)
     assert "identifies 50% of the clean" in text
@@ -147,7 +150,7 @@ def test_findings_are_numbered_and_follow_from_the_records() -> None:
     assert "8 of 12 cases are identified by no method, and 3 by one alone" in text
     # Wrong: 3 + 5 of 5 nodes, 5 of 5 (noisy, sindy) and 6 of 15 nodes; the truth has 5.
     assert "32% are larger than the truth; in the median they have 1.0 times its nodes" in text
-    assert edition_findings([]).startswith("No suite")
+    assert edition_findings(Results([])).startswith("No suite")
 
 
 @pytest.mark.parametrize("quick", [0.1, 3.0])
@@ -157,7 +160,9 @@ def test_what_work_decides_is_said_where_some_are_quick(quick: float) -> None:
         for method, work, share in (("sindy", quick, 1.0), ("operon", 2.0, 0.0))
         for place in range(6)
     ]
-    said = "the 1 methods that need less than one reference second" in edition_findings(ones)
+    said = "the 1 methods that need less than one reference second" in edition_findings(
+        Results(ones)
+    )
     assert said == (quick < 1)
 
 
@@ -175,10 +180,10 @@ def test_folds_of_a_table_are_one_case() -> None:
         for table in ("bode", "hubble")
         for part, right in enumerate(rights)
     ]
-    (tables,) = recovered(ones)
+    (tables,) = Results(ones).suites
     assert (tables.jobs, tables.shares) == (2, {"operon": 1.0, "afp": 0.0})
     # A table with a fold missing is not compared.
-    (fewer,) = recovered(ones[:-1])
+    (fewer,) = Results(ones[:-1]).suites
     assert fewer.jobs == 1
 
 
@@ -190,7 +195,7 @@ def test_figures_show_recovery_against_work_by_noise_and_sizes() -> None:
         for snr_db in (None, 20.0)
     ]
     ones = systems(sindy=[1] * 6, operon=[0] * 6, truth=[1] * 6)
-    drawn = {one.title: one for one in edition_figures(ones, boards(raw).values())}
+    drawn = {one.title: one for one in edition_figures(Results(ones), boards(raw).values())}
     assert list(drawn) == [
         "ODEBench: recovery against work",
         "Identified by noise",
@@ -199,9 +204,9 @@ def test_figures_show_recovery_against_work_by_noise_and_sizes() -> None:
     assert "Share of 6 jobs" in drawn["ODEBench: recovery against work"].caption
     assert set(drawn["Identified by noise"].legend) == {"sindy", "operon"}
     assert ">operon<" in drawn["Size of the answers"].svg
-    assert edition_figures([], []) == []
+    assert edition_figures(Results([]), []) == []
     old = [job("sindy", f"s{place}", 1.0, work=None) for place in range(6)]
-    assert [one.title for one in edition_figures(old, [])] == []
+    assert [one.title for one in edition_figures(Results(old), [])] == []
 
 
 def test_versions_are_named_and_a_change_during_the_run_is_seen() -> None:
@@ -209,16 +214,16 @@ def test_versions_are_named_and_a_change_during_the_run_is_seen() -> None:
         job("sindy", f"s{place}", 1.0, key_parts={"adapter": letter * 64, "environment": "e" * 64})
         for place, letter in enumerate("ab")
     ]
-    line = methods_table(ones).splitlines()[2]
+    line = methods_table(Results(ones)).splitlines()[2]
     assert cells(line) == ["sindy", "`aaaaaaaaaaaa`, `bbbbbbbbbbbb`", "`eeeeeeeeeeee`"]
 
 
 def test_published_numbers_are_of_methods_without_a_record() -> None:
-    before = elsewhere_table(systems(sindy=[1]))
+    before = elsewhere_table(Results(systems(sindy=[1])))
     assert "| pysr | ODEBench | 14 of 63 | identified, by MDBench |" in before
     assert "| sindy |" not in before
     assert "+noise" not in before
-    assert "| pysr |" not in elsewhere_table(systems(pysr=[1]))
+    assert "| pysr |" not in elsewhere_table(Results(systems(pysr=[1])))
 
 
 TABLES = ("auto", "bikeshare", "carseats", "college", "credit")
@@ -250,14 +255,14 @@ def test_tables_without_a_law_are_compared_by_what_is_left_unexplained() -> None
         fold(name, "engel", part, 0.0) for name in ("random_forest", "mean") for part in (0, 1)
     ]
     ones += [fold("operon", "engel", 0, 0.0), fold("truth", "auto", 0, 0.0)]
-    rows = [cells(line) for line in predictions_table(ones).splitlines()[2:]]
+    rows = [cells(line) for line in predictions_table(Results(ones)).splitlines()[2:]]
     assert rows == [
         ["*tables compared*", "5", "", ""],
         ["random_forest ▫", "0.20 [0.20 … 0.20]", "1.0", "–"],
         ["operon", "0.30 [0.30 … 0.30]", "2.0", "7"],
         ["mean", "1.10 [1.10 … 1.10]", "3.0", "–"],
     ]
-    few = predictions_table(ones[:4])
+    few = predictions_table(Results(ones[:4]))
     assert few == "No five tables have a record of every method yet: 2 have."
 
 
@@ -269,7 +274,10 @@ def test_no_answer_leaves_more_than_all_unexplained_and_equal_errors_share_a_ran
         for one in predictions()
     ]
     ones += [fold("linear", table, part, 0.2) for table in TABLES for part in range(2)]
-    rows = {cells(line)[0]: cells(line)[1:3] for line in predictions_table(ones).splitlines()[3:]}
+    rows = {
+        cells(line)[0]: cells(line)[1:3]
+        for line in predictions_table(Results(ones)).splitlines()[3:]
+    }
     assert rows["operon"] == ["> 10 [> 10 … > 10]", "4.0"]
     assert rows["random_forest ▫"][1] == rows["linear"][1] == "1.5"
 
@@ -280,8 +288,8 @@ def test_the_findings_name_the_best_predictor_the_best_equation_and_least_square
     assert (
         "Of 5 tables without a law `random_forest` leaves least unexplained in the median, 0.20 of "
         "the variance; of methods with equations `operon`, 0.30; least squares 0.50 (table"
-    ) in edition_findings(ones)
-    assert "without a law" not in edition_findings(systems(sindy=[1] * 6, operon=[0] * 6))
+    ) in edition_findings(Results(ones))
+    assert "without a law" not in edition_findings(Results(systems(sindy=[1] * 6, operon=[0] * 6)))
 
 
 def test_derivations_are_means_over_the_sets_that_all_methods_have() -> None:
@@ -295,15 +303,15 @@ def test_derivations_are_means_over_the_sets_that_all_methods_have() -> None:
         labels("tfidf_lr", "a", 0.5),
         labels("tfidf_lr", "b", 0.5, status="timeout"),
     ]
-    rows = [cells(line) for line in derivations_table(ones).splitlines()[2:]]
+    rows = [cells(line) for line in derivations_table(Results(ones)).splitlines()[2:]]
     assert [row[:2] for row in rows] == [
         ["replay", "1.000"],
         ["boosting", "**0.850**"],
         ["tfidf_lr", "0.250"],
     ]
-    text = edition_findings([*systems(sindy=[1] * 6, operon=[0] * 6), *ones])
+    text = edition_findings(Results([*systems(sindy=[1] * 6, operon=[0] * 6), *ones]))
     assert "`boosting` labels 85% of the static steps rightly, and 85% with" in text
-    assert derivations_table([]).startswith("No set of derivations")
+    assert derivations_table(Results([])).startswith("No set of derivations")
 
 
 def test_answers_that_are_wrong_by_negligible_terms_alone_are_counted() -> None:
@@ -317,25 +325,25 @@ def test_answers_that_are_wrong_by_negligible_terms_alone_are_counted() -> None:
         wrong("psrn", 4, extra=(tiny, large), negligible=(tiny,)),
         wrong("psrn", 5, extra=(tiny,), negligible=(tiny,), missing=("y: x1",)),
     ]
-    rows = [cells(line) for line in negligible_table(ones).splitlines()]
+    rows = [cells(line) for line in negligible_table(Results(ones)).splitlines()]
     assert rows[0] == ["method", "ODEBench"]
     assert rows[2:] == [["*jobs compared*", "6"], ["psrn", "1 to 2"]]
-    text = edition_findings(ones)
+    text = edition_findings(Results(ones))
     assert "1 of 7 answers that are not identified have all true terms" in text
     assert "most are of `psrn` 1" in text
     none = systems(sindy=[1] * 6, operon=[0] * 6)
-    assert negligible_table(none).startswith("No answer on the compared jobs")
-    assert "negligible" not in edition_findings(none)
+    assert negligible_table(Results(none)).startswith("No answer on the compared jobs")
+    assert "negligible" not in edition_findings(Results(none))
 
 
 def test_how_many_answers_that_fit_are_not_right_is_a_finding() -> None:
     ones = systems(sindy=[1] * 6, operon=[0] * 6)
-    assert "small error" not in edition_findings(ones)
+    assert "small error" not in edition_findings(Results(ones))
     near = [
         one.model_copy(update={"metrics": {**one.metrics, "nmse": 1e-7}})
         for one in systems(afp=[1, 1, 1, 0, 0, 0])
     ]
-    text = edition_findings([*ones, *near])
+    text = edition_findings(Results([*ones, *near]))
     assert "of 6 answers whose NMSE on the test is below 1.0e-6, 50% are not the true" in text
 
 
@@ -352,7 +360,7 @@ def test_noise_is_shown_by_the_same_systems_at_each_level() -> None:
         for snr_db in (None, 20.0)
     ]
     ones += [job("sindy", f"dysts-{place}", 1.0) for place in range(3)]
-    kept = of_every_level(ones)
+    kept = Results(ones).of_every_level
     assert {one.method for one in kept} == {"sindy", "integral"}
     for level in (None, 40.0, 20.0):
         for method in ("sindy", "integral"):
@@ -360,11 +368,11 @@ def test_noise_is_shown_by_the_same_systems_at_each_level() -> None:
                 one.system for one in kept if (one.method, one.snr_db) == (method, level)
             }
             assert systems_of_it == {f"s{place}" for place in range(6)}
-    assert of_every_level([one for one in ones if one.snr_db is None]) == []
+    assert Results([one for one in ones if one.snr_db is None]).of_every_level == []
     assert (
         "Of 6 systems of ODEBench that the 2 methods with all levels have, the best identifies "
         "100% clean (`integral`), 100% at 40 dB (`integral`), 100% at 20 dB (`integral`) (figure of"
-    ) in edition_findings([one for one in ones if one.method != "operon"])
+    ) in edition_findings(Results([one for one in ones if one.method != "operon"]))
 
 
 def test_methods_that_find_no_more_than_random_draws_are_counted() -> None:
@@ -380,6 +388,6 @@ def test_methods_that_find_no_more_than_random_draws_are_counted() -> None:
         *laws("operon", [0, 1, 0, 0, 0]),
         *laws("afp", [1, 1, 1, 0, 0]),
     ]
-    text = edition_findings(ones)
+    text = edition_findings(Results(ones))
     assert "identifies 1 of 5 laws of SRSD, and 1 of 2 methods no more" in text
-    assert "Chance" not in edition_findings(laws("operon", [0] * 5) + laws("afp", [1] * 5))
+    assert "Chance" not in edition_findings(Results(laws("operon", [0] * 5) + laws("afp", [1] * 5)))

@@ -7,7 +7,8 @@ from collections import defaultdict
 
 import pytest
 from bundles import read_bundle
-from methods_page import FEWEST, FURTHER_RUNS, MORE_RUNS, ROOT, small_sets
+from edition_results import FEWEST
+from methods_page import FURTHER_RUNS, MORE_RUNS, ROOT, small_sets
 
 _COUNT = re.compile(r"(?P<suite>.+) (?P<found>\d+)/(?P<jobs>\d+)")
 _SHARE = re.compile(r"(unexplained|labels) \d+\.\d\d|no answer")
