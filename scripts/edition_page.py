@@ -49,6 +49,8 @@ _RULES: Final = {
 """The metrics of papers' tables that are shown, and what they say."""
 
 
+_NAMED: Final = 3
+"""Methods that a line of the best names."""
 _LINES: Final = 8
 """Methods of a figure of lines."""
 
@@ -92,6 +94,27 @@ def suites_table(results: Results) -> str:
         table = to_table(["method", *(one.suite.title for one in ours)], lines)
         parts.append(f"**{title}**\n\n{table}")
     return "\n\n".join(parts) or TOO_FEW
+
+
+def best_table(results: Results) -> str:
+    """Write of each suite the methods that recover most, the first three and all like the third.
+
+    Returns
+    -------
+    str
+        Markdown: a line for each suite, with its jobs and how many methods were compared.
+    """
+    lines = []
+    for one in results.shown:
+        shares = one.shares
+        some = [name for name in one.verdicts if shares[name] > 0]
+        best = [name for name in some if shares[name] >= shares[some[:_NAMED][-1]]]
+        shown = [f"{_shown(name)} {shares[name]:.0%}" for name in best[:_NAMED]]
+        others = len(best) - _NAMED
+        more = f" and {counted(others, 'other')}" if others > 0 else ""
+        text = f"{', '.join(shown)}{more}" if best else "none identifies one"
+        lines.append([one.suite.what, str(one.jobs), str(len(shares)), text])
+    return to_table(["identified", "jobs", "methods", "the best"], lines) if lines else TOO_FEW
 
 
 def _cell(one: Recovered, method: str) -> str:

@@ -25,6 +25,7 @@ from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
 from edition_findings import edition_findings, suites_finding
 from edition_page import (
+    best_table,
     derivations_table,
     edition_figures,
     elsewhere_table,
@@ -300,6 +301,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "mocks": lambda reference: mock_table(reference.results),
     "faults": lambda reference: mock_faults(reference.results),
     "suites": lambda reference: suites_table(reference.edition),
+    "best": lambda reference: best_table(reference.edition),
     "negligible": lambda reference: negligible_table(reference.edition),
     "predictions": lambda reference: predictions_table(reference.edition),
     "derivations": lambda reference: derivations_table(reference.edition),
@@ -479,6 +481,12 @@ def tables_of(name: str, docs: Path) -> Iterator[tuple[str, list[dict[str, Any]]
             yield bundle, table_of(records)
 
 
+def with_blocks_of(page: str, text: str) -> str:
+    """Return a text whose blocks are those of the same name of a page, where it has them."""
+    made = {match[2]: match[0] for match in _BLOCK.finditer(page)}
+    return _BLOCK.sub(lambda match: made.get(match[2], match[0]), text)
+
+
 def write_page(name: str, workspace: Workspace) -> None:
     """Write the tables and figures of a run again, from the records in ``docs/results``."""
     docs = workspace.root / "docs"
@@ -486,6 +494,9 @@ def write_page(name: str, workspace: Workspace) -> None:
     made = reference_of(name, records, workspace, docs / "results")
     text = fill(page.read_text(encoding="utf-8"), made)
     write(page, with_numbers(text, partial(records_of, docs=docs)))
+    readme = workspace.root / "README.md"
+    if readme.is_file():
+        write(readme, with_blocks_of(text, readme.read_text(encoding="utf-8")))
     for bundle, rows in tables_of(name, docs):
         write_table(rows, docs / "results" / f"{bundle}.csv")
 

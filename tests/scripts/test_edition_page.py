@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from edition_findings import edition_findings, suites_finding
 from edition_page import (
+    best_table,
     derivations_table,
     edition_figures,
     elsewhere_table,
@@ -94,6 +95,19 @@ def test_the_table_has_shares_intervals_and_marks_ours_and_the_best() -> None:
     assert cells(fields.strip().splitlines()[-1]) == ["afp", "**100% [100% … 100%]**"]
     assert "SRBench" not in text  # of four jobs nothing is shown
     assert suites_table(Results([])).startswith("No suite has five jobs")
+
+
+def test_the_best_of_a_suite_are_named_with_all_that_are_as_good() -> None:
+    found = {"integral": 6, "sindy": 5, "afp": 2, "bingo": 2, "eql": 2, "operon": 1, "zero": 6}
+    ones = systems(**{name: [1] * right + [0] * (6 - right) for name, right in found.items()})
+    ones += [job("afp", f"f{place}", 0.0, data_type="pde") for place in range(5)]
+    _, _, ode, fields = best_table(Results(ones)).splitlines()
+    best = "integral ‡ 100%, sindy 83%, afp 33% and 2 others"
+    assert cells(ode) == ["systems of ODEBench", "6", "6", best]
+    assert cells(fields)[1:] == ["5", "1", "none identifies one"]
+    (only,) = best_table(Results(systems(eql=[1] * 5, afp=[0] * 5))).splitlines()[2:]
+    assert cells(only)[-1] == "eql 100%"
+    assert best_table(Results([])).startswith("No suite has five jobs")
 
 
 def test_methods_that_mostly_give_no_answer_have_a_sign_and_are_named() -> None:

@@ -48,6 +48,12 @@ def reference(script: ModuleType, tmp_path: Path) -> Any:
     return script.Reference("ode", [board], {"operon": 0, "sindy": 1}, tmp_path / "results")
 
 
+def test_the_readme_has_the_blocks_of_a_page_that_it_names(script: ModuleType) -> None:
+    page = "<!-- one -->\n\nnew\n\n<!-- end -->\n\n<!-- two -->\n\nother\n\n<!-- end -->\n"
+    text = "Prose.\n\n<!-- one -->\n\nold\n\n<!-- end -->\n\n<!-- three -->\nx\n<!-- end -->\n"
+    assert script.with_blocks_of(page, text) == text.replace("old", "new")
+
+
 def test_blocks_are_written_again_and_prose_stays(script: ModuleType, reference: Any) -> None:
     page = "# Title\n\n<!-- systems -->\nold | table\n<!-- end -->\n\nProse.\n"
     once = script.fill(page, reference)
