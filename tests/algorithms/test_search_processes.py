@@ -17,7 +17,7 @@ from torch_methods import folders, modules
 from mdbench.worker import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
 
 Send = Callable[[Any], None]
@@ -272,6 +272,92 @@ def test_psrn_ends_after_as_many_rounds_as_are_asked_for() -> None:
             method.fit(problem(X, X[:, 0] * np.nan))
         with pytest.raises(TypeError, match="hurry"):
             made("psrn", found, hurry=True)
+
+
+# ------------------------------------------------------------------------------------------ parfam
+
+
+def parfam(formulas: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, ModuleType]:
+    """Make a package of whose families a fit gives the first formula, and pruned the second."""
+
+    class Wrapper:
+        def __init__(self, *, iterate: bool, config_name: str) -> None:
+            assert iterate
+            self.model_parameters = config_name
+            numbers = {"lambda_1_finetuning": "1e-5", "enforce_function_iterate": "'False'"}
+            self.config = {"TRAININGPARAMETERS": numbers}
+
+    class Model:
+        def get_formula(self, coefficients: str, *, decimals: int) -> str:
+            assert decimals == 12
+            return coefficients
+
+        def predict(self, coefficients: str, inputs: Any) -> Any:
+            names = {f"x{place}": column for place, column in enumerate(np.asarray(inputs).T)}
+            return np.asarray(sympy.lambdify(list(names), coefficients)(*names.values()))
+
+    def train(x: Any, y: Any, _: None, settings: Any, family: Any, seed: int, **__: Any) -> Any:
+        assert (len(x), settings["max_dataset_length"], seed) == (len(y), len(y), settings["seed"])
+        print("the package's progress")  # noqa: T201 - as the package does
+        return (None,) * 4 + (family["first"], 1)
+
+    torch = module(
+        "torch",
+        manual_seed=lambda _: None,
+        set_num_threads=lambda _: None,
+        tensor=np.asarray,
+        linalg=np.linalg,
+    )
+    names = {
+        "get_complete_model_parameter_list": lambda size, *_: [
+            {"first": first, "pruned": pruned} for first, pruned in formulas[size]
+        ],
+        "hyperparameter_training": train,
+        "evaluate_test_iterative_finetuning": lambda family, *_: (None, family["pruned"]),
+        "setup_model": lambda *_: Model(),
+    }
+    return {
+        "torch": torch,
+        "parfam": module("parfam"),
+        "parfam__parfamwrapper": module("parfam.parfamwrapper", ParFamWrapper=Wrapper),
+        "parfam__train": module("parfam.train", **names),
+    }
+
+
+_FAMILIES = {
+    "small": [("x0 + 0.1*x1", "x0"), ("x0 + x1", "9.0*x1"), ("0.9*x0*x1", "x0*x1")],
+    "big": [("x0 + 0.1*x1", "x0"), ("x1", "x1")],
+}
+
+
+def test_parfam_prunes_each_best_family_and_ends_at_one_that_is_right(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with adapter("parfam", **parfam(_FAMILIES)) as found:
+        method = made("parfam", found)
+        question = problem(X, X[:, 0] * X[:, 1])
+        method.fit(question)
+        offered = {each.equations[0] for each in method.candidates()}
+        assert method.equations() == ["(v0 * v1)"]
+    assert {"(v0 + (0.1 * v1))", "v0", "(v0 + v1)", "((0.9 * v0) * v1)"} < offered
+    assert "(9.0 * v1)" not in offered  # x0 + x1 is worse than x0, and is not pruned
+    assert "v1" not in offered  # of a family behind the right one
+    assert not method.stopped_early
+    assert "progress" not in capfd.readouterr().out
+
+
+def test_parfam_tries_no_family_twice_and_no_more_than_are_asked_for() -> None:
+    with adapter("parfam", **parfam(_FAMILIES)) as found:
+        for families, last in ((5, True), (3, False)):
+            method = made("parfam", found, families=families)
+            method.fit(problem(X, 7.0 - X[:, 0]))
+            offered = [each.equations[0] for each in method.candidates()]
+            assert len(offered) == len(set(offered))
+            assert ("v1" in offered) == last
+        with pytest.raises(ValueError, match="not finite"):
+            made("parfam", found).fit(problem(X * np.nan, X[:, 0]))
+        with pytest.raises(TypeError, match="no_such"):
+            made("parfam", found, no_such=1)
 
 
 # ------------------------------------------------------------------------------------------- pykan
