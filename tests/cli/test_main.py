@@ -452,6 +452,7 @@ def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
         (["combine", "--result-dir=r", "-o", "x.csv"], ["combine", "r", "--out", "x.csv"]),
         (["predict", "--output=x.csv"], ["predict", "--out=x.csv"]),
         (["score", "-o", "x"], ["score", "-o", "x"]),
+        (["run", "--output", "x"], ["run", "--output", "x"]),
         (["run", "--engine", "podman"], ["run", "--runtime", "podman"]),
         (["check", "a", "--engine=podman"], ["check", "a", "--runtime=podman"]),
         (["run", "--runtime", "docker", "--engine", "podman"], ["run", "--runtime", "podman"]),
@@ -461,6 +462,14 @@ def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
 )
 def test_options_with_two_names_are_one(typed: list[str], read: list[str]) -> None:
     assert spread(typed) == read
+
+
+@pytest.mark.parametrize("typed", ["--out", "--output", "--output=x"])
+def test_a_run_names_its_own_option_for_results(capsys: Output, typed: str) -> None:
+    assert main(["run", "--algorithm", "zero", "--data-type", "ode", typed]) == 2
+    shown = capsys.readouterr().err
+    assert f"{typed.partition('=')[0]!r} is no option of a run" in shown
+    assert "Did you mean --result-dir?" in shown
 
 
 def test_an_engine_next_to_another_runtime_is_one_runtime_too_many() -> None:
