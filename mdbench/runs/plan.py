@@ -383,8 +383,8 @@ def describe_dataset(
     yield f"{dataset.name}: {first}"
     score = constant_score(kind, dataset, view, protocol)
     if score is not None:
-        title = kind.metrics[0].title
-        lines.append(f"a constant scores {title} {score:.2g}: an answer has to be better")
+        meaning = "an answer has to be better" if score > 0 else "these data show no law"
+        lines.append(f"a constant scores {kind.metrics[0].title} {score:.2g}: {meaning}")
     yield from (f"  {line}" for line in lines)
 
 
