@@ -21,8 +21,9 @@ from scipy.stats import rankdata
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import MARGIN
-from mdbench.drawing.numbers import cleanest_first, counted, noise_name, scientific
+from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.drawing.svg import RIGHT, Axis, Plot
+from mdbench.errors import counted
 from mdbench.methods import PREDICTOR, Method, discover
 from mdbench.reports.classes import class_of
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
