@@ -24,8 +24,7 @@ from pydantic import AwareDatetime, BaseModel
 
 from mdbench.backends.local import open_backend
 from mdbench.datatypes.facts import Protocol
-from mdbench.drawing.numbers import counted
-from mdbench.errors import UsageError, did_you_mean
+from mdbench.errors import UsageError, counted, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
 from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
 from mdbench.runs.catalog import Catalog

@@ -141,6 +141,17 @@ def printable(text: str, longest: int | None = None) -> str:
     )
 
 
+def counted(number: int, thing: str) -> str:
+    """Return how many there are of something.
+
+    Examples
+    --------
+    >>> counted(1, "job"), counted(0, "job"), counted(12000, "record")
+    ('1 job', '0 jobs', '12,000 records')
+    """
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:
     """Return which of the allowed names are near the one given, or a list of them when none is.
 

@@ -590,6 +590,21 @@ def _places(algorithms: Path) -> dict[str, list[Path]]:
     return found
 
 
+def refuse_taken(name: str, algorithms: Path) -> None:
+    """Refuse a name that a method has already, in whatever folder or package.
+
+    Raises
+    ------
+    UsageError
+        If there is a method of that name; as `folders`.
+    """
+    if places := _places(algorithms).get(name):
+        raise UsageError(
+            f"There is a method {name!r} already: {places[0]}.",
+            "Choose another name, or edit that folder.",
+        )
+
+
 def _only(name: str, places: list[Path]) -> Path:
     if len(places) > 1:
         raise MethodError(

@@ -28,8 +28,7 @@ from rich.console import Console
 from mdbench.backends.local import open_backend
 from mdbench.cli.main import complain
 from mdbench.cli.run import Display
-from mdbench.drawing.numbers import counted
-from mdbench.errors import MdbenchError, UsageError
+from mdbench.errors import MdbenchError, UsageError, counted
 from mdbench.records import Status, read_folder
 from mdbench.records.attached import attached
 from mdbench.runs.due import REPEATED, explain

@@ -21,7 +21,8 @@ from edition_results import (
 )
 from findings import BASELINES
 
-from mdbench.drawing.numbers import cleanest_first, counted, noise_name, scientific
+from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
+from mdbench.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

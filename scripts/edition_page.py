@@ -22,8 +22,8 @@ from findings import to_table
 from scipy.stats import rankdata
 
 from mdbench.datatypes.facts import Protocol
-from mdbench.drawing.numbers import counted
 from mdbench.drawing.svg import RIGHT, Axis, Plot
+from mdbench.errors import counted
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from mdbench.drawing.numbers import cleanest_first, counted, noise_name
+from mdbench.drawing.numbers import cleanest_first, noise_name
+from mdbench.errors import counted
 from mdbench.reports.classes import class_of
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case

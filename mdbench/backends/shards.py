@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mdbench.backends.local import LocalBackend
-from mdbench.drawing.numbers import counted
-from mdbench.errors import MdbenchError, RecordsError
+from mdbench.errors import MdbenchError, RecordsError, counted
 from mdbench.records import RecordStore, Status
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.execute import execute

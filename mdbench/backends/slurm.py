@@ -31,8 +31,7 @@ from mdbench.backends.shards import (
     partition,
     unmerged_rounds,
 )
-from mdbench.drawing.numbers import counted
-from mdbench.errors import MethodError, RecordsError, UnavailableError, UsageError
+from mdbench.errors import MethodError, RecordsError, UnavailableError, UsageError, counted
 from mdbench.records import Record
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job

@@ -15,7 +15,8 @@ from enum import StrEnum
 from statistics import fmean, median
 from typing import TYPE_CHECKING, NamedTuple
 
-from mdbench.drawing.numbers import counted, duration, fixed
+from mdbench.drawing.numbers import duration, fixed
+from mdbench.errors import counted
 from mdbench.records import Status
 from mdbench.reports.classes import RecordClass, class_of
 from mdbench.reports.entries import NOT_ATTEMPTED, counted_values, entry

@@ -12,8 +12,7 @@ from mdbench.certificates.make import certificate_of
 from mdbench.certificates.verify import Refused, is_proof, verify
 from mdbench.cli.options import Exit
 from mdbench.cli.report import read_results, records_of, write
-from mdbench.drawing.numbers import counted
-from mdbench.errors import UsageError
+from mdbench.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

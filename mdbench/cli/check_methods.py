@@ -20,7 +20,7 @@ from mdbench import methods
 from mdbench.authoring.check import SECONDS, Finding, check_method
 from mdbench.cli.check import finding_lines
 from mdbench.cli.options import Exit
-from mdbench.errors import MdbenchError, UsageError, did_you_mean
+from mdbench.errors import MdbenchError, UsageError, counted, did_you_mean
 from mdbench.runs.plan import jobs_at_a_time
 from mdbench.runtimes.base import open_runtime
 
@@ -99,7 +99,7 @@ def check_several(
     with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
         # A shared environment is made once, since its lock is taken.
         at_a_time = min(jobs_at_a_time(n_jobs, 1), len(names))
-        report(f"checking {len(names)} methods, {at_a_time} at a time")
+        report(f"checking {counted(len(names), 'method')}, {at_a_time} at a time")
         for one in _check_each(names, workspace, runtime, seconds or SECONDS, at_a_time):
             found[one.method] = one
             if not json_:
@@ -167,7 +167,7 @@ def _show(one: _Checked, console: Console, done: int, total: int) -> None:
     colour = {"keeps": "green", "breaks": "red", "not here": "yellow"}[one.result]
     console.print(
         f"{done}/{total} [{colour}]{one.result}[/] {escape(one.method)}: "
-        f"{len(one.findings)} points, {one.seconds:.1f} s",
+        f"{counted(len(one.findings), 'point')}, {one.seconds:.1f} s",
         soft_wrap=True,
     )
     for finding in one.findings:

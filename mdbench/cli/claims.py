@@ -14,8 +14,7 @@ from mdbench.claims.read import chosen, read_papers
 from mdbench.claims.verdicts import STYLES, judge_all, latex_of, reasons
 from mdbench.cli.options import Exit
 from mdbench.cli.report import read_results, write
-from mdbench.drawing.numbers import counted
-from mdbench.errors import UsageError, did_you_mean
+from mdbench.errors import UsageError, counted, did_you_mean
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -386,15 +386,18 @@ def new(
     It is made in the first folder of MDBENCH_METHODS where that is set, else in algorithms/.
     """
     from mdbench.authoring.check import make_method
-    from mdbench.methods import own_folder
+    from mdbench.methods import own_folder, refuse_taken
     from mdbench.workspace import Workspace
 
-    folder = make_method(name, own_folder(Workspace.find().algorithms), torch=torch)
-    shown = _short(folder)
+    place = Workspace.find()
+    refuse_taken(name, place.algorithms)
+    folder = make_method(name, own_folder(place.algorithms), torch=torch)
+    shown, lock = _short(folder), _short(place.root / "scripts" / "lock")
+    run = "./run.sh" if Path("run.sh").exists() else _short(place.root / "run.sh")
     print(f"Made {shown}: a method that can be run as it is (a linear fit).")
     print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
-    print(f"  2. Name its packages in {shown}/requirements.in, then: scripts/lock {name}")
-    print(f"  3. {_program()} check {name}\n  4. ./run.sh --algorithm {name} --data-type ode")
+    print(f"  2. Name its packages in {shown}/requirements.in, then: {lock} {name}")
+    print(f"  3. {_program()} check {name}\n  4. {run} --algorithm {name} --data-type ode")
 
 
 @app.command()

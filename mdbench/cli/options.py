@@ -472,7 +472,7 @@ def _one_spelling(arguments: Sequence[str]) -> Iterator[str]:
     for argument in _one_runtime(arguments):
         name, equals, value = argument.partition("=")
         known = name.replace("_", "-") if name.startswith("--") else name
-        if known in _OUT and verb != "score":
+        if known in _OUT and verb not in {"score", "run"}:
             yield _OUT[known] + equals + value
         elif known not in {"--results", "--result-dir"}:
             yield argument

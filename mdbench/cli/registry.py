@@ -14,8 +14,7 @@ from mdbench import __version__
 from mdbench.cli.options import Exit
 from mdbench.cli.report import html_of, metrics_of, write
 from mdbench.cli.results import run_again
-from mdbench.drawing.numbers import counted
-from mdbench.errors import UsageError
+from mdbench.errors import UsageError, counted
 from mdbench.records import RecordStore, results_files
 from mdbench.registry.audits import AuditedJob, outcome_of, sample, sign, write_audit
 from mdbench.registry.board import PAGE, make_site

@@ -14,8 +14,7 @@ from rich.markup import escape
 
 from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
-from mdbench.drawing.numbers import counted
-from mdbench.errors import MdbenchError, MethodError, UsageError
+from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, results_files, uncollected
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.categories import Category, by_category

@@ -25,8 +25,8 @@ from mdbench.data.csv import read_columns, read_csv
 from mdbench.data.times import UNIT_SECONDS
 from mdbench.datatypes.equations.options import HOLD
 from mdbench.datatypes.ode.simulation import Ending, simulate
-from mdbench.drawing.numbers import cleanest_first, counted, noise_name
-from mdbench.errors import EquationError, UsageError, did_you_mean
+from mdbench.drawing.numbers import cleanest_first, noise_name
+from mdbench.errors import EquationError, UsageError, counted, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.printers import LANGUAGES, names_in
 from mdbench.expressions.printers.digits import digits_needed

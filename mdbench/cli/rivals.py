@@ -19,8 +19,8 @@ from mdbench.data.trajectory import state_names
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.datasets import OdeDataset
 from mdbench.datatypes.ode.rivals import Certainty, Rival, certainty_of
-from mdbench.drawing.numbers import counted, noise_name
-from mdbench.errors import AnswerError, UsageError
+from mdbench.drawing.numbers import noise_name
+from mdbench.errors import AnswerError, UsageError, counted
 from mdbench.reports.systems import summary_line
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.spec import JobSpec

@@ -25,8 +25,7 @@ from rich.table import Column
 
 from mdbench.backends.local import open_backend
 from mdbench.cli.options import Exit
-from mdbench.drawing.numbers import counted
-from mdbench.errors import UsageError
+from mdbench.errors import UsageError, counted
 from mdbench.records import Measured, Provenance, Record, Status
 from mdbench.reports.tables import ALARM, beaten, format_score
 from mdbench.reports.terminal import answers, failures, run_table, summary

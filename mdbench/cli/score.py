@@ -266,7 +266,7 @@ def wait() -> None:
 def serve_stub(mode: str, port: int, seed: int, answer: str, knows: float, console: Console) -> int:
     """Serve until Ctrl-C."""
     from mdbench.cli.options import Exit
-    from mdbench.drawing.numbers import counted
+    from mdbench.errors import counted
     from mdbench.language_models.stub import Stub
     from mdbench.language_models.stub_modes import MODES
 

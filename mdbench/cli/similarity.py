@@ -13,7 +13,7 @@ from rich.table import Table
 
 from mdbench import datatypes
 from mdbench.cli.options import Exit
-from mdbench.errors import UsageError, did_you_mean
+from mdbench.errors import UsageError, counted, did_you_mean
 from mdbench.expressions.similarity import similarity
 from mdbench.runs.plan import select_names
 from mdbench.workspace import Workspace
@@ -94,7 +94,8 @@ def laws_of(collection: str) -> dict[str, str]:
 def _show(one: str, other: str, found: Similarity, console: Console) -> None:
     both = sorted({*found.operators} & {*found.other_operators})
     console.print(
-        f"{escape(one)}: {found.laws} equations; {escape(other)}: {found.others} equations",
+        f"{escape(one)}: {counted(found.laws, 'equation')}; {escape(other)}: "
+        f"{counted(found.others, 'equation')}",
         soft_wrap=True,
     )
     for title, names in (

@@ -17,8 +17,7 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.datatypes.facts import FRESH, Protocol
 from mdbench.datatypes.suites import Suite, members, read_suites
-from mdbench.drawing.numbers import counted
-from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
+from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError, counted
 from mdbench.runs.options import parse_words
 from mdbench.runtimes.environments.venvs import installed_mb
 

@@ -30,7 +30,7 @@ from mdbench.data.times import (
     time_reader,
 )
 from mdbench.data.trajectory import MIN_SAMPLES, Trajectory
-from mdbench.errors import DataError, did_you_mean
+from mdbench.errors import DataError, counted, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -40,6 +40,18 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+_AS_UTF_8 = 'Save it again as UTF-8: in a spreadsheet as "CSV UTF-8"'
+_UTF_16 = (
+    "text in UTF-16, and UTF-8 is read",
+    f"{_AS_UTF_8}; or iconv -f utf-16 -t utf-8 OLD.csv > NEW.csv",
+)
+_MARKS = {
+    b"\x1f\x8b": ("compressed by gzip", "Unpack it, with a name that ends in .csv: gunzip FILE"),
+    b"PK": ("a spreadsheet or an archive (ZIP), and no table of text", "Export the sheet as CSV."),
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
+}
+"""By their first two bytes: what files are that are taken for tables, and what to do."""
 _EXPECTED = (
     "The first line names the columns: the time and the states, separated by commas, semicolons, "
     "tabs or spaces."
@@ -206,8 +218,23 @@ def _open(path: Path) -> Iterator[tuple[Any, str]]:
             yield csv.reader([",".join(line.split()) + "\n" for line in kept], strict=True), " "
         else:
             yield csv.reader(kept, delimiter=separator, strict=True), separator
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        kind, hint = _kind_of_file(path)
+        raise DataError(f"{path} cannot be read: it is {kind}.", hint) from error
+    except (OSError, csv.Error) as error:
         raise DataError(f"{path} cannot be read: {error}", _EXPECTED) from error
+
+
+def _kind_of_file(path: Path) -> tuple[str, str]:
+    """Return what a file is that is no text in UTF-8, and how to make a table of it."""
+    with path.open("rb") as file:
+        first = file.read(2)
+    if first in _MARKS:
+        return _MARKS[first]
+    return (
+        "no text in UTF-8",
+        f"{_AS_UTF_8}; an old Western file with iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
+    )
 
 
 def _are_numbers(line: str) -> bool:
@@ -258,7 +285,10 @@ def read_columns(path: Path, taken: Collection[str] = ()) -> tuple[tuple[str, ..
 
 def _check_count(where: str, cells: Sequence[str], labels: Sequence[str]) -> None:
     if len(cells) != len(labels):
-        raise DataError(f"{where}: {len(cells)} cells, but the header names {len(labels)} columns")
+        raise DataError(
+            f"{where}: {counted(len(cells), 'cell')}, but the header names "
+            f"{counted(len(labels), 'column')}"
+        )
 
 
 class _Table:

@@ -11,7 +11,7 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 import numpy as np
 
 from mdbench.data.array_files import open_npz
-from mdbench.errors import DataError
+from mdbench.errors import DataError, counted
 from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import write_whole
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
+LARGEST_VALUE = 1e150
+"""Of which the square is finite."""
 MIN_SAMPLES = 15
 """The shortest series whose every fifth part has the 3 samples of a second-order stencil."""
 FEWEST_EACH, FEWEST_PIECES = 3, 2
@@ -132,12 +134,7 @@ class Trajectory:
                     f"{path}: {key} has shape {array.shape}",
                     f"It has to be ({n}, d): a row for each time in t, a column for each state.",
                 )
-            if not np.isfinite(array).all():
-                place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-                raise DataError(
-                    f"{path}: {key}[{', '.join(map(str, place))}] is {array[place]}",
-                    "Every value has to be a finite number.",
-                )
+            _refuse_values(path, key, array)
         if self.du is not None and self.du.shape != self.u.shape:
             raise DataError(
                 f"{path}: u has shape {self.u.shape}, du {self.du.shape}", "They have to be equal."
@@ -147,7 +144,7 @@ class Trajectory:
                 of = f" from row {first} on" if len(self.starts) > 1 else ""
                 why = ", to have 3 in every split" if fewest == MIN_SAMPLES else ""
                 raise DataError(
-                    f"{path}: t has {len(piece.t)} time points{of}",
+                    f"{path}: t has {counted(len(piece.t), 'time point')}{of}",
                     f"At least {fewest} are needed{why}."
                     + f" Of {FEWEST_PIECES} trajectories and more, whole ones can be held out, "
                     f"and {FEWEST_EACH} are enough: --holdout trajectories" * bool(why),
@@ -351,3 +348,17 @@ def refuse_unreal(path: Path, key: str, dtype: np.dtype[Any]) -> None:
         f"{path}: {key} is of type {dtype}",
         f"Real numbers are expected{': ' if remedy else ''}{remedy}.",
     )
+
+
+def _refuse_values(path: Path, key: str, array: Array) -> None:
+    if not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise DataError(
+            f"{path}: {key}[{', '.join(map(str, place))}] is {array[place]}",
+            "Every value has to be a finite number.",
+        )
+    if (largest := float(np.abs(array).max(initial=0))) > LARGEST_VALUE:
+        raise DataError(
+            f"{path}: the largest value of {key} is {largest:.2g}; {LARGEST_VALUE:.0g} is allowed",
+            "Give it in a larger unit: squares of larger numbers are infinite.",
+        )

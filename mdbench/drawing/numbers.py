@@ -23,17 +23,6 @@ def cleanest_first(snr_db: float | None) -> float:
     return -math.inf if snr_db is None else -snr_db
 
 
-def counted(number: int, thing: str) -> str:
-    """Return how many there are of something.
-
-    Examples
-    --------
-    >>> counted(1, "job"), counted(0, "job"), counted(12000, "record")
-    ('1 job', '0 jobs', '12,000 records')
-    """
-    return f"{number:,} {thing}{'s' * (number != 1)}"
-
-
 def noise_name(snr_db: float | None, *, measured: bool = False) -> str:
     """Name a noise level; measurements to which none was added are not called clean.
 

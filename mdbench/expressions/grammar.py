@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.errors import MOST_SHOWN, EquationError
+from mdbench.errors import MOST_SHOWN, EquationError, counted
 from mdbench.expressions.tree import (
     ALIASES,
     CONSTANTS,
@@ -148,7 +148,8 @@ def _other_name(name: str, variables: Collection[str]) -> str:
     if same:
         return f"Did you mean {same[0]}?"
     more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-    return f"The names are: {', '.join(names[:MOST_SHOWN])}{more}."
+    euler = "  Euler's number is E, or exp(1)." if name == "e" else ""
+    return f"The names are: {', '.join(names[:MOST_SHOWN])}{more}.{euler}"
 
 
 class Reader:
@@ -288,7 +289,7 @@ class Reader:
         arity = FUNCTIONS[name].arity if name in FUNCTIONS else 1
         if len(arguments) != arity:
             raise EquationError(
-                f"{name} is given {len(arguments)} arguments in {quoted(self.text)}",
+                f"{name} is given {counted(len(arguments), 'argument')} in {quoted(self.text)}",
                 f"It takes {arity}.",
             )
         if name in POWERS:

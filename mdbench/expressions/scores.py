@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mdbench.errors import EquationError, UsageError, did_you_mean
+from mdbench.errors import EquationError, UsageError, counted, did_you_mean
 from mdbench.expressions import srbench
 from mdbench.expressions.equation import parse
 from mdbench.expressions.fidelity import compare as fidelity
@@ -160,7 +160,7 @@ def compare(
         solution = srbench.symbolic_solution(truth, answer, domain, seconds=seconds)
         by_srbench, (nodes, simplified), (true_nodes, true_simplified) = others.result()
     equal = bool(solution.solved) and _equal_somewhere(truth, answer, names, any_sign)
-    edits = "" if distance.edits is None else f"{distance.edits} edits, "
+    edits = "" if distance.edits is None else f"{counted(distance.edits, 'edit')}, "
     terms, why = _terms(truth, answer, names, any_sign)
     return Comparison(
         **terms,
@@ -175,7 +175,7 @@ def compare(
         reasons={
             "verdict": why,
             "normalized_edit_distance": distance.reason
-            or f"{edits}{distance.nodes} nodes in the truth",
+            or f"{edits}{counted(distance.nodes, 'node')} in the truth",
             "solution": _why(solution),
             "srbench_solution": _why(by_srbench),
         },
@@ -201,7 +201,7 @@ def _equal_somewhere(truth: str, answer: str, names: list[str], any_sign: Collec
     one, other = (np.broadcast_to(values, (_POINTS,)) for values in (one, other))
     known = np.isfinite(one) & np.isfinite(other)
     sizes = np.maximum(np.abs(one), np.abs(other))[known]
-    off = np.abs(one - other)[known]
+    off = np.abs(one[known] - other[known])
     return bool(known.any() and np.median(off <= _SAME * sizes))
 
 

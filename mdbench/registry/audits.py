@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from mdbench.drawing.numbers import counted
-from mdbench.errors import RecordsError, UnavailableError, first_fault
+from mdbench.errors import RecordsError, UnavailableError, counted, first_fault
 from mdbench.records import Machine, Status
 from mdbench.runs.reproduce import Agreement
 

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mdbench import __version__
 from mdbench.datatypes.facts import Choice, Protocol
-from mdbench.drawing.numbers import counted
+from mdbench.errors import counted
 from mdbench.records import comparable
 from mdbench.registry.checks import Trust
 from mdbench.reports.classes import class_of

@@ -22,8 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mdbench import __version__
-from mdbench.drawing.numbers import counted
-from mdbench.errors import RecordsError, UsageError, first_fault
+from mdbench.errors import RecordsError, UsageError, counted, first_fault
 from mdbench.language_models.question_report import PROBE_FOLDER
 from mdbench.methods import files_of
 from mdbench.records import parse_records, read_content, results_files

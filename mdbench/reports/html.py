@@ -14,8 +14,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mdbench import __version__
-from mdbench.drawing.numbers import cleanest_first, counted, fixed, noise_name, scientific
+from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, scientific
 from mdbench.drawing.svg import COLOURS, marker
+from mdbench.errors import counted
 from mdbench.records import ANSWERED, Status
 from mdbench.reports import figures, leaderboard, ranking
 from mdbench.reports.categories import heading

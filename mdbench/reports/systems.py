@@ -15,9 +15,9 @@ from markupsafe import Markup
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import PlotBudget, Plots, PlottedAnswer
 from mdbench.datatypes.facts import Protocol
-from mdbench.drawing.numbers import NOTHING, counted, noise_name
+from mdbench.drawing.numbers import NOTHING, noise_name
 from mdbench.drawing.svg import COLOURS
-from mdbench.errors import MdbenchError
+from mdbench.errors import MdbenchError, counted
 from mdbench.expressions.printers import (
     left_hand_side,
     mathml,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from mdbench.drawing.numbers import counted
-from mdbench.errors import printable
+from mdbench.errors import counted, printable
 from mdbench.language_models.exchanges import Exchange, LlmLimits
 from mdbench.records.attached import attached
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.drawing.numbers import counted
-from mdbench.errors import DataError, MethodError, UnavailableError
+from mdbench.errors import DataError, MethodError, UnavailableError, counted
 from mdbench.language_models import PROMPTS
 from mdbench.language_models.views import prompt_view
 from mdbench.methods import discover

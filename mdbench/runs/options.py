@@ -59,6 +59,8 @@ _SHELL = set("();<>|&")
 _MAX_SEEDS = 10_000
 _NEAR = 0.75
 """Least similarity, of 1, of a name and an option for the one to be the other mistyped."""
+_OF_OTHER_VERBS = dict.fromkeys(("--out", "--output", "-o"), "--result-dir")
+"""Options that only other verbs have, and what a run has for them."""
 _MAX_SEED = 2**32 - 1
 
 
@@ -268,6 +270,7 @@ def split_words(
         name = name.replace("_", "-")
         if name not in known:
             near = get_close_matches(name, [*known, *others], n=2, cutoff=_NEAR)
+            near = [_OF_OTHER_VERBS[name]] if name in _OF_OTHER_VERBS else near
             raise UsageError(
                 f"{name!r} is no option of a run, nor of the data type {of}.",
                 f"Did you mean {' or '.join(near)}?"

@@ -178,6 +178,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
         return "" if options.dataset_path else _of_other_types(pattern, data_type.name, place)
 
     names = select_names(source.names(), options.datasets, source.groups(), elsewhere)
+    _refuse_undecoded(names)
     levels = _noise_levels(options, data_type)
     if options.seed and options.seeds:
         raise UsageError("--seed and --seeds were both given.", "Use one: --seeds 0,1,2.")
@@ -267,6 +268,18 @@ def select_names(
             )
         picked.update(matching)
     return [name for name in every if name in picked]
+
+
+def _refuse_undecoded(names: Sequence[str]) -> None:
+    """Refuse names of files whose bytes are no text in UTF-8: no record can have them."""
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"The name of the dataset {name!r} is no text in UTF-8.",
+                "Rename the file, in letters of UTF-8 or plain ASCII.",
+            ) from None
 
 
 def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[str, Any]) -> None:
@@ -383,8 +396,8 @@ def describe_dataset(
     yield f"{dataset.name}: {first}"
     score = constant_score(kind, dataset, view, protocol)
     if score is not None:
-        title = kind.metrics[0].title
-        lines.append(f"a constant scores {title} {score:.2g}: an answer has to be better")
+        meaning = "an answer has to be better" if score > 0 else "these data show no law"
+        lines.append(f"a constant scores {kind.metrics[0].title} {score:.2g}: {meaning}")
     yield from (f"  {line}" for line in lines)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from mdbench.drawing.numbers import counted
+from mdbench.errors import counted
 from mdbench.records import Status, key_of
 
 if TYPE_CHECKING:

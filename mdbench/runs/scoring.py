@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mdbench.datatypes.base import Answer, Candidate, Scores, select_per_target
-from mdbench.drawing.numbers import counted
-from mdbench.errors import AnswerError
+from mdbench.errors import AnswerError, counted
 from mdbench.records import ANSWERED, RERUN_ALWAYS, ScoreSoFar, Status
 from mdbench.runtimes.usage import ResourceUsage
 

@@ -229,7 +229,7 @@ def test_users_own_csv(capsys: Output) -> None:
         ("rescore nowhere.jsonl", "There is no results file nowhere.jsonl"),
         ("check zeros", "Did you mean zero?"),
         ("new Zero", "is no name"),
-        ("new zero", "exists already"),
+        ("new zero", "There is a method 'zero' already"),
         ("install zeros", "Did you mean zero?"),
         ("fly", "fly"),
     ],
@@ -452,6 +452,7 @@ def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
         (["combine", "--result-dir=r", "-o", "x.csv"], ["combine", "r", "--out", "x.csv"]),
         (["predict", "--output=x.csv"], ["predict", "--out=x.csv"]),
         (["score", "-o", "x"], ["score", "-o", "x"]),
+        (["run", "--output", "x"], ["run", "--output", "x"]),
         (["run", "--engine", "podman"], ["run", "--runtime", "podman"]),
         (["check", "a", "--engine=podman"], ["check", "a", "--runtime=podman"]),
         (["run", "--runtime", "docker", "--engine", "podman"], ["run", "--runtime", "podman"]),
@@ -461,6 +462,41 @@ def test_the_bench_computes_with_one_thread_whatever_the_machine_has() -> None:
 )
 def test_options_with_two_names_are_one(typed: list[str], read: list[str]) -> None:
     assert spread(typed) == read
+
+
+def test_a_new_method_takes_no_name_of_another_folder(
+    workspace: Workspace, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_method(workspace, "known")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    monkeypatch.setenv("MDBENCH_METHODS", str(mine))
+    assert main(["new", "known"]) == 2
+    assert f"already: {workspace.algorithms / 'known'}" in capsys.readouterr().err
+    assert not list(mine.iterdir())
+    assert main(["new", "unknown"]) == 0
+    assert main(["new", "unknown"]) == 2
+
+
+def test_the_next_steps_of_a_new_method_can_be_typed_from_here(
+    workspace: Workspace, capsys: Output, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = tmp_path / "elsewhere"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("MDBENCH_ROOT", str(workspace.root))
+    assert main(["new", "mine"]) == 0
+    shown = capsys.readouterr().out
+    assert f"{workspace.root / 'run.sh'} --algorithm mine" in shown
+    assert f"{workspace.root / 'scripts' / 'lock'} mine" in shown
+
+
+@pytest.mark.parametrize("typed", ["--out", "--output", "--output=x"])
+def test_a_run_names_its_own_option_for_results(capsys: Output, typed: str) -> None:
+    assert main(["run", "--algorithm", "zero", "--data-type", "ode", typed]) == 2
+    shown = capsys.readouterr().err
+    assert f"{typed.partition('=')[0]!r} is no option of a run" in shown
+    assert "Did you mean --result-dir?" in shown
 
 
 def test_an_engine_next_to_another_runtime_is_one_runtime_too_many() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def test_trajectories_are_distinguished_by_a_column(tmp_path: Path) -> None:
     [
         ([], "line 1"),
         (["t"], "line 1: 't' has too few columns"),
-        (["t;x;y", *ROWS], "line 2: 1 cells, but the header names 3"),
+        (["t;x;y", *ROWS], "line 2: 1 cell, but the header names 3"),
         (["t;x;y", "2024-01-01;1;2", "0.5;1;2"], "line 3: t is '0.5'"),
         (["t;x;y", "0;1;2", "2024-01-01;1;2"], "line 3: t is '2024-01-01'"),
         (["t;x;y", "2024-13-01;1;2"], "line 2: '2024-13-01' is no date"),
@@ -164,3 +165,38 @@ def test_files_that_would_take_the_benchmarks_memory_are_refused(
     with pytest.raises(DataError, match="MB, and a CSV may have") as caught:
         read_csv(wide)
     assert "NPZ" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "what", "remedy"),
+    [
+        ("t,x\n0,ä\n".encode("utf-16"), "UTF-16", "iconv -f utf-16"),
+        ("t,x\n0,ä\n".encode("utf-16-be"), "no text in UTF-8", "iconv -f latin1"),
+        ("t,Größe\n0,1\n".encode("latin-1"), "no text in UTF-8", "CSV UTF-8"),
+        (gzip.compress(b"t,x\n0,1\n", mtime=0), "compressed by gzip", "gunzip"),
+        (b"PK\x03\x04\xff\xfe", "a spreadsheet", "Export"),
+        (b"\xff", "no text in UTF-8", "UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_table_of_text_is_named_with_a_remedy(
+    tmp_path: Path, content: bytes, what: str, remedy: str
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read_csv(path)
+    assert f"{path} cannot be read: it is " in caught.value.message
+    assert what in caught.value.message
+    assert remedy in caught.value.hint
+
+
+@pytest.mark.parametrize(("value", "allowed"), [(1e150, True), (-1.1e150, False), (1e300, False)])
+def test_values_are_refused_whose_squares_are_infinite(
+    tmp_path: Path, value: float, allowed: bool
+) -> None:
+    path = write(tmp_path / "large.csv", ["t,x", *(f"{k},{value!r}" for k in range(20))])
+    if allowed:
+        assert read_csv(path).trajectory.u.max() == value
+    else:
+        with pytest.raises(DataError, match=r"largest value of u is 1(\.1)?e\+[13]"):
+            read_csv(path)

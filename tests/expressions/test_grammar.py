@@ -203,6 +203,15 @@ def test_another_variable_is_not_suggested() -> None:
     assert caught.value.hint == "Did you mean prey?"
 
 
+def test_eulers_number_is_named_where_a_small_e_is_no_column() -> None:
+    with pytest.raises(EquationError, match="Euler's number is E"):
+        parse("2*e*x", ["x"])
+    assert float(parse("2*e*x", ["e", "x"]).evaluate({"e": np.array(3.0), "x": np.array(1.0)})) == 6
+    with pytest.raises(EquationError) as refused:
+        parse("2*f*x", ["x"])
+    assert "Euler" not in refused.value.hint
+
+
 def test_states_where_it_stopped() -> None:
     with pytest.raises(EquationError, match="found '\\$ u1' at position 6"):
         parse("u0 + $ u1", NAMES)

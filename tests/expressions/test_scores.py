@@ -84,3 +84,21 @@ def test_what_is_too_large_is_undecided_and_no_failure() -> None:
         "different",
         "not identified",
     }
+
+
+@pytest.mark.parametrize(
+    ("truth", "answer", "reason"),
+    [
+        ("u0", "2", "1 edit, 1 node in the truth"),
+        ("u0 + u1", "u0 + 1", "2 edits, 3 nodes in the truth"),
+        ("u0*u1", "u0*u1", "0 edits, 3 nodes in the truth"),
+    ],
+)
+def test_what_is_counted_is_named_in_the_right_number(truth: str, answer: str, reason: str) -> None:
+    assert mdbench.compare(truth, answer).reasons["normalized_edit_distance"] == reason
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("answer", ["1e308*x*1e308", "x + 1/(x - x)", "x/0", "log(-x)"])
+def test_answers_without_a_value_give_no_warning(answer: str) -> None:
+    assert mdbench.compare("x*1e300*1e300", answer).identified is not True

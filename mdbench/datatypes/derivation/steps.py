@@ -12,7 +12,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.printing.latex import LatexPrinter
 
-from mdbench.errors import DataError
+from mdbench.errors import DataError, counted
 from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
@@ -357,7 +357,7 @@ def _call(name: str, args: list[ast.expr], counter: _Counter) -> Any:  # noqa: C
         return _power(*values)
     if name in _UNARY and len(values) == 1:
         return _UNARY[name](*values)
-    raise DataError(f"{name} is called with {len(values)} arguments.")
+    raise DataError(f"{name} is called with {counted(len(values), 'argument')}.")
 
 
 def _power(base: sympy.Expr, exponent: sympy.Expr) -> Any:

@@ -24,8 +24,7 @@ from mdbench.datatypes.base import (
 from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
 from mdbench.datatypes.equations.tuning import cut_in_two
 from mdbench.datatypes.facts import Protocol
-from mdbench.drawing.numbers import counted
-from mdbench.errors import AnswerError, EquationError
+from mdbench.errors import AnswerError, EquationError, counted
 from mdbench.expressions import Equation, parse
 from mdbench.metrics.regression import agreement, nmse
 from mdbench.metrics.spec import CONSTANT, RESTS, MetricSpec, Value, fitness

@@ -11,7 +11,7 @@ import numpy as np
 from mdbench.data.smoothing import FEWEST_SAMPLES, centred_curves, smooth, smooth_in_time
 from mdbench.datatypes.equations.data_warnings import of_field as warnings_of_field
 from mdbench.datatypes.equations.data_warnings import of_states, unit_of_rates
-from mdbench.drawing.numbers import counted
+from mdbench.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

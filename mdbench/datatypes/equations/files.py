@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+_TABLES = frozenset({".tsv", ".txt", ".dat", ".tab"})
+"""Endings of tables of text that are read once they have another."""
+
 
 def find_files(
     path: Path, endings: tuple[str, ...], hint: str
@@ -68,7 +71,7 @@ def find_files(
     else:
         raise DataError(f"There is nothing at {path}.", hint)
     if not files:
-        raise DataError(f"{path} has no data of this type.", hint)
+        raise _no_data(path, endings, hint)
     clean: dict[str, Path] = {}
     noisy: dict[tuple[str, float], Path] = {}
     stems = {(file.parent, file.stem) for file in files}
@@ -90,6 +93,16 @@ def find_files(
             )
         clean[name] = file
     return clean, noisy
+
+
+def _no_data(path: Path, endings: tuple[str, ...], hint: str) -> DataError:
+    read = " or ".join(sorted(endings))
+    if path.is_dir():
+        return DataError(f"{path} has no files that end in {read}.", hint)
+    if ".csv" in endings and path.suffix.lower() in _TABLES:
+        hint = "Tables with tabs or spaces are read under a name that ends in .csv: rename it."
+    ending = f"ends in {path.suffix}" if path.suffix else "has no ending"
+    return DataError(f"{path} {ending}; files with data of this type end in {read}.", hint)
 
 
 class SystemFiles(Mapping[str, _T]):

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from mdbench.data.noise import generator_of
-from mdbench.errors import DataError
+from mdbench.errors import DataError, counted
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
@@ -155,7 +155,8 @@ class TableStore:
         for number, row in enumerate(rows, start=2):
             if len(row) != len(heads):
                 raise DataError(
-                    f"{path}, line {number}: {len(row)} cells; {len(heads)} columns",
+                    f"{path}, line {number}: {counted(len(row), 'cell')}; "
+                    f"{counted(len(heads), 'column')}",
                     "Give each row a cell for each column, with tabs between them.",
                 )
             for head, cell in zip(heads, row, strict=True):
@@ -167,7 +168,9 @@ class TableStore:
                     )
             kept.append([*row[:place], *row[place + 1 :], row[place]])
         if len(kept) < FEWEST_ROWS:
-            raise DataError(f"{path} has {len(kept)} rows.", f"At least {FEWEST_ROWS} are needed.")
+            raise DataError(
+                f"{path} has {counted(len(kept), 'row')}.", f"At least {FEWEST_ROWS} are needed."
+            )
         refuse_constant(path, _TARGET, np.array(kept, dtype=np.float64))
         own = [head for head in heads if head != _TARGET]
         columns = {f"x{number}": head for number, head in enumerate(_readable(own))}

@@ -26,7 +26,7 @@ from mdbench.datatypes.real.packaged import (
     pmlb_name,
     refuse_constant,
 )
-from mdbench.errors import DataError, EquationError
+from mdbench.errors import DataError, EquationError, counted
 from mdbench.expressions import parse
 
 if TYPE_CHECKING:
@@ -257,7 +257,9 @@ def _read_table(path: Path) -> tuple[tuple[str, ...], Array, Array, float]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read: {error}", _EXPECTED) from None
     if len(rows) < FEWEST_ROWS:
-        raise DataError(f"{path} has {len(rows)} rows.", f"At least {FEWEST_ROWS} are needed.")
+        raise DataError(
+            f"{path} has {counted(len(rows), 'row')}.", f"At least {FEWEST_ROWS} are needed."
+        )
     table = np.array(rows)
     refuse_constant(path, header[-1], table)
     # An error that is uniform within one unit of the last digit has a twelfth of its square.
@@ -266,7 +268,9 @@ def _read_table(path: Path) -> tuple[tuple[str, ...], Array, Array, float]:
 
 def _numbers(where: str, header: Sequence[str], cells: Sequence[str]) -> list[float]:
     if len(cells) != len(header):
-        raise DataError(f"{where}: {len(cells)} cells; {len(header)} columns", _EXPECTED)
+        raise DataError(
+            f"{where}: {counted(len(cells), 'cell')}; {counted(len(header), 'column')}", _EXPECTED
+        )
     found = []
     for name, cell in zip(header, cells, strict=True):
         try:

@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from mdbench.data.array_files import open_npz
-from mdbench.errors import DataError, EquationError
+from mdbench.errors import DataError, EquationError, counted
 from mdbench.expressions import parse
 from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import read_toml
@@ -336,8 +336,8 @@ def _csv(path: Path) -> tuple[Array, Array | None]:
                 if not cells:
                     continue
                 raise DataError(
-                    f"{path}, line {lines.line_num}: {len(cells)} cells, but the header names "
-                    f"{len(header)} columns",
+                    f"{path}, line {lines.line_num}: {counted(len(cells), 'cell')}, but the "
+                    f"header names {counted(len(header), 'column')}",
                     "Give each row a cell for each column, with commas between them.",
                 )
             rows.append(

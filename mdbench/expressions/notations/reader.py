@@ -6,7 +6,7 @@ import re
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from mdbench.errors import AmbiguousError, EquationError
+from mdbench.errors import AmbiguousError, EquationError, counted
 from mdbench.expressions.grammar import POWERS, Reader, quoted
 from mdbench.expressions.notations.functions import (
     AMBIGUOUS,
@@ -554,6 +554,6 @@ class NotationReader(Reader):
         """Refuse another number of arguments."""
         if len(given) != count:
             raise EquationError(
-                f"{name} is given {len(given)} arguments in {quoted(self.text)}",
+                f"{name} is given {counted(len(given), 'argument')} in {quoted(self.text)}",
                 f"It takes {count}.",
             )

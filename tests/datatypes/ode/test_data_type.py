@@ -490,10 +490,20 @@ def test_a_folder_in_the_published_layout(kind: Ode, tmp_path: Path) -> None:
     assert kind.source(tmp_path / "b").names() == ["b"]
 
 
+@pytest.mark.parametrize("ending", ["tsv", "txt", "DAT"])
+def test_a_table_under_another_ending_is_to_be_renamed(
+    kind: Ode, tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"table.{ending}"
+    path.write_text("t x\n")
+    with pytest.raises(DataError, match=rf"ends in .{ending}; files (.|\n)*rename it"):
+        kind.source(path)
+
+
 def test_paths_without_data_are_refused(kind: Ode, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("none")
     for path in (tmp_path, tmp_path / "notes.txt"):
-        with pytest.raises(DataError, match=r"no data of this type(.|\n)*\.csv"):
+        with pytest.raises(DataError, match=r"(this type|files that) end in(.|\n)*\.csv"):
             kind.source(path)
     with pytest.raises(DataError, match="nothing at"):
         kind.source(tmp_path / "missing.npz")

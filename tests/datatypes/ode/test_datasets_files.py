@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -330,9 +331,25 @@ def test_what_smoothing_had_to_give_up_is_shown_and_recorded(
     assert remark in Path("page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("place", ["", "folder"])
+def test_a_file_whose_name_is_no_text_is_refused_before_the_run(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    add_method(workspace, "sum", SUM)
+    path = Path(place, os.fsdecode(b"gr\xf6\xdf.csv"))
+    path.parent.mkdir(exist_ok=True)
+    try:
+        write(path, ["t,x", *(f"{i},{i * i}" for i in range(60))])
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 only")
+    line = ["--algorithm", "sum", "--data-type", "ode", "--dataset-path", place or str(path)]
+    assert main(["run", *line]) == 2
+    assert "is no text in UTF-8.\n  Rename the file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("derivatives", ["smooth", "fd"])
 def test_no_method_is_run_on_what_is_no_number(workspace: Workspace, derivatives: str) -> None:
-    rows = ["t,x,y", *(f"{i * 1e-290!r},{1e200 * np.sin(i / 5).item()!r},{i}" for i in range(60))]
+    rows = ["t,x,y", *(f"{i * 1e-290!r},{1e149 * np.sin(i / 5).item()!r},{i}" for i in range(60))]
     add_method(workspace, "sum", SUM)
     line = ["--algorithm", "sum", "--data-type", "ode", "--derivatives", derivatives]
     main(["run", *line, "--dataset-path", str(write(Path("huge.csv"), rows))])

@@ -144,7 +144,7 @@ def test_a_wrong_key_is_named(change: tuple[str, str], words: list[str], tmp_pat
     ("rows", "words"),
     [
         ("x,y\n1,2\n2,4\n3,n/a\n4,8\n", ["line 4", "'y'", "'n/a'"]),
-        ("x,y\n1,2\n2\n3,4\n4,8\n", ["line 3", "1 cells"]),
+        ("x,y\n1,2\n2\n3,4\n4,8\n", ["line 3", "1 cell"]),
         ("x,y\n1,2\n2,4\n", ["2 rows"]),
         ("x,x\n1,2\n2,4\n3,6\n4,8\n", ["line 1"]),
         ("", ["line 1"]),
