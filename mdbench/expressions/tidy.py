@@ -16,6 +16,7 @@ from mdbench.expressions.tree import (
     Node,
     Number,
     Power,
+    Variable,
     parts,
     text_of,
 )
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 Factor = tuple[str, Node]
 """A factor or a summand, and the operator before it."""
+_LEAVES = Number, Variable
+"""Most nodes of a tree; they are as they are."""
 DIGITS = 4
 """Significant digits by which a factor is 1: as many as are shown."""
 
@@ -43,6 +46,8 @@ def tidy(node: Node) -> Node:
     >>> text_of(tidy(read("(0.5*(((-0.4)*x0)*((-5.0)*x1))) + 0*x0 - -1*x1", ("x0", "x1"))))
     '((x0 * x1) + x1)'
     """
+    if isinstance(node, _LEAVES):
+        return node
     match node:
         case Negation() | Chain(rest=((("*" | "/"), _), *_)):
             return _product(*_factors(node))
@@ -68,6 +73,8 @@ def with_powers(node: Node) -> Node:
     >>> text_of(with_powers(tidy(read("3.1*x0*x1*x0**2/(x1*x1)", ("x0", "x1")))))
     '(3.1 * (x0**3) * x1 / (x1**2))'
     """
+    if isinstance(node, _LEAVES):
+        return node
     match node:
         case Chain(rest=((("*" | "/"), _), *_)):
             factors = [("*", node.first), *node.rest]
@@ -101,14 +108,17 @@ def _base(node: Node) -> tuple[Node, float]:
 
 
 def _raised(base: Node, exponent: float) -> Node:
-    whole = Number(np.float64(exponent), f"{exponent:.0f}")
-    return base if exponent == 1 else Power(None, base, whole)
+    if exponent == 1:
+        return base
+    return Power(None, base, Number(np.float64(exponent), f"{exponent:.0f}"))
 
 
 def _is_number(node: Node) -> bool:
     """Whether a part is a finite number that no named constant is in."""
     if node.constant is None or not math.isfinite(node.constant):
         return False
+    if isinstance(node, Number):
+        return node.text not in CONSTANTS
     return not any(isinstance(part, Number) and part.text in CONSTANTS for part in parts(node))
 
 
