@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 Factor = tuple[str, Node]
 """A factor or a summand, and the operator before it."""
-_LEAVES = Number, Variable
-"""Most nodes of a tree; they are as they are."""
 DIGITS = 4
 """Significant digits by which a factor is 1: as many as are shown."""
 
@@ -46,9 +44,9 @@ def tidy(node: Node) -> Node:
     >>> text_of(tidy(read("(0.5*(((-0.4)*x0)*((-5.0)*x1))) + 0*x0 - -1*x1", ("x0", "x1"))))
     '((x0 * x1) + x1)'
     """
-    if isinstance(node, _LEAVES):
-        return node
     match node:
+        case Number() | Variable():  # most nodes are
+            return node
         case Negation() | Chain(rest=((("*" | "/"), _), *_)):
             return _product(*_factors(node))
         case Chain():
@@ -60,7 +58,6 @@ def tidy(node: Node) -> Node:
             return base if whole else replace(node, base=base, exponent=exponent)
         case Call():
             return replace(node, arguments=tuple(map(tidy, node.arguments)))
-    return node
 
 
 def with_powers(node: Node) -> Node:
@@ -73,9 +70,9 @@ def with_powers(node: Node) -> Node:
     >>> text_of(with_powers(tidy(read("3.1*x0*x1*x0**2/(x1*x1)", ("x0", "x1")))))
     '(3.1 * (x0**3) * x1 / (x1**2))'
     """
-    if isinstance(node, _LEAVES):
-        return node
     match node:
+        case Number() | Variable():  # most nodes are
+            return node
         case Chain(rest=((("*" | "/"), _), *_)):
             factors = [("*", node.first), *node.rest]
             powers: dict[tuple[str, str], tuple[Node, float]] = {}
@@ -94,7 +91,6 @@ def with_powers(node: Node) -> Node:
             return replace(node, base=with_powers(node.base), exponent=with_powers(node.exponent))
         case Call():
             return replace(node, arguments=tuple(map(with_powers, node.arguments)))
-    return node
 
 
 def _base(node: Node) -> tuple[Node, float]:
