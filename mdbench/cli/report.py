@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from mdbench.datatypes.base import DataType
+    from mdbench.datatypes.base import DataType, Source
     from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
 
@@ -303,19 +303,19 @@ class _Titles:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.found: dict[str, Mapping[str, str]] = {}
+        self.sources: dict[str, Source[Any] | None] = {}
 
     def __call__(self, data_type: str, name: str) -> str:
-        if data_type not in self.found:
+        if data_type not in self.sources:
             kind = _data_type(self.workspace, data_type)
-            self.found[data_type] = {}
-            if kind is not None:
-                source = kind.source()
-                names = [source.names(), *source.groups().values()]
-                self.found[data_type] = {
-                    each: source.title(each) for some in names for each in some
-                }
-        return self.found[data_type].get(name, "")
+            self.sources[data_type] = None if kind is None else kind.source()
+        source = self.sources[data_type]
+        if source is None:
+            return ""
+        try:
+            return source.title(name)
+        except MdbenchError:  # this version does not have it
+            return ""
 
 
 def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:

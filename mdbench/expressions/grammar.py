@@ -163,7 +163,10 @@ class Reader:
         self.nodes = 0
         self.depth = 0
         self.tokens = self.pattern.finditer(text)
-        self.next = next(self.tokens)
+        self.next: re.Match[str]
+        self.symbol: str | None
+        """The operator, bracket or comma that comes next, if one does."""
+        self.advance()
 
     def read(self) -> Node:
         """Read the whole text."""
@@ -297,15 +300,15 @@ class Reader:
         self.count()
         return self.settled(Call(None, name, tuple(arguments)), *arguments)
 
-    @property
-    def symbol(self) -> str | None:
-        """The operator, bracket or comma that comes next, if one does."""
-        return self.next["symbol"]
+    def advance(self) -> None:
+        """Go on to the next token."""
+        self.next = next(self.tokens)
+        self.symbol = self.next["symbol"]
 
     def take(self) -> str:
         """Go on to the next token, and give the text of the one left behind."""
         taken = self.next
-        self.next = next(self.tokens)
+        self.advance()
         return taken[str(taken.lastgroup)]
 
     def expect(self, symbol: str) -> None:

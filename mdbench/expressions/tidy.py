@@ -16,6 +16,7 @@ from mdbench.expressions.tree import (
     Node,
     Number,
     Power,
+    Variable,
     parts,
     text_of,
 )
@@ -44,6 +45,8 @@ def tidy(node: Node) -> Node:
     '((x0 * x1) + x1)'
     """
     match node:
+        case Number() | Variable():  # most nodes are
+            return node
         case Negation() | Chain(rest=((("*" | "/"), _), *_)):
             return _product(*_factors(node))
         case Chain():
@@ -55,7 +58,6 @@ def tidy(node: Node) -> Node:
             return base if whole else replace(node, base=base, exponent=exponent)
         case Call():
             return replace(node, arguments=tuple(map(tidy, node.arguments)))
-    return node
 
 
 def with_powers(node: Node) -> Node:
@@ -69,6 +71,8 @@ def with_powers(node: Node) -> Node:
     '(3.1 * (x0**3) * x1 / (x1**2))'
     """
     match node:
+        case Number() | Variable():  # most nodes are
+            return node
         case Chain(rest=((("*" | "/"), _), *_)):
             factors = [("*", node.first), *node.rest]
             powers: dict[tuple[str, str], tuple[Node, float]] = {}
@@ -87,7 +91,6 @@ def with_powers(node: Node) -> Node:
             return replace(node, base=with_powers(node.base), exponent=with_powers(node.exponent))
         case Call():
             return replace(node, arguments=tuple(map(with_powers, node.arguments)))
-    return node
 
 
 def _base(node: Node) -> tuple[Node, float]:
@@ -101,14 +104,17 @@ def _base(node: Node) -> tuple[Node, float]:
 
 
 def _raised(base: Node, exponent: float) -> Node:
-    whole = Number(np.float64(exponent), f"{exponent:.0f}")
-    return base if exponent == 1 else Power(None, base, whole)
+    if exponent == 1:
+        return base
+    return Power(None, base, Number(np.float64(exponent), f"{exponent:.0f}"))
 
 
 def _is_number(node: Node) -> bool:
     """Whether a part is a finite number that no named constant is in."""
     if node.constant is None or not math.isfinite(node.constant):
         return False
+    if isinstance(node, Number):
+        return node.text not in CONSTANTS
     return not any(isinstance(part, Number) and part.text in CONSTANTS for part in parts(node))
 
 

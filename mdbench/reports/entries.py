@@ -129,14 +129,15 @@ def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
 def counted_values(entries: Iterable[Entry], spec: MetricSpec) -> CountedValues:
     """Gather the values of a metric."""
     values: list[float | str] = []
-    undecided = 0
+    undecided, name, failed = 0, spec.name, spec.failed
     for one in entries:
-        if not one.attempted or spec.name not in one.values:
+        if name not in one.values or one.status in NOT_ATTEMPTED:
             continue
-        value = one.values[spec.name] if one.answered else spec.failed
+        answered = one.status in ANSWERED
+        value = one.values[name] if answered else failed
         if value is not None:
             values.append(value)
-        undecided += one.answered and value is None
+        undecided += answered and value is None
     return CountedValues(values, undecided)
 
 
@@ -344,14 +345,35 @@ def run_conditions(
     }
     if all(one.measured.of_seed is None for one in known):
         del readers["run by another seed, which changes nothing"]
+    # Thousands of results have a few conditions: each is put into words once.
+    alike: dict[tuple[object, ...], list[Record]] = defaultdict(list)
+    for one in known:
+        alike[_conditions(one)].append(one)
     found = []
     for name, read in readers.items():
-        counts = Counter(read(one) or UNKNOWN for one in known)
+        counts: Counter[str] = Counter()
+        for ones in alike.values():
+            counts[read(ones[0]) or UNKNOWN] += len(ones)
         if set(counts) - {UNKNOWN, "none"}:
             found.append(RunCondition(name, _listed(counts, numbers=name == "seeds")))
         if name == "protocol":
             found += given_options(known, options or {})
     return found
+
+
+def _conditions(one: Record) -> tuple[object, ...]:
+    """Return all that `run_conditions` reads of a result."""
+    machine, provenance = one.provenance.machine, one.provenance
+    return (
+        class_of(one),
+        one.seed,
+        one.measured.of_seed,
+        *(machine.cpu, machine.cores, machine.memory_mb, machine.os),
+        one.mdbench,
+        *(provenance.core.get("python"), provenance.python),
+        one.runtime.name,
+        one.study,
+    )
 
 
 def _of_another_seed(one: Record) -> str:

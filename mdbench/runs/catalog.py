@@ -196,6 +196,8 @@ def _bytes_of(value: Any) -> int:
     Arrays that are made only when they are asked for are not looked at, so what holds them is
     taken for large.
     """
+    if value is None or isinstance(value, _NO_ARRAYS):  # most of what there is
+        return 0
     if isinstance(value, np.ndarray):
         return value.nbytes
     if isinstance(value, dict):
@@ -204,9 +206,10 @@ def _bytes_of(value: Any) -> int:
         return sum(_bytes_of(part) for part in value)
     if is_dataclass(value) and not isinstance(value, type):
         return sum(_bytes_of(getattr(value, each.name)) for each in fields(value))
-    if value is None or isinstance(value, str | int | float | bool | Path):
-        return 0
     return _LARGEST + 1
+
+
+_NO_ARRAYS = str, int, float, bool, Path
 
 
 _MOST_FILES = 10_000

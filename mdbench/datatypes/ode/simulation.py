@@ -295,28 +295,32 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     inputs = question.get("inputs") or []
     derivatives = compiled(question["equations"], len(inputs))
     d = len(question["start"])
+    framed = "size" in question
     offset = np.array(question.get("offset", [0.0] * d))
     size = np.array(question.get("size", [1.0] * d))
     unit = question.get("time", 1.0)
     times = (np.array(question["t"]) - question["t"][0] * ("time" in question)) / unit
     limits = np.broadcast_to(question["limit"], d).tolist()
     most = question["evaluations"]
-    given = _inputs_at(times, inputs, held=question.get("held", False))
+    given = _inputs_at(times, inputs, held=question.get("held", False)) if inputs else _none
     rate = (unit / size).tolist()
     used = 0
 
     def right_hand_side(now: float, u: Any) -> list[float]:
+        # It is called up to some ten thousand times: what does nothing here is left out.
         nonlocal used
         used += 1
         if used > most:
             raise _TooManyError
-        state = (offset + size * u).tolist()
-        if not all(abs(value) < limit for value, limit in zip(state, limits, strict=True)):
-            raise _BlewUpError
+        state = (offset + size * u).tolist() if framed else u.tolist()
+        for value, limit in zip(state, limits, strict=True):
+            if not -limit < value < limit:
+                raise _BlewUpError
         du = derivatives(*state, *given(now))
-        if not all(map(math.isfinite, du)):
+        # A sum of finite numbers may be infinite; one with others never is finite.
+        if not math.isfinite(sum(du)) and not all(map(math.isfinite, du)):
             raise _BlewUpError
-        return [each * by for each, by in zip(du, rate, strict=True)]
+        return [each * by for each, by in zip(du, rate, strict=True)] if framed else du
 
     t = times
     reached = [((np.array(question["start"]) - offset) / size).tolist()]
@@ -336,6 +340,11 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         reached = [state for state in reached if all(map(math.isfinite, state))]
     states = [(offset + size * np.array(state)).tolist() for state in reached]
     return {"ended": ended, "u": states, "evaluations": min(used, most)}
+
+
+def _none(_now: float) -> list[float]:
+    """Give the inputs of a system that has none."""
+    return []
 
 
 def _inputs_at(
@@ -359,12 +368,13 @@ def _march(
     from scipy.integrate import LSODA  # noqa: PLC0415 - as in `prepare`
 
     solver = LSODA(right_hand_side, t[0], reached[0], t[-1], **settings)
+    times = [*t.tolist(), math.inf]
     while solver.status == "running":
         solver.step()
         if solver.status == "failed":
             return
-        passed = np.searchsorted(t, solver.t, side="right")
-        if passed > len(reached):
+        if times[len(reached)] <= solver.t:
+            passed = np.searchsorted(t, solver.t, side="right")
             reached += solver.dense_output()(t[len(reached) : passed]).T.tolist()
 
 

@@ -74,11 +74,11 @@ class NotationReader(Reader):
         self.end = 0
         """Where the last token that was taken ends."""
 
-    @property
-    def symbol(self) -> str | None:
-        """The sign that comes next; of elementwise operators without their dot."""
-        found = self.next["symbol"]
-        return found[1:] if found in {".^", ".*", "./", ".+", ".-"} else found
+    def advance(self) -> None:
+        """Go on to the next token; of elementwise operators the dot does not count."""
+        super().advance()
+        if self.symbol in {".^", ".*", "./", ".+", ".-"}:
+            self.symbol = self.symbol[1:]
 
     def take(self) -> str:
         """Go on to the next token, and return the text of the one left behind."""
