@@ -25,7 +25,7 @@ from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from edition_results import Recovered, Results, Suite
 
@@ -34,6 +34,8 @@ _CHANCE: Final = "direct_nollm"
 """The method that draws formulas at random, and fits their constants."""
 
 
+_NAMED: Final = 4
+"""Methods like each other that are named."""
 _CLOSE: Final = 1e-6
 """The NMSE below which an answer fits as if it were right."""
 
@@ -57,25 +59,34 @@ def suites_finding(results: Results) -> str:
 
 def _best(one: Recovered) -> str:
     """Say which methods recover most of a suite, and the best that was not designed here."""
-    order = sorted(one.shares.items(), key=lambda each: (-each[1], each[0]))
-    top = [name for name, share in order if share == order[0][1]]
+    shares = one.shares
+    levels = sorted(set(shares.values()), reverse=True)
     text = f"of {counted(one.jobs, 'job')} on {one.suite.what} "
-    if order[0][1] == 0:
+    if levels[0] == 0:
         return f"{text}no method identifies one"
-    text += f"{_names(top)} "
-    text += f"{'identify' if len(top) > 1 else 'identifies'} {order[0][1] * one.jobs:.0f}"
-    second = next((each for each in order if each[1] < order[0][1]), None)
-    if second is not None:
-        text += f", then `{second[0]}` {second[1] * one.jobs:.0f}"
-        other = next((each for each in order if each[0] not in designed_here()), None)
-        if other is not None and other[1] < second[1]:
-            text += f", and the best from elsewhere `{other[0]}` {other[1] * one.jobs:.0f}"
+    top = _like(shares, levels[0])
+    text += f"{_names(top)} {'identify' if len(top) > 1 else 'identifies'} "
+    text += f"{levels[0] * one.jobs:.0f}"
+    if len(levels) > 1:
+        text += f", then {_names(_like(shares, levels[1]))} {levels[1] * one.jobs:.0f}"
+        elsewhere = (shares[name] for name in shares if name not in designed_here())
+        other = max(elsewhere, default=levels[1])
+        if other < levels[1]:
+            text += f", and the best from elsewhere {_names(_like(shares, other))} "
+            text += f"{other * one.jobs:.0f}"
     return text
 
 
+def _like(shares: Mapping[str, float], share: float) -> list[str]:
+    """Return the methods with a share, in order."""
+    return sorted(name for name, value in shares.items() if value == share)
+
+
 def _names(names: Sequence[str]) -> str:
-    shown = [f"`{name}`" for name in names[:4]] + ["others"] * (len(names) > 4)  # noqa: PLR2004
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+    some = [f"`{name}`" for name in names[:_NAMED]]
+    if more := len(names) - len(some):
+        some.append(counted(more, "other"))
+    return " and ".join([", ".join(some[:-1]), some[-1]]) if len(some) > 1 else some[0]
 
 
 def edition_findings(results: Results) -> str:

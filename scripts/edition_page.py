@@ -85,10 +85,10 @@ def suites_table(results: Results) -> str:
             continue
         shares = {one.suite: one.shares for one in ours}
         methods = {method for one in ours for method in one.verdicts}
-        order = sorted(
-            methods,
-            key=lambda name: (-sum(each.get(name, 0.0) for each in shares.values()), name),
-        )
+        means = {
+            name: fmean(each[name] for each in shares.values() if name in each) for name in methods
+        }
+        order = sorted(methods, key=lambda name: (-means[name], name))
         lines = [["*jobs compared*", *(str(one.jobs) for one in ours)]]
         lines += [[_shown(name, silent), *(_cell(one, name) for one in ours)] for name in order]
         table = to_table(["method", *(one.suite.title for one in ours)], lines)

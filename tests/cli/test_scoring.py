@@ -31,7 +31,7 @@ def test_all_measures_are_shown(capsys: Output) -> None:
     rows = scored(capsys, "m*r*v*sin(theta)", "2*m*r*v*sin(theta)")
     assert rows["normalized edit distance"].split(maxsplit=1) == [
         "0.167",
-        "1 edits, 6 nodes in the truth",
+        "1 edit, 6 nodes in the truth",
     ]
     assert rows["symbolic solution"].split(maxsplit=1) == ["yes", "constant ratio"]
     assert rows["SRBench's solution"].split(maxsplit=1) == ["yes", "constant ratio"]
@@ -93,7 +93,7 @@ UNREADABLE = [
     ("x0 == 1", "can be an equation and a comparison"),
     ("x0\u017f", "is not ASCII"),
     ("sin", "sin is not called"),
-    ("max(x0)", "max is given 1 arguments"),
+    ("max(x0)", "max is given 1 argument in"),
     ("x0; x0", "found '; x0'"),
 ]
 """What cannot be read, and what is said of it."""

@@ -110,6 +110,18 @@ def test_the_best_of_a_suite_are_named_with_all_that_are_as_good() -> None:
     assert best_table(Results([])).startswith("No suite has five jobs")
 
 
+def test_findings_name_all_methods_that_are_equally_good() -> None:
+    right = {"integral": 6, "shooting": 4, "sindy": 2, "afp": 2, "bingo": 2, "eql": 2, "operon": 2}
+    ones = systems(**{name: [1] * found + [0] * (6 - found) for name, found in right.items()})
+    text = edition_findings(Results(ones))
+    assert (
+        "`integral` identifies 6, then `shooting` 4, and the best from elsewhere "
+        "`afp`, `bingo`, `eql`, `operon` and 1 other 2 (column"
+    ) in text
+    ours = edition_findings(Results(systems(integral=[1] * 6, shooting=[0, 1, 1, 1, 1, 1])))
+    assert "`integral` identifies 6, then `shooting` 5 (column" in ours
+
+
 def test_methods_that_mostly_give_no_answer_have_a_sign_and_are_named() -> None:
     ones = systems(integral=[1] * 6, operon=[0] * 6)
     ones += [
