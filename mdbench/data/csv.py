@@ -254,9 +254,19 @@ def _labels(path: Path, row: _Row, separator: str, fewest: int = 2) -> tuple[str
         )
     for place, label in enumerate(labels):
         # What tables are written with often has the number of the row first, without a name.
-        if _number(label) is not None or (not label and place):
+        if not label and place:
+            raise _nameless(where, labels, place)
+        if _number(label) is not None:
             raise DataError(f"{where}: {label!r} is not the name of a column", _EXPECTED)
     return labels
+
+
+def _nameless(where: str, labels: Sequence[str], place: int) -> DataError:
+    return DataError(
+        f"{where}: '' is not the name of a column: of {len(labels)} columns number {place + 1} "
+        "has none.",
+        "Name it; or remove the separator at the end of each line, if it stands for none.",
+    )
 
 
 def read_columns(path: Path, taken: Collection[str] = ()) -> tuple[tuple[str, ...], Array]:
@@ -321,8 +331,9 @@ class _Table:
         ]
         if not self._states:
             raise DataError(f"{path}: no column is left for the states.", _EXPECTED)
-        if "" in {labels[place] for place in self._states}:
-            raise DataError(f"{path}, line 1: '' is not the name of a column", _EXPECTED)
+        for place in self._states:
+            if not labels[place]:
+                raise _nameless(f"{path}, line 1", labels, place)
 
     def _where(self, row: _Row) -> str:
         return f"{self._path}, line {row.number}"
