@@ -93,6 +93,10 @@ def suites_table(results: Results) -> str:
         lines += [[_shown(name, silent), *(_cell(one, name) for one in ours)] for name in order]
         table = to_table(["method", *(one.suite.title for one in ours)], lines)
         parts.append(f"**{title}**\n\n{table}")
+    new = {one.suite.title: results.begun[one.suite] for one in found}
+    if any(new.values()):
+        several = [f"{', '.join(names)} ({title})" for title, names in new.items() if names]
+        parts.append(f"Begun, and not compared yet: {'; '.join(several)}.")
     return "\n\n".join(parts) or TOO_FEW
 
 

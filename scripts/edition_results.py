@@ -198,10 +198,15 @@ class Results:
 
     @cached_property
     def suites(self) -> list[Recovered]:
-        """Return what was recovered of each suite that has records which can be compared."""
+        """Return what was recovered of each suite that has records which can be compared.
+
+        Methods that have only `begun` it are left out: all others would be compared on their few
+        cases alone.
+        """
         found = []
         for suite in SUITES:
-            ours = [one for one in self.records if suite.holds(one)]
+            new = self.begun[suite]
+            ours = [one for one in self.records if suite.holds(one) and one.method not in new]
             verdicts = _of_tables(ours) if suite.data_type == "real" else compared(ours)
             jobs = len(next(iter(verdicts.values()), ()))
             if jobs:
@@ -210,6 +215,24 @@ class Results:
                 }
                 found.append(Recovered(suite, verdicts, jobs, len(cases)))
         return found
+
+    @cached_property
+    def begun(self) -> dict[Suite, list[str]]:
+        """Return by suite the methods with less than half as many cases as methods have mostly."""
+        cases: dict[Suite, dict[str, set[str]]] = {suite: defaultdict(set) for suite in SUITES}
+        for one in self.records:
+            if one.attempted and one.method not in BASELINES:
+                for suite in SUITES:
+                    if suite.holds(one):
+                        cases[suite][one.method].add(one.dataset)
+        counts = {
+            suite: {name: len(several) for name, several in ours.items()}
+            for suite, ours in cases.items()
+        }
+        return {
+            suite: sorted(name for name, count in ours.items() if 2 * count < median(ours.values()))
+            for suite, ours in counts.items()
+        }
 
     @cached_property
     def shown(self) -> list[Recovered]:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -272,6 +273,98 @@ def test_psrn_ends_after_as_many_rounds_as_are_asked_for() -> None:
             method.fit(problem(X, X[:, 0] * np.nan))
         with pytest.raises(TypeError, match="hurry"):
             made("psrn", found, hurry=True)
+
+
+# -------------------------------------------------------------------------------------------- epde
+
+
+def epde(epochs: Sequence[Sequence[str]], asked: list[Any]) -> dict[str, ModuleType]:
+    """Make a package whose epochs have these equations, and later ones those of the last."""
+
+    class Search:
+        def __init__(self, **settings: Any) -> None:
+            asked.append(settings)
+            self.optimizer, self._epoch = self, -1
+
+        def set_moeadd_params(self, *, population_size: int, training_epochs: int) -> None:
+            asked.append((population_size, training_epochs))
+
+        def fit(self, data: Any, *, derivs: Any, additional_tokens: Any, **_: Any) -> None:
+            asked.append(
+                (data[0].shape, derivs[0].shape, [one.labels for one in additional_tokens])
+            )
+            print("the package's progress")  # noqa: T201 - as the package does
+            self.optimize(1)
+
+        def optimize(self, epochs: int) -> None:
+            self._epoch += epochs
+
+        def equations(self, *, only_print: bool, num: int) -> list[list[Any]]:
+            assert (only_print, num) == (False, 8)
+            forms = epochs[min(self._epoch, len(epochs) - 1)]
+            errors = range(len(forms), 0, -1)
+            return [
+                [SimpleNamespace(text_form=f"{form}\n{{}}", obj_fun=(float(error), 2.0))]
+                for form, error in zip(forms, errors, strict=True)
+            ]
+
+    class Tokens:
+        def __init__(self, kind: str, labels: list[str], columns: Any, **_: Any) -> None:
+            assert kind == "columns"
+            assert set(labels) == set(columns)
+            self.labels = labels
+
+    torch = module("torch", manual_seed=lambda _: None, set_num_threads=lambda _: None)
+    nothing = module("epde")
+    return {
+        "torch": torch,
+        "epde": nothing,
+        "epde__interface": nothing,
+        "epde__interface__interface": module("epde.interface.interface", EpdeSearch=Search),
+        "epde__interface__prepared_tokens": module(
+            "epde.interface.prepared_tokens", CacheStoredTokens=Tokens
+        ),
+    }
+
+
+_FIRST_EPOCH = [
+    "0.0 * x0{power: 2.0} + 3.0 = x0{power: 1.0}",  # without the target
+    "2.0 * dx0/dx0{power: 1.0} * x1{power: 1.0} + 1.0 = x0{power: 1.0}",
+    "1.0 * x0{power: 1.0} + 0.0 = dx0/dx0{power: 2.0}",
+    "-0.5 * x0{power: 1.0} + 1.5 = dx0/dx0{power: 1.0}",
+]
+_SECOND_EPOCH = [
+    "0.5 * dx0/dx0{power: 1.0} + 0.0 * x1{power: 1.0} + -1.0 = x0{power: 1.0} * x1{power: 2.0}"
+]
+
+
+def test_epde_solves_what_its_epochs_have_for_the_target(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    asked: list[Any] = []
+    with adapter("epde", **epde([_FIRST_EPOCH, _SECOND_EPOCH], asked)) as found:
+        method = made("epde", found, epochs=3)
+        question = problem(X, 2 * X[:, 0] * X[:, 1] ** 2 + 2)
+        method.fit(question)
+        offered = {each.equations[0] for each in method.candidates()}
+        [equation] = method.equations()
+    np.testing.assert_allclose(values(equation, question), question.Y[:, 0])
+    assert len(offered) == 5  # the mean, two of the first epoch and two of the second
+    assert any("1.5" in one for one in offered)
+    assert "progress" not in capfd.readouterr().out
+
+
+def test_epde_is_given_columns_and_refuses_what_it_cannot_read() -> None:
+    with adapter("epde", **epde([_FIRST_EPOCH], [])) as found:
+        with pytest.raises(ValueError, match="not finite"):
+            made("epde", found).fit(problem(X * np.nan, X[:, 0]))
+        with pytest.raises(TypeError, match="no_such"):
+            made("epde", found, no_such=1)
+        method = made("epde", found, epochs=1)
+        method.fit(problem(X, 1.5 - X[:, 0] / 2))
+        [equation] = method.equations()
+        found_values = values(equation, problem(X, X[:, 0]))
+        np.testing.assert_allclose(found_values, 1.5 - X[:, 0] / 2)
 
 
 # ------------------------------------------------------------------------------------------ parfam

@@ -110,6 +110,16 @@ def test_the_best_of_a_suite_are_named_with_all_that_are_as_good() -> None:
     assert best_table(Results([])).startswith("No suite has five jobs")
 
 
+def test_a_method_that_has_just_begun_does_not_take_the_cases_from_the_others() -> None:
+    ones = systems(sindy=[1] * 12, operon=[0] * 12, afp=[1, 0] * 6, eql=[1] * 6, parfam=[1] * 5)
+    found = Results(ones)
+    (ode,) = found.suites
+    assert (ode.jobs, set(ode.verdicts)) == (6, {"sindy", "operon", "afp", "eql"})
+    assert found.begun[ode.suite] == ["parfam"]
+    assert "Begun, and not compared yet: parfam (ODEBench)." in suites_table(found)
+    assert "Begun" not in suites_table(Results([one for one in ones if one.method != "parfam"]))
+
+
 def test_findings_name_all_methods_that_are_equally_good() -> None:
     right = {"integral": 6, "shooting": 4, "sindy": 2, "afp": 2, "bingo": 2, "eql": 2, "operon": 2}
     ones = systems(**{name: [1] * found + [0] * (6 - found) for name, found in right.items()})
