@@ -221,7 +221,7 @@ class Results:
         """Return by suite the methods with less than half as many cases as methods have mostly."""
         cases: dict[Suite, dict[str, set[str]]] = {suite: defaultdict(set) for suite in SUITES}
         for one in self.records:
-            if one.attempted and one.method not in BASELINES:
+            if one.attempted and one.method not in BASELINES | predictors():
                 for suite in SUITES:
                     if suite.holds(one):
                         cases[suite][one.method].add(one.dataset)
