@@ -67,7 +67,7 @@ def _best(one: Recovered) -> str:
     top = _like(shares, levels[0])
     text += f"{_names(top)} {'identify' if len(top) > 1 else 'identifies'} "
     text += f"{levels[0] * one.jobs:.0f}"
-    if len(levels) > 1:
+    if len(levels) > 1 and levels[1] > 0:
         text += f", then {_names(_like(shares, levels[1]))} {levels[1] * one.jobs:.0f}"
         elsewhere = (shares[name] for name in shares if name not in designed_here())
         other = max(elsewhere, default=levels[1])

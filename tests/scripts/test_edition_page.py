@@ -128,6 +128,8 @@ def test_findings_name_all_methods_that_are_equally_good() -> None:
         "`integral` identifies 6, then `shooting` 4, and the best from elsewhere "
         "`afp`, `bingo`, `eql`, `operon` and 1 other 2 (column"
     ) in text
+    none = edition_findings(Results(systems(integral=[1] * 6, sindy=[0] * 6, afp=[0] * 6)))
+    assert "`integral` identifies 6 (column" in none
     ours = edition_findings(Results(systems(integral=[1] * 6, shooting=[0, 1, 1, 1, 1, 1])))
     assert "`integral` identifies 6, then `shooting` 5 (column" in ours
 
