@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 _CHANCE: Final = "direct_nollm"
 """The method that draws formulas at random, and fits their constants."""
-
-
 _NAMED: Final = 4
 """Methods like each other that are named."""
 _CLOSE: Final = 1e-6

@@ -197,6 +197,16 @@ class Results:
         self.records: Final = tuple(records)
 
     @cached_property
+    def held(self) -> Mapping[Suite, Sequence[Record]]:
+        """Return the records of each suite."""
+        found: dict[Suite, list[Record]] = {suite: [] for suite in SUITES}
+        for one in self.records:
+            for suite in SUITES:
+                if suite.holds(one):
+                    found[suite].append(one)
+        return found
+
+    @cached_property
     def suites(self) -> list[Recovered]:
         """Return what was recovered of each suite that has records which can be compared.
 
@@ -206,7 +216,7 @@ class Results:
         found = []
         for suite in SUITES:
             new = self.begun[suite]
-            ours = [one for one in self.records if suite.holds(one) and one.method not in new]
+            ours = [one for one in self.held[suite] if one.method not in new]
             verdicts = _of_tables(ours) if suite.data_type == "real" else compared(ours)
             jobs = len(next(iter(verdicts.values()), ()))
             if jobs:
@@ -219,20 +229,17 @@ class Results:
     @cached_property
     def begun(self) -> dict[Suite, list[str]]:
         """Return by suite the methods with less than half as many cases as methods have mostly."""
-        cases: dict[Suite, dict[str, set[str]]] = {suite: defaultdict(set) for suite in SUITES}
-        for one in self.records:
-            if one.attempted and one.method not in BASELINES | predictors():
-                for suite in SUITES:
-                    if suite.holds(one):
-                        cases[suite][one.method].add(one.dataset)
-        counts = {
-            suite: {name: len(several) for name, several in ours.items()}
-            for suite, ours in cases.items()
-        }
-        return {
-            suite: sorted(name for name, count in ours.items() if 2 * count < median(ours.values()))
-            for suite, ours in counts.items()
-        }
+        found = {}
+        for suite, ours in self.held.items():
+            cases: dict[str, set[str]] = defaultdict(set)
+            for one in ours:
+                if one.attempted and one.method not in BASELINES | predictors():
+                    cases[one.method].add(one.dataset)
+            counts = {name: len(several) for name, several in cases.items()}
+            found[suite] = sorted(
+                name for name, count in counts.items() if 2 * count < median(counts.values())
+            )
+        return found
 
     @cached_property
     def shown(self) -> list[Recovered]:
@@ -359,8 +366,8 @@ class Results:
     def work(self, suite: Suite) -> dict[str, float]:
         """Return by method the median work of a job of a suite, in reference seconds."""
         used: dict[str, list[float]] = defaultdict(list)
-        for one in self.records:
-            if suite.holds(one) and one.attempted and one.measured.work_s is not None:
+        for one in self.held[suite]:
+            if one.attempted and one.measured.work_s is not None:
                 used[one.method].append(one.measured.work_s)
         return {method: median(each) for method, each in used.items()}
 

@@ -136,7 +136,7 @@ def small_sets(runs: Sequence[str]) -> dict[str, SmallSets]:
         for suite in results.shown:
             if suite.suite.snr_db is not None or suite.suite.protocol != Protocol.STRICT:
                 continue
-            held = [one for one in results.records if suite.suite.holds(one)]
+            held = results.held[suite.suite]
             for method, verdicts in suite.verdicts.items():
                 ours = found[method]
                 ours.counts.append(
