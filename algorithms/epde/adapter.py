@@ -7,15 +7,13 @@ import os
 import random
 import re
 import warnings
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from search_process import SearchProcess
-from written_fronts import WrittenFronts
+from process_fronts import ProcessFronts
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # escapes in the package's texts
@@ -23,7 +21,7 @@ with warnings.catch_warnings():
     from epde.interface.prepared_tokens import CacheStoredTokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,7 +35,7 @@ _FIRST, _TARGET = "x0", "dx0/dx0"
 _FACTOR = re.compile(r"(\S+)\{power: ([\d.]+)\}")
 
 
-class Adapter(WrittenFronts):
+class Adapter(ProcessFronts):
     """One evolution a target, in a process of its own; all equations of each epoch are kept.
 
     Each is a candidate with its constant, which the package always fits, and without.
@@ -82,24 +80,13 @@ class Adapter(WrittenFronts):
         super().__init__(seed=seed, threads=threads, max_rows=max_rows)
         self._population, self._terms, self._factors = population, terms, factors
         self._power, self._sparsity, self._epochs = power, tuple(sparsity), epochs
-        self._front: dict[str, float] = {}
 
-    def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
-        """Search, and return all that any epoch had, the best first."""
-        del target, limit
-        self._front = {repr(float(np.mean(y))): float(np.var(y) * len(y))}
-        process = SearchProcess(partial(self._run, X, y), self.budget, self.end, self.threads)
-        for found in process:
-            self._front |= dict(found)
-        self.stopped_early |= process.stopped
-        return list(self.found(0))
+    def error_of_mean(self, y: Array) -> float:
+        """Return the error of a constant."""
+        return float(np.var(y) * len(y))
 
-    def found(self, target: int) -> Iterable[str]:
-        """Return what the epochs that have ended have found."""
-        del target
-        return sorted(self._front, key=self._front.__getitem__)
-
-    def _run(self, X: Array, y: Array, send: Callable[[Found], None]) -> None:
+    def run(self, X: Array, y: Array, send: Callable[[Found], None]) -> None:
+        """Search, and send all equations."""
         seed = self.seed % 2**32
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002 - what the package draws from

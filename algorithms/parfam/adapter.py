@@ -7,15 +7,13 @@ import contextlib
 import copy
 import logging
 import os
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from search_process import SearchProcess
-from written_fronts import WrittenFronts
+from process_fronts import ProcessFronts
 
 with Path(os.devnull).open("w", encoding="utf-8") as _nothing, contextlib.redirect_stdout(_nothing):
     # The package prints where it is.
@@ -28,7 +26,7 @@ with Path(os.devnull).open("w", encoding="utf-8") as _nothing, contextlib.redire
     )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,7 +44,7 @@ _COEFFICIENTS = 4
 """Their place in what the package returns of a fit."""
 
 
-class Adapter(WrittenFronts):
+class Adapter(ProcessFronts):
     """One search a target, in a process of its own; the fit of each family is kept.
 
     Parameters
@@ -81,24 +79,13 @@ class Adapter(WrittenFronts):
     ) -> None:
         super().__init__(seed=seed, threads=threads, max_rows=max_rows)
         self._sizes, self._families, self._accuracy = list(sizes), families, accuracy
-        self._front: dict[str, float] = {}
 
-    def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
-        """Fit the families, and return all formulas, the best first."""
-        del target, limit
-        self._front = {repr(float(np.mean(y))): float(np.std(y))}
-        process = SearchProcess(partial(self._run, X, y), self.budget, self.end, self.threads)
-        for found in process:
-            self._front |= dict(found)
-        self.stopped_early |= process.stopped
-        return list(self.found(0))
+    def error_of_mean(self, y: Array) -> float:
+        """Return the error of a constant."""
+        return float(np.std(y))
 
-    def found(self, target: int) -> Iterable[str]:
-        """Return the formulas of the families that were fitted."""
-        del target
-        return sorted(self._front, key=self._front.__getitem__)
-
-    def _run(self, X: Array, y: Array, send: Callable[[Found], None]) -> None:
+    def run(self, X: Array, y: Array, send: Callable[[Found], None]) -> None:
+        """Search, and send all equations."""
         torch.set_num_threads(self.threads)
         logging.disable(logging.WARNING)
         size = float(np.linalg.norm(y)) or 1.0
