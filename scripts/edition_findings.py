@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from edition_results import Recovered, Results, Suite
 
 
-_CHANCE: Final = "direct_nollm"
+_RANDOM: Final = "direct_nollm"
 """The method that draws formulas at random, and fits their constants."""
 _NAMED: Final = 4
 """Methods like each other that are named."""
@@ -106,7 +106,8 @@ def edition_findings(results: Results) -> str:
                 by_title.get("released fields"), by_title.get("released fields, published")
             ),
             _of_nobody(found),
-            _of_chance(by_title.get("SRSD")),
+            _of_random_formulas(by_title.get("SRSD")),
+            _of_seeds(results),
             _of_fit(results),
             _of_negligible(results),
             _of_predictions(results),
@@ -184,16 +185,27 @@ def _of_nobody(found: Iterable[Recovered]) -> str:
     )
 
 
-def _of_chance(laws: Recovered | None) -> str:
-    if laws is None or _CHANCE not in laws.verdicts:
+def _of_random_formulas(laws: Recovered | None) -> str:
+    if laws is None or _RANDOM not in laws.verdicts:
         return ""
-    share = laws.shares[_CHANCE]
+    share = laws.shares[_RANDOM]
     others = [value for name, value in laws.shares.items() if not name.endswith("_nollm")]
     no_more = sum(value <= share for value in others)
     return (
-        f"Chance is an opponent: `{_CHANCE}`, the best of random formulas with fitted constants, "
+        f"Chance is an opponent: `{_RANDOM}`, the best of random formulas with fitted constants, "
         f"identifies {share * laws.jobs:.0f} of {counted(laws.jobs, 'law')} of SRSD, and {no_more} "
         f"of {counted(len(others), 'method')} no more (column *SRSD*)."
+    )
+
+
+def _of_seeds(results: Results) -> str:
+    several, found, split = results.chance
+    if found < FEWEST:
+        return ""
+    return (
+        f"What one seed finds another may miss: of {counted(several, 'clean case')} that a method "
+        f"has run with two or three seeds any identifies {found}, and another seed misses {split} "
+        "of these (all suites)."
     )
 
 

@@ -36,6 +36,8 @@ _BLACKBOX: Final = _ROOT / "datasets" / "real" / "blackbox"
 FEWEST: Final = 5
 """Jobs below which a suite is not shown."""
 TOO_FEW: Final = "No suite has five jobs with a record of every method yet."
+FIRST_SEED: Final = 0
+"""The seed that every method has; later ones are there for some cases alone."""
 REPLAY: Final = "replay"
 """The method that works derivations out, and learns nothing: a reference."""
 
@@ -198,13 +200,39 @@ class Results:
 
     @cached_property
     def held(self) -> Mapping[Suite, Sequence[Record]]:
-        """Return the records of each suite."""
+        """Return the records of each suite, of the first seed."""
         found: dict[Suite, list[Record]] = {suite: [] for suite in SUITES}
         for one in self.records:
             for suite in SUITES:
-                if suite.holds(one):
+                if one.seed == FIRST_SEED and suite.holds(one):
                     found[suite].append(one)
         return found
+
+    @cached_property
+    def chance(self) -> tuple[int, int, int]:
+        """Return how often the seed decides, of the same code on the same clean data.
+
+        Returns
+        -------
+        tuple of int
+            How many cases methods have with several seeds that were each run; how many of them
+            any seed identifies; and how many of these another seed does not.
+        """
+        found: dict[tuple[str, str, Suite, str], list[bool]] = defaultdict(list)
+        for one in self.records:
+            suite = next((suite for suite in SUITES if suite.holds(one)), None)
+            ran = one.attempted and one.measured.of_seed is None and not one.part
+            if suite and ran and one.snr_db is None and one.method not in BASELINES:
+                version = one.key_parts.get("adapter", "")
+                found[one.method, version, suite, one.dataset].append(
+                    one.answered and one.metrics.get("identified") == 1
+                )
+        several = [verdicts for verdicts in found.values() if len(verdicts) > 1]
+        return (
+            len(several),
+            sum(any(verdicts) for verdicts in several),
+            sum(any(verdicts) and not all(verdicts) for verdicts in several),
+        )
 
     @cached_property
     def suites(self) -> list[Recovered]:

@@ -413,6 +413,28 @@ def test_noise_is_shown_by_the_same_systems_at_each_level() -> None:
     ) in edition_findings(Results([one for one in ones if one.method != "operon"]))
 
 
+def test_other_seeds_are_compared_with_the_first_and_count_in_no_suite() -> None:
+    ones = systems(operon=[1.0] * 9, eql=[0.0] * 9)
+    others = [job("operon", f"s{place}", float(place < 4), seed=1) for place in range(7)]
+    results = Results([*ones, *others])
+    assert results.chance == (7, 7, 3)
+    assert [suite.jobs for suite in results.suites] == [9]
+    text = edition_findings(results)
+    assert "of 7 clean cases that a method has run with two or three seeds any identifies 7" in text
+    assert "another seed misses 3 of these" in text
+
+
+def test_a_copy_another_version_and_noise_are_no_second_seed() -> None:
+    first = job("operon", "lorenz", 1.0)
+    second = job("operon", "lorenz", 0.0, seed=1)
+    copy = second.measured.model_copy(update={"of_seed": 0})
+    other = second.model_copy(update={"key_parts": {**second.key_parts, "adapter": "b" * 64}})
+    noisy = [job("operon", "lorenz", float(seed), seed=seed, snr_db=20.0) for seed in (0, 1)]
+    for one in ([second.model_copy(update={"measured": copy})], [other], noisy):
+        assert Results([first, *one]).chance == (0, 0, 0)
+    assert Results([first, second]).chance == (1, 1, 1)
+
+
 def test_methods_that_find_no_more_than_random_draws_are_counted() -> None:
     def laws(method: str, verdicts: Sequence[float]) -> list[Record]:
         return [
