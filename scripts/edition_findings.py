@@ -14,12 +14,11 @@ from edition_results import (
     FEWEST,
     REPLAY,
     TOO_FEW,
-    designed_here,
     only_negligible,
     predictors,
     share_text,
 )
-from findings import BASELINES
+from findings import BASELINES, designed_here
 
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import counted

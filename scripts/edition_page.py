@@ -13,12 +13,11 @@ from edition_results import (
     REPLAY,
     TOO_FEW,
     Results,
-    designed_here,
     only_negligible,
     predictors,
     share_text,
 )
-from findings import to_table
+from findings import named, to_table
 from scipy.stats import rankdata
 
 from mdbench.datatypes.facts import Protocol
@@ -64,7 +63,7 @@ PARTS: Final = {
 
 
 def _shown(method: str, silent: Iterable[str] = ()) -> str:
-    return f"{method}{' ‡' * (method in designed_here())}{' °' * (method in silent)}"
+    return f"{named(method)}{' °' * (method in silent)}"
 
 
 def suites_table(results: Results) -> str:

@@ -13,12 +13,12 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from findings import BASELINES, compared
+from findings import BASELINES, compared, known
 from recovery import pool, unexplained
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import MARGIN
-from mdbench.methods import PREDICTOR, Method, discover
+from mdbench.methods import PREDICTOR
 from mdbench.reports.classes import class_of
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     Verdicts = Mapping[Job, float]
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
-_ALGORITHMS: Final = _ROOT / "algorithms"
 _BLACKBOX: Final = _ROOT / "datasets" / "real" / "blackbox"
 FEWEST: Final = 5
 """Jobs below which a suite is not shown."""
@@ -155,20 +154,9 @@ def _of_tables(records: Sequence[Record]) -> dict[str, Verdicts]:
 
 
 @cache
-def _known() -> tuple[Method, ...]:
-    return tuple(one for one in discover(_ALGORITHMS).values() if isinstance(one, Method))
-
-
-@cache
-def designed_here() -> frozenset[str]:
-    """Return the methods that were designed here: their paper is this project's."""
-    return frozenset(one.spec.name for one in _known() if one.spec.paper.startswith("mdbench,"))
-
-
-@cache
 def predictors() -> frozenset[str]:
     """Return the methods that only predict, and have no equation."""
-    return frozenset(one.spec.name for one in _known() if one.spec.family == PREDICTOR)
+    return frozenset(one.spec.name for one in known() if one.spec.family == PREDICTOR)
 
 
 def only_negligible(one: Record) -> bool:

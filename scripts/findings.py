@@ -6,10 +6,13 @@ Both are made from the records, so that no number of them can be another one.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.errors import counted
+from mdbench.methods import Method, discover
 from mdbench.reports.classes import class_of
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case
@@ -24,6 +27,24 @@ if TYPE_CHECKING:
 
 BASELINES: Final = frozenset({"truth", "zero", "mean", "linear"})
 """Methods that take no part in what is compared."""
+_ALGORITHMS: Final = Path(__file__).resolve().parent.parent / "algorithms"
+
+
+@cache
+def known() -> tuple[Method, ...]:
+    """Return the methods of the project."""
+    return tuple(one for one in discover(_ALGORITHMS).values() if isinstance(one, Method))
+
+
+@cache
+def designed_here() -> frozenset[str]:
+    """Return the methods that were designed here: their paper is this project's."""
+    return frozenset(one.spec.name for one in known() if one.spec.paper.startswith("mdbench,"))
+
+
+def named(method: str) -> str:
+    """Return a method's name, with ‡ where it was designed here."""
+    return f"{method} ‡" if method in designed_here() else method
 
 
 def verdicts_of(records: Iterable[Record]) -> dict[str, dict[Job, float]]:
@@ -65,7 +86,8 @@ def recovered_table(records: Sequence[Record]) -> str:
     -------
     str
         Markdown; in brackets the 95 % interval when systems, and of each its seeds, are drawn
-        again.  The last columns count the cases whose seeds disagree, and have the median work.
+        again.  Methods designed here have the sign ‡.  The last columns count the cases whose seeds
+        disagree, and have the median work.
     """
     found = compared(records)
     levels = sorted(
@@ -89,7 +111,7 @@ def recovered_table(records: Sequence[Record]) -> str:
             if one.method == method and one.measured.work_s is not None
         )
         middle = f"{work[len(work) // 2]:.2f} s" if work else "–"
-        lines.append([method, *cells, f"{split} of {len(several)}", middle])
+        lines.append([named(method), *cells, f"{split} of {len(several)}", middle])
     return to_table(head, lines)
 
 

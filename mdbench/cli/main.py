@@ -51,6 +51,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 DataType = Annotated[
@@ -1076,7 +1077,9 @@ def verify(
     return verify_certificates(certificates, results or [], Console(highlight=False))
 
 
-@app.command(context_settings={"ignore_unknown_options": True})  # -x0 is a prediction
+@app.command(  # -x0 and -h are predictions
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]}
+)
 def score(
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="The true right-hand side.")],
     prediction: Annotated[

@@ -540,7 +540,7 @@ def rescore_files(results: Path, console: Console, *, dry_run: bool, n_jobs: int
                 pass
         else:
             store.rewrite(tally.change)
-        tally.show(file, "would get new scores" if dry_run else "got new scores")
+        tally.show(file, "would change" if dry_run else "changed")
     return Exit.DONE
 
 
@@ -554,12 +554,14 @@ class _Tally:
         self._changed: Counter[str] = Counter()
         self._left: Counter[str] = Counter()
         self._count = 0
+        self._others = 0
 
     def change(self, records: Sequence[Record]) -> Iterator[Record]:
         """Score records."""
         for done in rescore_all(records, self._workspace, self._n_jobs):
             self._count += 1
             self._left.update([done.left] if done.left else [])
+            self._others += bool(done.changes)
             self._changed.update(list(done.changes))
             if "status" in done.changes:
                 old, new = done.changes["status"]
@@ -569,8 +571,9 @@ class _Tally:
 
     def show(self, file: Path, verb: str) -> None:
         """Print the result for a file."""
-        left = self._left.total()
-        self._print(f"{file}: {self._count - left} of {counted(self._count, 'record')} {verb}.")
+        scored = self._count - self._left.total()
+        text = f"{file}: {scored} of {counted(self._count, 'record')} scored again"
+        self._print(f"{text}, and {self._others} {verb}.")
         for reason, count in self._left.most_common():
             self._print(f"    left as they are: {count}, as {reason}")
         if self._changed:

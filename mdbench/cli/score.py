@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
+from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich import box
 from rich.markup import escape
@@ -20,12 +22,17 @@ from mdbench.expressions.scores import UNREADABLE, compare, unreadable
 from mdbench.expressions.srbench import MAX_SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
 
     from mdbench.expressions.difficulty import Difficulty
     from mdbench.expressions.scores import Comparison
     from mdbench.language_models.contamination import ProbeResult
     from mdbench.runs.study import JudgeOptions, ProbeOptions
+
+
+_SECONDS_IN_SILENCE: Final = 5.0
 
 
 def score_equation(
@@ -52,7 +59,10 @@ def score_equation(
     signed = _split(any_sign or "")
     refused: EquationError | None = None
     try:
-        found = compare(truth, prediction, columns=names, any_sign=signed, r2=r2, seconds=seconds)
+        with _says_that_it_goes_on(seconds):
+            found = compare(
+                truth, prediction, columns=names, any_sign=signed, r2=r2, seconds=seconds
+            )
     except EquationError as error:
         refused = EquationError(f"TRUTH cannot be read: {error.message}.", error.hint)
         found = unreadable(f"the truth cannot be read: {error.message}.  {error.hint}".strip())
@@ -66,6 +76,22 @@ def score_equation(
         _show(found, console)
     if refused is not None:
         raise refused
+
+
+@contextmanager
+def _says_that_it_goes_on(seconds: int) -> Iterator[None]:
+    """Write a line to the standard error where the comparison takes more than a few seconds."""
+    text = (
+        f"Still comparing.  Each step may take {seconds} s of CPU time; "
+        "--timeout SECONDS changes that."
+    )
+    timer = threading.Timer(_SECONDS_IN_SILENCE, print, [text], {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def show_difficulty(

@@ -142,10 +142,11 @@ class Trajectory:
         for first, piece in zip(self.starts, self.pieces, strict=True):
             if len(piece.t) < fewest:
                 of = f" from row {first} on" if len(self.starts) > 1 else ""
-                why = ", to have 3 in every split" if fewest == MIN_SAMPLES else ""
+                least = fewest if len(self.starts) > 1 else MIN_SAMPLES
+                why = ", to have 3 in every split" if least == MIN_SAMPLES else ""
                 raise DataError(
                     f"{path}: t has {counted(len(piece.t), 'time point')}{of}",
-                    f"At least {fewest} are needed{why}."
+                    f"At least {least} are needed{why}."
                     + f" Of {FEWEST_PIECES} trajectories and more, whole ones can be held out, "
                     f"and {FEWEST_EACH} are enough: --holdout trajectories" * bool(why),
                 )

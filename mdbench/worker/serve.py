@@ -253,6 +253,10 @@ def _run_child(
             else:
                 run_job(adapter, host)
         status = 0
+    except SystemExit as error:
+        traceback.print_exc()
+        code: object = error.code  # whatever the method's code gave
+        status = code & 0xFF if isinstance(code, int) else int(code is not None)
     except BaseException:  # noqa: BLE001 - nothing may run on in a copy of the parent
         traceback.print_exc()
     finally:

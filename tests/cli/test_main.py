@@ -94,6 +94,20 @@ def test_version(capsys: Output) -> None:
     assert capsys.readouterr().out == f"mdbench {mdbench.__version__}\n"
 
 
+@pytest.mark.parametrize("verb", [[], ["run"], ["list"], ["data"], ["check"]])
+def test_h_asks_for_help(capsys: Output, verb: list[str]) -> None:
+    printed = []
+    for option in ("-h", "--help"):
+        assert main([*verb, option]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] != ""
+
+
+def test_a_prediction_may_be_minus_h(capsys: Output) -> None:
+    assert main(["score", "-h", "-h"]) == 0
+    assert "identified" in capsys.readouterr().out
+
+
 def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
     for verb in ("run", "why"):
         assert main([verb, "--help"]) == 0

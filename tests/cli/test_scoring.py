@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sweeps import paired
 
-from mdbench.cli import main
+from mdbench.cli import main, score
+from mdbench.expressions.scores import compare
+
+if TYPE_CHECKING:
+    from mdbench.expressions.scores import Comparison
 
 Output = pytest.CaptureFixture[str]
 
@@ -25,6 +31,7 @@ def scored(capsys: Output, *arguments: str) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(score, "_SECONDS_IN_SILENCE", 3600.0)  # on the slowest machine
 
 
 def test_all_measures_are_shown(capsys: Output) -> None:
@@ -165,6 +172,23 @@ def test_a_bad_question_is_an_error(capsys: Output, arguments: list[str], words:
     captured = capsys.readouterr()
     assert words in captured.err
     assert "Traceback" not in captured.err
+
+
+def test_a_long_comparison_says_that_it_goes_on(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*texts: str, **options: Any) -> Comparison:
+        for timer in threading.enumerate():
+            if isinstance(timer, threading.Timer):
+                timer.join()
+        return compare(*texts, **options)
+
+    monkeypatch.setattr(score, "_SECONDS_IN_SILENCE", 0.0)
+    monkeypatch.setattr(score, "compare", slow)
+    assert main(["score", "x", "x", "--timeout", "7", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["verdict"] == "identified"
+    assert captured.err.startswith("Still comparing.  Each step may take 7 s of CPU time")
 
 
 def test_the_verdict_is_first(capsys: Output) -> None:

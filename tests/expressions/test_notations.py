@@ -79,6 +79,9 @@ READ: dict[str, Any] = {
     "2πx": 2 * np.pi * x,
     "½x + ¾": x / 2 + 0.75,
     "√x + 2√(y + 1)": np.sqrt(x) + 2 * np.sqrt(y + 1),
+    "√2·x/√ x₀ - √.25": np.sqrt(2) * x / np.sqrt(x0) - 0.5,
+    "√4e2*π/√π": 20 * np.sqrt(np.pi),
+    "2 if x > √1 else 3": np.where(x > 1, 2, 3),
     "sin²(x) + cos^2(y)": np.sin(x) ** 2 + np.cos(y) ** 2,
     "|x - 1|": abs(x - 1),
     "|x - |y - 2||": abs(x - abs(y - 2)),
@@ -168,6 +171,13 @@ REFUSED = {
     "atan2(y, x)": "more than one meaning",
     "αx": "product and part",
     "1½x": "sum and a product",
+    **dict.fromkeys(
+        [
+            *("√2x", "√2 x", "√x y", "2√2·√3x", "√2√x", "√2(x + 1)", "√2π", "√x²", "√x^2"),
+            *("√x**2", "√sin(x)", "√-x", "√|x|", "√√x", "x + √"),
+        ],
+        "what a root sign without parentheses is of",
+    ),
     r"xy": "unknown name",
     r"\frac{xq}{2}": "product of letters",
     r"\sin x y": "two places",
@@ -209,6 +219,22 @@ def test_refuses_what_is_not_certain(text: str) -> None:
     with pytest.raises(EquationError, match=REFUSED[text]) as caught:
         parse(text, NAMES)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["1,5*x", "x + 1,5", "1,5x", "-1,5", "2*x - 1,5*y", "sin(1,5*x)", "y = 1,5*x"]
+)
+def test_a_decimal_comma_is_named(text: str) -> None:
+    with pytest.raises(EquationError) as caught:
+        parse(text, NAMES)
+    assert caught.value.hint == "Numbers have a decimal point: 1.5, not 1,5."
+
+
+@pytest.mark.parametrize("text", ["max(1,5) +", "Max(1,5", "pow(2,3))", "x,y", "1,2,3"])
+def test_other_commas_are_no_decimal_commas(text: str) -> None:
+    with pytest.raises(EquationError) as caught:
+        parse(text, NAMES)
+    assert "decimal" not in caught.value.hint
 
 
 def test_a_name_of_the_data_is_that_name() -> None:

@@ -193,6 +193,14 @@ BAD = {
     "a megabyte": (adapter(equations="['u0+' * 350_000 + '1']"), Status.INVALID_OUTPUT, ""),
     "exits": (adapter(fit="os._exit(3)"), Status.CRASHED, "exit status 3"),
     "exits with success": (adapter(fit="os._exit(0)"), Status.CRASHED, "exit status 0"),
+    **{
+        f"raises SystemExit({code})": (
+            adapter(fit=f"raise SystemExit({code})"),
+            Status.CRASHED,
+            f"exit status {status} ",
+        )
+        for code, status in {"": 0, "0": 0, "7": 7, "'no data'": 1, "2**80": 0, "-1": 255}.items()
+    },
     "is killed": (adapter(fit="os.kill(os.getpid(), 9)"), Status.CRASHED, "SIGKILL"),
     "segfaults": (adapter(fit="ctypes.string_at(0)"), Status.CRASHED, "SIGSEGV"),
     "aborts": (adapter(fit="os.abort()"), Status.CRASHED, "SIGABRT"),

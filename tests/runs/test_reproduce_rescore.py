@@ -142,11 +142,13 @@ def test_the_command_states_what_changed(capsys: Output) -> None:
     assert FILE.read_bytes() == lines
     text = capsys.readouterr().out
     assert "zero · rc-circuit  ok -> invalid_output: its predictions contradict" in text
-    assert "results/zero-ode.jsonl: 2 of 3 records would get new scores." in text
+    assert "results/zero-ode.jsonl: 2 of 3 records scored again, and 2 would change." in text
     assert "left as they are: 1, as under published predictions are scored" in text
     assert "changed: nmse 2, " in text
     assert main(["rescore", "results"]) == 0
-    assert "2 of 3 records got new scores." in capsys.readouterr().out
+    assert "2 of 3 records scored again, and 2 changed." in capsys.readouterr().out
+    assert main(["rescore", "results"]) == 0
+    assert "1 of 3 records scored again, and 0 changed." in capsys.readouterr().out
     first, second, third = RecordStore(FILE).read()
     assert first.metrics["nmse"] == right.metrics["nmse"]
     assert second.protocol == "published"
@@ -174,7 +176,7 @@ def test_several_processes_give_what_one_gives() -> None:
             timeout=300,
         )
         assert done.returncode == 0, done.stderr
-        said = f"{len(several) - 1} of {len(several)} records got new scores."
+        said = f"{len(several) - 1} of {len(several)} records scored again, and {len(several) - 1} "
         assert said in done.stdout
         written[jobs] = FILE.read_bytes()
     assert written["1"] == written["2"] != before
@@ -193,7 +195,7 @@ def test_records_of_schema_2_are_upgraded(capsys: Output) -> None:
     data |= {"metrics": {"nmse": 3.0}, "complexity": 1, "agreement": 0.0, "fidelity": None}
     FILE.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
     assert main(["rescore", str(FILE)]) == 0
-    assert "1 of 1 record got new scores." in capsys.readouterr().out
+    assert "1 of 1 record scored again, and 1 changed." in capsys.readouterr().out
     found = the_record()
     assert found.measured.speed == pytest.approx(right.measured.speed)
     same = {"speed": right.measured.speed}

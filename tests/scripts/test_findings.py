@@ -49,6 +49,12 @@ def test_counts_intervals_and_seeds_that_disagree() -> None:
     assert "| bad | 2 of 10 [" in second
 
 
+def test_methods_designed_here_have_a_sign() -> None:
+    table = recovered_table([job("integral", "s0", 1.0), job("operon", "s0", 0.0)])
+    names = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
+    assert names == ["integral ‡", "operon"]
+
+
 def test_only_jobs_of_all_methods_count_and_a_failure_is_a_miss() -> None:
     ones = campaign()
     ones[0] = ones[0].model_copy(update={"status": Status.TIMEOUT, "metrics": {}})

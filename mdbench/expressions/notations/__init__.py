@@ -86,7 +86,15 @@ def in_core_notation(text: str, variables: Collection[str] | None = None) -> str
         raise EquationError(
             f"the equation is nested too deep: {quoted(text)}", "Write fewer brackets."
         ) from None
+    except EquationError as error:
+        comma = _DECIMAL_COMMA.search(text)
+        if comma and re.search(r"found ',\d|is given", error.message):
+            point = comma[0].replace(",", ".")
+            hint = f"Numbers have a decimal point: {point}, not {comma[0]}."
+            raise type(error)(error.message, hint) from None
+        raise
     return PlainPrinter().print(found)
 
 
+_DECIMAL_COMMA = re.compile(r"(?<![\w.,])\d+,\d+(?![\d.,])")
 _EULER = re.compile(r"(?<![\w.])e\s*(?:\*\*|\^)")

@@ -34,6 +34,37 @@ _GREEK_LETTERS = {
 } | {"ϵ": "epsilon", "ϑ": "theta", "ϕ": "phi", "µ": "mu", "ϱ": "rho", "ς": "sigma"}
 
 
+_UNDER_ROOT = re.compile(
+    r"[A-Za-z][A-Za-z0-9]*+(?:_\{\w+\}|_\w*+)?|\d++(?:\.\d*+)?(?:[eE][+-]?\d++)?|\.\d++"
+)
+"""What a root without parentheses is of: one name or one number."""
+
+
+def _roots(text: str) -> str:
+    """Write ``√`` as ``sqrt``, of parentheses or of one name or number.
+
+    Raises
+    ------
+    AmbiguousError
+        If anything but a sign of arithmetic follows the name or the number.
+    """
+    while "√" in text:
+        before, _, after = text.rpartition("√")
+        after = after.lstrip()
+        if after.startswith("("):
+            text = f"{before}sqrt{after}"
+            continue
+        found = _UNDER_ROOT.match(after)
+        rest = after[found.end() :].lstrip() if found else after
+        if found is None or re.match(r"(?!(?:if|else|and|or)\b)[\w(√|^]|\*\*", rest):
+            raise AmbiguousError(
+                "it is not clear what a root sign without parentheses is of",
+                "Write sqrt(2)*x or sqrt(2*x).",
+            )
+        text = f"{before}sqrt({found[0]}){after[found.end() :]}"
+    return text
+
+
 def in_ascii(text: str) -> str:
     """Replace signs of typography by those of a keyboard; what has no such meaning stays."""
     if text.isascii():
@@ -53,8 +84,6 @@ def in_ascii(text: str) -> str:
         text,
     )
     text = text.translate(_SIGNS).replace("π", " pi ")
-    text = re.sub(r"√\s*\(", "sqrt(", text)
-    text = re.sub(rf"√\s*({LETTER}|\d+\.?\d*)(?!\s*(?:\^|\*\*|\())", r"sqrt(\1)", text)
     for letter, name in _GREEK_LETTERS.items():
         if letter not in text:
             continue
@@ -64,4 +93,4 @@ def in_ascii(text: str) -> str:
                 f"Write {name} for the letter, and * for products.",
             )
         text = text.replace(letter, name)
-    return text
+    return _roots(text)
