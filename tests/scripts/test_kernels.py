@@ -44,7 +44,6 @@ def test_each_kernel_but_the_own_is_run_if_it_can_be(
     own, _ = kernel_and_threads()
     kernels = {"mine": ("fpu", own), "Nehalem": ("fpu", "Nehalem"), "future": ("avx9999", "x")}
     monkeypatch.setattr(script, "KERNELS", kernels)
-    monkeypatch.setattr(script, "PLAIN", {})
     path = tmp_path / "test_it.py"
     path.write_text(TEST.format(kernel=kernel), encoding="utf-8")
     assert script.main([str(path)]) == (not passes)
