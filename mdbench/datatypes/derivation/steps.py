@@ -138,11 +138,6 @@ def ancestors(steps: Sequence[Step], number: int) -> set[int]:
     return found
 
 
-def is_closed(steps: Sequence[Step]) -> bool:
-    """Whether the final step is no premise, and needs all steps before it."""
-    return bool(steps[-1].refs) and len(ancestors(steps, len(steps))) == len(steps)
-
-
 SYMBOLS = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,19}")
 """Names allowed for symbols and functions."""
 _MOST_TEXT, _MOST_DEPTH, _MOST_NODES = 50_000, 60, 2_000

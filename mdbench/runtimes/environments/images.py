@@ -244,39 +244,6 @@ class Images:
         made = self._once(recipe.tag, recipe.identity, lambda: self._environment(recipe))
         return recipe, made
 
-    def remove_all(self) -> list[str]:
-        """Remove all images that were built here but the base; return their tags.
-
-        One that a container still uses stays.
-
-        Raises
-        ------
-        UnavailableError
-            If no engine answers.
-        """
-        removed = []
-        for kind in ("method", "environment"):
-            filters = ["--filter=label=mdbench=1", f"--filter=label=mdbench.kind={kind}"]
-            names = docker_cli.docker(
-                ["image", "ls", *filters, "--format={{.Repository}}:{{.Tag}}"],
-                "The images cannot be listed",
-                program=self._program,
-            ).split()
-            names = [name.removeprefix("localhost/") for name in names]
-            # Labels are inherited: an image that somebody made from ours is theirs.
-            for name in sorted(name for name in names if name.startswith("mdbench-")):
-                try:
-                    docker_cli.docker(
-                        ["image", "rm", name],
-                        f"{name} cannot be removed",
-                        program=self._program,
-                    )
-                except UnavailableError as error:
-                    self._report(str(error))
-                else:
-                    removed.append(name)
-        return removed
-
     def _recipe(
         self,
         name: str,

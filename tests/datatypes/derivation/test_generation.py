@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
 import sympy
@@ -17,9 +18,12 @@ from mdbench.datatypes.derivation.operators import OPERATORS, PREMISES, apply, i
 from mdbench.datatypes.derivation.records import alpha_class, record
 from mdbench.datatypes.derivation.renaming import GREEK, LETTERS, names
 from mdbench.datatypes.derivation.settings import GeneratorSettings
-from mdbench.datatypes.derivation.steps import Derivation, ancestors, is_closed, mirrored
+from mdbench.datatypes.derivation.steps import Derivation, Step, ancestors, mirrored
 from mdbench.datatypes.derivation.truth import falsehoods
 from mdbench.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 COUNT = 40
 
@@ -28,6 +32,11 @@ COUNT = 40
 def derivations(steps: int, negatives: str = "symmetric", mode: str = "closed") -> list[Derivation]:
     settings = GeneratorSettings(steps=steps, negatives=negatives, mode=mode)
     return [generate(settings, "tests", index) for index in range(COUNT)]
+
+
+def is_closed(steps: Sequence[Step]) -> bool:
+    """Whether the final step is no premise, and needs all steps before it."""
+    return bool(steps[-1].refs) and len(ancestors(steps, len(steps))) == len(steps)
 
 
 KINDS = [(2, "symmetric", "closed"), (3, "symmetric", "closed"), (4, "symmetric", "closed"),

@@ -195,8 +195,6 @@ def test_an_engine_that_does_not_answer(
     assert not fake.has_local_base()
     with pytest.raises(UnavailableError, match=hint):
         fake.base()
-    with pytest.raises(UnavailableError, match=hint):
-        fake.remove_all()
 
 
 def test_no_docker_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -700,32 +698,6 @@ def test_what_no_index_has_is_fetched_into_the_image(workspace: Workspace, tmp_p
     (toml.parent / "fetch_it.py").write_text("import sys; sys.exit('no server')", encoding="utf-8")
     with pytest.raises(UnavailableError, match="no server"):
         build(workspace)
-
-
-@pytest.mark.usefixtures("engine")
-def test_remove_all_spares_the_base_and_what_is_not_ours(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The engine's other images of ours are others' work: it is shown this method's only."""
-    made, _ = build(workspace)
-    environment = f"mdbench-env-{TINY}:{made.identity[:12]}"
-    docker_cli.docker(["tag", made.tag, OWN], "")
-    really = docker_cli.docker
-
-    def only_mine(arguments: list[str], failure: str, **options: Any) -> str:
-        if "--filter=label=mdbench=1" in arguments:
-            arguments = [*arguments, f"--filter=label=mdbench.method={TINY}"]
-        return really(arguments, failure, **options)
-
-    monkeypatch.setattr(docker_cli, "docker", only_mine)
-    try:
-        assert {made.tag, environment} <= set(Images(workspace.home).remove_all())
-        assert docker_cli.image(made.tag) is None
-        assert docker_cli.image(environment) is None
-        assert docker_cli.image(OWN) is not None
-        assert Images(workspace.home).has_local_base()
-    finally:
-        docker_cli.docker(["image", "rm", OWN], "")
 
 
 def _reference(workspace: Workspace) -> str:
