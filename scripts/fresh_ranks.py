@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from findings import compared, share_of, to_table
+from findings import compared, named, share_of, to_table
 from scipy.stats import kendalltau, rankdata, spearmanr
 
 from mdbench.datatypes.facts import FRESH
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mdbench.records import Record
 
 _DRAWS = 2000
+_KNOWN = {"ode": ("systems", "ODEBench"), "srsd": ("laws", "SRSD")}
+"""By data type what its problems are called, and the suite that fresh ones are compared with."""
 
 
 class Ranks(NamedTuple):
@@ -69,6 +71,7 @@ def ranks_of(records: Sequence[Record]) -> Ranks:
 def ranks_finding(records: Sequence[Record]) -> str:
     """Write the finding in words."""
     found = ranks_of(records)
+    problems, suite = _KNOWN[records[0].data_type]
     parts = found.fresh, found.known
     sums = [
         sum(sum(each.values()) for each in part.values()) / sum(map(len, part.values()))
@@ -77,13 +80,13 @@ def ranks_finding(records: Sequence[Record]) -> str:
     first = [_first(part) for part in parts]
     names, others = (" and ".join(f"`{method}`" for method in each) for each in first)
     counts = [_count(part[each[0]]) for part, each in zip(parts, first, strict=True)]
-    best = f"First on fresh systems: {names} ({counts[0]}); on ODEBench: {others} ({counts[1]})"
+    best = f"First on fresh {problems}: {names} ({counts[0]}); on {suite}: {others} ({counts[1]})"
     between = f"{found.spearman:.2f} [{found.low:.2f} … {found.high:.2f}]"
     return (
-        f"**The ranks of {len(found.fresh)} methods on problems that nobody had seen and on "
-        f"ODEBench have a Spearman correlation of {between} (Kendall's tau-b "
+        f"**The ranks of {len(found.fresh)} methods on {problems} that nobody had seen and on "
+        f"{suite} have a Spearman correlation of {between} (Kendall's tau-b "
         f"{found.kendall:.2f}).** {best}. All methods together identify "
-        f"{sums[0]:.0%} of the fresh systems and {sums[1]:.0%} of those of ODEBench."
+        f"{sums[0]:.0%} of the fresh {problems} and {sums[1]:.0%} of those of {suite}."
     )
 
 
@@ -94,7 +97,7 @@ def ranks_table(records: Sequence[Record]) -> str:
     jobs = {job for each in (found.fresh, found.known) for v in each.values() for job in v}
     systems = {job.case.system for job in jobs}
     for one in records:
-        if one.system in systems and one.attempted:
+        if one.data_type == "ode" and one.system in systems and one.attempted:
             value = one.metrics.get("follows_unseen") if one.answered else 0.0
             if value is not None:
                 followed[one.method, one.system.startswith(FRESH)].append(float(value == 1))
@@ -106,18 +109,16 @@ def ranks_table(records: Sequence[Record]) -> str:
     lines = []
     for number in np.argsort(places[0], kind="stable"):
         method = methods[number]
-        cells = [method]
+        cells = [named(method)]
         for part, place, new in zip((found.fresh, found.known), places, (True, False), strict=True):
-            unseen = followed[method, new]
-            cells += [
-                share_of(part[method]),
-                f"{place[number]:g}",
-                f"{sum(unseen):.0f} of {len(unseen)}",
-            ]
+            cells += [share_of(part[method]), f"{place[number]:g}"]
+            if unseen := followed.get((method, new)):
+                cells.append(f"{sum(unseen):.0f} of {len(unseen)}")
         lines.append(cells)
     head = ["method"]
-    for name in ("fresh", "ODEBench"):
-        head += [f"{name}: identified", "rank", "followed from the second start"]
+    for name in ("fresh", _KNOWN[records[0].data_type][1]):
+        head += [f"{name}: identified", "rank"]
+        head += ["followed from the second start"] * bool(followed)
     return to_table(head, lines)
 
 

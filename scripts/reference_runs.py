@@ -92,6 +92,9 @@ STUDIES = {
     "edition-1": StudyRun(("studies/edition-1.toml",), "ode", "edition-1.md"),
     "equal-work": StudyRun(("studies/equal-work.toml",), "ode", "results-equal-work.md"),
     "fresh-ranks": StudyRun(("studies/fresh-ranks.toml",), "ode", "results-fresh.md"),
+    "fresh-ranks-srsd": StudyRun(
+        ("studies/fresh-ranks-srsd.toml",), "srsd", "results-fresh.md", "laws"
+    ),
     "noise": StudyRun(("studies/noise.toml",), "ode", "results-noise.md"),
     "whose-merit": StudyRun(
         ("studies/whose-merit-ode.toml", "studies/whose-merit-pde.toml"), "ode", "whose-merit.md"

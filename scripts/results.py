@@ -224,6 +224,18 @@ class Reference:
         of = f" {board.title}" * (len(self.boards) > 1)
         return self._files((one for one in drawn if one is not None), "boxes ", of)
 
+    def benchmarks_part(self) -> str:
+        """What the benchmark does for methods, and whether they do as well on unseen problems."""
+        made = [
+            made_of(records_of(name, self.kept.parent))
+            for name, made_of in {
+                "whose-merit": finding_of_merit,
+                "fresh-ranks": ranks_finding,
+                "fresh-ranks-srsd": ranks_finding,
+            }.items()
+        ]
+        return "\n".join(f"- {one}" for one in made)
+
     def edition_figures(self) -> str:
         """Recovery against work and by noise, and the sizes of answers."""
         boards = leaderboards_of(self.edition.of_every_level, None)
@@ -307,6 +319,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "derivations": lambda reference: derivations_table(reference.edition),
     "suites-finding": lambda reference: suites_finding(reference.edition),
     "suites-figures": Reference.edition_figures,
+    "benchmarks-part": Reference.benchmarks_part,
     "findings": lambda reference: edition_findings(reference.edition),
     "versions": lambda reference: methods_table(reference.edition),
     "elsewhere": lambda reference: elsewhere_table(reference.edition),

@@ -38,6 +38,20 @@ def test_correlations_are_those_of_the_shares() -> None:
     assert ranks_of(records(turned)).spearman == pytest.approx(-1)
 
 
+def test_laws_have_the_name_of_their_suite_and_no_second_start() -> None:
+    laws = [one.model_copy(update={"data_type": "srsd"}) for one in records()]
+    text = ranks_finding(laws)
+    assert "on laws that nobody had seen and on SRSD have" in text
+    assert "First on fresh laws: `a` (18 of 20); on SRSD: `a` (16 of 20)" in text
+    head, _, first, *_ = ranks_table(laws).splitlines()
+    assert [cell.strip() for cell in head.strip("|").split("|")] == [
+        "method",
+        *("fresh: identified", "rank"),
+        *("SRSD: identified", "rank"),
+    ]
+    assert len(first.split("|")) == len(head.split("|"))
+
+
 def test_only_cases_count_that_all_methods_have() -> None:
     ones = records()
     lacking = [one for one in ones if (one.method, one.system) != ("a", "known-00")]
