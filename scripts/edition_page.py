@@ -117,7 +117,12 @@ def best_table(results: Results) -> str:
         more = f" and {counted(others, 'other')}" if others > 0 else ""
         text = f"{', '.join(shown)}{more}" if best else "none identifies one"
         lines.append([one.suite.what, str(one.jobs), str(len(shares)), text])
-    return to_table(["identified", "jobs", "methods", "the best"], lines) if lines else TOO_FEW
+    head = ["identified", "jobs", "methods", "the best"]
+    return to_table(head, lines, texts=(0, 3)) if lines else TOO_FEW
+
+
+_KEPT: Final = "\N{NO-BREAK SPACE}"
+"""Between the ends of an interval: a narrow column breaks its line before the bracket."""
 
 
 def _cell(one: Recovered, method: str) -> str:
@@ -125,9 +130,9 @@ def _cell(one: Recovered, method: str) -> str:
         return "–"
     share = one.shares[method]
     low, high = interval(one.verdicts[method], mean=True)
-    text = (
-        f"{share:.0%}" if low is None or high is None else f"{share:.0%} [{low:.0%} … {high:.0%}]"
-    )
+    text = f"{share:.0%}"
+    if low is not None and high is not None:
+        text += f" [{100 * low:.0f}{_KEPT}…{_KEPT}{high:.0%}]"
     return f"**{text}**" if share == max(one.shares.values()) > 0 else text
 
 
@@ -368,4 +373,4 @@ def elsewhere_table(results: Results) -> str:
                 if name not in here and rule is not None:
                     share = f"{values[rule]:.0%}"
                     lines.append([name, f"{each.title}, {group}", share, _RULES[rule]])
-    return to_table(["method", "cases", "published", "by the rule"], lines)
+    return to_table(["method", "cases", "published", "by the rule"], lines, texts=(0, 1, 3))

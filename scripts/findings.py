@@ -124,9 +124,11 @@ def share_of(ones: Verdicts) -> str:
     return text if low is None or high is None else f"{text} [{low:.0%} … {high:.0%}]"
 
 
-def to_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Write a table whose first column is text."""
-    rule = [":--"] + ["--:"] * (len(head) - 1)
+def to_table(
+    head: Sequence[str], lines: Iterable[Sequence[str]], texts: Collection[int] = (0,)
+) -> str:
+    """Write a table; `texts` are the places of columns of text, and the others have numbers."""
+    rule = [":--" if place in texts else "--:" for place in range(len(head))]
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
 
 

@@ -90,9 +90,9 @@ def test_the_table_has_shares_intervals_and_marks_ours_and_the_best() -> None:
     head, _, number, first, second = motion.strip().splitlines()[2:]
     assert cells(head) == ["method", "ODEBench"]
     assert cells(number) == ["*jobs compared*", "6"]
-    assert cells(first) == ["integral ‡", "**100% [100% … 100%]**"]
-    assert re.fullmatch(r"17% \[0% … \d+%\]", cells(second)[1])
-    assert cells(fields.strip().splitlines()[-1]) == ["afp", "**100% [100% … 100%]**"]
+    assert cells(first) == ["integral ‡", "**100% [100\u00a0…\u00a0100%]**"]
+    assert re.fullmatch(r"17% \[0\s…\s\d+%\]", cells(second)[1])
+    assert cells(fields.strip().splitlines()[-1]) == ["afp", "**100% [100\u00a0…\u00a0100%]**"]
     assert "SRBench" not in text  # of four jobs nothing is shown
     assert suites_table(Results([])).startswith("No suite has five jobs")
 
@@ -107,6 +107,7 @@ def test_the_best_of_a_suite_are_named_with_all_that_are_as_good() -> None:
     assert cells(fields)[1:] == ["5", "1", "none identifies one"]
     (only,) = best_table(Results(systems(eql=[1] * 5, afp=[0] * 5))).splitlines()[2:]
     assert cells(only)[-1] == "eql 100%"
+    assert cells(best_table(Results(ones)).splitlines()[1])[-1] == ":--"  # a text, which wraps
     assert best_table(Results([])).startswith("No suite has five jobs")
 
 
