@@ -61,6 +61,7 @@ _COMMENTS = ("#", "%", "//")
 _EXCEL_SEPARATOR = re.compile(r"sep=[,;\t]?")
 """The first line that tells a spreadsheet what separates cells."""
 _NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "-"}
+_TRUTH = {"true", "false", "yes", "no", "on", "off"}
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[,.]\d{3}")
 """A number that is one below a thousand, or, where the sign groups digits, a thousand and more."""
@@ -70,6 +71,8 @@ _TIME_FORMATS = "2026-11-22, 2026-11-22T10:30, 22.11.2026 or 10:30:00"
 LARGEST_BYTES = 20_000_000
 """Of a file: its cells take some twenty times as much memory while they are read."""
 MOST_COLUMNS = 500
+_LONGEST_CELL = 60
+"""Characters of a cell in a message."""
 
 
 @dataclass(frozen=True)
@@ -587,6 +590,8 @@ class _Table:
         if missing:
             hint += ". To do without: --missing drop (leaves the line out) or "
             hint += "--missing interpolate (fills it from those before and after)."
+        elif cell.strip().lower() in _TRUTH:
+            hint += ". Write 1 for true and 0 for false"
         elif (
             not any(letter.isdigit() for letter in cell[:1])
             and not np.isfinite(self._numbers[place]).any()
@@ -599,7 +604,7 @@ class _Table:
             hint += ", with a point or a comma for its decimals."
         else:
             hint += ", with a point for its decimals (or a comma, in columns separated by ;)."
-        raise DataError(f"{self._where(row)}: {self._labels[place]} is {cell!r}", hint)
+        raise DataError(f"{self._where(row)}: {self._labels[place]} is {_shown(cell)}", hint)
 
     def _refuse_twice(self, names: Sequence[str], at: Sequence[int]) -> None:
         for place, name in enumerate(names):
@@ -628,6 +633,10 @@ class _Table:
             rows[gaps, column] = np.interp(rows[gaps, 0], rows[known, 0], rows[known, column])
             filled += int(gaps.sum())
         return filled
+
+
+def _shown(cell: str) -> str:
+    return repr(cell) if len(cell) <= _LONGEST_CELL else f"{cell[:_LONGEST_CELL]!r}..."
 
 
 def _quoted(label: str) -> str:

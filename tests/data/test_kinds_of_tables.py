@@ -402,3 +402,10 @@ def test_what_is_no_date_is_explained(tmp_path: Path, date: str) -> None:
     dates = [f"2026-02-{k + 1:02d}" for k in range(N)]
     with pytest.raises(DataError, match=r"(?s)line 22: .* is no date: .*--time-format"):
         read(tmp_path, {"t": [*dates, date], "x": [*SWING, 0.0]})
+
+
+def test_truth_values_and_long_cells_are_explained(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"(?s)valve is 'False'.*1 for true and 0 for false"):
+        read(tmp_path, {"t": STEP, "x": SWING, "valve": SWING > 0})
+    with pytest.raises(DataError, match=r"x is '9{60}'\.\.\.\s"):
+        read(tmp_path, {"t": STEP, "x": ["9" * 400] * N})
