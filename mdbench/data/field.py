@@ -45,6 +45,8 @@ class Field:
     periods
         The length of each periodic axis by its name: its nodes are equidistant, and the next
         one after the last would be the first one again.
+    labels
+        What the states are called in the file that they came from; empty where it is u.
     """
 
     t: Array
@@ -52,6 +54,7 @@ class Field:
     u: Array
     du: Array | None = None
     periods: Mapping[str, float] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
 
     @property
     def dim(self) -> int:

@@ -620,6 +620,12 @@ def test_without_scaling_methods_are_given_the_values_as_they_are(
     assert plain.nmse > 0.1
 
 
+@pytest.mark.parametrize("nodes", [3, 4, 5, 6, 7, 8])
+def test_a_field_of_few_nodes_is_described(nodes: int) -> None:
+    u = np.exp(-T) * np.sin(np.arange(1, nodes + 1))[:, None]
+    assert f"{nodes} x 150 samples" in advice_on_field(T, np.arange(float(nodes)), u)
+
+
 @kind("derivatives that are not those of the states")
 @pytest.mark.parametrize("noisy", [0.0, 0.1])
 def test_derivatives_that_are_not_those_of_the_states(noisy: float) -> None:

@@ -122,6 +122,9 @@ def of_field(dataset: Any) -> list[str]:
         for axis, nodes in {**given.grid, "t": given.t}.items()
     ]
     lines = [f"{size} samples of {', '.join(names)}; {'; '.join(axes)}"]
+    if given.labels:
+        pairs = [f"{name} is {label}" for name, label in zip(names, given.labels, strict=True)]
+        lines.append(f"variables of the file: {', '.join(pairs)}")
     time_axis = given.u.ndim - 2
     if dataset.clean.du is not None:
         series = [
