@@ -5,6 +5,9 @@ The names are those of `mdbench` itself: ``mdbench.run`` and so on.
 
 from __future__ import annotations
 
+import math
+import operator
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -12,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +30,8 @@ from mdbench.backends.local import open_backend
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError, counted, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
-from mdbench.records import Budget, LlmUse, Measured, Record, RecordStore, Selection
+from mdbench.records import Budget, LlmUse, Measured, Record, Selection
+from mdbench.records.store import read_records, results_files
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.options import parse_words, to_words
@@ -268,9 +273,12 @@ def _table_of(data: Any) -> pd.DataFrame:
         raise UsageError(f"data cannot be read: {str(error).rstrip('.')}.", _FORMS) from None
     if table.empty:
         raise UsageError("data has no rows.", _FORMS)
-    return table
+    # A text of single precision is short, and hides that digits of a time were lost.
+    short = {name: "float64" for name, kind in table.dtypes.items() if kind in _SHORT}
+    return table.astype(short) if table.columns.is_unique else table
 
 
+_SHORT = (np.dtype(np.float16), np.dtype(np.float32))
 _TABLE, _PAIR = 2, 2
 """Dimensions of an array that is a table; arrays that are times and states."""
 
@@ -325,7 +333,7 @@ def load(folder: str | Path = "results") -> Results:
     Parameters
     ----------
     folder
-        A folder with results files, or one such file.
+        A folder with results files, packed ones too, or one such file.
 
     Returns
     -------
@@ -347,12 +355,17 @@ def load(folder: str | Path = "results") -> Results:
     >>> table = mdbench.load("results")  # doctest: +SKIP
     >>> table.groupby("algorithm")["nmse"].median()  # doctest: +SKIP
     """
+    if not isinstance(folder, str | os.PathLike):
+        raise UsageError(
+            f"folder is {folder!r:.200}.",
+            "Give one folder, such as 'results'; pandas.concat puts tables together.",
+        )
     place = Path(folder)
-    files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
-    if not files or not files[0].is_file():
+    if not place.exists():
         raise UsageError(f"There are no results in {place}.", "Results come from: mdbench run")
-    found = (record for file in files for record in RecordStore(file).latest().values())
-    return _of(place, table(found))
+    files = results_files(place)
+    found = ({one.key: one for one in read_records(file)} for file in files)
+    return _of(place, table(record for newest in found for record in newest.values()))
 
 
 def _of(folder: Path, results: Results) -> Results:
@@ -494,6 +507,25 @@ class Data:
         return View(task.variables, task.targets, *splits)
 
 
+def _protocol(text: str) -> Protocol:
+    known = [one.value for one in Protocol]
+    if text not in known:
+        raise UsageError(f"protocol is {text!r}.", did_you_mean(str(text), known))
+    return Protocol(text)
+
+
+def _level(snr: float | str | None) -> float | None:
+    if snr is None or snr == "clean":
+        return None
+    try:
+        level = float(snr)
+    except (TypeError, ValueError):
+        level = math.nan
+    if not math.isfinite(level):
+        raise UsageError(f"snr is {snr!r}.", "Give one number of dB, such as 40, or 'clean'.")
+    return level
+
+
 def _arrays(part: Split) -> dict[str, NDArray[Any]]:
     return {**part.inputs, part.target_name: part.targets}
 
@@ -503,7 +535,7 @@ def dataset(
     data_type: str,
     *,
     dataset_path: str | Path | None = None,
-    snr: float | None = None,
+    snr: float | str | None = None,
     seed: int = 0,
     protocol: str = "strict",
     **options: Any,
@@ -519,7 +551,7 @@ def dataset(
     dataset_path
         Your own data instead of the project's.
     snr
-        The noise level in dB; None for clean data.
+        The noise level in dB; None or ``"clean"`` for clean data.
     seed
         Of the noise.
     protocol
@@ -545,18 +577,38 @@ def dataset(
     kind = catalog.data_type(data_type)
     path = None if dataset_path is None else Path(dataset_path)
     source = catalog.source(data_type, path)
-    rules = Protocol(protocol)
+    rules = _protocol(protocol)
+    level = _level(snr)
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise UsageError(f"seed is {seed!r}.", "Give a whole number from 0 on.")
     if name not in source.names():
         raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, source.names()))
     given = parse_words(to_words(options), kind.options, data_type)
-    ((asked, left),) = kind.expand_options([name], given)
-    loaded = source.load(asked, snr_db=snr, seed=seed, protocol=rules, options=left)
+    parts = kind.expand_options([name], given)
+    if len(parts) != 1:
+        raise UsageError(
+            f"{name} is {len(parts)} datasets with these options.",
+            "Give one value to each option: "
+            + ", ".join(f"{option.key}=..." for option in kind.options),
+        )
+    ((asked, left),) = parts
+    loaded = source.load(asked, snr_db=level, seed=number, protocol=rules, options=left)
     return Data(
         asked,
         source.title(name),
         loaded.dim,
-        snr,
+        level,
         loaded.truth,
         tuple(kind.views),
-        lambda view: kind.task(loaded, view, rules),
+        partial(_task_of, data_type, loaded, rules),
     )
+
+
+def _task_of(data_type: str, loaded: Any, rules: Protocol, view: str) -> Task[Any]:
+    """Return a task of a dataset; the data type is found by its name, which can be pickled."""
+    task: Task[Any] = Catalog(Workspace.find()).data_type(data_type).task(loaded, view, rules)
+    return task

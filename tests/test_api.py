@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import lzma
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -17,9 +19,10 @@ from harness import ROOT, HereRuntime, add_method
 
 import mdbench
 from mdbench import datatypes
-from mdbench.api import Comparison
-from mdbench.errors import EquationError, UsageError
+from mdbench.api import Comparison, write_data
+from mdbench.errors import DataError, EquationError, UsageError
 from mdbench.records import RecordStore
+from mdbench.records.store import PACKED
 from mdbench.runtimes import venv
 
 if TYPE_CHECKING:
@@ -237,6 +240,64 @@ def test_options_of_a_data_type_make_another_dataset() -> None:
     assert data.name == "feynman-i.12.1+dummy"
     (view,) = data.views
     assert len(data[view].variables) > 2
+
+
+@pytest.mark.parametrize("snr", [None, "clean"])
+def test_a_clean_dataset_has_two_names(snr: str | None) -> None:
+    data = mdbench.dataset("rc-circuit", "ode", snr=snr)
+    assert data.snr_db is None
+    sent = pickle.loads(pickle.dumps(data))
+    assert np.array_equal(sent["table"].test["X"], data["table"].test["X"])
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"snr": [40]}, "snr is [40]"),
+        ({"snr": "forty"}, "snr is 'forty'"),
+        ({"snr": float("nan")}, "snr is nan"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"seed": "0"}, "seed is '0'"),
+        ({"protocol": "stricter"}, "protocol is 'stricter'"),
+    ],
+)
+def test_what_no_dataset_has_is_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        mdbench.dataset("rc-circuit", "ode", **given)
+
+
+def test_one_part_of_a_table_is_a_dataset() -> None:
+    with pytest.raises(UsageError, match=r"(?s)kepler is \d+ datasets.*fold=\.\.\."):
+        mdbench.dataset("kepler", "real")
+    assert mdbench.dataset("kepler", "real", fold=1).dim == 1
+
+
+@pytest.mark.parametrize("folder", [5, ["a", "b"], None])
+def test_what_is_no_folder_is_refused(folder: Any) -> None:
+    with pytest.raises(UsageError, match="folder is "):
+        mdbench.load(folder)
+
+
+def test_results_are_loaded_packed_and_without_logs(tmp_path: Path) -> None:
+    line = (ROOT / "tests" / "golden" / "records" / "schema-9.jsonl").read_bytes()
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "asked.jsonl").write_text('{"model": "no record"}\n')
+    (tmp_path / f"a{PACKED}").write_bytes(lzma.compress(line))
+    packed = mdbench.load(tmp_path)
+    (tmp_path / f"a{PACKED}").unlink()
+    (tmp_path / "a.jsonl").write_bytes(line)
+    plain = mdbench.load(tmp_path)
+    assert packed["key"].tolist() == plain["key"].tolist() != []
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_times_of_single_precision_that_lost_their_steps_are_refused(
+    tmp_path: Path, kind: Any
+) -> None:
+    t = (1000 + 0.001 * np.arange(100)).astype(kind)
+    path = write_data({"t": t, "x": np.arange(100.0)}, tmp_path, "mine")
+    with pytest.raises(DataError, match=r"rounded|Times have to increase"):
+        mdbench.dataset("mine", "ode", dataset_path=path)
 
 
 def test_the_page_of_examples_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

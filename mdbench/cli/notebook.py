@@ -5,6 +5,7 @@ The names are those of `mdbench` itself: ``mdbench.show`` and so on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from mdbench.reports.systems import code
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from matplotlib.axes import Axes
 
@@ -141,6 +142,8 @@ def predict(
         If something is missing, or a file cannot be used.
     """
     methods = [algorithm] if isinstance(algorithm, str) else list(algorithm)
+    if start is not None and not isinstance(start, Mapping):
+        raise UsageError(f"start is {start!r:.200}.", "Give each state: start={'x': 2.0}")
     text = ",".join(f"{name}={value!r}" for name, value in start.items()) if start else None
     asked = PredictionOptions(text, until, points, None if given is None else Path(given))
     found = prediction(

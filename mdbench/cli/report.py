@@ -425,7 +425,18 @@ def write_archive(
     authors: Sequence[str],
     logs: bool,
 ) -> None:
-    """Write the archive, and print what is in it and what is not."""
+    """Write the archive, and print what is in it and what is not.
+
+    Raises
+    ------
+    UsageError
+        If its name is that of another kind of archive, which would not open by that name.
+    """
+    if out.suffix.lower() != ".zip":
+        raise UsageError(
+            f"--out is {str(out)!r}, and a bundle is a ZIP archive.",
+            f"Give it a name that ends so: --out {out.name.partition('.')[0] or 'results'}.zip",
+        )
     here = {
         name: method
         for name, method in methods.discover(Workspace.find().algorithms).items()

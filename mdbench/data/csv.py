@@ -29,7 +29,7 @@ from mdbench.data.times import (
     past_midnight,
     time_reader,
 )
-from mdbench.data.trajectory import MIN_SAMPLES, Trajectory
+from mdbench.data.trajectory import MIN_SAMPLES, Trajectory, refuse_rounded
 from mdbench.errors import DataError, counted, did_you_mean
 
 if TYPE_CHECKING:
@@ -58,14 +58,21 @@ _EXPECTED = (
 )
 _SEPARATORS = ",;\t"
 _COMMENTS = ("#", "%", "//")
+_EXCEL_SEPARATOR = re.compile(r"sep=[,;\t]?")
+"""The first line that tells a spreadsheet what separates cells."""
 _NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "-"}
+_TRUTH = {"true", "false", "yes", "no", "on", "off"}
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[,.]\d{3}")
+"""A number that is one below a thousand, or, where the sign groups digits, a thousand and more."""
 _TIME_FORMATS = "2026-11-22, 2026-11-22T10:30, 22.11.2026 or 10:30:00"
 
 
 LARGEST_BYTES = 20_000_000
 """Of a file: its cells take some twenty times as much memory while they are read."""
 MOST_COLUMNS = 500
+_LONGEST_CELL = 60
+"""Characters of a cell in a message."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +208,8 @@ def _open(path: Path) -> Iterator[tuple[Any, str]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = file.readlines()
         is_comment = [line.lstrip().startswith(_COMMENTS) for line in lines]
+        if lines and _EXCEL_SEPARATOR.fullmatch(lines[0].strip()):
+            is_comment[0] = True
         first = next((k for k, line in enumerate(lines) if line.strip() and not is_comment[k]), 0)
         if first and is_comment[first - 1] and _are_numbers(lines[first]):
             first -= 1
@@ -295,9 +304,13 @@ def read_columns(path: Path, taken: Collection[str] = ()) -> tuple[tuple[str, ..
 
 def _check_count(where: str, cells: Sequence[str], labels: Sequence[str]) -> None:
     if len(cells) != len(labels):
+        hint = "Give each line a cell for each column of the header."
+        if len(cells) == 2 * len(labels):
+            hint += " Where commas stand before decimals, separate the cells by semicolons or tabs."
         raise DataError(
             f"{where}: {counted(len(cells), 'cell')}, but the header names "
-            f"{counted(len(labels), 'column')}"
+            f"{counted(len(labels), 'column')}",
+            hint,
         )
 
 
@@ -322,6 +335,8 @@ class _Table:
         self._inputs = [self._place(label) for label in how.inputs]
         self._of = [self._name_of(row) for row in rows]
         self._numbers = [self._column(place) for place in range(len(labels))]
+        if self._comma:
+            self._refuse_grouped()
         self._choice = self._time()
         self._states = [
             place
@@ -360,6 +375,35 @@ class _Table:
             _as_number(row.cells[place].strip(), decimal_comma=self._comma) for row in self._rows
         ]
         return np.array([math.nan if one is None else one for one in found], dtype=np.float64)
+
+    def _refuse_grouped(self) -> None:
+        """Refuse columns in which a comma or a point may stand between thousands.
+
+        It may where each such number has three digits behind it, and a number without any, or with
+        the other sign, shows that decimals are written otherwise.
+        """
+        cells = [[row.cells[k].strip() for row in self._rows] for k in range(len(self._labels))]
+        numbers = [
+            [cell for cell, value in zip(column, self._numbers[k], strict=True) if value == value]  # noqa: PLR0124 - NaN
+            for k, column in enumerate(cells)
+        ]
+        for sign, other in (",.", ".,"):
+            elsewhere = any(other in cell for column in numbers for cell in column)
+            if sign == "." and not elsewhere:
+                continue  # as English has it
+            for place, column in enumerate(numbers):
+                having = [cell for cell in column if sign in cell]
+                if not having or not all(map(_GROUPED.fullmatch, having)):
+                    continue
+                if elsewhere or len(having) < len(column):
+                    row = self._rows[cells[place].index(having[0])]
+                    raise DataError(
+                        f"{self._where(row)}: {self._labels[place]} is {having[0]!r}, which may "
+                        f"be {having[0].replace(sign, '')} or {having[0].replace(sign, '.')}: "
+                        "other numbers of the file are written in another way.",
+                        "Write numbers without separators of thousands, and decimals all by one "
+                        "sign and to as many digits.",
+                    )
 
     def _time(self) -> TimeChoice:
         used = {place for place in (self._trajectory, *self._inputs) if place is not None}
@@ -493,9 +537,11 @@ class _Table:
                     "--time-format has the signs of Python's strptime: %d day, %m month, %Y year, "
                     "%H:%M:%S the time of day.",
                 ) from None
-            if reader.kind == "date" and looks_like_time(cell):
+            if reader.kind != "number" and looks_like_time(cell):
+                kind = "date" if reader.kind == "date" else "clock time"
                 raise DataError(
-                    f"{self._where(row)}: {cell.strip()!r} is no date: {error}"
+                    f"{self._where(row)}: {cell.strip()!r} is no {kind}: {error}",
+                    f"Write times as {_TIME_FORMATS}; for others: --time-format",
                 ) from None
             kind = {
                 "date": "a date, as those before are",
@@ -512,6 +558,7 @@ class _Table:
             steps = np.diff(t[first:last])
             if (steps > 0).all():
                 continue
+            refuse_rounded(self._path, self._columns[self._choice.place].label, t[first:last])
             at = first + int(np.argmin(steps > 0)) + 1
             place = self._choice.place
             hint = "Times have to increase within a trajectory."
@@ -543,16 +590,21 @@ class _Table:
         if missing:
             hint += ". To do without: --missing drop (leaves the line out) or "
             hint += "--missing interpolate (fills it from those before and after)."
+        elif cell.strip().lower() in _TRUTH:
+            hint += ". Write 1 for true and 0 for false"
         elif (
             not any(letter.isdigit() for letter in cell[:1])
             and not np.isfinite(self._numbers[place]).any()
         ):
             hint += f". Where it names trajectories: --trajectory {_quoted(self._labels[place])}"
+        elif looks_like_time(cell):
+            hint += ". Where a date and a time of day are in two columns, put them into one, as "
+            hint += "2026-11-22T10:30:00; a second column of times delete."
         elif self._comma:
             hint += ", with a point or a comma for its decimals."
         else:
             hint += ", with a point for its decimals (or a comma, in columns separated by ;)."
-        raise DataError(f"{self._where(row)}: {self._labels[place]} is {cell!r}", hint)
+        raise DataError(f"{self._where(row)}: {self._labels[place]} is {_shown(cell)}", hint)
 
     def _refuse_twice(self, names: Sequence[str], at: Sequence[int]) -> None:
         for place, name in enumerate(names):
@@ -581,6 +633,10 @@ class _Table:
             rows[gaps, column] = np.interp(rows[gaps, 0], rows[known, 0], rows[known, column])
             filled += int(gaps.sum())
         return filled
+
+
+def _shown(cell: str) -> str:
+    return repr(cell) if len(cell) <= _LONGEST_CELL else f"{cell[:_LONGEST_CELL]!r}..."
 
 
 def _quoted(label: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data.derivatives import accurate_derivative, fewest_nodes, is_uniform, space_derivative
-from mdbench.data.trajectory import MIN_SAMPLES
+from mdbench.data.trajectory import MIN_SAMPLES, refuse_rounded, refuse_sizes
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Field:
     periods
         The length of each periodic axis by its name: its nodes are equidistant, and the next
         one after the last would be the first one again.
+    labels
+        What the states are called in the file that they came from; empty where it is u.
     """
 
     t: Array
@@ -52,6 +54,7 @@ class Field:
     u: Array
     du: Array | None = None
     periods: Mapping[str, float] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
 
     @property
     def dim(self) -> int:
@@ -89,6 +92,7 @@ class Field:
                     f"({layout}) = ({counts}, d){_turned(key, array.shape, expected)}.",
                 )
             _check_finite(path, key, array)
+            refuse_sizes(path, key, array)
         if self.du is not None and self.du.shape != self.u.shape:
             raise DataError(
                 f"{path}: u has shape {self.u.shape}, du {self.du.shape}", "They have to be equal."
@@ -121,9 +125,12 @@ def _check_axis(path: Path, key: str, nodes: Array) -> None:
         i = int(np.argmin(steps > 0)) + 1
         raise DataError(
             f"{path}: {key}[{i}] is {nodes[i]}, after {key}[{i - 1}] = {nodes[i - 1]}",
-            "Its values have to increase.",
+            "Its values have to increase"
+            + f": turn it around, and u along it: {key}[::-1]." * bool((steps < 0).all())
+            + "." * (not (steps < 0).all()),
         )
     if not is_uniform(nodes):
+        refuse_rounded(path, key, nodes)
         i = int(np.argmax(np.abs(steps - steps.mean())))
         raise DataError(
             f"{path}: {key} is not uniform: {key}[{i + 1}] - {key}[{i}] is {steps[i]:.6g}, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
@@ -184,7 +184,8 @@ def read_field_file(path: Path, order: Sequence[str] = ()) -> Field:
     if path.suffix.lower() == ".mat":
         arrays = {name: _numbers(path, name, each) for name, each in variables.items()}
         return _field(path, arrays, _MATLAB, order)
-    return _field(path, _by_dimension(path, variables), _NETCDF)
+    arrays, labels = _by_dimension(path, variables)
+    return replace(_field(path, arrays, _NETCDF), labels=labels)
 
 
 def refuse_tables(path: Path) -> None:
@@ -264,8 +265,10 @@ def _numbers(path: Path, name: str, variable: _Variable) -> Array:
     return np.asarray(numbers * scale + offset) if (scale, offset) != (1.0, 0.0) else numbers
 
 
-def _by_dimension(path: Path, variables: Mapping[str, _Variable]) -> dict[str, Array]:
-    """Order the arrays of a netCDF file by the names of their dimensions."""
+def _by_dimension(
+    path: Path, variables: Mapping[str, _Variable]
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Order the arrays of a netCDF file by the names of their dimensions; name the states."""
     times = [name for name in _TIMES if name in variables and variables[name].dims == (name,)]
     axes = [axis for axis in AXES if axis in variables and variables[axis].dims == (axis,)]
     if not axes or len(times) != 1:
@@ -284,12 +287,12 @@ def _by_dimension(path: Path, variables: Mapping[str, _Variable]) -> dict[str, A
         for key in ("u", "du"):
             if key in variables:
                 arrays[key] = _ordered(path, key, variables[key], order)
-        return arrays
+        return arrays, ()
     alone = [name for name, each in variables.items() if sorted(each.dims) == sorted(order)]
     if not alone:
         raise DataError(f"{path}: no variable is given on {', '.join(order)}", _NETCDF)
     states = [_ordered(path, name, variables[name], order) for name in alone]
-    return arrays | {"u": np.stack(states, axis=-1)}
+    return arrays | {"u": np.stack(states, axis=-1)}, tuple(alone)
 
 
 def _ordered(path: Path, name: str, variable: _Variable, order: tuple[str, ...]) -> Array:

@@ -184,6 +184,12 @@ def is_time_name(column: TableColumn) -> bool:
     return _is_named(column, _SURE)
 
 
+def lasting(label: str) -> str:
+    """Return the unit that a label of times is the name of, such as ``day``; empty for others."""
+    name = _folded(label)
+    return name if name in _LIKELY else ""
+
+
 def _folded(label: str) -> str:
     """Return a label in lower case, without accents and signs."""
     spelled = unicodedata.normalize("NFKD", label)

@@ -23,6 +23,7 @@ DAY, MINUTE, SECOND = "day", "min", "s"
 UNIT_SECONDS = {DAY: 86400.0, MINUTE: 60.0, SECOND: 1.0}
 _DAY_SECONDS, _HOUR_SECONDS, _MINUTE_SECONDS = 86400.0, 3600.0, 60.0
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
+_BELOW_MICROSECONDS = re.compile(r"[.,]\d{6}(\d+)")
 _CLOCK_TEXT = r"(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*([AaPp])?\.?[Mm]?\.?"
 _CLOCK = re.compile(_CLOCK_TEXT)
 _YEAR_LAST = re.compile(
@@ -30,6 +31,7 @@ _YEAR_LAST = re.compile(
 )
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([./])(\d{{1,2}})\2(\d{{1,2}})(?:[ T,]+{_CLOCK_TEXT})?")
 _MONTHS, _CENTURY = 12, 100
+_HOURS, _SIXTY = 24, 60
 
 
 class TimesError(ValueError):
@@ -101,14 +103,14 @@ def time_reader(
     texts = [cell.strip() for cell in cells]
     first = next(iter(texts), "")
     if time_format:
-        return TimeReader("date", lambda text: _by_format(text, time_format))
+        return _dates(first, lambda text: (_by_format(text, time_format), 0.0))
     if _ISO.match(first):
-        return TimeReader("date", _iso)
+        return _dates(first, _iso)
     if _YEAR_FIRST.fullmatch(first):
-        return TimeReader("date", lambda text: _parted(_YEAR_FIRST, text, (0, 2, 3), 4))
+        return _dates(first, lambda text: _parted(_YEAR_FIRST, text, (0, 2, 3), 4))
     if _YEAR_LAST.fullmatch(first):
         order = (3, 2, 0) if _day_first(texts) else (3, 0, 2)
-        return TimeReader("date", lambda text: _parted(_YEAR_LAST, text, order, 4))
+        return _dates(first, lambda text: _parted(_YEAR_LAST, text, order, 4))
     if _CLOCK.fullmatch(first):
         return TimeReader("clock", _clock)
 
@@ -119,6 +121,28 @@ def time_reader(
         return value
 
     return TimeReader("number", plain)
+
+
+def _dates(first: str, moment_of: Callable[[str], tuple[datetime, float]]) -> TimeReader:
+    """Return what reads dates as seconds since the first, or since its midnight.
+
+    Seconds since 1970 would leave no more than a quarter of a microsecond of each.
+
+    Parameters
+    ----------
+    moment_of
+        Returns the date of a cell, and seconds to add to it.  Raises ValueError.
+    """
+    try:
+        origin = _utc(moment_of(first)[0])
+    except ValueError:  # raised again where the cell itself is read
+        origin = datetime(1970, 1, 1, tzinfo=UTC)
+
+    def read(text: str) -> float:
+        moment, further = moment_of(text)
+        return (_utc(moment) - origin).total_seconds() + further
+
+    return TimeReader("date", read)
 
 
 def in_fitting_unit(seconds: Array) -> tuple[Array, str]:
@@ -150,19 +174,19 @@ def past_midnight(seconds: Array) -> Array:
     return np.asarray(seconds + _DAY_SECONDS * np.cumsum(wraps))
 
 
-def _iso(text: str) -> float:
+def _iso(text: str) -> tuple[datetime, float]:
     if not _ISO.match(text):
         raise ValueError("it is no date, as those before are")
-    return _seconds(datetime.fromisoformat(text))
+    below = _BELOW_MICROSECONDS.search(text)  # Python leaves these digits out
+    return datetime.fromisoformat(text), float(f"0.{below[1]}") * 1e-6 if below else 0.0
 
 
-def _by_format(text: str, time_format: str) -> float:
-    return _seconds(datetime.strptime(text, time_format))  # noqa: DTZ007 - UTC is put in below
+def _by_format(text: str, time_format: str) -> datetime:
+    return datetime.strptime(text, time_format)  # noqa: DTZ007 - UTC is put in below
 
 
-def _seconds(moment: datetime) -> float:
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return moment.timestamp()
+def _utc(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _day_first(texts: Iterable[str]) -> bool:
@@ -185,7 +209,9 @@ def _day_first(texts: Iterable[str]) -> bool:
     )
 
 
-def _parted(pattern: re.Pattern[str], text: str, order: tuple[int, int, int], clock: int) -> float:
+def _parted(
+    pattern: re.Pattern[str], text: str, order: tuple[int, int, int], clock: int
+) -> tuple[datetime, float]:
     match = pattern.fullmatch(text)
     if match is None:
         raise ValueError("it is no date, as those before are")
@@ -193,7 +219,7 @@ def _parted(pattern: re.Pattern[str], text: str, order: tuple[int, int, int], cl
     year, month, day = (int(parts[place]) for place in order)
     year += 2000 * (year < _CENTURY)
     moment = datetime(year, month, day, tzinfo=UTC)
-    return moment.timestamp() + (_of_day(parts[clock:]) if parts[clock] else 0.0)
+    return moment, _of_day(parts[clock:]) if parts[clock] else 0.0
 
 
 def _clock(text: str) -> float:
@@ -203,10 +229,28 @@ def _clock(text: str) -> float:
     return _of_day(match.groups())
 
 
-def _of_day(parts: tuple[str, ...]) -> float:
-    """Return the seconds since midnight of hours, minutes, seconds, and a or p."""
+def _of_day(parts: tuple[str | None, ...]) -> float:
+    """Return the seconds since midnight of hours, minutes, seconds, and a or p.
+
+    Raises
+    ------
+    ValueError
+        If there are 60 minutes or seconds and more, or the first may be minutes as well as hours.
+    """
+    text = ":".join(part for part in parts[:3] if part)
     hours, minutes, seconds, half = parts
-    hour = int(hours)
+    hour, minute, second = (
+        int(hours or 0),
+        int(minutes or 0),
+        float((seconds or "0").replace(",", ".")),
+    )
+    if max(minute, second) >= _SIXTY:
+        raise ValueError(f"an hour has minutes up to 59, and a minute seconds; {text!r} has more")
+    if seconds is None and 60 * hour + minute > 60 * _HOURS:
+        raise ValueError(
+            f"{text!r} may be hours and minutes, or minutes and seconds: write all three, as "
+            f"{hour}:{minutes}:00 or {hour // 60:02d}:{hour % 60:02d}:{minutes}"
+        )
     if half:
         hour = hour % 12 + 12 * (half.lower() == "p")
-    return 3600.0 * hour + 60.0 * int(minutes) + float((seconds or "0").replace(",", "."))
+    return 3600.0 * hour + 60.0 * minute + second

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 LARGEST_VALUE = 1e150
 """Of which the square is finite."""
+SMALLEST_VALUE = 1e-150
+"""Of which the square is not zero."""
+ROUNDED = 0.01
+"""Share of a step that may be lost by rounding."""
 MIN_SAMPLES = 15
 """The shortest series whose every fifth part has the 3 samples of a second-order stencil."""
 FEWEST_EACH, FEWEST_PIECES = 3, 2
@@ -132,7 +136,8 @@ class Trajectory:
             if key != "t" and (array.ndim != 2 or len(array) != n or array.shape[1] == 0):  # noqa: PLR2004
                 raise DataError(
                     f"{path}: {key} has shape {array.shape}",
-                    f"It has to be ({n}, d): a row for each time in t, a column for each state.",
+                    f"It has to be ({n}, d): a row for each time in t, a column for each state"
+                    f"{_reshaped(key, array.shape, n)}.",
                 )
             _refuse_values(path, key, array)
         if self.du is not None and self.du.shape != self.u.shape:
@@ -150,12 +155,20 @@ class Trajectory:
                     + f" Of {FEWEST_PIECES} trajectories and more, whole ones can be held out, "
                     f"and {FEWEST_EACH} are enough: --holdout trajectories" * bool(why),
                 )
+            refuse_rounded(path, "t", piece.t)
             if not (np.diff(piece.t) > 0).all():
                 i = first + int(np.argmin(np.diff(piece.t) > 0)) + 1
                 raise DataError(
                     f"{path}: t[{i}] is {self.t[i]}, after t[{i - 1}] = {self.t[i - 1]}",
                     "Times have to increase.",
                 )
+
+
+def _reshaped(key: str, shape: tuple[int, ...], n: int) -> str:
+    """Return how to make (n, d) of a shape, where it is plain."""
+    if shape == (n,):
+        return f": {key}[:, None]"
+    return f": {key}.T" if len(shape) == 2 and shape[1] == n else ""  # noqa: PLR2004
 
 
 def state_names(series: Trajectory) -> tuple[str, ...]:
@@ -254,6 +267,12 @@ def read_npz(path: Path) -> Trajectory:
         # Opened here, because np.load leaves a damaged file open.
         with path.open("rb") as file, PARSER_LOCK:
             archive = open_npz(file, path, _EXPECTED)
+            if further := [key for key in archive.files if key not in _KEYS]:
+                raise DataError(
+                    f"{path}: key {further[0]!r} is none of {', '.join(_KEYS)}",
+                    "Leave it out of the file. Names and units of states go into a TOML file of "
+                    "the same name; inputs and several trajectories are read from CSV files.",
+                )
             arrays = {key: npz_array(archive, path, key) for key in _KEYS}
     except UNREADABLE as error:
         raise DataError(f"{path} cannot be read: {reason_of(error)}", _EXPECTED) from error
@@ -351,6 +370,35 @@ def refuse_unreal(path: Path, key: str, dtype: np.dtype[Any]) -> None:
     )
 
 
+def refuse_rounded(path: Path, key: str, nodes: Array) -> None:
+    """Refuse times or places (n,) whose steps are spoilt by rounding, as those since 1970 may be.
+
+    Raises
+    ------
+    DataError
+        If steps are uneven, and the numbers' precision is above `ROUNDED` times their median.
+    """
+    steps = np.abs(np.diff(nodes))
+    if not steps.any() or (steps == steps[0]).all():
+        return
+    step = float(np.median(steps[steps > 0]))
+    largest = np.abs(nodes).max()
+    with np.errstate(over="ignore"):
+        for kind in (np.float64, np.float32):
+            precision = float(np.spacing(kind(largest)))
+            exact = kind is np.float32 and not (nodes % 1).any()
+            if exact or not np.array_equal(nodes.astype(kind), nodes):
+                continue
+            # Where no last digit is in use, nothing has been rounded.
+            if precision > ROUNDED * step and (nodes % (2 * precision)).any():
+                raise DataError(
+                    f"{path}: {key} is rounded: near {largest:.7g} numbers of its precision are "
+                    f"{precision:.2g} apart, and steps are {step:.2g}",
+                    f"Subtract the first before the file is written, while all digits are there: "
+                    f"{key} - {key}[0]; in Python with integers or float64.",
+                )
+
+
 def _refuse_values(path: Path, key: str, array: Array) -> None:
     if not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
@@ -358,8 +406,26 @@ def _refuse_values(path: Path, key: str, array: Array) -> None:
             f"{path}: {key}[{', '.join(map(str, place))}] is {array[place]}",
             "Every value has to be a finite number.",
         )
-    if (largest := float(np.abs(array).max(initial=0))) > LARGEST_VALUE:
+    refuse_sizes(path, key, array)
+
+
+def refuse_sizes(path: Path, key: str, array: Array) -> None:
+    """Refuse numbers whose squares are infinite, and states whose squares are all zero.
+
+    Raises
+    ------
+    DataError
+        With the largest of them.
+    """
+    largest = np.abs(array).max(axis=tuple(range(array.ndim - 1)), initial=0)
+    for one in np.atleast_1d(largest) if key == "u" else ():
+        if 0 < one < SMALLEST_VALUE:
+            raise DataError(
+                f"{path}: the largest value of {key} is {one:.2g}; {SMALLEST_VALUE:.0g} is needed",
+                "Give it in a smaller unit: squares of smaller numbers are zero.",
+            )
+    if (most := float(np.max(largest, initial=0))) > LARGEST_VALUE:
         raise DataError(
-            f"{path}: the largest value of {key} is {largest:.2g}; {LARGEST_VALUE:.0g} is allowed",
+            f"{path}: the largest value of {key} is {most:.2g}; {LARGEST_VALUE:.0g} is allowed",
             "Give it in a larger unit: squares of larger numbers are infinite.",
         )

@@ -548,6 +548,8 @@ def _is_torn(tail: bytes) -> bool:
         json.loads(piece)
     except ValueError:
         return True
+    except RecursionError:
+        return False
     return False
 
 
@@ -558,7 +560,10 @@ def _parse_line(line: bytes) -> Record:
             return Record.model_validate_json(line)  # quick: no Python objects in between
     except ValidationError:
         pass
-    data = json.loads(line.decode())
+    try:
+        data = json.loads(line.decode())
+    except RecursionError:
+        raise ValueError("it has values in values too deep") from None
     if not isinstance(data, dict):
         raise ValueError(f"a record is an object, and this is {line[:40]!r}")  # noqa: TRY004
     from mdbench.records.upgrades import upgrade  # noqa: PLC0415 - for older records only
@@ -592,7 +597,12 @@ def results_files(folder: Path) -> list[Path]:
         If there is no such folder, or no results file in it.
     """
     if folder.is_file():
-        return [folder]
+        if folder.name.endswith((".jsonl", PACKED)):
+            return [folder]
+        raise UsageError(
+            f"{folder} is no results file: those end in .jsonl, or packed in {PACKED}.",
+            "A bundle is unpacked first, as by: python -m zipfile -e BUNDLE FOLDER",
+        )
     if not folder.is_dir():
         raise UsageError(
             f"There is no folder {folder}.", "Name the folder given to run as --result-dir."

@@ -119,7 +119,9 @@ def _read_file(path: Path) -> list[RecordSummary]:
                     found[one.key] = one
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, MdbenchError):
+    except (
+        *(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MdbenchError),
+    ):
         # A torn line, or worse: the store reports which.
         latest = RecordStore(path).latest().values()
         return [RecordSummary.of(record, len(record.to_line())) for record in latest]

@@ -105,6 +105,15 @@ def test_what_cannot_be_compared_is_said(
     assert "There is no folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["results.tar.gz", "results", "results.zip.jsonl"])
+def test_a_bundle_has_the_name_of_its_kind(
+    results: Path, tmp_path: Path, capsys: CaptureFixture[str], name: str
+) -> None:
+    assert main(["bundle", str(results), "--out", str(tmp_path / name)]) == Exit.ERROR
+    assert "--out results.zip" in capsys.readouterr().err
+    assert not (tmp_path / name).is_file()
+
+
 def test_a_tampered_bundle_is_refused_by_name(
     results: Path, tmp_path: Path, capsys: CaptureFixture[str]
 ) -> None:

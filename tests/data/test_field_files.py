@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import h5py
@@ -13,6 +14,7 @@ from scipy.sparse import csc_array
 
 from mdbench.data.field import Field
 from mdbench.data.field_files import read_field_file, refuse_tables, write_field
+from mdbench.datatypes.equations.data_checks import of_field
 from mdbench.errors import DataError, UnavailableError
 
 if TYPE_CHECKING:
@@ -115,7 +117,11 @@ def test_dimensions_of_netcdf_have_names_and_any_order(tmp_path: Path) -> None:
         name: (U[..., i].transpose(2, 0, 1), ("time", "x", "y"))
         for i, name in enumerate(("warmth", "salt"))
     }
-    same(read_field_file(netcdf3(tmp_path / "named.nc", axes | each)))
+    found = read_field_file(netcdf3(tmp_path / "named.nc", axes | each))
+    same(found)
+    assert found.labels == ("warmth", "salt")
+    own = SimpleNamespace(given=found, clean=found, names={})
+    assert "variables of the file: u0 is warmth, u1 is salt" in of_field(own)
 
 
 def test_netcdf_4_as_xarray_writes_it(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ the methods' tests has all that work in coordinates of their own.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -48,16 +49,16 @@ def advice(t: Array, u: Array, **more: Any) -> str:
     """Return what is said of trajectories of states x0, x1, ..."""
 
     class _Own:
-        given = Trajectory(t, u, **more)
+        given = clean = Trajectory(t, u, **more)
         names = {f"u{i}": f"x{i}" for i in range(u.shape[1])}  # noqa: RUF012
         measured_in: dict[str, str] = {}  # noqa: RUF012
 
     return "\n".join(of_trajectory(_Own))
 
 
-def advice_on_field(t: Array, x: Array, u: Array) -> str:
+def advice_on_field(t: Array, x: Array, u: Array, du: Array | None = None) -> str:
     class _Own:
-        given = Field(t, {"x": x}, u[..., None])
+        given = clean = Field(t, {"x": x}, u[..., None], du)
         names: dict[str, str] = {}  # noqa: RUF012
         measured_in: dict[str, str] = {}  # noqa: RUF012
 
@@ -133,6 +134,74 @@ def test_runs_of_one_experiment_in_several_files(tmp_path: Path) -> None:
     table(folder / "run-9.csv", {"t": T, "x": SPRING[:, 0], "w": SPRING[:, 1]})
     with pytest.raises(DataError, match=r"(?s)run-9.csv has the columns x, w.*--dataset"):
         task_of(folder, pool=True)
+
+
+@kind("runs in other units")
+@pytest.mark.parametrize("steps", [(30, 90), (90, 30), (1, 7200), (7200, 300)])
+def test_runs_whose_dates_have_other_steps(tmp_path: Path, steps: tuple[int, int]) -> None:
+    begin = datetime(2026, 11, 28, tzinfo=UTC)
+    for number, step in enumerate(steps):
+        times = [(begin + timedelta(seconds=step * k)).isoformat() for k in range(40)]
+        table(tmp_path / f"run-{number}.csv", {"time": times, "x": SPRING[:40, 0]})
+    _, task = task_of(tmp_path, pool=True)
+    one, other = (np.diff(each.t)[0] for each in task.dataset.clean.pieces)
+    assert other / one == pytest.approx(steps[1] / steps[0], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("t [s]", "x [m]"), ("t [s]", "x [mm]")),
+        (("t [s]", "x [m]"), ("t [ms]", "x [m]")),
+        (("t [s]", "x"), ("t", "x")),
+        (("day", "x"), ("hour", "x")),
+    ],
+)
+def test_runs_in_other_units_are_refused(
+    tmp_path: Path, one: tuple[str, str], other: tuple[str, str]
+) -> None:
+    for number, head in enumerate((one, other)):
+        values = (T[:40], SPRING[:40, 0])
+        table(tmp_path / f"run-{number}.csv", dict(zip(head, values, strict=True)))
+    with pytest.raises(DataError, match=r"(?s)run-1.csv has .* and .*run-0.csv.*same units"):
+        task_of(tmp_path, pool=True)
+
+
+@kind("further arrays beside a trajectory's")
+@pytest.mark.parametrize("key", ["inputs", "names", "x"])
+def test_further_arrays_beside_a_trajectory_are_refused(tmp_path: Path, key: str) -> None:
+    arrays = {"t": T, "u": SPRING, "du": SPRING, key: T}
+    with pytest.raises(DataError, match=rf"(?s)key '{key}' is none of t, u, du.*TOML.*CSV"):
+        read_npz(npz(tmp_path / "a.npz", **arrays))
+
+
+def test_arrays_in_another_shape_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    du = np.zeros((150, 2))
+    for u, remedy in ((SPRING.T, r"u\.T"), (SPRING[:, 0], r"u\[:, None\]")):
+        with pytest.raises(DataError, match=remedy):
+            read_npz(npz(tmp_path / "a.npz", t=T, u=u, du=du))
+    x = np.linspace(0, 1, 150)[::-1]
+    path = npz(tmp_path / "b.npz", t=T, x=x, u=np.zeros((150, 150, 1)))
+    with pytest.raises(DataError, match=r"turn it around, and u along it: x\[::-1\]"):
+        read_field(path)
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e160])
+def test_values_whose_squares_are_zero_or_infinite_are_refused(tmp_path: Path, size: float) -> None:
+    u = SPRING * [1.0, size]
+    with pytest.raises(DataError, match="the largest value of u is"):
+        read_npz(npz(tmp_path / "a.npz", t=T, u=u, du=np.zeros((150, 2))))
+    field = npz(tmp_path / "b.npz", t=T, x=np.arange(4.0), u=np.stack([u] * 4))
+    with pytest.raises(DataError, match="the largest value of u is"):
+        read_field(field)
+
+
+def test_times_in_single_precision_that_have_lost_their_steps_are_refused(tmp_path: Path) -> None:
+    t = (1e5 + 0.1 * np.arange(150)).astype(np.float32)
+    with pytest.raises(DataError, match="t is rounded"):
+        read_npz(npz(tmp_path / "a.npz", t=t, u=SPRING, du=SPRING))
+    with pytest.raises(DataError, match="t is rounded"):
+        read_field(npz(tmp_path / "b.npz", t=t, x=np.arange(4.0), u=np.stack([SPRING] * 4)))
 
 
 @kind("one bad file in a folder")
@@ -549,3 +618,37 @@ def test_without_scaling_methods_are_given_the_values_as_they_are(
     plain = solved(sindy, "sindy", path, scaling="off")
     assert not plain.task.scaled
     assert plain.nmse > 0.1
+
+
+@pytest.mark.parametrize("nodes", [3, 4, 5, 6, 7, 8])
+def test_a_field_of_few_nodes_is_described(nodes: int) -> None:
+    u = np.exp(-T) * np.sin(np.arange(1, nodes + 1))[:, None]
+    assert f"{nodes} x 150 samples" in advice_on_field(T, np.arange(float(nodes)), u)
+
+
+@kind("derivatives that are not those of the states")
+@pytest.mark.parametrize("noisy", [0.0, 0.1])
+def test_derivatives_that_are_not_those_of_the_states(noisy: float) -> None:
+    du = np.stack([SPRING[:, 1], -9 * SPRING[:, 0]], axis=1)
+    u = SPRING * (1 + noise(SPRING.shape, noisy))
+    assert "of the file" not in advice(T, u, du=du)
+    assert "of the file" not in advice(T[::4], u[::4], du=du[::4])
+    for wrong in (du * 1000, du / 1000, -du, du[:, ::-1]):
+        text = advice(T, u, du=wrong)
+        assert "x0: du of the file is not its rate" in text
+        assert "x1: du of the file is not its rate" in text
+    x = np.linspace(0, 1, 8)
+    fields = [np.multiply.outer(1 + x, each[:, 0]) for each in (u, du)]
+    assert "of the file" not in advice_on_field(T, x, fields[0], fields[1][..., None])
+    assert "u0: du of the file is" in advice_on_field(T, x, fields[0], 1e3 * fields[1][..., None])
+
+
+@kind("a column that never changes")
+@pytest.mark.parametrize("value", [0.0, 3.0, 0.1, -1e12])
+def test_a_column_that_never_changes_is_no_excuse(tmp_path: Path, value: float) -> None:
+    columns = {"t": T, "x": SPRING[:, 0], "v": SPRING[:, 1], "c": np.full(150, value)}
+    data_type, task = task_of(table(tmp_path / "mine.csv", columns))
+    answer = data_type.read_answer(task, Answer(("0.0", "0.0", "0.0")))
+    notes = data_type.score(task, answer).notes
+    assert "rest" not in notes
+    assert [one.split(":")[0] for one in notes["constant"]] == ["u0_t", "u1_t"]

@@ -321,3 +321,91 @@ def test_an_option_that_names_the_time(tmp_path: Path, how: dict[str, Any]) -> N
         read(tmp_path, {"time": STEP, "x": SWING, "y": GROWTH}, **how)
     with pytest.raises(DataError, match="no column 'tme'"):
         read(tmp_path, {"time": STEP, "x": SWING}, time="tme")
+
+
+@kind("separators of thousands")
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("sign", [",", "."])
+def test_separators_of_thousands(tmp_path: Path, separator: str, sign: str) -> None:
+    counts = [f"{990 + k:,}".replace(",", sign) for k in range(N)]
+    other = ["0,5" if sign == "." else "0.5"] * N
+    with pytest.raises(DataError, match=rf"line 12: n is '1\{sign}000', which may be 1000 or"):
+        read(tmp_path, text({"t": range(N), "n": counts, "p": other}, separator))
+    big = [f"{4990 + k:,}".replace(",", sign) for k in range(N)]  # a sign in each of them
+    with pytest.raises(DataError, match="without separators of thousands"):
+        read(tmp_path, text({"t": range(N), "n": big, "p": other}, separator))
+    decimals = text({"t": range(N), "x": [f"{1.25 + k / 8:.3f}" for k in range(N)]}, separator)
+    found = read(tmp_path, decimals.replace(".", sign))
+    np.testing.assert_allclose(found.trajectory.u[:, 0], [1.25 + k / 8 for k in range(N)])
+
+
+@kind("times with more digits than numbers have")
+@pytest.mark.parametrize("nanoseconds", [100, 1_000, 20_000, 100_000])
+def test_times_with_more_digits_than_numbers_have(tmp_path: Path, nanoseconds: int) -> None:
+    since_1970 = [1_732_780_000_000_000_000 + nanoseconds * k for k in range(N)]
+    seconds = [f"{one // 10**9}.{one % 10**9:09d}" for one in since_1970]
+    for t, unit in ((since_1970, 1), (seconds, 1e-9)):
+        step = nanoseconds * unit
+        if np.spacing(float(t[0])) <= 0.01 * step:
+            steps = np.diff(read(tmp_path, {"t": t, "x": SWING}).trajectory.t)
+            np.testing.assert_allclose(steps, step, rtol=0.01)
+        else:
+            with pytest.raises(DataError, match=r"(?s)t is rounded.*- t\[0\]"):
+                read(tmp_path, {"t": t, "x": SWING})
+    dates = [f"2026-11-22T10:30:00.{nanoseconds * k:09d}" for k in range(N)]
+    found = read(tmp_path, {"t": dates, "x": SWING})
+    np.testing.assert_allclose(np.diff(found.trajectory.t), nanoseconds * 1e-9, rtol=1e-6)
+
+
+@pytest.mark.parametrize("t", [np.cumsum(1 + np.arange(N) % 3) * 2.0**-12 + 2.0**24, STEP + 1e9])
+def test_large_times_that_are_exact_are_read(tmp_path: Path, t: Array) -> None:
+    found = read(tmp_path, {"t": t.tolist(), "x": SWING})
+    np.testing.assert_array_equal(found.trajectory.t, t)
+
+
+@kind("clock times that are none, or of two kinds")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("00:60", "up to 59"), ("00:00:75", "up to 59"), ("72:30", "72:30:00 or 01:12:30")],
+)
+def test_clock_times_that_are_none(tmp_path: Path, text: str, why: str) -> None:
+    times = [f"00:{k:02d}" + ":00" * (text.count(":") - 1) for k in range(N)]
+    with pytest.raises(DataError, match=rf"(?s)line 22: '{text}' is no clock time.*{why}"):
+        read(tmp_path, {"time": [*times, text], "x": [*SWING, 0.0]})
+    good = ["23:59", "24:00", *(f"0:{k:02d}" for k in range(1, N - 1))]
+    assert is_swing(read(tmp_path, {"time": good, "x": SWING}), np.arange(N))
+
+
+@kind("a date and a time of day in two columns")
+def test_a_date_and_a_time_of_day_in_two_columns(tmp_path: Path) -> None:
+    clock = [f"10:{k:02d}:00" for k in range(N)]
+    with pytest.raises(DataError, match=r"(?s)date is '2026-11-28'.*put them into one"):
+        read(tmp_path, {"date": ["2026-11-28"] * N, "time": clock, "x": SWING})
+
+
+def test_cells_of_decimal_commas_between_commas_are_explained(tmp_path: Path) -> None:
+    content = text({"t": STEP, "x": SWING}).replace(".", ",")
+    with pytest.raises(DataError, match=r"(?s)4 cells, .* 2 columns.*by semicolons or tabs"):
+        read(tmp_path, content)
+
+
+@pytest.mark.parametrize("separator", [";", ",", "\t"])
+def test_the_line_by_which_a_spreadsheet_knows_the_separator(
+    tmp_path: Path, separator: str
+) -> None:
+    content = f"sep={separator}\n" + text({"t": STEP, "x": SWING}, separator)
+    assert is_swing(read(tmp_path, content))
+
+
+@pytest.mark.parametrize("date", ["2026-02-29", "2026-11-28 10:30:00 UTC"])
+def test_what_is_no_date_is_explained(tmp_path: Path, date: str) -> None:
+    dates = [f"2026-02-{k + 1:02d}" for k in range(N)]
+    with pytest.raises(DataError, match=r"(?s)line 22: .* is no date: .*--time-format"):
+        read(tmp_path, {"t": [*dates, date], "x": [*SWING, 0.0]})
+
+
+def test_truth_values_and_long_cells_are_explained(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"(?s)valve is 'False'.*1 for true and 0 for false"):
+        read(tmp_path, {"t": STEP, "x": SWING, "valve": SWING > 0})
+    with pytest.raises(DataError, match=r"x is '9{60}'\.\.\.\s"):
+        read(tmp_path, {"t": STEP, "x": ["9" * 400] * N})

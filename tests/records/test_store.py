@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mdbench.errors import RecordsError
+from mdbench.errors import RecordsError, UsageError
 from mdbench.records import SCHEMA, Record, RecordStore, key_of
-from mdbench.records.store import LONGEST_LINE
+from mdbench.records.store import LONGEST_LINE, results_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -236,6 +236,8 @@ def test_a_writer_that_is_killed_leaves_whole_records(store: RecordStore) -> Non
         (b'{"schema":1,"mdb', "Unterminated string"),
         (b"\xff\xfe", "codec can't decode"),
         (b"[1, 2]", "a record is an object"),
+        (b"[" * 100_000, "values in values too deep"),
+        (b'{"schema":1,"mdbench":' + b'{"a":' * 20_000, "values in values too deep"),
         (b'{"colour": "red"}', "no record of mdbench: its schema number is None"),
         (b'{"schema":1}', "mdbench: Field required"),
         (json.dumps({**EXAMPLE, "seed": "red"}).encode(), "seed: Input should be a valid integer"),
@@ -564,7 +566,7 @@ def test_a_file_that_may_not_be_written_is_refused(
 TRY = """
 import sys
 from pathlib import Path
-from mdbench.errors import RecordsError
+from mdbench.errors import RecordsError, UsageError
 from mdbench.records import RecordStore
 
 store = RecordStore(Path(sys.argv[2]))
@@ -628,3 +630,10 @@ def test_what_is_too_much_for_a_results_file_is_refused(
     with pytest.raises(RecordsError, match=message):
         RecordStore(path).read()
     assert path.read_bytes() == content + b"\n"
+
+
+@pytest.mark.parametrize("name", ["results.zip", "report.html", "results"])
+def test_other_files_are_no_results(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(UsageError, match=r"(?s)is no results file: .*jsonl.*unpacked first"):
+        results_files(tmp_path / name)

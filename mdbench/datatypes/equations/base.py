@@ -596,7 +596,10 @@ def at_rest(course: Course, targets: Array, by_state: Sequence[float], floors: A
     )
     spreads = _spread(course.test) <= SETTLED * _spread(course.before)
     still = (shares <= STILL) | ((floors >= ALL_NOISE) & spreads)
-    moving = np.array(by_state)[~still]
+    # What has never changed has not come to rest, and is no excuse for the others.
+    changing = (_spread(course.before) > 0) | (_spread(course.test) > 0)
+    still &= changing
+    moving = np.array(by_state)[~still & changing]
     if not still.any() or (len(moving) and np.mean(moving) > 1):
         return ""  # it is what moves that the answer is wrong about
     largest = float(np.max(shares[still]))

@@ -34,6 +34,8 @@ MOST_LINES = 64
 """Lines along each axis of a field that are looked at."""
 _STILL = 1e-9
 """A state that changes by no larger share of its size does not change."""
+_FOREIGN = 0.5
+"""Share of a state's deviations that the sum of its derivatives may leave."""
 _NOTHING = 1e-6
 """Noise below this share of the data's size is none to be seen."""
 
@@ -51,6 +53,9 @@ def of_trajectory(dataset: Any) -> list[str]:
     when = f"time {first:g} to {last:g}{unit and f' {unit}'}"
     lines = [f"{many} of {', '.join(names)}; {when}, {_steps([one.t for one in pieces])}"]
     lines += getattr(dataset, "notes", ())
+    if dataset.clean.du is not None:
+        known = zip(dataset.clean.pieces, pieces, strict=True)
+        lines += _foreign_rates(names, [(one.t, noisy.u, one.du) for one, noisy in known])
     lines += unit_of_rates(spacing([one.t for one in pieces]).median, unit)
     longest = max(pieces, key=lambda one: len(one.t))
     t, u = longest.t[:LONGEST], longest.u[:LONGEST]
@@ -84,6 +89,29 @@ def of_trajectory(dataset: Any) -> list[str]:
     return [*lines, *of_states(names, given, curves)]
 
 
+def _foreign_rates(names: Sequence[str], pieces: Iterable[tuple[Array, Array, Array]]) -> list[str]:
+    """Name states whose derivatives in the file are not theirs, such as in another unit of time.
+
+    Parameters
+    ----------
+    pieces
+        Times (n,), states and derivatives (n, d) of each trajectory.
+    """
+    off, size = 0.0, 0.0
+    for t, u, du in pieces:
+        steps = 0.5 * (du[1:] + du[:-1]) * np.diff(t)[:, None]
+        summed = np.cumsum(np.vstack([np.zeros_like(u[:1]), steps]), axis=0)
+        off = off + np.var(u - summed, axis=0) * len(t)
+        size = size + np.var(u, axis=0) * len(t)
+    shares = np.sqrt(off / np.where(size > 0, size, 1.0))
+    return [
+        f"{name}: du of the file is not its rate (u less what du adds up to varies by "
+        f"{_share(float(share))} of what u does): is it in u's units, and of the same column?"
+        for name, share in zip(names, np.atleast_1d(shares), strict=True)
+        if share > _FOREIGN
+    ]
+
+
 def of_field(dataset: Any) -> list[str]:
     """Describe a field, `given`, along time and along each axis."""
     given: Field = dataset.given
@@ -94,9 +122,20 @@ def of_field(dataset: Any) -> list[str]:
         for axis, nodes in {**given.grid, "t": given.t}.items()
     ]
     lines = [f"{size} samples of {', '.join(names)}; {'; '.join(axes)}"]
+    if given.labels:
+        pairs = [f"{name} is {label}" for name, label in zip(names, given.labels, strict=True)]
+        lines.append(f"variables of the file: {', '.join(pairs)}")
+    time_axis = given.u.ndim - 2
+    if dataset.clean.du is not None:
+        series = [
+            np.moveaxis(each, time_axis, 0).reshape(len(given.t), -1, given.dim)
+            for each in (given.u, dataset.clean.du)
+        ]
+        places = np.linspace(0, series[0].shape[1] - 1, MOST_LINES).astype(int)
+        u, du = series
+        lines += _foreign_rates(names, [(given.t, u[:, at], du[:, at]) for at in places])
     if len(given.t) < FEWEST_SAMPLES:
         return lines
-    time_axis = given.u.ndim - 2
     smoothed = [smooth_in_time(given.u[..., i], given.t, time_axis) for i in range(given.dim)]
     sd = np.sqrt([one.noise for one in smoothed])
     flat = given.u.reshape(-1, given.dim)

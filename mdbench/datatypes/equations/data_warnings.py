@@ -47,6 +47,8 @@ _MAP_SAMPLES, _MAP_LEFT, _MAP_MOVES = 4.0, 0.02, 0.5
 _NEAR, _FAR_RATES, _PAIRS = 0.1, 0.5, 10
 """States so near each other, in deviations, that have rates so different, in their size, on the
 mean: these are no function of those; of so many pairs at least."""
+_ENDS = 3
+"""Nodes at each end of an axis where third differences are not central."""
 _HOUR = 1.0 / 24.0
 _ALIKE = 1e-4
 """A derivative of whose squares a multiple of the state leaves less is not separable from it."""
@@ -304,11 +306,13 @@ def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> l
         )
     x = np.moveaxis(u, 0, -1)  # (..., n_t, d, n_x)
     step = float(np.mean(np.diff(nodes)))
+    if len(nodes) <= 2 * _ENDS:
+        return lines
     for place, name in enumerate(names):
         one = x[..., place, :]
         first, second = np.gradient(one, step, axis=-1), np.zeros_like(one)
         second[..., 1:-1] = np.diff(one, n=2, axis=-1) / step**2
-        inner = (..., slice(3, -3))
+        inner = (..., slice(_ENDS, -_ENDS))
         third = np.gradient(second, step, axis=-1)[inner]
         value, first, second = one[inner], first[inner], second[inner]
         rate = np.moveaxis(smoothed[place], 0, -1)[inner]

@@ -14,7 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
+from mdbench.data.roles import lasting
 from mdbench.data.smoothing import FEWEST_SAMPLES, Smoothed, curves_between, smooth
+from mdbench.data.times import UNIT_SECONDS
 from mdbench.data.trajectory import (
     FEWEST_EACH,
     FEWEST_PIECES,
@@ -400,9 +402,44 @@ class OdeFiles(Source[OdeDataset]):
                     f"{', '.join(columns)}.",
                     "With --pool all files have the same; name those that do: --dataset NAME ...",
                 )
-        whole = Trajectory.joined([one.trajectory for one in several])
+        times = _in_one_unit(paths, several)
+        whole = Trajectory.joined(times)
         holdout = _holdout_of(whole, options.get(HOLDOUT.key, ""), paths[0].parent)
         return replace(first, trajectory=whole, holdout=holdout)
+
+
+def _in_one_unit(paths: Sequence[Path], several: Sequence[UserRecording]) -> list[Trajectory]:
+    """Return trajectories with all times in the unit of the first file's.
+
+    Raises
+    ------
+    DataError
+        If columns are in other units: how values go over into one another is not known.
+    """
+    first = several[0]
+    found = []
+    for path, one in zip(paths, several, strict=True):
+        pairs = [
+            (f"{mine.name} in {mine.unit}", f"in {other.unit}")
+            for mine, other in zip(
+                (*one.states, *one.inputs), (*first.states, *first.inputs), strict=True
+            )
+            if mine.unit != other.unit and mine.unit and other.unit
+        ]
+        mine, other = (each.time.unit or lasting(each.time.label) for each in (one, first))
+        known = mine in UNIT_SECONDS and other in UNIT_SECONDS
+        if mine != other and not known:
+            pairs.append((f"times in {mine or 'no unit'}", f"in {other or 'none'}"))
+        if pairs:
+            raise DataError(
+                f"{path} has {pairs[0][0]}, and {paths[0]} {pairs[0][1]}.",
+                "With --pool all files have the same units, in their headers or of their dates: "
+                "write them so.",
+            )
+        factor = UNIT_SECONDS[mine] / UNIT_SECONDS[other] if mine != other else 1.0
+        series = one.trajectory
+        found.append(replace(series, t=series.t * factor) if factor != 1.0 else series)
+    return found
 
 
 def pool_name(names: Sequence[str]) -> str:

@@ -47,7 +47,7 @@ def wave(n: int, periods: float = 4.0) -> tuple[Array, Array]:
 
 
 def own(given: Any, **names: Any) -> Any:
-    return SimpleNamespace(given=given, names={}, measured_in={}, **names)
+    return SimpleNamespace(given=given, clean=given, names={}, measured_in={}, **names)
 
 
 def test_spacing() -> None:
