@@ -393,6 +393,7 @@ def test_a_notebook_shows_a_small_table_and_the_keys_are_last() -> None:
     assert "<th>key</th>" in part._repr_html_()  # what was asked for is shown
 
 
+@pytest.mark.usefixtures("workspace")
 def test_results_are_shown_by_their_table_or_their_folder() -> None:
     table = mdbench.run("zero", "ode", dataset="rc-circuit", n_jobs=1, say=lambda _: None)
     assert mdbench.show(table).equals(mdbench.show("results"))
