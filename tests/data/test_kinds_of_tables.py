@@ -373,7 +373,7 @@ def test_clock_times_that_are_none(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(DataError, match=rf"(?s)line 22: '{text}' is no clock time.*{why}"):
         read(tmp_path, {"time": [*times, text], "x": [*SWING, 0.0]})
     good = ["23:59", "24:00", *(f"0:{k:02d}" for k in range(1, N - 1))]
-    assert is_swing(read(tmp_path, {"time": good, "x": SWING}), np.arange(N))
+    assert is_swing(read(tmp_path, {"time": good, "x": SWING}), np.arange(float(N)))
 
 
 @kind("a date and a time of day in two columns")
