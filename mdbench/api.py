@@ -6,7 +6,6 @@ The names are those of `mdbench` itself: ``mdbench.run`` and so on.
 from __future__ import annotations
 
 import math
-import operator
 import os
 import re
 import sys
@@ -18,6 +17,7 @@ from enum import StrEnum
 from functools import partial
 from html import escape
 from importlib import import_module
+from numbers import Integral, Real
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Self, Union, get_args, get_origin
@@ -28,17 +28,17 @@ from pydantic import AwareDatetime, BaseModel
 
 from mdbench.backends.local import open_backend
 from mdbench.datatypes.facts import Protocol
-from mdbench.errors import UsageError, counted, did_you_mean
+from mdbench.errors import DataError, UsageError, counted, did_you_mean
 from mdbench.expressions.scores import Comparison, compare
-from mdbench.records import Budget, LlmUse, Measured, Record, Selection
-from mdbench.records.store import read_records, results_files
+from mdbench.records import Budget, LlmUse, Measured, Record, Selection, results_files
+from mdbench.records.store import read_records
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.options import parse_words, to_words
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for
 from mdbench.runtimes.base import open_runtime
-from mdbench.workspace import Workspace
+from mdbench.workspace import Workspace, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Split, Task
     from mdbench.runs.spec import JobSpec
+    from mdbench.runs.study import Study
 
 __all__ = ["Comparison", "Data", "View", "compare", "dataset", "load", "run"]
 
@@ -102,13 +103,26 @@ def run(
     ...     ["sindy", "operon"], "ode", dataset="lorenz*", snr=["clean", 40], timeout=600
     ... )  # doctest: +SKIP
     """
-    given = {"algorithm": algorithm or None, "data_type": data_type or None, **options}
+    if not callable(say or print):
+        raise UsageError(f"say is {say!r}.", "Give a function of a line of text: say=print")
+    given = {name: _listed(name, value) for name, value in options.items()}
+    given = {"algorithm": _one_or_many(algorithm) or None, "data_type": data_type or None, **given}
     if data is not None:
         if "dataset_path" in options:
             raise UsageError("data and dataset_path were both given.", "Give one of them.")
         folder = Path(options.get("result_dir") or "results")
-        given["dataset_path"] = write_data(data, folder, name)
-    asked = asked_for(given, study)
+        new = not (folder / f"{name}.csv").exists()
+        given["dataset_path"] = path = write_data(data, folder, name)
+        try:
+            return _run(asked_for(given, study), say)
+        except (DataError, UsageError):
+            if new:  # so that they can be mended and given again by this name
+                path.unlink(missing_ok=True)
+            raise
+    return _run(asked_for(given, study), say)
+
+
+def _run(asked: Study, say: Callable[[str], object] | None) -> Results:
     workspace = Workspace.find()
     plan, whole = make_plan(asked, workspace), asked.whole
     backend = open_backend(whole)
@@ -126,6 +140,21 @@ def run(
         summary = execute(plan, runtime, listener, backend)
         news.ended(plan, summary)
         return _of(plan.result_dir, table(summary.records))
+
+
+def _one_or_many(value: Any) -> Any:
+    """Return arrays, series and ranges as lists, and NumPy's numbers as plain ones."""
+    if isinstance(value, np.ndarray | pd.Series | pd.Index | range):
+        return value.tolist() if hasattr(value, "tolist") else list(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _listed(name: str, value: Any) -> Any:
+    """Return an option's value; an empty list is refused, as it would stand for all there is."""
+    found = _one_or_many(value)
+    if isinstance(found, list | tuple | set | frozenset) and not found:
+        raise UsageError(f"{name} is empty.", "Name one at least, or leave the option out.")
+    return found
 
 
 class _Listener:
@@ -229,26 +258,33 @@ _LONGEST = 60
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
-def write_data(data: Any, folder: Path, name: str) -> Path:
+def write_data(data: Any, folder: Path, name: Any) -> Path:
     """Write arrays as a CSV file in a folder, and return its path.
+
+    A file that is there is never replaced: it may be the user's, and records may name it.
 
     Raises
     ------
     UsageError
-        If they are no table of numbers, or the name is none of a file.
+        If they are no table of numbers, the name is none of a file, or there is a file of this
+        name with other data.
     """
-    if not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UsageError(f"name is {name!r}.", "Use letters, digits, '-', '_' and '.'.")
     path = folder / f"{name}.csv"
-    text = _table_of(data).to_csv(index=False)
+    text = _table_of(data).to_csv(index=False).encode()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+        there = path.read_bytes() if path.exists() else None
+        if there is None:
+            write_whole(path, lambda file: file.write(text))
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written: {error.strerror or error}.", "Choose another result_dir."
         ) from None
+    if there not in (None, text):
+        raise UsageError(
+            f"{path} is there, with other data.", "Give another name, or remove the file."
+        )
     return path
 
 
@@ -261,12 +297,15 @@ _FORMS = (
 def _table_of(data: Any) -> pd.DataFrame:
     try:
         if isinstance(data, pd.DataFrame):
-            unnamed = data.index.name is None and isinstance(data.index, pd.RangeIndex)
-            table = data if unnamed else data.reset_index()
+            table = _with_its_index(data)
         elif isinstance(data, Mapping):
-            table = pd.DataFrame({str(name): np.ravel(values) for name, values in data.items()})
+            columns = {str(name): _column(name, values) for name, values in data.items()}
+            if len(columns) < len(data):
+                raise ValueError("two columns have one name")
+            table = pd.DataFrame(columns)
         elif isinstance(data, np.ndarray) and data.ndim == _TABLE:
-            table = _numbered(data[:, 0], data[:, 1:])
+            values = _unmasked(data)
+            table = _numbered(values[:, 0], values[:, 1:])
         else:
             table = _numbered(*_times_and_states(data))
     except (TypeError, ValueError) as error:
@@ -279,6 +318,36 @@ def _table_of(data: Any) -> pd.DataFrame:
 
 
 _SHORT = (np.dtype(np.float16), np.dtype(np.float32))
+
+
+def _with_its_index(data: pd.DataFrame) -> pd.DataFrame:
+    if data.columns.nlevels > 1:
+        raise ValueError("the names of its columns have several levels")
+    if data.index.name is None and data.index.nlevels == 1:
+        if isinstance(data.index, pd.RangeIndex):
+            return data
+        if pd.api.types.is_integer_dtype(data.index) or data.index.inferred_type == "string":
+            raise ValueError(
+                "its index has no name, so that nobody knows whether it is the times "
+                "(data.rename_axis('t')) or row numbers (data.reset_index(drop=True))"
+            )
+    return data.reset_index()
+
+
+def _column(name: object, values: Any) -> NDArray[Any]:
+    column = _unmasked(values)
+    if column.size != (len(column) if column.ndim else 1):
+        raise ValueError(f"{name} has shape {column.shape}, and not one value for each time")
+    return np.ravel(column)
+
+
+def _unmasked(values: Any) -> NDArray[Any]:
+    """Return an array in which masked values are missing."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    return np.asarray(values)
+
+
 _TABLE, _PAIR = 2, 2
 """Dimensions of an array that is a table; arrays that are times and states."""
 
@@ -287,7 +356,7 @@ def _times_and_states(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     arrays = [data] if isinstance(data, str) else list(data)
     if len(arrays) != _PAIR:
         raise ValueError(f"it has {counted(len(arrays), 'part')}, not the times and states")
-    return np.ravel(arrays[0]), np.asarray(arrays[1])
+    return _column("the times", arrays[0]), _unmasked(arrays[1])
 
 
 def _numbered(times: NDArray[Any], states: NDArray[Any]) -> pd.DataFrame:
@@ -573,18 +642,17 @@ def dataset(
     >>> data["table"].train["X"].shape
     (118, 1)
     """
+    for what, value in (("name", name), ("data_type", data_type)):
+        if not isinstance(value, str):
+            raise UsageError(f"{what} is {value!r}.", "Give a text.")
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise UsageError(f"seed is {seed!r}.", "Give a whole number from 0 on.")
     catalog = Catalog(Workspace.find())
     kind = catalog.data_type(data_type)
     path = None if dataset_path is None else Path(dataset_path)
     source = catalog.source(data_type, path)
     rules = _protocol(protocol)
     level = _level(snr)
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise UsageError(f"seed is {seed!r}.", "Give a whole number from 0 on.")
     if name not in source.names():
         raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, source.names()))
     given = parse_words(to_words(options), kind.options, data_type)
@@ -596,7 +664,7 @@ def dataset(
             + ", ".join(f"{option.key}=..." for option in kind.options),
         )
     ((asked, left),) = parts
-    loaded = source.load(asked, snr_db=level, seed=number, protocol=rules, options=left)
+    loaded = source.load(asked, snr_db=level, seed=int(seed), protocol=rules, options=left)
     return Data(
         asked,
         source.title(name),

@@ -20,7 +20,7 @@ from harness import ROOT, HereRuntime, add_method
 import mdbench
 from mdbench import datatypes
 from mdbench.api import Comparison, write_data
-from mdbench.errors import DataError, EquationError, UsageError
+from mdbench.errors import DataError, EquationError, MdbenchError, UsageError
 from mdbench.records import RecordStore
 from mdbench.records.store import PACKED
 from mdbench.runtimes import venv
@@ -359,6 +359,12 @@ def test_data_of_a_notebook_are_run_once(tmp_path: Path, given: Any, columns: li
         ((np.zeros(5), np.zeros((5, 2, 2))), "states"),
         (pd.DataFrame(), "no rows"),
         ({}, "no rows"),
+        (pd.DataFrame(DECAY).sample(frac=1, random_state=0), "index has no name"),
+        (pd.DataFrame(DECAY)[::2].set_index(pd.Index(["a"] * 30)), "index has no name"),
+        (pd.DataFrame(np.ones((9, 2)), columns=[["a", "b"], ["t", "x"]]), "several levels"),
+        ({"t": DECAY["t"], 1: DECAY["x"], "1": DECAY["x"]}, "two columns"),
+        ({"t": DECAY["t"], "x": DECAY["x"].reshape(30, 2)}, "one value for each time"),
+        ((DECAY["t"].reshape(30, 2), DECAY["x"]), "one value for each time"),
     ],
 )
 def test_data_that_are_no_table_are_refused_in_two_lines(given: Any, says: str) -> None:
@@ -367,6 +373,83 @@ def test_data_that_are_no_table_are_refused_in_two_lines(given: Any, says: str) 
     assert str(error.value).count("\n") == 1
     assert "DataFrame" in error.value.hint
     assert not Path("results").exists()
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize("kind", [dict, tuple, np.ma.column_stack])
+def test_masked_values_are_missing(kind: Any, tmp_path: Path) -> None:
+    states = np.ma.masked_greater(DECAY["x"], 0.9)
+    given = {"t": DECAY["t"], "x": states} if kind is dict else kind((DECAY["t"], states))
+    with pytest.raises(MdbenchError, match=r"line 2: (x|u0) is ''"):
+        mdbench.run("zero", "ode", data=given, result_dir=str(tmp_path))
+    assert not list(tmp_path.glob("*.csv"))  # the same name can be given again
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_file_is_never_replaced_by_data(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    mine.write_text("day,weight\n1,70\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="is there, with other data"):
+        mdbench.run("zero", "ode", data=DECAY, name="mine", result_dir=str(tmp_path))
+    assert mine.read_text(encoding="utf-8") == "day,weight\n1,70\n"
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize("nothing", [[], (), set(), np.array([]), pd.Series([], dtype=str)])
+def test_an_empty_list_does_not_stand_for_all(nothing: Any) -> None:
+    with pytest.raises(UsageError, match="dataset is empty"):
+        mdbench.run("zero", "ode", dataset=nothing)
+
+
+@pytest.mark.usefixtures("workspace")
+def test_options_may_be_of_numpy() -> None:
+    table = mdbench.run(
+        np.array(["zero"]),
+        "ode",
+        dataset=pd.Series(["rc-circuit"]),
+        seeds=range(2),
+        snr=np.array([40.0]),
+        timeout=np.float64(60),
+        say=str,
+    )
+    assert table["seed"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"seed": 1.5}, "seed 1.5"),
+        ({"seed": -1}, "seed -1"),
+        ({"seed": True}, "seed True"),
+        ({"snr": "40"}, "snr is '40'"),
+        ({"snr": [40]}, "snr is"),
+        ({"protocol": "Strict"}, "protocol is 'Strict'"),
+        ({"data_type": None}, "data_type is None"),
+    ],
+)
+def test_a_dataset_is_one_that_a_run_may_have(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        mdbench.dataset(**{"name": "rc-circuit", "data_type": "ode", **options})
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"points": 0},
+        {"points": 10**9},
+        {"points": 3.0},
+        {"until": "soon"},
+        {"start": [1.0]},
+        {"start": pd.Series({"y": 1.0})},
+        {"dataset": ["rc-circuit"]},
+    ],
+)
+def test_a_mistyped_prediction_is_refused(options: dict[str, Any]) -> None:
+    table = mdbench.run("zero", "ode", dataset="rc-circuit", n_jobs=1, say=str)
+    asked = {"folder": table, "start": {"u0": 1.0}, "until": 1.0, "points": 3, **options}
+    with pytest.raises(UsageError):
+        mdbench.predict(**asked)
 
 
 @pytest.mark.usefixtures("workspace")
@@ -401,6 +484,24 @@ def test_results_are_shown_by_their_table_or_their_folder() -> None:
     for other in (pd.DataFrame({"a": [1]}), 3, None):
         with pytest.raises(UsageError, match="Results are a folder or what"):
             mdbench.show(other)
+
+
+@pytest.mark.usefixtures("workspace")
+def test_rows_that_are_left_out_of_a_table_do_not_count() -> None:
+    table = mdbench.run(["zero", "linear"], "ode", dataset="rc-circuit", n_jobs=1, say=str)
+    assert set(mdbench.leaderboard(table)["method"]) == {"zero", "linear"}
+    part = table[table["algorithm"] == "linear"]
+    assert mdbench.leaderboard(part)["method"].tolist() == ["linear"]
+    assert mdbench.show(part, every=True)["algorithm"].tolist() == ["linear"]
+    zero = table[table["algorithm"] == "zero"]
+    still = mdbench.predict(folder=zero, start={"u0": np.float64(2)}, until=np.int64(1), points=2)
+    assert still["u0"].tolist() == [2.0, 2.0]
+    page = mdbench.report(zero, "zero.html").read_text(encoding="utf-8")
+    assert "linear" not in re.findall(r'data-method="([^"]*)"', page)
+    with pytest.raises(UsageError, match="None of the results"):
+        mdbench.leaderboard(table[:0])
+    with pytest.raises(UsageError, match="no column 'key'"):
+        mdbench.leaderboard(table[["algorithm", "nmse"]])
 
 
 def test_all_names_are_listed() -> None:

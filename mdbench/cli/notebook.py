@@ -6,16 +6,18 @@ The names are those of `mdbench` itself: ``mdbench.show`` and so on.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from rich.console import Console
 
-from mdbench.cli.report import html_of, leaderboards_of, read_results, write
+from mdbench.cli.report import ALL, html_of, leaderboards_of, read_results, write
 from mdbench.cli.results import PredictionOptions, answers_of, prediction
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.printers import LANGUAGES
+from mdbench.reports.classes import Wanted
 from mdbench.reports.language_models import read_probes
 from mdbench.reports.systems import code
 from mdbench.workspace import Workspace
@@ -30,22 +32,37 @@ if TYPE_CHECKING:
 __all__ = ["leaderboard", "plot", "predict", "report", "show"]
 
 
-def _place(results: str | Path | pd.DataFrame) -> Path:
-    """Return the folder of results, by its name or by a table that was read from it.
+def _place(results: str | Path | pd.DataFrame) -> tuple[Path, Wanted]:
+    """Return the folder of results and which of its records; of a table those of its rows.
 
     Raises
     ------
     UsageError
-        If it is something else.
+        If it is no folder and no such table.
     """
     if isinstance(results, pd.DataFrame) and isinstance(known := results.attrs.get("folder"), str):
-        return Path(known)
+        if "key" not in results.columns:
+            raise UsageError(
+                "The table has no column 'key', which says whose results its rows are.",
+                f"Keep this column, or give the folder: {known!r}",
+            )
+        return Path(known), Wanted(keys=frozenset(results["key"]))
     if not isinstance(results, str | Path):
         raise UsageError(
             f"Results are a folder or what mdbench.run returns, not {type(results).__name__}.",
             'E.g. mdbench.show("results")',
         )
-    return Path(results)
+    return Path(results), ALL
+
+
+def _methods(algorithm: str | Sequence[str]) -> list[str]:
+    return [algorithm] if isinstance(algorithm, str) else list(algorithm or ())
+
+
+def _refuse_other_than_text(**given: object) -> None:
+    for name, value in given.items():
+        if not isinstance(value, str | None):
+            raise UsageError(f"{name} is {value!r}.", "Give a text, one at a time.")
 
 
 def show(
@@ -61,7 +78,8 @@ def show(
     Parameters
     ----------
     folder
-        Results: a folder, a bundle, or what `mdbench.run` and `load` return.
+        Results: a folder, a bundle, or what `mdbench.run` and `load` return, of which rows may be
+        left out; then the others alone count.
     dataset
         A name or a glob; None for all.
     algorithm
@@ -82,9 +100,11 @@ def show(
     mdbench.errors.UsageError
         If there are no results, or none that were asked for.
     """
+    _refuse_other_than_text(dataset=dataset)
     if language not in LANGUAGES:
-        raise UsageError(f"language is {language!r}.", did_you_mean(language, LANGUAGES))
-    methods = [algorithm] if isinstance(algorithm, str) else list(algorithm)
+        hint = did_you_mean(str(language), LANGUAGES)
+        raise UsageError(f"language is {language!r}.", hint)
+    place, wanted = _place(folder)
     rows = [
         {
             "dataset": name,
@@ -94,7 +114,7 @@ def show(
             "equations": code(one, language),
         }
         for (name, snr_db), (answers, specs) in answers_of(
-            [_place(folder)], dataset, methods
+            [place], dataset, _methods(algorithm), wanted=wanted
         ).items()
         for one in (answers if every else answers[:1])
     ]
@@ -118,7 +138,8 @@ def predict(
     dataset
         A name or a glob of one dataset with an answer; None where there is only one.
     folder
-        Results: a folder, a bundle, or what `mdbench.run` and `load` return.
+        Results: a folder, a bundle, or what `mdbench.run` and `load` return, of which rows may be
+        left out; then the others alone count.
     algorithm
         Only these methods.
     start
@@ -141,14 +162,24 @@ def predict(
     mdbench.errors.UsageError, mdbench.errors.DataError
         If something is missing, or a file cannot be used.
     """
-    methods = [algorithm] if isinstance(algorithm, str) else list(algorithm)
-    if start is not None and not isinstance(start, Mapping):
-        raise UsageError(f"start is {start!r:.200}.", "Give each state: start={'x': 2.0}")
-    text = ",".join(f"{name}={value!r}" for name, value in start.items()) if start else None
-    asked = PredictionOptions(text, until, points, None if given is None else Path(given))
-    found = prediction(
-        asked, [_place(folder)], dataset, methods, Console(stderr=True, highlight=False)
-    )
+    _refuse_other_than_text(dataset=dataset)
+    place, wanted = _place(folder)
+    try:
+        values = {
+            name: float(value) for name, value in dict(() if start is None else start).items()
+        }
+        last = None if until is None else float(until)
+        times = index(points)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"start is {start!r}, until {until!r} and points {points!r}.",
+            "Give the value of each state, a number and a whole number: "
+            "start={'x': 1.0}, until=20, points=200",
+        ) from None
+    text = ",".join(f"{name}={value!r}" for name, value in values.items()) or None
+    asked = PredictionOptions(text, last, times, None if given is None else Path(given))
+    console = Console(stderr=True, highlight=False)
+    found = prediction(asked, [place], dataset, _methods(algorithm), console, wanted=wanted)
     return pd.DataFrame(found.rows, columns=found.names)
 
 
@@ -165,8 +196,9 @@ def report(
     mdbench.errors.UsageError
         If there are no results, or the page cannot be written.
     """
-    results = read_results([_place(folder)])
-    write(Path(out), html_of(results, title=title, probes=read_probes(_place(folder))))
+    place, wanted = _place(folder)
+    results = read_results([place], wanted=wanted)
+    write(Path(out), html_of(results, title=title, probes=read_probes(place)))
     return Path(out)
 
 
@@ -178,7 +210,7 @@ def leaderboard(
     Parameters
     ----------
     folder
-        Results.
+        Results, as for `show`.
     data_type
         Which one; None where there is only one.
 
@@ -194,7 +226,7 @@ def leaderboard(
     mdbench.errors.UsageError
         If there are no results, or of several data types and none was named.
     """
-    board = _board(_place(folder), data_type)
+    board = _board(folder, data_type)
     specs, found = board.known, [row.values for row in board.rows]  # noqa: PD011 - of rows of a board
     return pd.DataFrame(
         {
@@ -223,7 +255,7 @@ def plot(
     Parameters
     ----------
     folder
-        Results.
+        Results, as for `show`.
     data_type
         Which one; None where there is only one.
     ax
@@ -240,7 +272,7 @@ def plot(
         raise UsageError(
             "matplotlib is not installed.", "Install it: pip install matplotlib"
         ) from None
-    board = _board(_place(folder), data_type)
+    board = _board(folder, data_type)
     size = board.weighs
     if size is None:
         raise UsageError(
@@ -267,12 +299,14 @@ def _numbers(values: Iterable[float | None]) -> Any:
     return pd.array(list(values), dtype="Float64")
 
 
-def _board(folder: Path, data_type: str | None) -> Leaderboard:
+def _board(folder: str | Path | pd.DataFrame, data_type: str | None) -> Leaderboard:
+    _refuse_other_than_text(data_type=data_type)
+    place, rows = _place(folder)
     try:
         workspace = Workspace.find()
     except UsageError:  # results can be looked at anywhere
         workspace = None
-    boards = leaderboards_of(read_results([folder]), workspace)
+    boards = leaderboards_of(read_results([place], wanted=rows), workspace)
     kinds = list(dict.fromkeys(board.data_type for board in boards.values()))
     if data_type is None and len(kinds) > 1:
         raise UsageError(

@@ -285,6 +285,8 @@ def serve_report(folder: Path, console: Console, *, host: str, port: int, title:
 
 def write(out: Path, text: str) -> None:
     """Write a file, whole or not at all."""
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder.", "Name a file with --out.")
     part = out.with_name(f".{out.name}.part")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from rich.markup import escape
 
 from mdbench.backends.local import LocalBackend
 from mdbench.cli.options import Exit
-from mdbench.cli.report import leaderboards_of, names_of, read_results, write
+from mdbench.cli.report import ALL, leaderboards_of, names_of, read_results, write
 from mdbench.cli.run import Display
 from mdbench.data.columns import OwnNames
 from mdbench.data.csv import read_columns, read_csv
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
+    from mdbench.reports.classes import Wanted
     from mdbench.reports.systems import AnswerNames
 
     Array = NDArray[np.float64]
@@ -138,7 +139,11 @@ def places_and_name(what: str | None, folders: Sequence[Path]) -> tuple[Sequence
 
 
 def answers_of(
-    places: Sequence[Path], name: str | None, algorithm: Sequence[str]
+    places: Sequence[Path],
+    name: str | None,
+    algorithm: Sequence[str],
+    *,
+    wanted: Wanted = ALL,
 ) -> dict[tuple[str, float | None], tuple[list[Record], Sequence[MetricSpec]]]:
     """Read the answers with equations, those of one question together and the best first.
 
@@ -150,13 +155,15 @@ def answers_of(
         The name or glob of datasets; None for all.
     algorithm
         Names or globs of methods; none for all.
+    wanted
+        The records that are asked for.
 
     Raises
     ------
     UsageError
         If there are none.
     """
-    results = read_results(places)
+    results = read_results(places, wanted=wanted)
     boards = leaderboards_of(results, Workspace.find())
     groups: dict[tuple[str, float | None], list[Record]] = defaultdict(list)
     for one in results:
@@ -182,7 +189,7 @@ def answers_of(
     return found
 
 
-_MOST_EVALUATIONS = 2_000_000
+_MOST_EVALUATIONS, _MOST_POINTS = 2_000_000, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -256,17 +263,19 @@ def prediction(
     name: str | None,
     algorithm: Sequence[str],
     console: Console,
+    *,
+    wanted: Wanted = ALL,
 ) -> Prediction:
     """Integrate or evaluate the best answer; raises as `predict_answer`.
 
     Parameters
     ----------
-    places, name, algorithm
+    places, name, algorithm, wanted
         As `answers_of`.
     console
         Where it is shown that an integration ended early.
     """
-    found = answers_of(places, name, algorithm)
+    found = answers_of(places, name, algorithm, wanted=wanted)
     systems = sorted({system for system, _ in found})
     if len(systems) > 1:
         raise UsageError(
@@ -357,7 +366,13 @@ def _times(
             "predict got no last time." if asked.until is None else f"--until is {asked.until:g}.",
             "Give the last time, a positive number: --until 20",
         )
-    return np.linspace(0.0, asked.until, asked.points), {}
+    return np.linspace(0.0, asked.until, _number_of_times(asked.points)), {}
+
+
+def _number_of_times(points: int) -> int:
+    if not 2 <= points <= _MOST_POINTS:  # noqa: PLR2004 - the first and the last
+        raise UsageError(f"--points is {points}.", f"Give a number from 2 to {_MOST_POINTS}.")
+    return points
 
 
 def _rising(path: Path, name: str, t: Array) -> Array:

@@ -177,10 +177,13 @@ class Wanted(NamedTuple):
         Files, or the beginnings of SHA-256 sums.
     budget_s
         The budget, of work or of time, in seconds.
+    keys
+        The keys of the records; None for all.
     """
 
     studies: Sequence[str] = ()
     budget_s: float | None = None
+    keys: Collection[str] | None = None
 
     def of(self, records: Sequence[Record], folder: object) -> list[Record]:
         """Return the records that are asked for.
@@ -190,7 +193,11 @@ class Wanted(NamedTuple):
         UsageError
             If a study asked for none of them, or none has the budget.
         """
-        kept = list(records)
+        kept = [one for one in records if self.keys is None or one.key in self.keys]
+        if self.keys is not None and not kept:
+            raise UsageError(
+                f"None of the results asked for is in {folder}.", "Read them again: mdbench.load()"
+            )
         if self.studies:
             sums = study_sums(self.studies, {one.study or "" for one in kept}, folder)
             kept = [one for one in kept if one.study in sums]
