@@ -25,6 +25,12 @@ def __getattr__(name: str) -> object:
     # On first use: what they need takes a second to import.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import sys  # noqa: PLC0415 - likewise
+
+    if "numpy" not in sys.modules:  # NumPy reads it when it is loaded
+        from mdbench.arithmetic import use_common_arithmetic  # noqa: PLC0415
+
+        use_common_arithmetic()
     if name in _OF_RESULTS:
         from mdbench.cli import notebook  # noqa: PLC0415
 

@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import partial
 from html import escape
 from importlib import import_module
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Self, Union, get_args, get_origin
@@ -299,10 +299,7 @@ def _table_of(data: Any) -> pd.DataFrame:
         if isinstance(data, pd.DataFrame):
             table = _with_its_index(data)
         elif isinstance(data, Mapping):
-            columns = {str(name): _column(name, values) for name, values in data.items()}
-            if len(columns) < len(data):
-                raise ValueError("two columns have one name")
-            table = pd.DataFrame(columns)
+            table = _of_columns(data)
         elif isinstance(data, np.ndarray) and data.ndim == _TABLE:
             values = _unmasked(data)
             table = _numbered(values[:, 0], values[:, 1:])
@@ -332,6 +329,13 @@ def _with_its_index(data: pd.DataFrame) -> pd.DataFrame:
                 "(data.rename_axis('t')) or row numbers (data.reset_index(drop=True))"
             )
     return data.reset_index()
+
+
+def _of_columns(data: Mapping[Any, Any]) -> pd.DataFrame:
+    columns = {str(name): _column(name, values) for name, values in data.items()}
+    if len(columns) < len(data):
+        raise ValueError("two columns have one name")
+    return pd.DataFrame(columns)
 
 
 def _column(name: object, values: Any) -> NDArray[Any]:
@@ -595,6 +599,14 @@ def _level(snr: float | str | None) -> float | None:
     return level
 
 
+def _refuse_other_values(name: object, data_type: object, seed: object) -> None:
+    for what, value in (("name", name), ("data_type", data_type)):
+        if not isinstance(value, str):
+            raise UsageError(f"{what} is {value!r}.", "Give a text.")
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise UsageError(f"seed is {seed!r}.", "Give a whole number from 0 on.")
+
+
 def _arrays(part: Split) -> dict[str, NDArray[Any]]:
     return {**part.inputs, part.target_name: part.targets}
 
@@ -642,11 +654,7 @@ def dataset(
     >>> data["table"].train["X"].shape
     (118, 1)
     """
-    for what, value in (("name", name), ("data_type", data_type)):
-        if not isinstance(value, str):
-            raise UsageError(f"{what} is {value!r}.", "Give a text.")
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise UsageError(f"seed is {seed!r}.", "Give a whole number from 0 on.")
+    _refuse_other_values(name, data_type, seed)
     catalog = Catalog(Workspace.find())
     kind = catalog.data_type(data_type)
     path = None if dataset_path is None else Path(dataset_path)

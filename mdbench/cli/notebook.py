@@ -5,7 +5,6 @@ The names are those of `mdbench` itself: ``mdbench.show`` and so on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from mdbench.reports.systems import code
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
