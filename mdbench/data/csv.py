@@ -563,8 +563,9 @@ class _Table:
             place = self._choice.place
             hint = "Times have to increase within a trajectory."
             if self._trajectory is None:
+                column = self._changing_at(np.flatnonzero(steps <= 0) + 1)
                 hint = "Times have to increase. Where the file holds several trajectories, name "
-                hint += "the column that separates them: --trajectory COLUMN. "
+                hint += f"the column that separates them: --trajectory {column or 'COLUMN'}. "
                 hint += "Where the time is another column: --time COLUMN"
             row = self._rows[at]
             now = row.cells[place].strip()
@@ -572,6 +573,15 @@ class _Table:
             raise DataError(
                 f"{self._where(row)}: {self._columns[place].label} is {now}, after {before}", hint
             )
+
+    def _changing_at(self, places: NDArray[np.intp]) -> str:
+        """Return the label of the one column that changes at these rows alone; empty if none."""
+        found = []
+        for k, label in enumerate(self._labels):
+            cells = np.array([row.cells[k].strip() for row in self._rows])
+            if np.array_equal(np.flatnonzero(cells[1:] != cells[:-1]) + 1, places):
+                found.append(_quoted(label))
+        return found[0] if len(found) == 1 else ""
 
     def _values(self, place: int) -> Array:
         """Return the values of a column, NaN where one is missing and may be."""

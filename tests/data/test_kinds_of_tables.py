@@ -309,6 +309,11 @@ def test_several_trajectories_in_a_file(tmp_path: Path) -> None:
         found = read(tmp_path, columns, trajectory="run")
         assert found.trajectory.starts == (0, N)
         assert [len(one.t) for one in found.trajectory.pieces] == [N, N]
+        with pytest.raises(DataError, match=r"--trajectory run\. "):
+            read(tmp_path, columns)  # the column that changes where times begin again
+    two = {**columns, "rig": np.repeat(("1", "2"), N)}
+    with pytest.raises(DataError, match=r"--trajectory COLUMN\. "):
+        read(tmp_path, two)
     shuffled = {"run": np.tile(("a", "b"), N), "t": np.repeat(STEP, 2), "x": np.repeat(SWING, 2)}
     with pytest.raises(DataError, match="begins again"):
         read(tmp_path, shuffled, trajectory="run")

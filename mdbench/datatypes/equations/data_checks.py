@@ -71,6 +71,8 @@ def of_trajectory(dataset: Any) -> list[str]:
     if len(moving) < len(names):
         still = ", ".join(name for i, name in enumerate(names) if i not in moving)
         lines.append(f"without change: {still}")
+    if len(pieces) == 1:
+        lines += _numbering(names, given.u)
     if not moving:
         return [*lines, *of_states(names, given, None)]
     apart = between_halves(t, u[:, moving])
@@ -87,6 +89,20 @@ def of_trajectory(dataset: Any) -> list[str]:
     found = [samples_per_oscillation([curves.u[:, i]], float(sd[i])) for i in moving]
     lines.append(_resolved("sample", "oscillation", found))
     return [*lines, *of_states(names, given, curves)]
+
+
+def _numbering(names: Sequence[str], u: Array) -> list[str]:
+    """Name states (columns of `u`) of a few whole numbers in blocks, as trajectories have them."""
+    found = []
+    for name, column in zip(names, u.T, strict=True):
+        blocks = 1 + np.count_nonzero(np.diff(column))
+        few = 1 < blocks <= len(column) / FEWEST_SAMPLES
+        if few and blocks == len(np.unique(column)) and not (column % 1).any():
+            found.append(
+                f"{name}: {blocks} whole numbers, one after the other; where they number "
+                f"trajectories: --trajectory {name}"
+            )
+    return found
 
 
 def _foreign_rates(names: Sequence[str], pieces: Iterable[tuple[Array, Array, Array]]) -> list[str]:

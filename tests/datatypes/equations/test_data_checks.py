@@ -191,6 +191,23 @@ def test_states_that_do_not_change_are_named() -> None:
     assert of_trajectory(own(Trajectory(t, np.full((80, 1), 0.1))))[-1] == "without change: u0"
 
 
+@pytest.mark.parametrize(
+    ("numbers", "named"),
+    [
+        (np.repeat([1.0, 2.0, 3.0, 4.0], 20), True),
+        (np.repeat([0.0, 1.0], 40), True),
+        (np.tile([0.0, 1.0], 40), False),  # it switches
+        (np.repeat([1.0, 2.0, 1.0, 2.0], 20), False),  # likewise, slowly
+        (np.repeat([0.5, 1.5], 40), False),
+        (np.arange(80.0), False),  # it counts
+    ],
+)
+def test_numbers_of_trajectories_are_named(numbers: np.ndarray, named: bool) -> None:
+    t, u = wave(80)
+    lines = of_trajectory(own(Trajectory(t, np.stack([u[:, 0], numbers], axis=-1))))
+    assert any("--trajectory u1" in line for line in lines) == named
+
+
 def test_few_samples_and_several_trajectories_are_said() -> None:
     t, u = wave(24)
     lines = of_trajectory(own(Trajectory(t, u)))
