@@ -384,11 +384,11 @@ def refuse_rounded(path: Path, key: str, nodes: Array) -> None:
     step = float(np.median(steps[steps > 0]))
     largest = np.abs(nodes).max()
     with np.errstate(over="ignore"):
-        for kind in (np.float64, np.float32):
-            precision = float(np.spacing(kind(largest)))
-            exact = kind is np.float32 and not (nodes % 1).any()
+        for kind in (np.float64, np.float32, np.float16):
+            exact = kind is not np.float64 and not (nodes % 1).any()
             if exact or not np.array_equal(nodes.astype(kind), nodes):
                 continue
+            precision = float(np.spacing(kind(largest)))
             # Where no last digit is in use, nothing has been rounded.
             if precision > ROUNDED * step and (nodes % (2 * precision)).any():
                 raise DataError(

@@ -196,8 +196,11 @@ def test_values_whose_squares_are_zero_or_infinite_are_refused(tmp_path: Path, s
         read_field(field)
 
 
-def test_times_in_single_precision_that_have_lost_their_steps_are_refused(tmp_path: Path) -> None:
-    t = (1e5 + 0.1 * np.arange(150)).astype(np.float32)
+@pytest.mark.parametrize(("start", "kind"), [(1e5, np.float32), (10.0, np.float16)])
+def test_times_of_low_precision_that_have_lost_their_steps_are_refused(
+    tmp_path: Path, start: float, kind: type[np.floating[Any]]
+) -> None:
+    t = (start + 0.1 * np.arange(150)).astype(kind)
     with pytest.raises(DataError, match="t is rounded"):
         read_npz(npz(tmp_path / "a.npz", t=t, u=SPRING, du=SPRING))
     with pytest.raises(DataError, match="t is rounded"):
