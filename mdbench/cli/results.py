@@ -26,11 +26,12 @@ from mdbench.data.times import UNIT_SECONDS
 from mdbench.datatypes.equations.options import HOLD
 from mdbench.datatypes.ode.simulation import Ending, simulate
 from mdbench.drawing.numbers import cleanest_first, noise_name
-from mdbench.errors import EquationError, UsageError, counted, did_you_mean
+from mdbench.errors import EquationError, RecordsError, UsageError, counted, did_you_mean
 from mdbench.expressions import parse
 from mdbench.expressions.printers import LANGUAGES, names_in
 from mdbench.expressions.printers.digits import digits_needed
 from mdbench.records import RecordStore, results_files
+from mdbench.records.store import OTHER_FOLDER
 from mdbench.reports.bundle import opened
 from mdbench.reports.systems import code, ordered, states_of, summary_line
 from mdbench.reports.terminal import DECIMAL
@@ -554,7 +555,12 @@ def rescore_files(results: Path, console: Console, *, dry_run: bool, n_jobs: int
             for _ in tally.change(store.read()):
                 pass
         else:
-            store.rewrite(tally.change)
+            try:
+                store.rewrite(tally.change)
+            except RecordsError as error:
+                copy = "Copy the results to a folder that can be written, and rescore the copy."
+                hint = error.hint.replace(OTHER_FOLDER, copy)  # a run has this option
+                raise RecordsError(error.message, hint) from None
         tally.show(file, "would change" if dry_run else "changed")
     return Exit.DONE
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -156,6 +158,25 @@ def test_the_command_states_what_changed(capsys: Output) -> None:
     assert [path.name for path in FILE.parent.glob("[!l]*")] == [FILE.name]
     assert main(["why", *LINE]) == 0  # the key is that of a job of today
     assert "0 of 1 job would be run" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("workspace")
+def test_where_nothing_can_be_written_no_option_of_run_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    really = os.open
+
+    def refuse(path: Any, *options: Any, **others: Any) -> int:
+        if str(path).endswith(FILE.name):
+            raise OSError(errno.EROFS, "Read-only file system")
+        return really(path, *options, **others)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert main(["rescore", str(FILE)]) == 2
+    said = capsys.readouterr().err
+    assert "read-only file system" in said
+    assert "--result-dir" not in said
+    assert "rescore the copy" in said
 
 
 @pytest.mark.slow  # processes that import what scores
