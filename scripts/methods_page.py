@@ -27,6 +27,8 @@ from mdbench.datatypes.facts import Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from edition_results import Suite
+
     from mdbench.methods import Method
     from mdbench.records import Record
 
@@ -128,14 +130,17 @@ def small_sets(runs: Sequence[str]) -> dict[str, SmallSets]:
     """Return by method what it identified of each clean suite of some runs.
 
     In a suite all methods have the same jobs, and the same work: those that any of them lacks are
-    left out, and so is a suite of too few jobs.
+    left out, and so is a suite of too few jobs.  A suite is of the first run that has it.
     """
     found: dict[str, SmallSets] = defaultdict(SmallSets)
+    counted_ones: set[Suite] = set()
     for run in runs:
         results = Results(read_bundle(ROOT / "docs" / "results", run))
         for suite in results.shown:
-            if suite.suite.snr_db is not None or suite.suite.protocol != Protocol.STRICT:
+            other = suite.suite.snr_db is not None or suite.suite.protocol != Protocol.STRICT
+            if other or suite.suite in counted_ones:
                 continue
+            counted_ones.add(suite.suite)
             held = results.held[suite.suite]
             for method, verdicts in suite.verdicts.items():
                 ours = found[method]
