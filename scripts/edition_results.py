@@ -189,10 +189,17 @@ class Results:
     @cached_property
     def held(self) -> Mapping[Suite, Sequence[Record]]:
         """Return the records of each suite, of the first seed."""
+        return {
+            suite: [one for one in ours if one.seed == FIRST_SEED]
+            for suite, ours in self._of_all_seeds.items()
+        }
+
+    @cached_property
+    def _of_all_seeds(self) -> Mapping[Suite, Sequence[Record]]:
         found: dict[Suite, list[Record]] = {suite: [] for suite in SUITES}
         for one in self.records:
             for suite in SUITES:
-                if one.seed == FIRST_SEED and suite.holds(one):
+                if suite.holds(one):
                     found[suite].append(one)
         return found
 
@@ -207,14 +214,14 @@ class Results:
             any seed identifies; and how many of these another seed does not.
         """
         found: dict[tuple[str, str, Suite, str], list[bool]] = defaultdict(list)
-        for one in self.records:
-            suite = next((suite for suite in SUITES if suite.holds(one)), None)
-            ran = one.attempted and one.measured.of_seed is None and not one.part
-            if suite and ran and one.snr_db is None and one.method not in BASELINES:
-                version = one.key_parts.get("adapter", "")
-                found[one.method, version, suite, one.dataset].append(
-                    one.answered and one.metrics.get("identified") == 1
-                )
+        for suite, ours in self._of_all_seeds.items():
+            for one in ours if suite.snr_db is None else ():
+                ran = one.attempted and one.measured.of_seed is None and not one.part
+                if ran and one.method not in BASELINES:
+                    version = one.key_parts.get("adapter", "")
+                    found[one.method, version, suite, one.dataset].append(
+                        one.answered and one.metrics.get("identified") == 1
+                    )
         several = [verdicts for verdicts in found.values() if len(verdicts) > 1]
         return (
             len(several),

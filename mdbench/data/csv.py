@@ -59,7 +59,7 @@ _EXPECTED = (
 _SEPARATORS = ",;\t"
 _COMMENTS = ("#", "%", "//")
 _EXCEL_SEPARATOR = re.compile(r"sep=[,;\t]?")
-"""The first line that tells a spreadsheet what separates cells."""
+"""The first line of a spreadsheet's file: what separates its cells."""
 _NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "-"}
 _TRUTH = {"true", "false", "yes", "no", "on", "off"}
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")

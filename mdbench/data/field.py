@@ -123,11 +123,11 @@ def _check_axis(path: Path, key: str, nodes: Array) -> None:
     steps = np.diff(nodes)
     if not (steps > 0).all():
         i = int(np.argmin(steps > 0)) + 1
+        falls = (steps < 0).all()
         raise DataError(
             f"{path}: {key}[{i}] is {nodes[i]}, after {key}[{i - 1}] = {nodes[i - 1]}",
             "Its values have to increase"
-            + f": turn it around, and u along it: {key}[::-1]." * bool((steps < 0).all())
-            + "." * (not (steps < 0).all()),
+            + (f": turn it around, and u along it: {key}[::-1]." if falls else "."),
         )
     if not is_uniform(nodes):
         refuse_rounded(path, key, nodes)
