@@ -1,0 +1,71 @@
+"""Records in docs/results: each answer scores what its record says, when it is scored again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+from bundles import read_bundle
+from harness import ROOT
+
+from mdbench.runs.reproduce import rescore_all
+from mdbench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mdbench.records import Record
+
+FOLDER = ROOT / "docs" / "results"
+NAMES = sorted(
+    name
+    for file in FOLDER.glob("*.jsonl.xz")
+    if not (name := file.name.removesuffix(".jsonl.xz")).rpartition(".")[2].isdecimal()
+)
+DRAWN = 8
+"""Records of each data type, and of each set of its options."""
+QUICK_FIELDS = ("advection1d", "burgers", "heat_soil_uniform_1d_p1")
+"""Fields that are simulated in less than a second."""
+
+
+def drawn(records: Iterable[Record]) -> list[Record]:
+    """Draw records by the hash of their keys: the same ones as long as they are there."""
+    kinds: dict[tuple[object, ...], list[Record]] = defaultdict(list)
+    for one in records:
+        if one.answered and (one.data_type != "pde" or one.dataset in QUICK_FIELDS):
+            kinds[one.data_type, one.protocol, *sorted(one.options)].append(one)
+    for each in kinds.values():
+        each.sort(key=lambda one: hashlib.sha256(one.key.encode()).hexdigest())
+    return [one for each in kinds.values() for one in each[:DRAWN]]
+
+
+def check(records: list[Record]) -> int:
+    """Score them again; return how many could be."""
+    done = list(rescore_all(records, Workspace.find(), 1))
+    apart = {one.before.key: dict(one.changes) for one in done if one.changes}
+    assert not apart
+    return sum(not one.left for one in done)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_drawn_records_score_what_they_say(name: str) -> None:
+    records = drawn(read_bundle(FOLDER, name))
+    could = [one for one in records if one.protocol == "strict" and one.equations is not None]
+    assert check(records) >= len(could) / 2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", NAMES)
+def test_all_records_score_what_they_say(name: str) -> None:
+    check(read_bundle(FOLDER, name))
+
+
+def test_folds_of_a_table_are_of_different_rows() -> None:
+    scores: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    for one in read_bundle(FOLDER, "edition-1"):
+        if one.data_type == "real" and one.algorithm == "mean":
+            scores[one.dataset, one.seed].append(one.metrics["fvu"])
+    for of_folds in scores.values():
+        assert len(of_folds) == len(set(of_folds))
