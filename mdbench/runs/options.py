@@ -59,8 +59,17 @@ _SHELL = set("();<>|&")
 _MAX_SEEDS = 10_000
 _NEAR = 0.75
 """Least similarity, of 1, of a name and an option for the one to be the other mistyped."""
-_OF_OTHER_VERBS = dict.fromkeys(("--out", "--output", "-o"), "--result-dir")
-"""Options that only other verbs have, and what a run has for them."""
+_SYNONYMS = {
+    **dict.fromkeys(("--out", "--output", "--outdir", "--out-dir", "-o"), "--result-dir"),
+    **dict.fromkeys(("--noise", "--noise-level", "--noise-levels", "--db"), "--snr"),
+    **dict.fromkeys(("--method", "--model"), "--algorithm"),
+    **dict.fromkeys(("--problem", "--problems", "--system", "--systems", "--case"), "--dataset"),
+    **dict.fromkeys(("--time-limit", "--timelimit", "--max-time", "--limit"), "--timeout"),
+    **dict.fromkeys(("--jobs", "--workers", "--threads", "--parallel", "-j"), "--n-jobs"),
+}
+"""Options of other verbs and other programs, and what a run has for them."""
+_LEAST_WORD = 4
+"""Letters of a word by which an option is recognised."""
 _MAX_SEED = 2**32 - 1
 
 
@@ -269,8 +278,7 @@ def split_words(
         name, equals, value = left.pop(0).partition("=")
         name = name.replace("_", "-")
         if name not in known:
-            near = get_close_matches(name, [*known, *others], n=2, cutoff=_NEAR)
-            near = [_OF_OTHER_VERBS[name]] if name in _OF_OTHER_VERBS else near
+            near = _meant(name, [*known, *others])
             raise UsageError(
                 f"{name!r} is no option of a run, nor of the data type {of}.",
                 f"Did you mean {' or '.join(near)}?"
@@ -290,6 +298,32 @@ def split_words(
         else:
             given[option.key] = True
     return given
+
+
+def _meant(name: str, options: Sequence[str]) -> list[str]:
+    """Return at most three options that may be meant by one that does not exist.
+
+    Examples
+    --------
+    >>> options = ["--dataset", "--result-dir", "--seed", "--seeds", "--snr", "--timeout"]
+    >>> _meant("--datset", options), _meant("--result-path", options), _meant("--noise", options)
+    (['--dataset'], ['--result-dir'], ['--snr'])
+    """
+    same = _SYNONYMS.get(name)
+    if same is not None and same in options:
+        return [same]
+    if near := get_close_matches(name, options, n=2, cutoff=_NEAR):
+        return near
+    words = [word for word in name.split("-") if len(word) >= _LEAST_WORD]
+    return [
+        option
+        for option in options
+        if any(
+            len(own) >= _LEAST_WORD and (own.startswith(word) or word.startswith(own))
+            for own in option.split("-")
+            for word in words
+        )
+    ][:3]
 
 
 def read_command(option: str, text: str) -> tuple[str, ...]:

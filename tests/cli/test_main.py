@@ -505,12 +505,26 @@ def test_the_next_steps_of_a_new_method_can_be_typed_from_here(
     assert f"{workspace.root / 'scripts' / 'lock'} mine" in shown
 
 
-@pytest.mark.parametrize("typed", ["--out", "--output", "--output=x"])
-def test_a_run_names_its_own_option_for_results(capsys: Output, typed: str) -> None:
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("--out", "--result-dir"),
+        ("--output=x", "--result-dir"),
+        ("--result-path", "--dataset-path or --result-dir"),
+        ("--noise", "--snr"),
+        ("--noise_level=20", "--snr"),
+        ("--time-limit", "--timeout"),
+        ("--method", "--algorithm"),
+        ("--system", "--dataset"),
+        ("-j", "--n-jobs"),
+        ("--seed-count=3", "--seed or --seeds"),
+    ],
+)
+def test_an_option_of_another_name_is_found(capsys: Output, typed: str, meant: str) -> None:
     assert main(["run", "--algorithm", "zero", "--data-type", "ode", typed]) == 2
-    shown = capsys.readouterr().err
-    assert f"{typed.partition('=')[0]!r} is no option of a run" in shown
-    assert "Did you mean --result-dir?" in shown
+    shown = " ".join(capsys.readouterr().err.split())
+    assert f"{typed.partition('=')[0].replace('_', '-')!r} is no option of a run" in shown
+    assert f"Did you mean {meant}?" in shown
 
 
 def test_an_engine_next_to_another_runtime_is_one_runtime_too_many() -> None:
