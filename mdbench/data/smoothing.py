@@ -460,6 +460,13 @@ def smooth_in_time(values: Array, t: Array, axis: int) -> InTime:
     return InTime(u, du, noise, remark)
 
 
+def noise_in_time(values: Array, t: Array, axis: int) -> float:
+    """Estimate the variance of a field's noise, as `smooth_in_time` does."""
+    lines = np.moveaxis(values, axis, 0)
+    with np.errstate(all="ignore"):
+        return _stretch(t, lines.reshape(len(t), -1), np.inf).noise
+
+
 class _Whole:
     """Smooths lines (n, m) with one basis, each mode of them to the same share.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.data.smoothing import InTime, smooth_in_time, smoother_along
+from mdbench.data.smoothing import InTime, noise_in_time, smooth_in_time, smoother_along
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Evidence
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def smoothed_field(given: Field) -> SmoothedField:
 
 def _smoothed_state(given: Field, u: Array) -> InTime:
     """Smooth one state along all axes, and then in time; the noise is estimated first."""
-    noise = smooth_in_time(u, given.t, -1).noise
+    noise = noise_in_time(u, given.t, -1)
     for axis, (name, nodes) in enumerate(given.grid.items()):
         if len(nodes) >= _FEWEST:
             smoother = smoother_along(u, nodes, axis, periodic=name in given.periods, noise=noise)
