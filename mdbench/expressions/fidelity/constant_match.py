@@ -367,9 +367,9 @@ class _Fit:
             now = np.linalg.norm(error)
             if now <= _ENOUGH:
                 break
-            slopes = self.equation.slopes(self.columns, constants)[:, free] * weights[:, None]
-            slopes[~np.isfinite(slopes)] = 0.0
             with np.errstate(all="ignore"):
+                slopes = self.equation.slopes(self.columns, constants)[:, free] * weights[:, None]
+                slopes[~np.isfinite(slopes)] = 0.0
                 lengths = np.max(np.abs(slopes), axis=0)
             # What double precision hardly shows does not move here.
             lost = ~(lengths > _SEEN * np.max(lengths, initial=0.0)) | ~np.isfinite(lengths)

@@ -129,6 +129,14 @@ def test_what_is_not_the_law_is_not_recovered(real: Real) -> None:
     assert scores(real, task, "exp(a) + 365*a**1.5 - exp(a)")["units"] == 0.0
 
 
+def test_an_answer_without_end_outside_of_its_rows_is_scored_without_a_warning(real: Real) -> None:
+    text = (
+        "(0.21249509187762816 + exp(((-0.5994497582074969) + (((x/2048.0) * 1)"
+        " + (sin((x/2048.0)) * 0.27970899275577393)))))"
+    )
+    assert scores(real, task_of(real, "roszman1", 3), text)["same_law"] == 0
+
+
 def test_the_error_is_that_on_the_rows_held_out_over_the_variance_of_all(real: Real) -> None:
     task = task_of(real, "hubble", 2)
     table, rows = task.dataset.table, task.dataset.held_out
