@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
-from box_plots import Drawn, boxes
+from box_plots import Drawn, Scored, boxes, inside_and_outside, kinds_of_failure
 from edition_results import (
     FEWEST,
     LABELS,
@@ -252,6 +253,27 @@ def derivations_table(results: Results) -> str:
             }
         lines.append([_shown(name), *shares.values()])
     return to_table(["method", *LABELS], lines)
+
+
+def surface_figures(results: Results) -> list[Drawn]:
+    """Draw errors in and out of the domain, and the kinds of failure, of surfaces.
+
+    The jobs are those that all methods of the suite have, the methods in the order of the share
+    that they recovered.
+    """
+    one = next((each for each in results.shown if each.suite.data_type == "surface"), None)
+    if one is None:
+        return []
+    shared = {job.case.system for job in next(iter(one.verdicts.values()))}
+    scored: Scored = {method: [] for method in one.verdicts}
+    for each in results.held[one.suite]:
+        if each.system in shared and each.method in scored:
+            scored[each.method].append(each.metrics if each.answered else {"nmse_ood": None})
+    return [
+        replace(each, caption=f"{each.caption} Of {len(shared)} surfaces, which every method has.")
+        for each in (kinds_of_failure(scored), inside_and_outside(scored))
+        if each is not None
+    ]
 
 
 def edition_figures(results: Results, boards: Iterable[Leaderboard]) -> list[Drawn]:

@@ -90,6 +90,9 @@ class StudyRun(NamedTuple):
 
 STUDIES = {
     "edition-1": StudyRun(("studies/edition-1.toml",), "ode", "edition-1.md"),
+    "surfaces-of-edition-1": StudyRun(
+        ("studies/edition-1.toml",), "surface", "results-surface.md", "edition"
+    ),
     "equal-work": StudyRun(("studies/equal-work.toml",), "ode", "results-equal-work.md"),
     "fresh-ranks": StudyRun(("studies/fresh-ranks.toml",), "ode", "results-fresh.md"),
     "fresh-ranks-srsd": StudyRun(

@@ -33,6 +33,7 @@ from edition_page import (
     negligible_table,
     predictions_table,
     suites_table,
+    surface_figures,
 )
 from edition_results import Results
 from findings import finding_of_work, recovered_table
@@ -236,6 +237,10 @@ class Reference:
         ]
         return "\n".join(f"- {one}" for one in made)
 
+    def surface_figures(self) -> str:
+        """Errors in and out of the domain, and kinds of failure, of an edition."""
+        return self._files(surface_figures(self.edition))
+
     def edition_figures(self) -> str:
         """Recovery against work and by noise, and the sizes of answers."""
         boards = leaderboards_of(self.edition.of_every_level, None)
@@ -319,6 +324,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "derivations": lambda reference: derivations_table(reference.edition),
     "suites-finding": lambda reference: suites_finding(reference.edition),
     "suites-figures": Reference.edition_figures,
+    "surfaces": Reference.surface_figures,
     "benchmarks-part": Reference.benchmarks_part,
     "findings": lambda reference: edition_findings(reference.edition),
     "versions": lambda reference: methods_table(reference.edition),

@@ -16,6 +16,7 @@ from edition_page import (
     negligible_table,
     predictions_table,
     suites_table,
+    surface_figures,
 )
 from edition_results import SUITES, Results
 from reporting import boards, data, result
@@ -452,3 +453,30 @@ def test_methods_that_find_no_more_than_random_draws_are_counted() -> None:
     text = edition_findings(Results(ones))
     assert "identifies 1 of 5 laws of SRSD, and 1 of 2 methods no more" in text
     assert "Chance" not in edition_findings(Results(laws("operon", [0] * 5) + laws("afp", [1] * 5)))
+
+
+def surface(method: str, place: int, kind: str | None) -> Record:
+    changes = {"data_type": "surface", "status": "timeout" if kind is None else "ok"}
+    one = job(method, f"s{place}", float(kind == "none"), **changes)
+    scores = {"failure_kind": kind, "nmse": 0.1, "nmse_ood": 2.0} if kind is not None else {}
+    return one.model_copy(update={"metrics": {**one.metrics, **scores}})
+
+
+def test_surfaces_that_every_method_has_are_drawn_with_what_fails() -> None:
+    kinds = ["none", "fitting", "search", "search", None, "none", "none"]
+    ones = [surface("long_name_of_a_method", place, kind) for place, kind in enumerate(kinds)]
+    ones += [surface("operon", place, "search") for place in range(6)]
+    failures, errors = surface_figures(Results(ones))
+    titles = re.findall(r"<title>long_name_of_a_method: (\d+) of 6, (.*?)</title>", failures.svg)
+    assert [int(count) for count, _ in titles] == [2, 1, 2, 1]
+    assert "Of 6 surfaces" in failures.caption
+    assert "long_name_of_a_method, outside: median 2 of 6" in errors.svg
+    assert ">1</text>" in errors.svg  # the one without an answer
+    assert surface_figures(Results(ones[:4])) == []
+
+
+def test_names_of_methods_end_where_the_drawing_begins() -> None:
+    ones = [surface("long_name_of_a_method", place, "none") for place in range(6)]
+    for figure in surface_figures(Results(ones)):
+        starts = map(float, re.findall(r'd="M([\d.]+) ', figure.svg))
+        assert min(starts) > 7 * len("long_name_of_a_method")
