@@ -49,6 +49,7 @@ _RULES: Final = {
 """The metrics of papers' tables that are shown, and what they say."""
 
 
+_SIZES: Final = ("complexity", "simplified_complexity")
 _NAMED: Final = 3
 """Methods that a line of the best names."""
 _LINES: Final = 8
@@ -253,6 +254,42 @@ def derivations_table(results: Results) -> str:
             }
         lines.append([_shown(name), *shares.values()])
     return to_table(["method", *LABELS], lines)
+
+
+def sizes_table(results: Results) -> str:
+    """Write the sizes of answers to SRBench's laws, as they are and simplified, and SRBench's own.
+
+    Returns
+    -------
+    str
+        Markdown: medians of the laws that every method has, over the answers of which SymPy decided
+        the simplified size; published are the medians of SRBench's Feynman laws.
+    """
+    one = next((each for each in results.shown if each.suite.title == "SRBench"), None)
+    if one is None:
+        return TOO_FEW
+    published = next(
+        sets["srbench-feynman"]
+        for paper in map(read_published_sets, papers_of_sets())
+        for sets in paper.values.values()
+        if "srbench-feynman" in sets
+    )
+    theirs = {name.replace("_", ""): values for name, values in published.items()}
+    shared = {job.case.system for job in next(iter(one.verdicts.values()))}
+    sizes: dict[str, list[tuple[float, ...]]] = {method: [] for method in one.verdicts}
+    for each in results.held[one.suite]:
+        if each.method in sizes and each.system in shared and each.answered:
+            pair = [each.metrics.get(name) for name in _SIZES]
+            if all(isinstance(value, int | float) for value in pair):
+                sizes[each.method].append(tuple(float(value or 0) for value in pair))
+    lines = [["*laws compared*", str(one.jobs), *[""] * 4]]
+    for method, pairs in sorted(sizes.items()):
+        ours = [f"{median(values):.4g}" for values in zip(*pairs, strict=True)] or ["–", "–"]
+        own = theirs.get(method.replace("_", ""), {})
+        printed = [f"{own[name]:.4g}" if name in own else "–" for name in _SIZES]
+        lines.append([named(method), str(len(pairs)), *ours, *printed])
+    head = ["method", "answers", "nodes", "simplified", "SRBench: nodes", "simplified"]
+    return to_table(head, lines)
 
 
 def surface_figures(results: Results) -> list[Drawn]:

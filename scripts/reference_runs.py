@@ -90,6 +90,9 @@ class StudyRun(NamedTuple):
 
 STUDIES = {
     "edition-1": StudyRun(("studies/edition-1.toml",), "ode", "edition-1.md"),
+    "laws-of-edition-1": StudyRun(
+        ("studies/edition-1.toml",), "srsd", "results-srsd.md", "edition"
+    ),
     "surfaces-of-edition-1": StudyRun(
         ("studies/edition-1.toml",), "surface", "results-surface.md", "edition"
     ),

@@ -32,6 +32,7 @@ from edition_page import (
     methods_table,
     negligible_table,
     predictions_table,
+    sizes_table,
     suites_table,
     surface_figures,
 )
@@ -325,6 +326,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "suites-finding": lambda reference: suites_finding(reference.edition),
     "suites-figures": Reference.edition_figures,
     "surfaces": Reference.surface_figures,
+    "sizes": lambda reference: sizes_table(reference.edition),
     "benchmarks-part": Reference.benchmarks_part,
     "findings": lambda reference: edition_findings(reference.edition),
     "versions": lambda reference: methods_table(reference.edition),

@@ -15,6 +15,7 @@ from edition_page import (
     methods_table,
     negligible_table,
     predictions_table,
+    sizes_table,
     suites_table,
     surface_figures,
 )
@@ -480,3 +481,22 @@ def test_names_of_methods_end_where_the_drawing_begins() -> None:
     for figure in surface_figures(Results(ones)):
         starts = map(float, re.findall(r'd="M([\d.]+) ', figure.svg))
         assert min(starts) > 7 * len("long_name_of_a_method")
+
+
+def law(method: str, place: int, sizes: tuple[float, float | None] | None) -> Record:
+    status = "timeout" if sizes is None else "ok"
+    one = job(method, f"srbench-{place}", 0.0, data_type="srsd", status=status)
+    scores = dict(zip(("complexity", "simplified_complexity"), sizes or (None, None), strict=True))
+    return one.model_copy(update={"metrics": {**one.metrics, **scores}})
+
+
+def test_sizes_are_medians_of_answers_with_both_next_to_the_published_ones() -> None:
+    ones = [law("gp_gomea", place, (20.0 + place, 10.0 + place)) for place in range(8)]
+    ones += [law("mine", 0, None), law("mine", 1, (90.0, None))]
+    ones += [law("mine", place, (3.0, 2.0)) for place in range(2, 6)]
+    head, _, shared, gomea, mine = map(cells, sizes_table(Results(ones)).splitlines())
+    assert head[:4] == ["method", "answers", "nodes", "simplified"]
+    assert shared[1] == "6"
+    assert gomea == ["gp_gomea", "6", "22.5", "12.5", "33.75", "22.75"]  # SRBench's gpgomea
+    assert mine == ["mine", "4", "3", "2", "–", "–"]
+    assert "No suite" in sizes_table(Results(ones[:3]))
