@@ -60,13 +60,14 @@ def box_figures(board: Leaderboard) -> list[Drawn]:
         ("Time of a job (s)", _by_noise(board, lambda one: one.wall_s), True),
     ]
     return [
-        Drawn(title, _caption(rows), boxes(title, rows, log=log))
+        Drawn(title, boxes_caption(rows), boxes(title, rows, log=log))
         for title, rows, log in wanted
         if rows
     ]
 
 
-def _caption(rows: Rows) -> str:
+def boxes_caption(rows: Rows) -> str:
+    """Say what the boxes are, and in which order they stand."""
     series = list(dict.fromkeys(name for each in rows.values() for name in each))
     order = f"From above: {', then '.join(series)}." if len(series) > 1 else f"Data: {series[0]}."
     return (
@@ -122,7 +123,7 @@ def inside_and_outside(scored: Scored) -> Drawn | None:
                 for title, name in (("inside", "nmse"), ("outside", "nmse_ood"))
             }
     title = "NMSE inside and outside of the domain"
-    return Drawn(title, _caption(rows), boxes(title, rows, log=True)) if rows else None
+    return Drawn(title, boxes_caption(rows), boxes(title, rows, log=True)) if rows else None
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from math import inf
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
-from box_plots import Drawn, Scored, boxes, inside_and_outside, kinds_of_failure
+from box_plots import Drawn, Scored, boxes, boxes_caption, inside_and_outside, kinds_of_failure
 from edition_results import (
     FEWEST,
     LABELS,
@@ -22,6 +23,7 @@ from findings import named, to_table
 from scipy.stats import rankdata
 
 from mdbench.datatypes.facts import Protocol
+from mdbench.drawing.numbers import noise_name
 from mdbench.drawing.svg import RIGHT, Axis, Plot
 from mdbench.errors import counted
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
@@ -31,10 +33,11 @@ from mdbench.reports.figures import LETTER, LONGEST_LABEL, by_noise, name_and_ma
 from mdbench.reports.ranking import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from edition_results import Recovered
 
+    from mdbench.records import Record
     from mdbench.reports.leaderboard import Leaderboard
 
 _DRAWN: Final = 20
@@ -290,6 +293,49 @@ def sizes_table(results: Results) -> str:
         lines.append([named(method), str(len(pairs)), *ours, *printed])
     head = ["method", "answers", "nodes", "simplified", "SRBench: nodes", "simplified"]
     return to_table(head, lines)
+
+
+def field_figures(results: Results) -> list[Drawn]:
+    """Draw errors, sizes and work on fields simulated here, without noise and at 20 dB.
+
+    The jobs of a level are those that all methods of its suite have, the methods in the order of
+    the share that they recovered without noise.
+    """
+    levels = {
+        noise_name(each.suite.snr_db): each
+        for each in results.shown
+        if each.suite.title in {"fields", "fields, 20 dB"}
+    }
+    drawn = []
+    for title, value in _OF_FIELDS.items():
+        rows: dict[str, dict[str, tuple[float, ...]]] = {}
+        for level, one in levels.items():
+            shared = {job.case.system for job in next(iter(one.verdicts.values()))}
+            for method in one.verdicts:
+                rows.setdefault(method, {})[level] = tuple(
+                    found
+                    for each in results.held[one.suite]
+                    if each.method == method
+                    and each.system in shared
+                    and (found := value(each)) is not None
+                )
+        if rows:
+            counts = ", ".join(f"{one.jobs} {level}" for level, one in levels.items())
+            text = f"{boxes_caption(rows)} Of the fields that every method has: {counts}."
+            drawn.append(Drawn(title, text, boxes(title, rows, log=True)))
+    return drawn
+
+
+def _metric(one: Record, name: str) -> float:
+    value = one.metrics.get(name) if one.answered else None
+    return float(value) if isinstance(value, int | float) else inf
+
+
+_OF_FIELDS: Final[Mapping[str, Callable[[Record], float | None]]] = {
+    "NMSE": lambda one: _metric(one, "nmse"),
+    "Nodes of the equations": lambda one: _metric(one, "complexity"),
+    "Work of a job (s)": lambda one: one.measured.work_s or None,
+}
 
 
 def surface_figures(results: Results) -> list[Drawn]:

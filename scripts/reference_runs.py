@@ -93,6 +93,9 @@ STUDIES = {
     "laws-of-edition-1": StudyRun(
         ("studies/edition-1.toml",), "srsd", "results-srsd.md", "edition"
     ),
+    "fields-of-edition-1": StudyRun(
+        ("studies/edition-1.toml",), "pde", "results-pde.md", "edition"
+    ),
     "surfaces-of-edition-1": StudyRun(
         ("studies/edition-1.toml",), "surface", "results-surface.md", "edition"
     ),

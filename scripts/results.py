@@ -29,6 +29,7 @@ from edition_page import (
     derivations_table,
     edition_figures,
     elsewhere_table,
+    field_figures,
     methods_table,
     negligible_table,
     predictions_table,
@@ -242,6 +243,10 @@ class Reference:
         """Errors in and out of the domain, and kinds of failure, of an edition."""
         return self._files(surface_figures(self.edition))
 
+    def field_figures(self) -> str:
+        """Errors, sizes and work on fields, of an edition."""
+        return self._files(field_figures(self.edition))
+
     def edition_figures(self) -> str:
         """Recovery against work and by noise, and the sizes of answers."""
         boards = leaderboards_of(self.edition.of_every_level, None)
@@ -326,6 +331,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "suites-finding": lambda reference: suites_finding(reference.edition),
     "suites-figures": Reference.edition_figures,
     "surfaces": Reference.surface_figures,
+    "fields": Reference.field_figures,
     "sizes": lambda reference: sizes_table(reference.edition),
     "benchmarks-part": Reference.benchmarks_part,
     "findings": lambda reference: edition_findings(reference.edition),

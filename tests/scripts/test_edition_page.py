@@ -12,6 +12,7 @@ from edition_page import (
     derivations_table,
     edition_figures,
     elsewhere_table,
+    field_figures,
     methods_table,
     negligible_table,
     predictions_table,
@@ -500,3 +501,25 @@ def test_sizes_are_medians_of_answers_with_both_next_to_the_published_ones() -> 
     assert gomea == ["gp_gomea", "6", "22.5", "12.5", "33.75", "22.75"]  # SRBench's gpgomea
     assert mine == ["mine", "4", "3", "2", "–", "–"]
     assert "No suite" in sizes_table(Results(ones[:3]))
+
+
+def test_fields_are_drawn_by_noise_on_those_that_every_method_has() -> None:
+    ones = [
+        job(method, f"f{place}", 1.0, data_type="pde", snr_db=snr_db, nodes=nodes, status=status)
+        for snr_db, most in ((None, 7), (20.0, 6))
+        for method, nodes, status in (("weakform", 7.0, "ok"), ("pdefind", 9.0, "timeout"))
+        for place in range(most - (method == "pdefind"))
+    ]
+    errors, nodes, work = field_figures(Results(ones))
+    assert [each.title for each in (errors, nodes, work)] == [
+        "NMSE",
+        "Nodes of the equations",
+        "Work of a job (s)",
+    ]
+    assert "weakform, clean: median 7 of 6" in nodes.svg
+    assert "weakform, 20 dB: median 7 of 5" in nodes.svg
+    assert ">6</text>" in errors.svg  # pdefind has no answer
+    assert ">5</text>" in errors.svg
+    assert "weakform, clean: median 1.5 of 6" in work.svg
+    assert "6 clean, 5 20 dB" in errors.caption
+    assert field_figures(Results(ones[:4])) == []
