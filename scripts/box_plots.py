@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Leaderboard
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 480, 96, 46, 22, 34
-_BOX, _GAP = 9, 8
+_BOX, _GAP, _LETTER = 9, 8, 7
 _SMALLEST, _LARGEST = 1e-12, 1e6
 _NOISE: Final = (None, 20.0)
 """Noise levels of a figure by noise: without, and in the middle."""
@@ -26,6 +26,8 @@ _NOISE: Final = (None, 20.0)
 Values = tuple[float, ...]
 Rows = dict[str, dict[str, Values]]
 """By method and by what stands side by side; infinite without an answer."""
+Scored = dict[str, list["Mapping[str, object]"]]
+"""By method the scores of each job; without an answer there are none, or they are None."""
 
 
 @dataclass(frozen=True)
@@ -50,25 +52,22 @@ def box_figures(board: Leaderboard) -> list[Drawn]:
     A method without any value is left out.
     """
     if board.data_type == "surface":
-        wanted = [("NMSE inside and outside of the domain", _inside_and_outside(board), True)]
-    else:
-        wanted = [
-            ("NMSE", _by_noise(board, lambda one: _score(one, "nmse")), True),
-            (
-                "Nodes of the equations",
-                _by_noise(board, lambda one: _score(one, "complexity")),
-                True,
-            ),
-            ("Time of a job (s)", _by_noise(board, lambda one: one.wall_s), True),
-        ]
+        one = inside_and_outside(_scored(board))
+        return [] if one is None else [one]
+    wanted = [
+        ("NMSE", _by_noise(board, lambda one: _score(one, "nmse")), True),
+        ("Nodes of the equations", _by_noise(board, lambda one: _score(one, "complexity")), True),
+        ("Time of a job (s)", _by_noise(board, lambda one: one.wall_s), True),
+    ]
     return [
-        Drawn(title, _caption(rows), boxes(title, rows, log=log))
+        Drawn(title, boxes_caption(rows), boxes(title, rows, log=log))
         for title, rows, log in wanted
         if rows
     ]
 
 
-def _caption(rows: Rows) -> str:
+def boxes_caption(rows: Rows) -> str:
+    """Say what the boxes are, and in which order they stand."""
     series = list(dict.fromkeys(name for each in rows.values() for name in each))
     order = f"From above: {', then '.join(series)}." if len(series) > 1 else f"Data: {series[0]}."
     return (
@@ -101,17 +100,30 @@ def _by_noise(board: Leaderboard, value: Callable[[Entry], float | None]) -> Row
     return rows
 
 
-def _inside_and_outside(board: Leaderboard) -> Rows:
+def _scored(board: Leaderboard) -> Scored:
+    """Return the scores of all attempts, by method in the order of figures."""
+    return {
+        row.method: [
+            one.values for one in board.entries if one.method == row.method and one.attempted
+        ]
+        for row in board.drawn
+    }
+
+
+def inside_and_outside(scored: Scored) -> Drawn | None:
+    """Draw the errors of answers inside and outside of the domain; None without."""
     rows: Rows = {}
-    for row in board.drawn:
-        own = [one for one in board.entries if one.method == row.method and one.attempted]
-        known = [one for one in own if "nmse_ood" in one.values]
-        if known:
-            rows[row.method] = {
-                title: tuple(value for one in known if (value := _score(one, name)) is not None)
+    for method, jobs in scored.items():
+        if known := [each for each in jobs if "nmse_ood" in each]:
+            rows[method] = {
+                title: tuple(
+                    float(value) if isinstance(value := each.get(name), int | float) else math.inf
+                    for each in known
+                )
                 for title, name in (("inside", "nmse"), ("outside", "nmse_ood"))
             }
-    return rows
+    title = "NMSE inside and outside of the domain"
+    return Drawn(title, boxes_caption(rows), boxes(title, rows, log=True)) if rows else None
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -126,6 +138,11 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
+def _left_of(methods: Iterable[str]) -> int:
+    """Return where the drawing begins: right of the longest name."""
+    return max(_LEFT, 8 + math.ceil(_LETTER * max(map(len, methods))))
+
+
 def boxes(title: str, rows: Rows, *, log: bool) -> str:
     """Draw box plots of each method, one above the other; infinite values are counted apart."""
     values = [
@@ -136,12 +153,13 @@ def boxes(title: str, rows: Rows, *, log: bool) -> str:
         if math.isfinite(value)
     ]
     axis = Axis(values or [1.0], log=log)
-    wide = _WIDTH - _LEFT - _RIGHT
+    left = _left_of(rows)
+    wide = _WIDTH - left - _RIGHT
     height_each = max(map(len, rows.values())) * _BOX + _GAP
     height = _TOP + height_each * len(rows) + _BOTTOM
 
     def at(value: float) -> float:
-        return _LEFT + wide * (1.0 if math.isinf(value) else axis.place(max(value, _SMALLEST)))
+        return left + wide * (1.0 if math.isinf(value) else axis.place(max(value, _SMALLEST)))
 
     parts = []
     for tick in ticks(axis.low, axis.high, log=log):
@@ -174,7 +192,7 @@ def boxes(title: str, rows: Rows, *, log: bool) -> str:
                     f'<text x="{_WIDTH - 4}" y="{y + _BOX}" text-anchor="end">{missing}</text>'
                 )
     parts.append(
-        f'<text class="label" x="{_LEFT + wide / 2}" y="{height - 4}" text-anchor="middle">'
+        f'<text class="label" x="{left + wide / 2}" y="{height - 4}" text-anchor="middle">'
         f"{escape(title)}</text>"
     )
     return (
@@ -193,12 +211,16 @@ _KINDS: Final = {
 
 def taxonomy_figure(board: Leaderboard) -> Drawn | None:
     """Draw how the answers of each method fail, by the rule of docs/surface.md; None without."""
+    return kinds_of_failure(_scored(board))
+
+
+def kinds_of_failure(scored: Scored) -> Drawn | None:
+    """Draw how the answers of each method fail; None where no job has a kind."""
     counts: dict[str, Counter[str]] = {}
-    for row in board.drawn:
-        own = [one for one in board.entries if one.method == row.method and one.attempted]
-        kinds = [one.values.get("failure_kind") for one in own]
+    for method, jobs in scored.items():
+        kinds = [each.get("failure_kind") for each in jobs]
         if any(isinstance(kind, str) for kind in kinds):
-            counts[row.method] = Counter(kind if isinstance(kind, str) else "" for kind in kinds)
+            counts[method] = Counter(kind if isinstance(kind, str) else "" for kind in kinds)
     if not counts:
         return None
     title = "Kinds of failure"
@@ -207,11 +229,12 @@ def taxonomy_figure(board: Leaderboard) -> Drawn | None:
 
 
 def _bars(title: str, counts: Mapping[str, Counter[str]]) -> str:
-    wide, each = _WIDTH - _LEFT - _RIGHT, _BOX + _GAP + 4
+    left = _left_of(counts)
+    wide, each = _WIDTH - left - _RIGHT, _BOX + _GAP + 4
     height = _TOP + each * len(counts) + 8
     parts = []
     for place, (method, kinds) in enumerate(counts.items()):
-        y, x, total = _TOP + place * each, float(_LEFT), kinds.total()
+        y, x, total = _TOP + place * each, float(left), kinds.total()
         parts.append(f'<text x="4" y="{y + _BOX + 2}">{escape(method)}</text>')
         for number, (kind, meaning) in enumerate(_KINDS.items()):
             length = wide * kinds[kind] / total

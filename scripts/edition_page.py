@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
+from math import inf
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
-from box_plots import Drawn, boxes
+from box_plots import Drawn, Scored, boxes, boxes_caption, inside_and_outside, kinds_of_failure
 from edition_results import (
     FEWEST,
     LABELS,
@@ -21,6 +23,7 @@ from findings import named, to_table
 from scipy.stats import rankdata
 
 from mdbench.datatypes.facts import Protocol
+from mdbench.drawing.numbers import noise_name
 from mdbench.drawing.svg import RIGHT, Axis, Plot
 from mdbench.errors import counted
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
@@ -30,10 +33,11 @@ from mdbench.reports.figures import LETTER, LONGEST_LABEL, by_noise, name_and_ma
 from mdbench.reports.ranking import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from edition_results import Recovered
 
+    from mdbench.records import Record
     from mdbench.reports.leaderboard import Leaderboard
 
 _DRAWN: Final = 20
@@ -48,6 +52,7 @@ _RULES: Final = {
 """The metrics of papers' tables that are shown, and what they say."""
 
 
+_SIZES: Final = ("complexity", "simplified_complexity")
 _NAMED: Final = 3
 """Methods that a line of the best names."""
 _LINES: Final = 8
@@ -252,6 +257,106 @@ def derivations_table(results: Results) -> str:
             }
         lines.append([_shown(name), *shares.values()])
     return to_table(["method", *LABELS], lines)
+
+
+def sizes_table(results: Results) -> str:
+    """Write the sizes of answers to SRBench's laws, as they are and simplified, and SRBench's own.
+
+    Returns
+    -------
+    str
+        Markdown: medians of the laws that every method has, over the answers of which SymPy decided
+        the simplified size; published are the medians of SRBench's Feynman laws.
+    """
+    one = next((each for each in results.shown if each.suite.title == "SRBench"), None)
+    if one is None:
+        return TOO_FEW
+    published = next(
+        sets["srbench-feynman"]
+        for paper in map(read_published_sets, papers_of_sets())
+        for sets in paper.values.values()
+        if "srbench-feynman" in sets
+    )
+    theirs = {name.replace("_", ""): values for name, values in published.items()}
+    shared = {job.case.system for job in next(iter(one.verdicts.values()))}
+    sizes: dict[str, list[tuple[float, ...]]] = {method: [] for method in one.verdicts}
+    for each in results.held[one.suite]:
+        if each.method in sizes and each.system in shared and each.answered:
+            pair = [each.metrics.get(name) for name in _SIZES]
+            if all(isinstance(value, int | float) for value in pair):
+                sizes[each.method].append(tuple(float(value or 0) for value in pair))
+    lines = [["*laws compared*", str(one.jobs), *[""] * 4]]
+    for method, pairs in sorted(sizes.items()):
+        ours = [f"{median(values):.4g}" for values in zip(*pairs, strict=True)] or ["–", "–"]
+        own = theirs.get(method.replace("_", ""), {})
+        printed = [f"{own[name]:.4g}" if name in own else "–" for name in _SIZES]
+        lines.append([named(method), str(len(pairs)), *ours, *printed])
+    head = ["method", "answers", "nodes", "simplified", "SRBench: nodes", "simplified"]
+    return to_table(head, lines)
+
+
+def field_figures(results: Results) -> list[Drawn]:
+    """Draw errors, sizes and work on fields simulated here, without noise and at 20 dB.
+
+    The jobs of a level are those that all methods of its suite have, the methods in the order of
+    the share that they recovered without noise.
+    """
+    levels = {
+        noise_name(each.suite.snr_db): each
+        for each in results.shown
+        if each.suite.title in {"fields", "fields, 20 dB"}
+    }
+    drawn = []
+    for title, value in _OF_FIELDS.items():
+        rows: dict[str, dict[str, tuple[float, ...]]] = {}
+        for level, one in levels.items():
+            shared = {job.case.system for job in next(iter(one.verdicts.values()))}
+            for method in one.verdicts:
+                rows.setdefault(method, {})[level] = tuple(
+                    found
+                    for each in results.held[one.suite]
+                    if each.method == method
+                    and each.system in shared
+                    and (found := value(each)) is not None
+                )
+        if rows:
+            counts = ", ".join(f"{one.jobs} {level}" for level, one in levels.items())
+            text = f"{boxes_caption(rows)} Of the fields that every method has: {counts}."
+            drawn.append(Drawn(title, text, boxes(title, rows, log=True)))
+    return drawn
+
+
+def _metric(one: Record, name: str) -> float:
+    value = one.metrics.get(name) if one.answered else None
+    return float(value) if isinstance(value, int | float) else inf
+
+
+_OF_FIELDS: Final[Mapping[str, Callable[[Record], float | None]]] = {
+    "NMSE": lambda one: _metric(one, "nmse"),
+    "Nodes of the equations": lambda one: _metric(one, "complexity"),
+    "Work of a job (s)": lambda one: one.measured.work_s or None,
+}
+
+
+def surface_figures(results: Results) -> list[Drawn]:
+    """Draw errors in and out of the domain, and the kinds of failure, of surfaces.
+
+    The jobs are those that all methods of the suite have, the methods in the order of the share
+    that they recovered.
+    """
+    one = next((each for each in results.shown if each.suite.data_type == "surface"), None)
+    if one is None:
+        return []
+    shared = {job.case.system for job in next(iter(one.verdicts.values()))}
+    scored: Scored = {method: [] for method in one.verdicts}
+    for each in results.held[one.suite]:
+        if each.system in shared and each.method in scored:
+            scored[each.method].append(each.metrics if each.answered else {"nmse_ood": None})
+    return [
+        replace(each, caption=f"{each.caption} Of {len(shared)} surfaces, which every method has.")
+        for each in (kinds_of_failure(scored), inside_and_outside(scored))
+        if each is not None
+    ]
 
 
 def edition_figures(results: Results, boards: Iterable[Leaderboard]) -> list[Drawn]:

@@ -90,6 +90,15 @@ class StudyRun(NamedTuple):
 
 STUDIES = {
     "edition-1": StudyRun(("studies/edition-1.toml",), "ode", "edition-1.md"),
+    "laws-of-edition-1": StudyRun(
+        ("studies/edition-1.toml",), "srsd", "results-srsd.md", "edition"
+    ),
+    "fields-of-edition-1": StudyRun(
+        ("studies/edition-1.toml",), "pde", "results-pde.md", "edition"
+    ),
+    "surfaces-of-edition-1": StudyRun(
+        ("studies/edition-1.toml",), "surface", "results-surface.md", "edition"
+    ),
     "equal-work": StudyRun(("studies/equal-work.toml",), "ode", "results-equal-work.md"),
     "fresh-ranks": StudyRun(("studies/fresh-ranks.toml",), "ode", "results-fresh.md"),
     "fresh-ranks-srsd": StudyRun(

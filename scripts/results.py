@@ -29,10 +29,13 @@ from edition_page import (
     derivations_table,
     edition_figures,
     elsewhere_table,
+    field_figures,
     methods_table,
     negligible_table,
     predictions_table,
+    sizes_table,
     suites_table,
+    surface_figures,
 )
 from edition_results import Results
 from findings import finding_of_work, recovered_table
@@ -236,6 +239,14 @@ class Reference:
         ]
         return "\n".join(f"- {one}" for one in made)
 
+    def surface_figures(self) -> str:
+        """Errors in and out of the domain, and kinds of failure, of an edition."""
+        return self._files(surface_figures(self.edition))
+
+    def field_figures(self) -> str:
+        """Errors, sizes and work on fields, of an edition."""
+        return self._files(field_figures(self.edition))
+
     def edition_figures(self) -> str:
         """Recovery against work and by noise, and the sizes of answers."""
         boards = leaderboards_of(self.edition.of_every_level, None)
@@ -319,6 +330,9 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "derivations": lambda reference: derivations_table(reference.edition),
     "suites-finding": lambda reference: suites_finding(reference.edition),
     "suites-figures": Reference.edition_figures,
+    "surfaces": Reference.surface_figures,
+    "fields": Reference.field_figures,
+    "sizes": lambda reference: sizes_table(reference.edition),
     "benchmarks-part": Reference.benchmarks_part,
     "findings": lambda reference: edition_findings(reference.edition),
     "versions": lambda reference: methods_table(reference.edition),

@@ -342,7 +342,7 @@ class Plots:
     html: str = ""
     """Figures; empty where there are none."""
     note: str = ""
-    """Why there are none, where the reader can do something about it."""
+    """Why there are none, or what they lack, where the reader can do something about it."""
 
 
 @dataclass

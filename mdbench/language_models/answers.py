@@ -334,3 +334,9 @@ def _name(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise TypeError("no text")
     return None if value is None else _encodable(value)[:_LONGEST_NAME]
+
+
+def without_thoughts(text: str) -> str:
+    """Return what a model says after its thoughts; empty where they never end."""
+    said = text.rpartition("</think>")[2]
+    return said.partition("<think>")[0]

@@ -33,6 +33,7 @@ from mdbench.errors import EquationError
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.expressions.fidelity.skeleton import same_skeleton
+from mdbench.language_models.answers import without_thoughts
 from mdbench.language_models.chat_requests import RefusedError
 from mdbench.language_models.question_report import QuestionReport
 from mdbench.language_models.views import prompt_view
@@ -49,7 +50,6 @@ _ROWS = 20
 _SCALES = (0.1, 10.0)
 _TOKENS = 1024
 _TEMPERATURE = 0.8
-_THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```[a-z]*\n(.*?)```", re.DOTALL)
 _SYSTEM = (
     "You find laws. Answer with one line for each output, as: name = expression. Use + - * / ** "
@@ -288,11 +288,11 @@ def _replies(answer: Callable[[bytes], bytes], text: str, samples: int, seed: in
 
 def _equations(text: str, question: _Question) -> list[str] | None:
     """Read the equations of a reply, one a target, in the task's own names; None without."""
-    text = _THINKING.sub("", text)
+    text = without_thoughts(text)
     view = question.view
     found = []
     for target in view.targets:
-        lines = re.findall(rf"^[\s*`$]*{re.escape(target)}\s*=\s*([^=\n`$]+)", text, re.MULTILINE)
+        lines = re.findall(rf"^[ \t*`$]*{re.escape(target)}\s*=\s*([^=\n`$]+)", text, re.MULTILINE)
         if not lines:
             break
         found.append(lines[-1])

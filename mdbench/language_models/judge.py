@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from mdbench.language_models.answers import without_thoughts
 from mdbench.language_models.chat_requests import RefusedError
 from mdbench.language_models.question_report import QuestionReport
 
@@ -28,8 +29,11 @@ RULE: Final = "skeleton"
 """The metric that decides by rule what the judge is asked."""
 _TOKENS = 16_384
 """A model that thinks takes thousands before its answer."""
-_THINKING = re.compile(r".*</think>|<think>.*", re.DOTALL)
-_ANSWER = re.compile(r"\banswer\b\W*(yes|no)\b", re.IGNORECASE)
+_ANSWER = re.compile(
+    r"^\W{0,20}(?:(?:so|the|my|final) ){0,3}answer\b\W{0,20}(yes|no)\b(?! or\b|/)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line of the form asked for; not the sentence that asks for it, which names both."""
 _SYSTEM = """\
 You judge equations. Given are the true equations and predicted ones, output by output. Say \
 whether some choice of the numbers in the predicted equations makes them the true ones, for all \
@@ -182,5 +186,5 @@ def judge(one: JudgedAnswer, answer: Callable[[bytes], bytes], seed: int) -> Jud
 
 def verdict_of(text: str) -> bool | None:
     """Return what the last line of the form asked for says; None where there is none."""
-    found = _ANSWER.findall(_THINKING.sub("", text))
+    found = _ANSWER.findall(without_thoughts(text))
     return found[-1].lower() == "yes" if found else None

@@ -17,7 +17,7 @@ from mdbench.datatypes.base import PlotBudget, Plots, PlottedAnswer
 from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import NOTHING, noise_name
 from mdbench.drawing.svg import COLOURS
-from mdbench.errors import MdbenchError, counted
+from mdbench.errors import MdbenchError, RecordsError, counted, printable
 from mdbench.expressions.printers import (
     left_hand_side,
     mathml,
@@ -548,8 +548,9 @@ class Pictures:
             )
             if first.dataset_path and _changed(results, dataset.fingerprint):
                 return Plots(note=f"No picture, as {first.dataset_path} has changed since.")
-            answers = _best(results, kind.metrics, numbers, self.folders)
-            return kind.plots(dataset, answers, self.budget)
+            answers, notes = _best(results, kind.metrics, numbers, self.folders)
+            drawn = kind.plots(dataset, answers, self.budget)
+            return replace(drawn, note=" ".join(filter(None, [drawn.note, *notes])))
         except MdbenchError as error:
             return Plots(note=f"No picture: {error.message}")
 
@@ -578,23 +579,36 @@ def _best(
     specs: Sequence[MetricSpec],
     numbers: Mapping[str, int],
     folders: Sequence[Path],
-) -> list[PlottedAnswer]:
-    """Choose who is drawn, by strict answers on clean data; not those that are given the truth."""
+) -> tuple[list[PlottedAnswer], list[str]]:
+    """Choose who is drawn, by strict answers on clean data; not those that are given the truth.
+
+    Notes are of kept answers that are missing or damaged: those methods are drawn without them.
+    """
     best: dict[str, Record] = {}
     for one in results:
         if one.snr_db is None and one.answered and one.protocol == Protocol.STRICT:
             best.setdefault(one.method, one)
     shown = [one for one in best.values() if one.truth is None or one.equations != one.truth]
-    return [
-        PlottedAnswer(
-            one.method,
-            numbers[one.method],
-            OwnNames(one.names).all_internal(one.equations or ()),
-            one.metrics,
-            None if (file := attached(folders, one.answers)) is None else unpacked(file),
-        )
-        for one in sorted(shown, key=best_first(specs))[:MOST_DRAWN]
-    ]
+    answers, notes = [], []
+    for one in sorted(shown, key=best_first(specs))[:MOST_DRAWN]:
+        kept, note = _kept(one, folders)
+        notes += [note] * bool(note)
+        own = OwnNames(one.names).all_internal(one.equations or ())
+        answers.append(PlottedAnswer(one.method, numbers[one.method], own, one.metrics, kept))
+    return answers, notes
+
+
+def _kept(one: Record, folders: Sequence[Path]) -> tuple[bytes | None, str]:
+    """Return what is kept of an answer, or None, with the reason where it ought to be there."""
+    if not one.answers:
+        return None, ""
+    file = attached(folders, one.answers)
+    if file is None:
+        return None, f"{one.method}: {printable(one.answers)} is not next to its record."
+    try:
+        return unpacked(file), ""
+    except RecordsError as error:
+        return None, f"{one.method}: {error.message}"
 
 
 def _changed(results: Sequence[Record], fingerprint: str) -> bool:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.records.schema import LlmPoint
 
-_MOST_READ: Final = 2**26
-"""Bytes of a log."""
+MOST_READ: Final = 2**26
+"""Bytes of a log of exchanges that are read."""
 _MOST_LOG: Final = 2**23
 """Bytes of a job's log in which outcomes are looked for."""
 _VERDICT: Final = re.compile(r"completion (\d{1,7}): (.{1,300})")
@@ -47,13 +47,16 @@ class Limits:
         How many; None for all.
     letters
         Of each text; None for all.
+    read
+        Bytes of the log that are read; None for all.
     """
 
     turns: int | None = MOST_TURNS
     letters: int | None = MOST_LETTERS
+    read: int | None = MOST_READ
 
 
-EVERYTHING: Final = Limits(None, None)
+EVERYTHING: Final = Limits(None, None, None)
 
 
 @dataclass(frozen=True)
@@ -161,11 +164,17 @@ class Transcript:
         Those that are shown.
     left_out
         How many are not.
+    unread
+        Bytes at the end of the log that were not read.
+    damaged
+        Lines before them that are no exchanges.
     """
 
     record: Record
     turns: tuple[Turn, ...]
     left_out: int
+    unread: int = 0
+    damaged: int = 0
 
     @property
     def title(self) -> str:
@@ -177,9 +186,16 @@ class Transcript:
     @property
     def note(self) -> str:
         """What is left out, in words; empty for nothing."""
-        return f"{counted(self.left_out, 'prompt')} with their answers left out" * bool(
-            self.left_out
-        )
+        parts = [
+            f"{counted(self.left_out, 'prompt')} with their answers left out" * bool(self.left_out),
+            f"the last {max(1, self.unread >> 20):,} MiB of the log not read" * bool(self.unread),
+        ]
+        return "; ".join(filter(None, parts))
+
+    @property
+    def warning(self) -> str:
+        """What is damaged, in words; empty for nothing."""
+        return f"{counted(self.damaged, 'line')} of the log cannot be read" * bool(self.damaged)
 
     @property
     def letters(self) -> int:
@@ -202,9 +218,10 @@ def transcripts(
         if path is None:
             continue
         outcomes = _outcomes(attached(folders, record.log))
-        found = transcript(record, list(_exchanges(path)), outcomes, limits)
-        if found.turns:
-            yield found
+        exchanges, unread, damaged = _exchanges(path, limits.read)
+        found = transcript(record, exchanges, outcomes, limits)
+        if found.turns or unread or damaged:
+            yield replace(found, unread=unread, damaged=damaged)
 
 
 def transcript_lines(one: Transcript) -> Iterator[str]:
@@ -213,6 +230,8 @@ def transcript_lines(one: Transcript) -> Iterator[str]:
         yield f"answer: {printable(' ; '.join(one.record.equations))}"
     if one.note:
         yield f"{one.note} (all of it: --all)"
+    if one.warning:
+        yield one.warning
     for turn in one.turns:
         found = "" if turn.best is None else f"; here: best loss {turn.best:.4g}"
         yield ""
@@ -364,14 +383,32 @@ def _shown(text: str, letters: int | None) -> ShownText:
     return ShownText(printable(lines), len(text) - len(kept))
 
 
-def _exchanges(path: Path) -> Iterator[Exchange]:
-    """Read a log, up to a limit; a line that is none is left out."""
+def _exchanges(path: Path, most: int | None) -> tuple[list[Exchange], int, int]:
+    """Read a log, up to a limit of bytes.
+
+    Returns
+    -------
+    exchanges
+        Those that could be read.
+    unread
+        Bytes of the log beyond the limit, and of the line that goes beyond it.
+    damaged
+        Lines that are no exchanges.
+    """
+    exchanges: list[Exchange] = []
+    damaged = 0
+    size = path.stat().st_size
     with path.open("rb") as file:
-        for line in file.read(_MOST_READ).splitlines():
+        read = 0
+        while read < size and (line := file.readline(-1 if most is None else most - read + 1)):
+            if most is not None and read + len(line) > most:
+                break
+            read += len(line)
             try:
-                yield Exchange.model_validate_json(line)
+                exchanges.append(Exchange.model_validate_json(line))
             except ValidationError:
-                continue
+                damaged += 1
+    return exchanges, size - read, damaged
 
 
 def _outcomes(path: Path | None) -> dict[int, str]:

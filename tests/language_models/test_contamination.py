@@ -244,3 +244,12 @@ def test_the_rows_of_a_problem_of_the_same_size_are_taken() -> None:
     assert closest(subjects[0], subjects) is subjects[1]
     assert closest(subjects[1], subjects) is subjects[0]
     assert closest(subjects[2], subjects) is None
+
+
+@pytest.mark.parametrize("piece", ["<think>", "\n", "`"])
+def test_a_million_letters_of_nonsense_are_no_answer(
+    workspace: Workspace, tmp_path: Path, piece: str
+) -> None:
+    nonsense = piece * (1_000_000 // len(piece))
+    probes, _ = ask(workspace, tmp_path, lambda _: nonsense)
+    assert all(not any(one.answered.values()) for one in probes.problems)

@@ -79,11 +79,22 @@ def test_the_question_has_both_equations_and_no_verdict() -> None:
         ("Answer: no. Wait.\nanswer: yes", True),
         ("Yes, they are the same.", None),
         ("<think>Answer: yes", None),
+        ("So the final answer is: no", None),
+        ("- Answer: no, as `c*x` is missing", False),
+        ("**Answer:** Yes", True),
+        ('End your answer with a line that has "Answer: yes" or "Answer: no".', None),
+        ("Answer: yes or no?", None),
+        ("Answer: yes/no", None),
         ("", None),
     ],
 )
 def test_the_last_line_of_the_form_counts(text: str, verdict: bool | None) -> None:
     assert verdict_of(text) is verdict
+
+
+@pytest.mark.parametrize("piece", ["x", "<think>", "\n", "answer ", "the ", "*"])
+def test_four_million_letters_of_nonsense_are_no_verdict(piece: str) -> None:
+    assert verdict_of(piece * (2**22 // len(piece))) is None
 
 
 def test_a_judge_that_follows_the_rule_agrees_and_a_replay_says_the_same(tmp_path: Path) -> None:

@@ -201,6 +201,30 @@ def test_logs_are_found_in_the_folders_of_results_and_nowhere_else(tmp_path: Pat
     assert len(found[0].turns[0].answers) == 4
 
 
+@pytest.mark.parametrize("lines", [0, 1, 5, 12])
+def test_what_is_not_read_of_a_log_is_said(tmp_path: Path, lines: int) -> None:
+    log_in(tmp_path, "a", many(12, 1))
+    whole = (tmp_path / "a").read_bytes()
+    end = sum(map(len, whole.splitlines(keepends=True)[:lines]))
+    for most in {end, min(end + 7, len(whole))}:
+        for one in transcripts([record(exchanges="a")], [tmp_path], Limits(read=most)):
+            assert len(one.turns) == lines
+            assert one.unread == len(whole) - end
+            assert ("MiB of the log not read" in one.note) == (lines < 12)
+    (one,) = transcripts([record(exchanges="a")], [tmp_path], EVERYTHING)
+    assert (len(one.turns), one.note, one.warning) == (12, "", "")
+
+
+@pytest.mark.parametrize("good", [0, 3])
+def test_damaged_lines_are_counted(tmp_path: Path, good: int) -> None:
+    log_in(tmp_path, "a", many(good, 1), b"\nnone\n[]\n\xff\n" + b"[" * 100_000 + b'\n{"torn')
+    (one,) = transcripts([record(exchanges="a")], [tmp_path])
+    assert len(one.turns) == good
+    assert one.warning == "6 lines of the log cannot be read"
+    assert one.warning in "\n".join(transcript_lines(one))
+    assert one.warning in html(one)
+
+
 def test_what_the_method_says_of_completions_is_read_from_its_log(tmp_path: Path) -> None:
     log_in(tmp_path, "a.llm.ndjson", many(1))
     said = b"hello\ncompletion 2: error 0.1\ncompletion 2: again\ncompletion x: no\ncompletion 3:\n"

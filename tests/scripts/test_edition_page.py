@@ -12,10 +12,13 @@ from edition_page import (
     derivations_table,
     edition_figures,
     elsewhere_table,
+    field_figures,
     methods_table,
     negligible_table,
     predictions_table,
+    sizes_table,
     suites_table,
+    surface_figures,
 )
 from edition_results import SUITES, Results
 from reporting import boards, data, result
@@ -452,3 +455,71 @@ def test_methods_that_find_no_more_than_random_draws_are_counted() -> None:
     text = edition_findings(Results(ones))
     assert "identifies 1 of 5 laws of SRSD, and 1 of 2 methods no more" in text
     assert "Chance" not in edition_findings(Results(laws("operon", [0] * 5) + laws("afp", [1] * 5)))
+
+
+def surface(method: str, place: int, kind: str | None) -> Record:
+    changes = {"data_type": "surface", "status": "timeout" if kind is None else "ok"}
+    one = job(method, f"s{place}", float(kind == "none"), **changes)
+    scores = {"failure_kind": kind, "nmse": 0.1, "nmse_ood": 2.0} if kind is not None else {}
+    return one.model_copy(update={"metrics": {**one.metrics, **scores}})
+
+
+def test_surfaces_that_every_method_has_are_drawn_with_what_fails() -> None:
+    kinds = ["none", "fitting", "search", "search", None, "none", "none"]
+    ones = [surface("long_name_of_a_method", place, kind) for place, kind in enumerate(kinds)]
+    ones += [surface("operon", place, "search") for place in range(6)]
+    failures, errors = surface_figures(Results(ones))
+    titles = re.findall(r"<title>long_name_of_a_method: (\d+) of 6, (.*?)</title>", failures.svg)
+    assert [int(count) for count, _ in titles] == [2, 1, 2, 1]
+    assert "Of 6 surfaces" in failures.caption
+    assert "long_name_of_a_method, outside: median 2 of 6" in errors.svg
+    assert ">1</text>" in errors.svg  # the one without an answer
+    assert surface_figures(Results(ones[:4])) == []
+
+
+def test_names_of_methods_end_where_the_drawing_begins() -> None:
+    ones = [surface("long_name_of_a_method", place, "none") for place in range(6)]
+    for figure in surface_figures(Results(ones)):
+        starts = map(float, re.findall(r'd="M([\d.]+) ', figure.svg))
+        assert min(starts) > 7 * len("long_name_of_a_method")
+
+
+def law(method: str, place: int, sizes: tuple[float, float | None] | None) -> Record:
+    status = "timeout" if sizes is None else "ok"
+    one = job(method, f"srbench-{place}", 0.0, data_type="srsd", status=status)
+    scores = dict(zip(("complexity", "simplified_complexity"), sizes or (None, None), strict=True))
+    return one.model_copy(update={"metrics": {**one.metrics, **scores}})
+
+
+def test_sizes_are_medians_of_answers_with_both_next_to_the_published_ones() -> None:
+    ones = [law("gp_gomea", place, (20.0 + place, 10.0 + place)) for place in range(8)]
+    ones += [law("mine", 0, None), law("mine", 1, (90.0, None))]
+    ones += [law("mine", place, (3.0, 2.0)) for place in range(2, 6)]
+    head, _, shared, gomea, mine = map(cells, sizes_table(Results(ones)).splitlines())
+    assert head[:4] == ["method", "answers", "nodes", "simplified"]
+    assert shared[1] == "6"
+    assert gomea == ["gp_gomea", "6", "22.5", "12.5", "33.75", "22.75"]  # SRBench's gpgomea
+    assert mine == ["mine", "4", "3", "2", "–", "–"]
+    assert "No suite" in sizes_table(Results(ones[:3]))
+
+
+def test_fields_are_drawn_by_noise_on_those_that_every_method_has() -> None:
+    ones = [
+        job(method, f"f{place}", 1.0, data_type="pde", snr_db=snr_db, nodes=nodes, status=status)
+        for snr_db, most in ((None, 7), (20.0, 6))
+        for method, nodes, status in (("weakform", 7.0, "ok"), ("pdefind", 9.0, "timeout"))
+        for place in range(most - (method == "pdefind"))
+    ]
+    errors, nodes, work = field_figures(Results(ones))
+    assert [each.title for each in (errors, nodes, work)] == [
+        "NMSE",
+        "Nodes of the equations",
+        "Work of a job (s)",
+    ]
+    assert "weakform, clean: median 7 of 6" in nodes.svg
+    assert "weakform, 20 dB: median 7 of 5" in nodes.svg
+    assert ">6</text>" in errors.svg  # pdefind has no answer
+    assert ">5</text>" in errors.svg
+    assert "weakform, clean: median 1.5 of 6" in work.svg
+    assert "6 clean, 5 20 dB" in errors.caption
+    assert field_figures(Results(ones[:4])) == []

@@ -56,7 +56,7 @@ from mdbench.datatypes.derivation.scores import (
 )
 from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings, read_settings
 from mdbench.datatypes.derivation.steps import symbol
-from mdbench.errors import AnswerError, DataError, UsageError, did_you_mean
+from mdbench.errors import AnswerError, DataError, RecordsError, UsageError, did_you_mean
 from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import read_toml, write_whole
 
@@ -210,12 +210,15 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         example = read_record(_read_examples(dataset.file)["test"][0])
         lines, asked = _lines(example)
         html = derivation_pictures(lines, asked, [_method_scores(one) for one in answers])
-        tables = {
-            (one.method, one.number): operator_table(read_labels(one.kept))
-            for one in answers
-            if one.kept is not None
-        }
-        return Plots(html + operator_pictures(tables))
+        tables, notes = {}, []
+        for one in answers:
+            if one.kept is None:
+                continue
+            try:
+                tables[one.method, one.number] = operator_table(read_labels(one.kept))
+            except RecordsError as error:
+                notes.append(f"{one.method}: {error.message}")
+        return Plots(html + operator_pictures(tables), " ".join(notes))
 
     def files(self, dataset: Sequences) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Return the examples as JSON lines: as documented, and in the keys of the authors."""

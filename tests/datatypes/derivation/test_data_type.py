@@ -26,7 +26,7 @@ from mdbench.datatypes.derivation.scores import (
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.records import Status
-from mdbench.records.attached import attached, unpacked
+from mdbench.records.attached import attached, packed, unpacked
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.reports.systems import Pictures
 from mdbench.runs.plan import make_plan
@@ -368,11 +368,25 @@ def test_a_run_leaves_a_record_with_all_scores(cache: Path, tmp_path: Path) -> N
         ).draw([record], {"echo": 0})
     assert "operators behind right and wrong labels" in drawn.html
     file = results / str(records["echo"].answers)
-    file.write_bytes(b"damaged")
-    broken = Pictures(
+    other = record.model_copy(update={"algorithm": "sound", "answers": "sound.answers.xz"})
+    shutil.copy(file, results / "sound.answers.xz")
+    pictures = Pictures(
         lambda name: datatypes.find(name, ROOT / "datasets" / name, cache), [results]
-    ).draw([record], {"echo": 0})
-    assert "cannot be read" in broken.note
+    )
+    for content, words in (
+        (b"damaged", "cannot be read"),
+        (file.read_bytes()[:-20], "cut off"),
+        (packed(b'{"set": "static"}\n'), "line 1 of the labels is none"),
+        (None, "is not next to its record"),
+    ):
+        file.unlink()
+        if content is not None:
+            file.write_bytes(content)
+        broken = pictures.draw([record, other], {"echo": 0, "sound": 1})
+        assert broken.note.startswith("echo: ")
+        assert words in broken.note
+        assert "sound: operators behind right and wrong labels" in broken.html
+        assert "echo: operators behind" not in broken.html
 
 
 @pytest.mark.usefixtures("dataset")
