@@ -7,6 +7,7 @@ are added.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -40,7 +41,16 @@ def read_bundle(folder: Path, name: str) -> list[Record]:
     RecordsError
         If a part is damaged.
     """
-    return [record for file in parts_of(folder, name) for _, record in read_folder(file)]
+    return [
+        record
+        for file in parts_of(folder, name)
+        for record in _read_part(file, (state := file.stat()).st_size, state.st_mtime_ns)
+    ]
+
+
+@lru_cache(maxsize=32)  # several pages are of one bundle
+def _read_part(file: Path, size: int, changed_ns: int) -> tuple[Record, ...]:  # noqa: ARG001
+    return tuple(record for _, record in read_folder(file))
 
 
 def write_bundle(folder: Path, name: str, records: Iterable[Record]) -> list[Record]:

@@ -502,8 +502,10 @@ def table_of(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def tables_of(name: str, docs: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the rows of the table of each bundle of a run that is there."""
+    """Yield the rows of the table of each bundle that is there and has no other run of its name."""
     for bundle in STUDIES[name].bundles if name in STUDIES else ():
+        if bundle in STUDIES and bundle != name:
+            continue
         if records := read_bundle(docs / "results", bundle):
             yield bundle, table_of(records)
 
