@@ -147,8 +147,8 @@ class Catalog:
         """Cut a job's dataset for its method; equal data of other seeds are cut once."""
         job, spec, kind = one.job, one.method.spec, one.data_type
         # Where the data type has an option for it, it has drawn the rows itself.
-        itself = any(option.method_key == "max_rows" for option in kind.options)
-        most = None if itself or spec.view != "table" else spec.max_rows
+        own = [option.key for option in kind.options if option.method_key == "max_rows"]
+        most = None if own or spec.view != "table" else spec.max_rows
 
         def make() -> Task[Any]:
             with np.errstate(all="ignore"):  # what is not finite no method is given: see the job
@@ -157,9 +157,11 @@ class Catalog:
                     task = with_fewer_rows(task, most, job.seed)
                 return task if spec.equations else kind.predicted(task)
 
-        drawn = () if most is None else (most, job.seed)
-        asked = (job.data_type, job.dataset_path, job.dataset, dataset.fingerprint)
-        return self._tasks.get((*asked, spec.view, spec.equations, job.protocol, *drawn), make)
+        # Equal data may be cut in other ways: by options, such as a fold, and by drawn rows.
+        draws = most is not None or any(key in job.options for key in own)
+        asked = (job.data_type, job.dataset_path, job.dataset, dataset.fingerprint, job.option_text)
+        by = (spec.view, spec.equations, job.protocol, most, job.seed if draws else None)
+        return self._tasks.get((*asked, *by), make)
 
 
 T = TypeVar("T")

@@ -457,8 +457,12 @@ class JobSpec(CommonOptions):
     @property
     def data(self) -> tuple[Any, ...]:
         """All that the job's dataset follows from."""
-        options = json.dumps(dict(self.options), sort_keys=True) if self.options else "{}"
-        return (*self.question, options)
+        return (*self.question, self.option_text)
+
+    @property
+    def option_text(self) -> str:
+        """The options of the data type as JSON, equal for equal ones."""
+        return json.dumps(dict(self.options), sort_keys=True) if self.options else "{}"
 
     def system(self, options: Iterable[Option]) -> str:
         """Name the ground truth: the dataset, and the options of the data type that ask another."""
