@@ -49,7 +49,7 @@ def own_series(folder: Path) -> Path:
     return folder / "decay.csv"
 
 
-ASKED = {
+ASKED: dict[str, dict[str, Any]] = {
     "folds": {"data_type": "real", "datasets": ("kepler-binaries",)},
     "seeds of drawn rows": {"data_type": "pde", "special": ("--max-rows", "30")},
     "smoothing": {"data_type": "pde", "special": ()},
@@ -81,9 +81,9 @@ def test_a_task_is_the_one_that_a_process_of_its_own_would_cut(
         ("all-rows", "few-rows"), seeds=(0, 1), protocol=Protocol(protocol), **ASKED[kind]
     )
     if asked.data_type == "pde":
-        asked = replace(asked, dataset_path=str(own_field(tmp_path)))
+        asked = replace(asked, dataset_path=own_field(tmp_path))
     if asked.data_type == "ode":
-        asked = replace(asked, dataset_path=str(own_series(tmp_path)))
+        asked = replace(asked, dataset_path=own_series(tmp_path))
     plan = make_plan(asked, workspace)
     ready = resolve_jobs(plan, HereRuntime())
     kept = [plan.catalog.task(one, plan.catalog.load(one.job)) for one in ready]
