@@ -364,10 +364,12 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
         for row in board.rows
     ]
     given_up = [*map(_head, reversed(optional)), "MB", "jobs", "95\xa0%", "not ok", "time"]
+    left_out: list[str] = []
     for head in [*given_up, *map(_head, reversed(others))]:
         if sum(map(_narrowest, columns, columns.values())) + len(columns) < width:
             break
-        columns.pop(head, None)
+        if columns.pop(head, None) is not None:
+            left_out.append(head)
     meanings = [
         f"{_head(spec)}: {spec.explanation}"
         for spec in (primary, *others)
@@ -381,6 +383,8 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
     compared = counted(len(board.ranked), "method")
     over = f"{compared} on {counted(len(board.systems), 'system')}"
     notes = [f"{'; '.join(caption)}." if explain else "", cut_off(board.rows), incomplete(board)]
+    if left_out:
+        notes.insert(1, f"Left out, as {width} columns are too few: {', '.join(left_out)}.")
     return Table(
         [
             Column(
