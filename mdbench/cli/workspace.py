@@ -69,7 +69,7 @@ def list_all(workspace: Workspace, console: Console, data_type: str | None, *, n
 
 
 _FEWEST_FOR_TITLES = 30
-"""Columns below which titles do not stand beside the names but below them."""
+"""Columns below which titles stand below the names, and not next to them."""
 
 
 def _names_table(source: Source[Any], names: Sequence[str], width: int) -> Table:
