@@ -41,15 +41,12 @@ def read_bundle(folder: Path, name: str) -> list[Record]:
     RecordsError
         If a part is damaged.
     """
-    return [
-        record
-        for file in parts_of(folder, name)
-        for record in _read_part(file, (state := file.stat()).st_size, state.st_mtime_ns)
-    ]
+    states = ((file, file.stat()) for file in parts_of(folder, name))
+    return [one for file, state in states for one in _read_part(file, state.st_mtime_ns)]
 
 
 @lru_cache(maxsize=32)  # several pages are of one bundle
-def _read_part(file: Path, size: int, changed_ns: int) -> tuple[Record, ...]:  # noqa: ARG001
+def _read_part(file: Path, changed_ns: int) -> tuple[Record, ...]:  # noqa: ARG001
     return tuple(record for _, record in read_folder(file))
 
 

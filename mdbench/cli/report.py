@@ -16,6 +16,7 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, results_files, uncollected
+from mdbench.registry.checks import contradictions
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
@@ -81,7 +82,7 @@ def write_report(
     rows = _rows_of(places)
     results = latest(wanted.of([record for _, record in rows], names_of(places)))
     goes_on = any(map(_goes_on, places))
-    for line in [*versions(rows), *conflicts(results)]:
+    for line in [*versions(rows), *conflicts(results), *_misfits(results)]:
         console.print(escape(line), style="yellow", soft_wrap=True)
     if json_:
         boards = leaderboards_of(results, _workspace())
@@ -116,6 +117,17 @@ def write_report(
     console.print(
         f"{counted(len(results), 'result')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
     )
+
+
+def _misfits(results: Sequence[Record]) -> list[str]:
+    """Return how many records do not fit together, as those that were edited by hand."""
+    found = [(one, faults[0]) for one in results if (faults := contradictions(one))]
+    if not found:
+        return []
+    record, fault = found[0]
+    of = f"{len(found)} of {counted(len(results), 'record')} {'does' if len(found) == 1 else 'do'}"
+    where = f"{record.algorithm} on {record.dataset}, seed {record.seed}"
+    return [f"{of} not fit together, as if edited: {where}: {fault}."]
 
 
 def _board_json(board: Leaderboard) -> dict[str, Any]:

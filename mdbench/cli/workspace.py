@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich import box
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from mdbench import datatypes, methods
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from mdbench.datatypes.base import Source
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
@@ -60,14 +62,30 @@ def list_all(workspace: Workspace, console: Console, data_type: str | None, *, n
         console.print(f"[bold]Datasets of data type {kind}:[/] {len(own)}")
         if names:
             source = datatypes.find(*place).source()
-            grid = Table(box=None, show_header=False, padding=(0, 2))
-            grid.add_column(no_wrap=True, overflow="fold", min_width=max(map(len, own), default=0))
-            for name in own:
-                grid.add_row(escape(name), escape(source.title(name)))
-            console.print(grid)
+            console.print(_names_table(source, own, console.width))
             console.print(_suites_table(kind, suites.get(kind, {}), own, source.groups()))
         else:
             console.print(escape(", ".join(own)))
+
+
+_FEWEST_FOR_TITLES = 30
+"""Columns below which titles stand below the names, and not next to them."""
+
+
+def _names_table(source: Source[Any], names: Sequence[str], width: int) -> Table:
+    """Return a table of datasets' names and titles."""
+    longest = max(map(len, names), default=0)
+    grid = Table(box=None, show_header=False, padding=(0, 2))
+    if width - longest - 8 >= _FEWEST_FOR_TITLES:
+        grid.add_column(no_wrap=True, overflow="fold", min_width=longest)
+        for name in names:
+            grid.add_row(escape(name), escape(source.title(name)))
+        return grid
+    grid.add_column(overflow="fold")
+    for name in names:
+        grid.add_row(escape(name))
+        grid.add_row(Padding(escape(source.title(name)), (0, 0, 0, 2)))
+    return grid
 
 
 DRAWN = Suite(source="drawn by mdbench fresh", licence="MIT")
@@ -82,9 +100,12 @@ def _suites_table(
 ) -> Table:
     """Return a table of what ``--dataset`` takes besides names: size, source and licence."""
     table = Table(box=box.SIMPLE_HEAD, title=f"Sets of {kind}", title_justify="left")
-    for title in ("--dataset", "datasets", "source", "licence"):
-        table.add_column(title, justify="right" if title == "datasets" else "left")
-    for name in dict.fromkeys([*suites, *groups]):
+    names = dict.fromkeys([*suites, *groups])
+    table.add_column("--dataset", no_wrap=True, min_width=max(map(len, names), default=0))
+    table.add_column("datasets", justify="right")
+    table.add_column("source", overflow="fold")
+    table.add_column("licence", overflow="fold")
+    for name in names:
         suite = suites.get(name) or (DRAWN if name.startswith(FRESH) else None)
         size = len(members(name, kind, own, groups))
         table.add_row(

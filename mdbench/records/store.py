@@ -47,6 +47,10 @@ HINTS = {
     errno.EFBIG: "The records before this are whole; go on in another folder with --result-dir.",
 }
 OTHER_FOLDER = "Choose another folder with --result-dir."
+MEND_LINE = (
+    "Nothing was changed. Mend the line, or delete it (after a copy of the file): the job that it "
+    "came from is then run again."
+)
 PACKED = ".jsonl.xz"
 """How the names of packed results files end; these are read, and never written by a run."""
 _MOST_UNPACKED = 2**28
@@ -522,9 +526,7 @@ def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record
                 raise RecordsError(f"{path}, line {number}: {error.message}", error.hint) from error
             except ValueError as error:
                 raise RecordsError(
-                    f"{path}, line {number} is damaged: {error}",
-                    "Nothing was changed. Mend the line, or delete it (after a copy of the file): "
-                    "the job that it came from is then run again.",
+                    f"{path}, line {number} is damaged: {error}", MEND_LINE
                 ) from error
         yield place, line, record
         place += len(line)

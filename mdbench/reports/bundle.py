@@ -22,10 +22,11 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mdbench import __version__
-from mdbench.errors import RecordsError, UsageError, counted, first_fault
+from mdbench.errors import MdbenchError, RecordsError, UsageError, counted, first_fault
 from mdbench.language_models.question_report import PROBE_FOLDER
 from mdbench.methods import files_of
 from mdbench.records import parse_records, read_content, results_files
+from mdbench.records.store import MEND_LINE
 from mdbench.reports.classes import latest, study_sums
 from mdbench.reports.entries import studies
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
@@ -380,6 +381,8 @@ def opened(path: Path) -> Iterator[Path]:
     ------
     RecordsError
         If a bundle is damaged, of another format, or holds what it does not list.
+    MdbenchError
+        As the context's own, which then names the bundle and the file in it.
     """
     if not is_bundle(path):
         if path.suffix == ".zip" and path.is_file():
@@ -395,9 +398,22 @@ def opened(path: Path) -> Iterator[Path]:
                 _take_out(path, archive, scratch.path)
         except _DAMAGE as error:
             raise RecordsError(f"{path} is damaged: {error}", "Get the bundle again.") from error
-        yield scratch.path / RECORDS
+        try:
+            yield scratch.path / RECORDS
+        except MdbenchError as error:
+            _name_bundle(error, path, scratch.path)
+            raise
     finally:
         scratch.remove()
+
+
+def _name_bundle(error: MdbenchError, path: Path, folder: Path) -> None:
+    """Let an error about a file of an opened bundle name the bundle, and the file in it."""
+    error.message, hint = (
+        text.replace(f"{folder}{os.sep}", f"{path}: ") for text in (error.message, error.hint)
+    )
+    error.hint = hint.replace(MEND_LINE, "Get the bundle again.")
+    error.args = (error.message,)
 
 
 def described(path: Path) -> dict[str, str]:

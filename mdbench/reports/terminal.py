@@ -364,10 +364,7 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
         for row in board.rows
     ]
     given_up = [*map(_head, reversed(optional)), "MB", "jobs", "95\xa0%", "not ok", "time"]
-    for head in [*given_up, *map(_head, reversed(others))]:
-        if sum(map(_narrowest, columns, columns.values())) + len(columns) < width:
-            break
-        columns.pop(head, None)
+    left_out = _leave_out(columns, [*given_up, *map(_head, reversed(others))], width)
     meanings = [
         f"{_head(spec)}: {spec.explanation}"
         for spec in (primary, *others)
@@ -381,6 +378,7 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
     compared = counted(len(board.ranked), "method")
     over = f"{compared} on {counted(len(board.systems), 'system')}"
     notes = [f"{'; '.join(caption)}." if explain else "", cut_off(board.rows), incomplete(board)]
+    notes.insert(1, left_out)
     return Table(
         [
             Column(
@@ -396,6 +394,17 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
         " ".join(filter(None, [*notes, attainable(board), undecided(board), of_machines(board)])),
         grey_rows(board),
     )
+
+
+def _leave_out(columns: dict[str, list[str]], given_up: Iterable[str], width: int) -> str:
+    """Take out columns, the first first, until the others have space; return which, in words."""
+    gone: list[str] = []
+    for head in given_up:
+        if sum(map(_narrowest, columns, columns.values())) + len(columns) < width:
+            break
+        if columns.pop(head, None) is not None:
+            gone.append(head)
+    return f"Left out, as {width} columns are too few: {', '.join(gone)}." if gone else ""
 
 
 def _narrowest(head: str, cells: Sequence[str]) -> int:

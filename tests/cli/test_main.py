@@ -140,6 +140,21 @@ def test_list_shows_methods_and_datasets(workspace: Workspace, capsys: Output) -
     assert "lorenz-equations-chaotic" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_names_and_titles_of_datasets_are_whole_in_any_terminal(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["list", "--datasets", "--data-type", "ode"]) == 0
+    text = capsys.readouterr().out
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= columns
+    assert "llm-ode-new-second-start" in text.split()
+    shown = " ".join(text.split())
+    assert "population-growth-carrying-capacity Logistic growth of a population" in shown
+
+
 def test_dry_run_states_what_is_done_and_does_nothing(workspace: Workspace, capsys: Output) -> None:
     line = "run --algorithm zero --data_type ode --dataset rc-c* glider --with_noise --dry_run"
     assert main(line.split()) == 0

@@ -444,3 +444,28 @@ def test_what_cannot_be_done_is_said_in_two_lines(
     printed = capsys.readouterr().err
     assert printed.startswith("error: ")
     assert 1 < printed.count("\n") <= 4
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_report_counts_the_records_that_do_not_fit_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [json.loads(record.to_line()) for record in records()]
+    folder = Path("edited")
+    folder.mkdir()
+    (folder / "mean-ode.jsonl").touch()
+
+    def told() -> str:
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / "mean-ode.jsonl").write_text(lines, encoding="utf-8")
+        capsys.readouterr()
+        assert main(["report", str(folder), "--text"]) == Exit.DONE
+        return capsys.readouterr().out
+
+    assert "fit together" not in told()
+    rows[1]["seed"] = 5
+    name = rows[1]["dataset"]
+    assert f"1 of 3 records does not fit together, as if edited: mean on {name}, seed 5" in told()
+    rows[0]["key"] = "0" * 64
+    rows[2]["status"], rows[2]["reason"] = "failed", "it did"
+    assert "3 of 3 records do not fit together" in told()

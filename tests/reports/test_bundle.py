@@ -17,6 +17,7 @@ from mdbench.methods import find
 from mdbench.records import read_folder
 from mdbench.reports import bundle
 from mdbench.reports.bundle import citation, is_bundle, opened, write_bundle
+from mdbench.reports.joining import read_places
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -223,6 +224,39 @@ def test_what_was_tampered_with_is_refused(
     with pytest.raises(RecordsError, match=says), opened(bad):
         pass
     assert not list(tmp_path.rglob("evil*"))
+
+
+def _broken(line: bytes) -> Callable[[dict[str, bytes]], None]:
+    def change(entries: dict[str, bytes]) -> None:
+        entries["records/more/operon-ode.jsonl"] = line
+        relisted(entries)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("line", "says", "then"),
+    [
+        (b"{\n", "damaged", "Get the bundle again"),
+        (b'{"schema": 999}\n', "schema 999", "Update mdbench"),
+        (b'{"schema": 9, "seed": "x"}\n', "damaged", "Get the bundle again"),
+    ],
+)
+def test_an_error_in_a_record_names_the_bundle_and_its_file(
+    results: Path, tmp_path: Path, line: bytes, says: str, then: str
+) -> None:
+    write_bundle([results], tmp_path / "out.zip", methods={})
+    bad = rewritten(tmp_path / "out.zip", _broken(line))
+    others = tmp_path / "others.zip"
+    write_bundle([results], others, methods={})
+    for places in ([bad], [bad, others], [others, bad]):
+        with pytest.raises(RecordsError) as error:
+            read_places(places)
+        assert str(error.value).startswith(f"{bad}: records/more/operon-ode.jsonl, line 1")
+        assert error.value.args == (error.value.message,)
+        assert says in error.value.message
+        assert then in error.value.hint
+        assert "scratch" not in str(error.value)
 
 
 def test_a_cut_archive_is_no_bundle_or_refused(results: Path, tmp_path: Path) -> None:

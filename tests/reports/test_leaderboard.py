@@ -317,6 +317,24 @@ def test_the_terminal_has_counts_of_marks_and_shares_of_other_flags() -> None:
     assert (shown["✓"], shown["R²\ntest"], shown["jobs"]) == ("1/3", "67%", "4")
 
 
+@pytest.mark.parametrize("data_type", SPECS)
+def test_the_terminal_names_the_columns_that_it_leaves_out(data_type: str) -> None:
+    records = {"ode": many(), "texts": texts(), "points": points()}[data_type]
+
+    def heads(width: int) -> tuple[set[str], str]:
+        table = next(leaderboards(boards(records), width))
+        shown = {" ".join(str(column.header).split()) for column in table.columns}
+        return shown, " ".join(str(table.caption).split())
+
+    whole, caption = heads(1000)
+    assert "Left out" not in caption
+    for width in (20, 40, 60, 80, 100, 200):
+        shown, caption = heads(width)
+        _, _, left = caption.partition(f"Left out, as {width} columns are too few: ")
+        named = {*left.partition(".")[0].split(", ")} if left else set()
+        assert named == whole - shown
+
+
 def test_scores_round_to_six_digits_and_misfits_are_undecided() -> None:
     assert entry(result(nmse=1.23456789e-5), MOTION).values["nmse"] == 1.23457e-5
     odd = entry(result(scores={"nmse": "text", "ended": "unheard-of"}), MOTION)

@@ -224,7 +224,9 @@ def _noise(names: Sequence[str], sd: Array, size: Array) -> str:
     levels = []
     for name, noise, whole in zip(names, map(float, sd), map(float, size), strict=True):
         share = noise / whole if whole > 0 else 0.0
-        if share <= _NOTHING:
+        if not math.isfinite(share):
+            levels.append(f"{name} not known")
+        elif share <= _NOTHING:
             levels.append(f"{name} none to be seen")
         else:
             levels.append(f"{name} {_share(share)} of its size ({-20 * math.log10(share):.0f} dB)")
@@ -241,6 +243,8 @@ def _resolved(sample: str, wave: str, found: Sequence[float | None]) -> str:
 
 
 def _share(value: float) -> str:
+    if math.isnan(value):
+        return "an unknown share"
     return f"{100 * value:.2g} %" if math.isfinite(value) else "all of it"
 
 

@@ -305,17 +305,17 @@ def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> l
             f"--axes t,{axis}"
         )
     x = np.moveaxis(u, 0, -1)  # (..., n_t, d, n_x)
-    step = float(np.mean(np.diff(nodes)))
     if len(nodes) <= 2 * _ENDS:
         return lines
     for place, name in enumerate(names):
-        one = x[..., place, :]
-        first, second = np.gradient(one, step, axis=-1), np.zeros_like(one)
-        second[..., 1:-1] = np.diff(one, n=2, axis=-1) / step**2
+        # In units of their own, so that no square is too large or too small for a float.
+        one = _of_size_one(x[..., place, :])
+        first, second = np.gradient(one, axis=-1), np.zeros_like(one)
+        second[..., 1:-1] = np.diff(one, n=2, axis=-1)
         inner = (..., slice(_ENDS, -_ENDS))
-        third = np.gradient(second, step, axis=-1)[inner]
+        third = np.gradient(second, axis=-1)[inner]
         value, first, second = one[inner], first[inner], second[inner]
-        rate = np.moveaxis(smoothed[place], 0, -1)[inner]
+        rate = _of_size_one(np.moveaxis(smoothed[place], 0, -1)[inner])
         flat = np.stack([np.ones(value.size), value.ravel()], axis=1)
         if np.ptp(value) > 0 and _left(flat, second.reshape(-1, 1)) < _ALIKE:
             lines.append(
@@ -335,7 +335,7 @@ def _varying(name: str, axis: str, terms: Sequence[Array], rate: Array) -> list[
     rates = [rate[..., part].reshape(-1, 1) for part in halves]
     both, whole = np.concatenate(columns), np.concatenate(rates)
     power = float(np.sum(whole**2))
-    if power <= 0:
+    if not 0 < power < np.inf:
         return []
     together = _left(both, whole) * power
     apart = sum(_left(c, r) * float(np.sum(r**2)) for c, r in zip(columns, rates, strict=True))
@@ -349,6 +349,12 @@ def _varying(name: str, axis: str, terms: Sequence[Array], rate: Array) -> list[
             f"{axis}; fit parts of the axis by themselves, or give what varies as a state"
         )
     ]
+
+
+def _of_size_one(u: Array) -> Array:
+    """Return values over the largest of them."""
+    largest = float(np.max(np.abs(u), initial=0.0))
+    return u / largest if 0 < largest < np.inf else u
 
 
 def _unit(u: Array) -> Array:

@@ -304,7 +304,8 @@ def read_points(path: Path) -> tuple[Array, Array | None]:
         raise DataError(f"{path}: points have the shape {points.shape}", _EXPECTED)
     if not FEWEST <= len(points) <= MOST:
         raise DataError(
-            f"{path} has {len(points)} points", f"From {FEWEST:,} to {MOST:,} are wanted."
+            f"{path} has {counted(len(points), 'point')}",
+            f"From {FEWEST:,} to {MOST:,} are wanted.",
         )
     if not np.isfinite(points).all():
         row = int(np.argmin(np.isfinite(points).all(axis=1)))

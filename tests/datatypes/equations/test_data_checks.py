@@ -263,3 +263,20 @@ def test_data_can_be_looked_at_without_a_run(capsys: Output) -> None:
         assert main(["data", "--data-type", "ode", *more]) == 2
         assert words in capsys.readouterr().err
     assert not Path("x").exists()
+
+
+@pytest.mark.parametrize("times", [1e-140, 1e-100, 1.0, 1e30, 1e100, 1e140])
+@pytest.mark.parametrize("values", [1e-140, 1.0, 1e140])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_no_number_of_a_description_is_none(times: float, values: float) -> None:
+    t, u = wave(60)
+    x = np.linspace(0, 6, 16)
+    field = np.sin(x[:, None] - t)[..., None] * values
+    lines = [
+        *of_trajectory(own(Trajectory(t * times, u * values))),
+        *of_field(own(Field(t * times, {"x": x * times}, field))),
+    ]
+    for line in lines:
+        assert not re.search(r"\b(nan|inf)\b", line, re.IGNORECASE), line
+    if times == values == 1.0:
+        assert not any("not known" in line or "unknown" in line for line in lines)
