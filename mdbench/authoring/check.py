@@ -516,6 +516,11 @@ def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
             f"{name!r} is no name for a method.",
             "Small letters, digits, - and _, beginning with a letter, at most 40: e.g. my-method",
         )
+    if name == methods.SHARED:
+        raise UsageError(
+            f"{name!r} is no name for a method: code that methods share is in the folder {name}.",
+            "Choose another name.",
+        )
     folder = algorithms / name
     if folder.exists():
         raise UsageError(f"{folder} exists already.", "Choose another name, or edit that folder.")
