@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 from harness import ROOT, HereRuntime, add_method, children
+from inside import inside
 
 from mdbench import methods
 from mdbench.authoring.check import Finding, check_method, make_method
 from mdbench.authoring.missing_modules import missing_modules
 from mdbench.errors import NotFetchedError, UsageError
 from mdbench.runtimes.base import Prepared
+from mdbench.runtimes.environments.venvs import prepare
+from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from mdbench.workspace import Workspace
 
 GOOD = """
 import numpy as np
@@ -257,6 +258,12 @@ def test_keys_that_are_wrong_are_answered_with_all_there_are(workspace: Workspac
         assert key in found[0].explanation
 
 
+def test_no_method_is_named_as_the_folder_of_shared_code(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="code that methods share"):
+        make_method("shared", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_new_methods_are_made_where_the_user_keeps_them(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +282,36 @@ def test_a_method_with_torch_has_the_lock_of_the_others(workspace: Workspace) ->
     assert (folder / "requirements.lock").read_bytes() == lock
     assert "import torch" in (folder / "adapter.py").read_text(encoding="utf-8")
     assert "@NAME@" not in (folder / "method.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.build
+def test_a_new_method_with_torch_gives_the_same_answer_each_time(workspace: Workspace) -> None:
+    folder = make_method("m", workspace.algorithms, torch=True)
+    home = Workspace.find().home
+    python = prepare("m", folder / "requirements.lock", ">=3.11", home).python
+    with inside(python, [folder, ROOT], seconds=120.0) as process:
+        done = process.run(SAME)
+    assert done.stdout.split() == ["1"], done.stderr
+
+
+SAME = """
+from types import SimpleNamespace
+import numpy as np, torch
+from adapter import Adapter
+
+draw = np.random.default_rng(0)
+X, Y = draw.normal(size=(118, 2)), draw.normal(size=(118, 2))
+problem = SimpleNamespace(X=X, Y=Y, variables=("u0", "u1"))
+answers = set()
+for number in range(300):
+    left = torch.randint(-3, 4, (3,), dtype=torch.int32)  # what freed memory may hold
+    del left
+    adapter = Adapter(seed=number, threads=1)
+    adapter.fit(problem)
+    answers.add(tuple(adapter.equations()))
+print(len(answers))
+"""
 
 
 def test_all_missing_modules_are_found_in_one_pass(workspace: Workspace, tmp_path: Path) -> None:
