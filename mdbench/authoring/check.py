@@ -90,9 +90,11 @@ def check_method(
     Finding
         One a point, as soon as it is known; after a broken foundation no more come.
     """
+    point = "method.toml is valid"
     try:
         method = methods.find(name, workspace.algorithms)
-        yield Finding("method.toml is valid", passed=True)
+        yield Finding(point, passed=True)
+        point = "the environment can be made"
         method.lock_sha256()
         if missing := method.not_locked():
             yield Finding(
@@ -101,18 +103,13 @@ def check_method(
                 explanation=f"it lacks {', '.join(missing)}. To lock again: scripts/lock {name}",
             )
         prepared = runtime.prepare(method)
-        yield Finding("the environment can be made", passed=True)
+        yield Finding(point, passed=True)
     except UsageError:
         raise
     except NotFetchedError as error:
         yield _not_here(error)
         return
     except MdbenchError as error:
-        point = (
-            "method.toml is valid"
-            if isinstance(error, MethodError)
-            else "the environment can be made"
-        )
         yield Finding(point, passed=False, explanation=str(error))
         return
     with _Trials(method, runtime, prepared, seconds) as trials:
