@@ -22,6 +22,7 @@ from mdbench.errors import (
     UsageError,
 )
 from mdbench.records import Status
+from mdbench.runs.job import NO_GPU, gpus
 from mdbench.runs.plan import ResolvedJob, folder_options
 from mdbench.runs.scoring import ScoredResult, score_result
 from mdbench.runs.session import JobSession
@@ -102,6 +103,9 @@ def check_method(
                 passed=False,
                 explanation=f"it lacks {', '.join(missing)}. To lock again: scripts/lock {name}",
             )
+        if method.spec.gpu and not gpus():
+            yield _not_here(UnavailableError(NO_GPU))
+            return
         prepared = runtime.prepare(method)
         yield Finding(point, passed=True)
     except UsageError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from harness import ROOT, HereRuntime, add_method, children
@@ -16,9 +16,6 @@ from mdbench.errors import NotFetchedError, UsageError
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GOOD = """
 import numpy as np
@@ -282,6 +279,19 @@ def test_a_method_with_torch_has_the_lock_of_the_others(workspace: Workspace) ->
     assert (folder / "requirements.lock").read_bytes() == lock
     assert "import torch" in (folder / "adapter.py").read_text(encoding="utf-8")
     assert "@NAME@" not in (folder / "method.toml").read_text(encoding="utf-8")
+
+
+def test_a_method_for_a_gpu_is_not_checked_where_there_is_none(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_method(workspace, "m", good(), more="gpu = true")
+    monkeypatch.setattr("mdbench.authoring.check.gpus", lambda: [Path("/dev/nvidia0")])
+    assert len(list(check_method("m", workspace, HereRuntime()))) > 4
+    monkeypatch.setattr("mdbench.authoring.check.gpus", list)
+    monkeypatch.setattr(HereRuntime, "prepare", None)  # an environment with CUDA is large
+    *_, last = check_method("m", workspace, HereRuntime())
+    assert last.note == "unavailable"
+    assert "needs a GPU (gpu = true" in last.explanation
 
 
 @pytest.mark.slow
