@@ -76,6 +76,7 @@ def check_method(
     report: Callable[[str], None] = print,
     *,
     seconds: float = SECONDS,
+    used: Callable[[float], None] = lambda _: None,
 ) -> Generator[Finding, None, None]:
     """Try the method on small problems of every data type that it claims.
 
@@ -85,6 +86,8 @@ def check_method(
         Called with the problem that is tried, before that takes its time.
     seconds
         Time for each try.
+    used
+        Called with the CPU seconds of each try, where they are measured.
 
     Yields
     ------
@@ -116,7 +119,7 @@ def check_method(
     except MdbenchError as error:
         yield Finding(point, passed=False, explanation=str(error))
         return
-    with _Trials(method, runtime, prepared, seconds) as trials:
+    with _Trials(method, runtime, prepared, seconds, used) as trials:
         try:
             trials.worker()
         except MethodError as error:
@@ -327,9 +330,15 @@ def _two_seeds(
             dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options
         )
     task = trials.task(data_type, loaded)
-    runs = [trials.run(data_type, task, dataset, seed=seed).outcome for seed in (0, 1)]
-    if any(one.status is not Status.OK for one in runs):
-        return
+    changes = "no seed changes the answer" if deterministic else "the seed changes the answer"
+    point = f"{data_type.name}: {changes}"
+    runs = []
+    for seed in (0, 1):
+        runs.append(trials.run(data_type, task, dataset, seed=seed).outcome)
+        if (status := runs[-1].status) is not Status.OK:
+            why = f"on {where} its status is {status}: {runs[-1].reason}"
+            yield Finding(point, passed=True, note="skipped", explanation=why)
+            return
     draws = [
         (one.answer.equations or one.answer.predictions.tolist(), one.n_candidates)
         for one in runs
@@ -339,14 +348,14 @@ def _two_seeds(
         return
     if deterministic and trials.method.spec.repeatable:
         yield Finding(
-            f"{data_type.name}: no seed changes the answer",
+            point,
             passed=draws[0] == draws[1],
             explanation=f"seeds 0 and 1 give other answers on {where}, and method.toml has "
             "seedable = false, by which one seed alone is run on clean data: set seedable = true",
         )
     elif not deterministic and draws[0] == draws[1]:
         yield Finding(
-            f"{data_type.name}: the seed changes the answer",
+            point,
             passed=True,
             note="warning",
             explanation=f"seeds 0 and 1 give the same answer on {where}, to "
@@ -405,9 +414,15 @@ class _Trials:
     """Runs small jobs of one method in a warm worker, leaving no records."""
 
     def __init__(
-        self, method: Method, runtime: Runtime, prepared: Prepared, seconds: float
+        self,
+        method: Method,
+        runtime: Runtime,
+        prepared: Prepared,
+        seconds: float,
+        used: Callable[[float], None],
     ) -> None:
         self.method = method
+        self._used = used
         self.seconds = min(method.spec.timeout, seconds)
         self._runtime = runtime
         self._prepared = prepared
@@ -488,6 +503,7 @@ class _Trials:
         finally:
             worker.end_log()
             worker.remove_folder(folder)
+        self._used(outcome.costs.cpu_s or 0.0)
         return score_result(data_type, task, outcome)
 
 

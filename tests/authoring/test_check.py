@@ -245,6 +245,20 @@ def test_the_time_of_a_try_is_given_and_more_can_be_asked_for(workspace: Workspa
     assert len(slow) == 2
 
 
+def test_the_cpu_time_of_each_try_is_told_and_cut_seeds_are_not_compared(
+    workspace: Workspace,
+) -> None:
+    early = good().replace("self.value =", "self.stopped_early = True; self.value =")
+    seedable(add_method(workspace, "m", early), "true")
+    used: list[float] = []
+    found = list(check_method("m", workspace, HereRuntime(), seconds=15.0, used=used.append))
+    assert len(used) == 5  # two datasets, one seed of two, NaN, an unknown hyperparameter
+    assert all(0.0 <= one < 15.0 for one in used)
+    [seeds] = [one for one in found if "the seed changes" in one.point]
+    assert seeds.note == "skipped"
+    assert "partial" in seeds.explanation
+
+
 def test_keys_that_are_wrong_are_answered_with_all_there_are(workspace: Workspace) -> None:
     folder = add_method(workspace, "m", good())
     file = folder / "method.toml"
