@@ -511,7 +511,7 @@ _TEMPLATE = Path(__file__).parent / "template"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
-def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
+def make_method(name: str, algorithms: Path, start: str = "") -> Path:
     """Make a folder with a method that can be run as it is, and return its path.
 
     Parameters
@@ -520,8 +520,9 @@ def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
         The method's name.
     algorithms
         The folder that it is made in.
-    torch
-        Whether it is one with PyTorch, in a build without CUDA.
+    start
+        What it is at first: a linear fit, with ``torch`` one with PyTorch in a build without CUDA,
+        and with ``scikit_learn`` an estimator of scikit-learn.
 
     Raises
     ------
@@ -545,7 +546,7 @@ def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
     shutil.rmtree(unfinished, ignore_errors=True)
     try:
         unfinished.mkdir(parents=True)
-        for file, text in _files(name, torch=torch):
+        for file, text in _files(name, start):
             (unfinished / file).write_text(text, encoding="utf-8")
         unfinished.rename(folder)
     except OSError as error:
@@ -557,9 +558,9 @@ def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
     return folder
 
 
-def _files(name: str, *, torch: bool) -> Iterator[tuple[str, str]]:
+def _files(name: str, start: str) -> Iterator[tuple[str, str]]:
     for file in sorted(_TEMPLATE.iterdir()):
-        other = _TEMPLATE / "torch" / file.name
+        other = _TEMPLATE / start / file.name
         if file.is_file():
-            text = (other if torch and other.is_file() else file).read_text(encoding="utf-8")
+            text = (other if other.is_file() else file).read_text(encoding="utf-8")
             yield file.name, text.replace("@NAME@", name)

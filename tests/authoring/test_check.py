@@ -288,11 +288,25 @@ def test_new_methods_are_made_where_the_user_keeps_them(
 
 
 def test_a_method_with_torch_has_the_lock_of_the_others(workspace: Workspace) -> None:
-    folder = make_method("m", workspace.algorithms, torch=True)
+    folder = make_method("m", workspace.algorithms, "torch")
     lock = (ROOT / "algorithms" / "dsr" / "requirements.lock").read_bytes()
     assert (folder / "requirements.lock").read_bytes() == lock
     assert "import torch" in (folder / "adapter.py").read_text(encoding="utf-8")
     assert "@NAME@" not in (folder / "method.toml").read_text(encoding="utf-8")
+
+
+def test_a_method_like_scikit_learn_has_an_environment_that_others_have(
+    workspace: Workspace,
+) -> None:
+    (workspace.algorithms / "shared").symlink_to(ROOT / "algorithms" / "shared")
+    folder = make_method("my-forest", workspace.algorithms, "scikit_learn")
+    forest = ROOT / "algorithms" / "random_forest"
+    for file in ("requirements.in", "requirements.lock"):
+        assert (folder / file).read_bytes() == (forest / file).read_bytes()
+    method = methods.find("my-forest", workspace.algorithms)
+    assert not method.spec.equations
+    assert [one.name for one in method.used] == ["scikit_learn"]
+    assert len((folder / "adapter.py").read_text(encoding="utf-8").splitlines()) < 30
 
 
 def test_a_method_for_a_gpu_is_not_checked_where_there_is_none(
@@ -311,7 +325,7 @@ def test_a_method_for_a_gpu_is_not_checked_where_there_is_none(
 @pytest.mark.slow
 @pytest.mark.build
 def test_a_new_method_with_torch_gives_the_same_answer_each_time(workspace: Workspace) -> None:
-    folder = make_method("m", workspace.algorithms, torch=True)
+    folder = make_method("m", workspace.algorithms, "torch")
     home = Workspace.find().home
     python = prepare("m", folder / "requirements.lock", ">=3.11", home).python
     with inside(python, [folder, ROOT], seconds=120.0) as process:
