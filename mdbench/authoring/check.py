@@ -164,9 +164,20 @@ def _duration(method: Method, workspace: Workspace, seconds: float) -> str:
     return f"at most {tries} tries of {seconds:g} s: {time / 60:.0f} min if all of it is used"
 
 
+_PACKAGES = {
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+    "yaml": "PyYAML",
+    "PIL": "pillow",
+    "cv2": "opencv-python-headless",
+}
+"""Packages that are called otherwise than their modules."""
+
+
 def _missing(name: str, modules: Sequence[str]) -> str:
+    texts = [f"{one} (of {_PACKAGES[one]})" if one in _PACKAGES else one for one in modules]
     return (
-        f"All modules that are missing: {', '.join(modules)}.  Add the packages that bring them to "
+        f"All modules that are missing: {', '.join(texts)}.  Add the packages that bring them to "
         f"requirements.in, then: scripts/lock {name}"
     )
 

@@ -382,6 +382,13 @@ def test_all_missing_modules_are_found_in_one_pass(workspace: Workspace, tmp_pat
     assert missing_modules(method, Prepared(("docker", "run"), "", "3.11")) == []
 
 
+def test_a_package_that_is_called_otherwise_than_its_module_is_named(workspace: Workspace) -> None:
+    add_method(workspace, "m", "import no_such_module, skimage.filters\n")
+    [found] = broken(workspace)
+    assert "missing: no_such_module, skimage (of scikit-image).  Add" in found.explanation
+    assert "scripts/lock m" in found.explanation
+
+
 def test_an_answer_that_the_short_limit_cuts_breaks_nothing(workspace: Workspace) -> None:
     """Where the limit is the method's own, it is a breach: its answers are never whole."""
     ends_early = good().replace("self.value =", "self.stopped_early = True; self.value =")
