@@ -19,7 +19,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -30,6 +30,8 @@ from mdbench.workspace import is_trusted, read_paths
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from importlib.metadata import EntryPoint
+
+    from pydantic_core import ErrorDetails
 
 FOLDERS_VARIABLE = "MDBENCH_METHODS"
 """The variable that names more folders of methods."""
@@ -62,6 +64,10 @@ _REQUIRED = re.compile(
 _IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache", ".git"}
 
 
+Flag = Annotated[bool, Field(strict=True)]
+"""true or false, and no text or number that could mean one."""
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -92,10 +98,16 @@ class Overrides(_Table):
     grid: dict[str, list[Any]] = {}
 
 
+class Smaller(_Table):
+    """What `mdbench check` overrides, so that a costly method is checked in seconds."""
+
+    hyperparameters: dict[str, Any] = {}
+
+
 class Access(_Table):
     """What a method can reach from its sandbox beyond its own files."""
 
-    llm: bool = False
+    llm: Flag = False
     """The language model that the user names: one endpoint, over a socket in the job's folder."""
 
 
@@ -125,14 +137,14 @@ class MethodSpec(_Table):
     system_packages: tuple[str, ...] = ()
     uses: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
     """Folders in `SHARED`, or other methods, whose modules its adapter imports."""
-    equations: bool = True
+    equations: Flag = True
     """Whether its answers have equations where those of the data type do; else it is scored by its
     predictions alone."""
     tuning: Literal["grid", "front", "none"]
-    seedable: bool | Literal["no argument"]
+    seedable: Literal[True, False, "no argument"]
     """Whether the seed changes the answer; ``"no argument"`` where the package draws numbers and
     takes no seed."""
-    repeatable: bool = True
+    repeatable: Flag = True
     """Whether the same seed gives the same answer on the same machine, where time is left."""
     paths: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
     """Names of folders and files of the user's that it may read: see `mdbench.workspace`."""
@@ -147,7 +159,7 @@ class MethodSpec(_Table):
 
     Its hyperparameter ``control_budget`` has the limits of what the method may ask for.
     """
-    build: bool = False
+    build: Flag = False
     """Whether packages of its lock may be built from their sources."""
     fetch: str = Field(default="", pattern=r"^([a-z0-9_]+\.py)?$")
     """A program in its folder that fetches what no index of Python's has; see `Method.fetch`."""
@@ -158,12 +170,12 @@ class MethodSpec(_Table):
     see `mdbench.worker.program`."""
     checkouts: dict[Annotated[str, Field(pattern=_NAME)], Checkout] = {}
     """Commits of git repositories that it may read, by name, as it does `paths`."""
-    fork_safe: bool = True
-    gpu: bool = False
+    fork_safe: Flag = True
+    gpu: Flag = False
     """Whether it needs a GPU: without one its jobs are `unavailable`."""
     threads: int = Field(default=1, ge=1)
-    timeout: float = Field(default=43200.0, gt=0, allow_inf_nan=False)
-    work: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    timeout: float = Field(default=43200.0, gt=0, allow_inf_nan=False, strict=True)
+    work: float | None = Field(default=None, gt=0, allow_inf_nan=False, strict=True)
     """Reference seconds of work that a job may do, where neither these nor a time are asked for."""
     memory_mb: int | None = Field(default=None, ge=64)
     max_rows: int | None = Field(default=None, ge=1)
@@ -177,8 +189,7 @@ class MethodSpec(_Table):
     hyperparameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
     protocols: dict[Literal["strict", "published"], Overrides] = {}
-    check: Overrides = Overrides()
-    """Values that ``mdbench check`` overrides, so that a costly method is checked in seconds."""
+    check: Smaller = Smaller()
     limits: tuple[Limit, ...] = ()
 
     @property
@@ -237,7 +248,8 @@ class MethodSpec(_Table):
                 "what its prompts may show is set by --prompt; "
                 f"view is {self.view!r}, given is {self.given!r}"
             )
-        tables: list[MethodSpec | Overrides] = [self, self.check, *self.protocols.values()]
+        _refuse_what_is_no_json(self.check.hyperparameters)
+        tables: list[MethodSpec | Overrides] = [self, *self.protocols.values()]
         for table in tables:
             _refuse_what_is_no_json(table.hyperparameters | table.grid)
             if (size := math.prod(map(len, (self.grid | table.grid).values()))) > _MOST_SETTINGS:
@@ -280,10 +292,17 @@ def _refuse_what_is_no_json(values: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Method:
-    """A method under test: its folder and the content of ``method.toml``."""
+    """A method under test: its folder and the content of ``method.toml``.
+
+    Attributes
+    ----------
+    used
+        The folders of code that it shares with other methods, or of other methods.
+    """
 
     folder: Path
     spec: MethodSpec
+    used: tuple[Path, ...] = ()
 
     @property
     def name(self) -> str:
@@ -313,10 +332,14 @@ class Method:
         """The hashed requirements of the method's environment."""
         return self.folder / "requirements.lock"
 
-    @property
-    def used(self) -> tuple[Path, ...]:
-        """The folders of code that it shares with other methods, or of other methods."""
-        return tuple(_used(self.folder.parent, name) for name in self.spec.uses)
+    def place_of(self, folder: Path) -> str:
+        """Return where its folder, or one that it uses, is among methods, such as ``shared/fits``.
+
+        Shared code of the project is there for methods of other folders, too.
+        """
+        methods = self.folder.parent
+        inside = folder.relative_to(methods) if folder.is_relative_to(methods) else None
+        return (inside or Path(SHARED, folder.name)).as_posix()
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -399,10 +422,28 @@ class Method:
         return digest.hexdigest()
 
 
-def _used(methods: Path, name: str) -> Path:
-    """Return the folder that a method names in ``uses``: shared code, or else another method."""
-    shared = methods / SHARED / name
-    return shared if shared.is_dir() else methods / name
+def _used(file: Path, name: str, algorithms: Path) -> Path:
+    """Return the folder that a method names in ``uses``.
+
+    It is shared code next to the method, or another method there, or shared code of the project.
+
+    Raises
+    ------
+    MethodError
+        If there is none.
+    """
+    methods = file.parent.parent
+    places = [methods / SHARED / name, methods / name, algorithms.resolve() / SHARED / name]
+    if name != file.parent.name:
+        for place in places:
+            if place.is_dir():
+                return place
+    shared = list(dict.fromkeys((methods / SHARED, algorithms.resolve() / SHARED)))
+    names = sorted({one.name for each in shared if each.is_dir() for one in each.iterdir()})
+    raise MethodError(
+        f"{file}: uses names {name!r}, and {' or '.join(map(str, shared))} has no such folder.",
+        f"{_meant(name, names)}Name folders of {shared[-1]}, or other methods of {methods}.",
+    )
 
 
 def _canonical(name: str) -> str:
@@ -555,7 +596,7 @@ def discover(algorithms: Path) -> dict[str, Method | MethodError]:
     found: dict[str, Method | MethodError] = {}
     for name, places in _places(algorithms).items():
         try:
-            found[name] = load(_only(name, places))
+            found[name] = load(_only(name, places), algorithms)
         except MethodError as error:
             found[name] = error
     return found
@@ -578,7 +619,7 @@ def find(name: str, algorithms: Path) -> Method:
             f"There is no method {name!r} in {' or '.join(map(str, folders(algorithms)))}.",
             f"{hint} To see them: mdbench list. To add it: mdbench new {name}",
         )
-    return load(_only(name, places[name]))
+    return load(_only(name, places[name]), algorithms)
 
 
 def _places(algorithms: Path) -> dict[str, list[Path]]:
@@ -614,8 +655,14 @@ def _only(name: str, places: list[Path]) -> Path:
     return places[0]
 
 
-def load(folder: Path) -> Method:
+def load(folder: Path, algorithms: Path | None = None) -> Method:
     """Read and validate one method's folder.
+
+    Parameters
+    ----------
+    algorithms
+        The project's own folder of methods, whose shared code it may use; that which it is in, if
+        none is given.
 
     Raises
     ------
@@ -650,14 +697,9 @@ def load(folder: Path) -> Method:
             "Give both the same name.",
         )
     _refuse_missing_files(folder, spec)
-    for name in spec.uses:
-        if name == folder.name or not _used(folder.parent, name).is_dir():
-            raise MethodError(
-                f"{file}: uses names {name!r}, and {folder.parent / SHARED} has no such folder.",
-                f"Name folders of {folder.parent / SHARED}, or other methods.",
-            )
+    used = tuple(_used(file, name, algorithms or folder.parent) for name in spec.uses)
     _refuse_what_no_data_type_has(file, spec)
-    return Method(folder, spec)
+    return Method(folder, spec, used)
 
 
 def _refuse_missing_files(folder: Path, spec: MethodSpec) -> None:
@@ -704,22 +746,66 @@ def _explain(file: Path, error: ValidationError) -> MethodError:
         error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
     )
     first, *others = slips_first  # a key that is misspelt is often the one that is missing
-    key = ".".join(str(part) for part in first["loc"])
-    where = f"{file}: key {key!r}" if key else str(file)
+    parts, hint = first["loc"], _KEYS
+    if parts[-1:] == ("[key]",):  # the name of a table, or of a key in one
+        where, given = f"{file}: key {_key(parts[:-1])!r}", "no name that is allowed"
+    else:
+        where = f"{file}: key {_key(parts)!r}" if parts else str(file)
+        given = _short(first["input"])
     if first["type"] == "extra_forbidden":
-        names = [field.alias or name for name, field in MethodSpec.model_fields.items()]
+        names = _names_of(parts[:-1])
         message = f"{where} is not known"
-        hint = _KEYS if "." in key else f"{_meant(key, names)}The keys are: {', '.join(names)}."
+        hint = f"{_meant(str(parts[-1]), names)}The keys are: {', '.join(names)}."
     elif first["type"] == "missing":
         message = f"{where} is missing"
-        hint = _KEYS
+    elif parts:
+        message = f"{where} is {given}: {_wanted(first)}"
     else:
-        message = (
-            f"{where} is {_short(first['input'])}: {first['msg']}"
-            if key
-            else f"{where}: {first['msg']}"
-        )
-        hint = _KEYS
-    if others:
-        hint += f" ({len(others)} more keys are wrong.)"
+        message = f"{where}: {_wanted(first)}"
+    if also := list(dict.fromkeys(_key(each["loc"]) for each in others)):
+        hint += f" Wrong, too: {', '.join(also)}."
     return MethodError(message, hint)
+
+
+def _key(parts: Sequence[str | int]) -> str:
+    """Return a key as TOML writes it."""
+    texts = [part if isinstance(part, str) else str(part) for part in parts if part != "[key]"]
+    return ".".join(text if _BARE.fullmatch(text) else f'"{text}"' for text in texts)
+
+
+def _names_of(parts: Sequence[str | int]) -> list[str]:
+    """Return the keys that a table of a ``method.toml`` may have."""
+    table: Any = MethodSpec
+    for part in parts:
+        if isinstance(table, type) and issubclass(table, BaseModel):
+            fields = table.model_fields.items()
+            table = next(field.annotation for name, field in fields if part in {name, field.alias})
+        else:  # of lists and tables of any names, what each has in it
+            table = [each for each in get_args(table) if each is not ...][-1]
+    return [field.alias or name for name, field in table.model_fields.items()]
+
+
+def _wanted(error: ErrorDetails) -> str:
+    """Return what a value should be, in the words of TOML."""
+    if error["type"] == "tuple_type" and isinstance(error["input"], dict):
+        return f"it should be a list of tables, [[{_key(error['loc'])}]]"
+    text = _WANTED.get(error["type"]) or _PATTERNS.get(error.get("ctx", {}).get("pattern", ""))
+    if text is None:
+        text = error["msg"].removeprefix("Value error, ")
+        text = re.sub(r"\b(True|False)\b", lambda word: word[0].lower(), text)
+    return text
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_WANTED = {
+    "too_short": "it should have at least one",
+    "tuple_type": 'it should be a list, such as ["a", "b"]',
+    "list_type": "it should be a list, such as [1, 2]",
+    "dict_type": "it should be a table",
+    "model_type": "it should be a table",
+    "bool_type": "it should be true or false",
+    "float_type": "it should be a number",
+}
+_PATTERNS = {
+    _NAME: "it should be small letters, digits, - and _, beginning with a letter, at most 40",
+}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mdbench.errors import MdbenchError
 from mdbench.methods import discover, find
-from mdbench.runtimes.environments.requirements import cuda_note, refuse_direct
-from mdbench.runtimes.environments.venvs import BUILD_LOCK, lock_requirements
+from mdbench.runtimes.environments.requirements import cuda_note, refuse_direct, refuse_unhashed
+from mdbench.runtimes.environments.venvs import BUILD_LOCK, lock_requirements, read_lock
 
 ROOT = Path(__file__).resolve().parent.parent
 ALGORITHMS = ROOT / "algorithms"
@@ -57,7 +57,17 @@ def lock_method(name: str, options: list[str]) -> None:
     method = find(name, ALGORITHMS)
     source = method.lock.with_suffix(".in")
     refuse_direct(source)
+    before = method.lock.read_bytes() if method.lock.is_file() else None
     lock_requirements(source, method.lock, method.spec.python, options=options)
+    try:
+        refuse_unhashed(method.lock)
+        read_lock(name, method.lock)
+    except MdbenchError:
+        if before is None:
+            method.lock.unlink()
+        else:
+            method.lock.write_bytes(before)
+        raise
     if note := cuda_note(method.lock):
         print(f"{name}: {note}", file=sys.stderr)
     builds = method.lock.with_name("build.in")

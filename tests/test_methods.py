@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -308,3 +309,84 @@ def test_what_is_too_much_is_refused_with_the_reason(
     folder = add_method(workspace, "large", tuning=tuning, more=more)
     with pytest.raises(MethodError, match=message):
         methods.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("more", "message", "hint"),
+    [
+        (
+            "[check.hyperparameter]\na = 1",
+            "'check.hyperparameter' is not known",
+            "hyperparameters.",
+        ),
+        ("[check.grid]\na = [1]", "'check.grid' is not known", "The keys are: hyperparameters."),
+        (
+            "[protocols.strict]\nhyper = 1",
+            "'protocols.strict.hyper' is not known",
+            "The keys are: hyperparameters, grid.",
+        ),
+        ("[protocols.stict.grid]\na = [1]", "'protocols.stict' is no name", ""),
+        (
+            "[[limits]]\nresaon = 'x'",
+            "'limits.0.resaon' is not known",
+            "Did you mean reason?  The keys are: reason, data_type, dataset, max_dim.",
+        ),
+        ("[limits]\nreason = 'x'", "a list of tables, \\[\\[limits\\]\\]", ""),
+        (
+            "[checkouts.odr]\nurl = 'u'\ncomit = 'a'",
+            "'checkouts.odr.comit' is not known",
+            "The keys are: url, commit, sha256.",
+        ),
+        ("[checkouts.Odr]\nurl = 'u'", "'checkouts.Odr' is no name .* small letters", ""),
+        ("[access]\nlmm = true", "'access.lmm' is not known", "The keys are: llm."),
+        ('"a.b" = 1', "key '\"a.b\"' is not known", "The keys are: schema, name, "),
+        ('"" = 1', "key '\"\"' is not known", "The keys are: schema, name, "),
+        ('gpu = "no"', "'gpu' is 'no': it should be true or false", ""),
+        ("fork_safe = 0", "'fork_safe' is 0: it should be true or false", ""),
+        ('timeout = "10 s"', "'timeout' is '10 s': it should be a number", ""),
+        ('uses = "fits"', "'uses' is 'fits': it should be a list", ""),
+    ],
+)
+def test_a_slip_is_explained_in_whatever_table_it_is(
+    tmp_path: Path, more: str, message: str, hint: str
+) -> None:
+    folder = add_method(make_workspace(tmp_path), "slip", more=more)
+    with pytest.raises(MethodError, match=message) as caught:
+        methods.load(folder)
+    assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("given", ['"no"', '"no arguments"', "2"])
+def test_what_seedable_may_be_is_said(tmp_path: Path, given: str) -> None:
+    folder = add_method(make_workspace(tmp_path), "slip")
+    file = folder / "method.toml"
+    text = re.sub("seedable = .*", f"seedable = {given}", file.read_text(encoding="utf-8"))
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(MethodError, match=r"'seedable' is .*: .* true, false or 'no argument'"):
+        methods.load(folder)
+
+
+def test_shared_code_of_the_project_is_there_for_methods_of_other_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, mine = make_workspace(tmp_path / "project"), make_workspace(tmp_path / "mine")
+    shared = workspace.algorithms / methods.SHARED / "fits"
+    shared.mkdir(parents=True)
+    (shared / "fits.py").write_text("")
+    add_method(mine, "guest", more='uses = ["fits"]')
+    monkeypatch.setenv("MDBENCH_METHODS", str(mine.algorithms))
+    guest = methods.find("guest", workspace.algorithms)
+    assert guest.used == (shared,)
+    assert guest.place_of(guest.folder) == "guest"
+    assert guest.place_of(shared) == "shared/fits"
+    before = guest.fingerprint()
+    (shared / "fits.py").write_text("changed = True")
+    assert guest.fingerprint() != before
+    # What lies next to it comes first.
+    own = mine.algorithms / methods.SHARED / "fits"
+    own.mkdir(parents=True)
+    assert methods.find("guest", workspace.algorithms).used == (own,)
+    add_method(mine, "lost", more='uses = ["fitz"]')
+    with pytest.raises(MethodError, match="uses names 'fitz'") as caught:
+        methods.find("lost", workspace.algorithms)
+    assert "Did you mean fits?" in (caught.value.hint or "")

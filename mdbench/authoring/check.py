@@ -22,6 +22,7 @@ from mdbench.errors import (
     UsageError,
 )
 from mdbench.records import Status
+from mdbench.runs.job import NO_GPU, gpus
 from mdbench.runs.plan import ResolvedJob, folder_options
 from mdbench.runs.scoring import ScoredResult, score_result
 from mdbench.runs.session import JobSession
@@ -75,6 +76,7 @@ def check_method(
     report: Callable[[str], None] = print,
     *,
     seconds: float = SECONDS,
+    used: Callable[[float], None] = lambda _: None,
 ) -> Generator[Finding, None, None]:
     """Try the method on small problems of every data type that it claims.
 
@@ -84,15 +86,19 @@ def check_method(
         Called with the problem that is tried, before that takes its time.
     seconds
         Time for each try.
+    used
+        Called with the CPU seconds of each try, where they are measured.
 
     Yields
     ------
     Finding
         One a point, as soon as it is known; after a broken foundation no more come.
     """
+    point = "method.toml is valid"
     try:
         method = methods.find(name, workspace.algorithms)
-        yield Finding("method.toml is valid", passed=True)
+        yield Finding(point, passed=True)
+        point = "the environment can be made"
         method.lock_sha256()
         if missing := method.not_locked():
             yield Finding(
@@ -100,22 +106,20 @@ def check_method(
                 passed=False,
                 explanation=f"it lacks {', '.join(missing)}. To lock again: scripts/lock {name}",
             )
+        if method.spec.gpu and not gpus():
+            yield _not_here(UnavailableError(NO_GPU))
+            return
         prepared = runtime.prepare(method)
-        yield Finding("the environment can be made", passed=True)
+        yield Finding(point, passed=True)
     except UsageError:
         raise
     except NotFetchedError as error:
         yield _not_here(error)
         return
     except MdbenchError as error:
-        point = (
-            "method.toml is valid"
-            if isinstance(error, MethodError)
-            else "the environment can be made"
-        )
         yield Finding(point, passed=False, explanation=str(error))
         return
-    with _Trials(method, runtime, prepared, seconds) as trials:
+    with _Trials(method, runtime, prepared, seconds, used) as trials:
         try:
             trials.worker()
         except MethodError as error:
@@ -160,9 +164,20 @@ def _duration(method: Method, workspace: Workspace, seconds: float) -> str:
     return f"at most {tries} tries of {seconds:g} s: {time / 60:.0f} min if all of it is used"
 
 
+_PACKAGES = {
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+    "yaml": "PyYAML",
+    "PIL": "pillow",
+    "cv2": "opencv-python-headless",
+}
+"""Packages that are called otherwise than their modules."""
+
+
 def _missing(name: str, modules: Sequence[str]) -> str:
+    texts = [f"{one} (of {_PACKAGES[one]})" if one in _PACKAGES else one for one in modules]
     return (
-        f"All modules that are missing: {', '.join(modules)}.  Add the packages that bring them to "
+        f"All modules that are missing: {', '.join(texts)}.  Add the packages that bring them to "
         f"requirements.in, then: scripts/lock {name}"
     )
 
@@ -326,9 +341,15 @@ def _two_seeds(
             dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options
         )
     task = trials.task(data_type, loaded)
-    runs = [trials.run(data_type, task, dataset, seed=seed).outcome for seed in (0, 1)]
-    if any(one.status is not Status.OK for one in runs):
-        return
+    changes = "no seed changes the answer" if deterministic else "the seed changes the answer"
+    point = f"{data_type.name}: {changes}"
+    runs = []
+    for seed in (0, 1):
+        runs.append(trials.run(data_type, task, dataset, seed=seed).outcome)
+        if (status := runs[-1].status) is not Status.OK:
+            why = f"on {where} its status is {status}: {runs[-1].reason}"
+            yield Finding(point, passed=True, note="skipped", explanation=why)
+            return
     draws = [
         (one.answer.equations or one.answer.predictions.tolist(), one.n_candidates)
         for one in runs
@@ -338,14 +359,14 @@ def _two_seeds(
         return
     if deterministic and trials.method.spec.repeatable:
         yield Finding(
-            f"{data_type.name}: no seed changes the answer",
+            point,
             passed=draws[0] == draws[1],
             explanation=f"seeds 0 and 1 give other answers on {where}, and method.toml has "
             "seedable = false, by which one seed alone is run on clean data: set seedable = true",
         )
     elif not deterministic and draws[0] == draws[1]:
         yield Finding(
-            f"{data_type.name}: the seed changes the answer",
+            point,
             passed=True,
             note="warning",
             explanation=f"seeds 0 and 1 give the same answer on {where}, to "
@@ -404,9 +425,15 @@ class _Trials:
     """Runs small jobs of one method in a warm worker, leaving no records."""
 
     def __init__(
-        self, method: Method, runtime: Runtime, prepared: Prepared, seconds: float
+        self,
+        method: Method,
+        runtime: Runtime,
+        prepared: Prepared,
+        seconds: float,
+        used: Callable[[float], None],
     ) -> None:
         self.method = method
+        self._used = used
         self.seconds = min(method.spec.timeout, seconds)
         self._runtime = runtime
         self._prepared = prepared
@@ -487,6 +514,7 @@ class _Trials:
         finally:
             worker.end_log()
             worker.remove_folder(folder)
+        self._used(outcome.costs.cpu_s or 0.0)
         return score_result(data_type, task, outcome)
 
 
@@ -494,7 +522,7 @@ _TEMPLATE = Path(__file__).parent / "template"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
-def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
+def make_method(name: str, algorithms: Path, start: str = "") -> Path:
     """Make a folder with a method that can be run as it is, and return its path.
 
     Parameters
@@ -503,8 +531,9 @@ def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
         The method's name.
     algorithms
         The folder that it is made in.
-    torch
-        Whether it is one with PyTorch, in a build without CUDA.
+    start
+        What it is at first: a linear fit, with ``torch`` one with PyTorch in a build without CUDA,
+        and with ``scikit_learn`` an estimator of scikit-learn.
 
     Raises
     ------
@@ -516,6 +545,11 @@ def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
             f"{name!r} is no name for a method.",
             "Small letters, digits, - and _, beginning with a letter, at most 40: e.g. my-method",
         )
+    if name == methods.SHARED:
+        raise UsageError(
+            f"{name!r} is no name for a method: code that methods share is in the folder {name}.",
+            "Choose another name.",
+        )
     folder = algorithms / name
     if folder.exists():
         raise UsageError(f"{folder} exists already.", "Choose another name, or edit that folder.")
@@ -523,7 +557,7 @@ def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
     shutil.rmtree(unfinished, ignore_errors=True)
     try:
         unfinished.mkdir(parents=True)
-        for file, text in _files(name, torch=torch):
+        for file, text in _files(name, start):
             (unfinished / file).write_text(text, encoding="utf-8")
         unfinished.rename(folder)
     except OSError as error:
@@ -535,9 +569,9 @@ def make_method(name: str, algorithms: Path, *, torch: bool = False) -> Path:
     return folder
 
 
-def _files(name: str, *, torch: bool) -> Iterator[tuple[str, str]]:
+def _files(name: str, start: str) -> Iterator[tuple[str, str]]:
     for file in sorted(_TEMPLATE.iterdir()):
-        other = _TEMPLATE / "torch" / file.name
+        other = _TEMPLATE / start / file.name
         if file.is_file():
-            text = (other if torch and other.is_file() else file).read_text(encoding="utf-8")
+            text = (other if other.is_file() else file).read_text(encoding="utf-8")
             yield file.name, text.replace("@NAME@", name)

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Checked:
-    """What the check of a method found, and its wall time in seconds."""
+    """What the check of a method found, its wall time and the CPU time of its tries in seconds."""
 
     method: str
     findings: tuple[Finding, ...]
     seconds: float
+    cpu_s: float
 
     @property
     def counts(self) -> Counter[str]:
@@ -111,6 +112,7 @@ def check_several(
                 "method": one.method,
                 "keeps": not one.counts["broken"],
                 "seconds": round(one.seconds, 1),
+                "cpu_s": round(one.cpu_s, 1),
                 "findings": [asdict(each) for each in one.findings],
             }
             for one in ordered
@@ -151,8 +153,11 @@ def _check_one(
 ) -> _Checked:
     begun = time.monotonic()
     findings: list[Finding] = []
+    used: list[float] = []
     try:
-        trials = check_method(name, workspace, runtime, lambda _: None, seconds=seconds)
+        trials = check_method(
+            name, workspace, runtime, lambda _: None, seconds=seconds, used=used.append
+        )
         with closing(trials):  # which ends its worker
             for finding in trials:
                 findings.append(finding)
@@ -160,7 +165,7 @@ def _check_one(
                     break
     except MdbenchError as error:
         findings.append(Finding("it can be checked", passed=False, explanation=str(error)))
-    return _Checked(name, tuple(findings), time.monotonic() - begun)
+    return _Checked(name, tuple(findings), time.monotonic() - begun, sum(used))
 
 
 def _show(one: _Checked, console: Console, done: int, total: int) -> None:
@@ -178,7 +183,7 @@ def _show(one: _Checked, console: Console, done: int, total: int) -> None:
 
 def _table(found: Sequence[_Checked]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
-    for head in ("method", "contract", "points", "broken", "warnings", "seconds"):
+    for head in ("method", "contract", "points", "broken", "warnings", "seconds", "CPU s"):
         table.add_column(head, justify="left" if head in {"method", "contract"} else "right")
     for one in found:
         counts = [one.counts[word] for word in ("broken", "warning")]
@@ -188,6 +193,7 @@ def _table(found: Sequence[_Checked]) -> Table:
             str(len(one.findings)),
             *(str(count or "") for count in counts),
             f"{one.seconds:.1f}",
+            f"{one.cpu_s:.1f}",
         )
     return table
 
@@ -202,4 +208,5 @@ def _summary(found: Sequence[_Checked], seconds: float) -> str:
         text += f"; {len(away)} could not be tried here ({', '.join(away)})"
     if broken := by_result["breaks"]:
         text += f"; {len(broken)} broke a point ({', '.join(broken)})"
-    return escape(f"{text}.  {seconds / 60:.1f} min.")
+    cpu_s = sum(one.cpu_s for one in found)
+    return escape(f"{text}.  {seconds / 60:.1f} min, of which tries took {cpu_s:.0f} CPU s.")

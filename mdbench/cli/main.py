@@ -381,6 +381,14 @@ def new(
     torch: Annotated[
         bool, typer.Option("--torch", help="With PyTorch's build without CUDA (200 MB to fetch).")
     ] = False,
+    scikit_learn: Annotated[
+        bool,
+        typer.Option(
+            "--scikit-learn",
+            help="Around a class with the interface of scikit-learn's, which predicts and has no "
+            "equations (an environment of 268 MB).",
+        ),
+    ] = False,
 ) -> None:
     """Make a method's folder that can be run as it is.
 
@@ -390,12 +398,16 @@ def new(
     from mdbench.methods import own_folder, refuse_taken
     from mdbench.workspace import Workspace
 
+    if torch and scikit_learn:
+        raise UsageError("--torch and --scikit-learn were given.", "Give one of them.")
     place = Workspace.find()
     refuse_taken(name, place.algorithms)
-    folder = make_method(name, own_folder(place.algorithms), torch=torch)
+    start = "torch" if torch else "scikit_learn" if scikit_learn else ""
+    folder = make_method(name, own_folder(place.algorithms), start)
+    what = "a random forest" if scikit_learn else "a linear fit"
     shown, lock = _short(folder), _short(place.root / "scripts" / "lock")
     run = "./run.sh" if Path("run.sh").exists() else _short(place.root / "run.sh")
-    print(f"Made {shown}: a method that can be run as it is (a linear fit).")
+    print(f"Made {shown}: a method that can be run as it is ({what}).")
     print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
     print(f"  2. Name its packages in {shown}/requirements.in, then: {lock} {name}")
     print(f"  3. {_program()} check {name}\n  4. {run} --algorithm {name} --data-type ode")

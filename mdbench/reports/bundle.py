@@ -313,13 +313,8 @@ def _add_methods(
             changed.append(name)
             continue
         kept.append(name)
-        for within, folder in (
-            (f"methods/{name}", method.folder),
-            *(
-                (f"methods/{each.relative_to(method.folder.parent).as_posix()}", each)
-                for each in method.used
-            ),
-        ):
+        for folder in (method.folder, *method.used):
+            within = f"methods/{method.place_of(folder)}"
             for path in files_of(folder):
                 parts.add(f"{within}/{path.relative_to(folder).as_posix()}", path)
     return kept, changed

@@ -101,7 +101,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
         outcome = _unsupported(one, task) or _not_here(one, slot, log)
         if outcome is None:
             with watch.stopped():  # made once and kept warm: not this job's time
-                prepared = slot.environments.get(method)
+                prepared = slot.environments.get(method, one.parts)
                 one.data_type.preload()
             outcome = _run_with_retries(one, task, slot, prepared, watch=watch, log=log)
             if outcome.llm_use is None or not (outcome.llm_use.ended or outcome.llm_use.trouble):

@@ -16,7 +16,7 @@ from mdbench.runs.calibration import PERIOD_S, SpeedGauge
 from mdbench.runtimes.processes import Cores, pin_workers_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -95,8 +95,13 @@ class EnvironmentCache:
         self._done: set[str] = set()
         self._lock = threading.Lock()
 
-    def get(self, method: Method) -> Prepared:
+    def get(self, method: Method, parts: Mapping[str, str] | None = None) -> Prepared:
         """Return the method's environment.
+
+        Parameters
+        ----------
+        parts
+            Those of the key of the job that needs it; None where no job does.
 
         Raises
         ------
@@ -105,13 +110,18 @@ class EnvironmentCache:
         """
         with self._lock:
             if method.name not in self._made:
-                self._made[method.name] = self._make(method)
+                self._made[method.name] = self._make(method, parts)
             made = self._made[method.name]
         if isinstance(made, MdbenchError):
             raise made
         return made
 
-    def _make(self, method: Method) -> Prepared | MdbenchError:
+    def _make(self, method: Method, parts: Mapping[str, str] | None) -> Prepared | MdbenchError:
+        if parts is not None:
+            try:
+                refuse_edited(method, parts)
+            except UnavailableError as error:
+                return error
         found: MdbenchError = UnavailableError("the run was stopped")
         for number in self.retry_policy.tries():
             self._retries[method.name] = number
@@ -158,6 +168,33 @@ class EnvironmentCache:
         with self._lock:
             if method.name not in self._worked:
                 self._made[method.name] = error
+
+
+def refuse_edited(method: Method, parts: Mapping[str, str]) -> None:
+    """Refuse a method whose files are no longer those that its job's key was made of.
+
+    Parameters
+    ----------
+    parts
+        Those of the key: a record under it would be one of other code, or of other packages.
+
+    Raises
+    ------
+    UnavailableError
+        If a file was edited or removed, the lock too: other methods go on.
+    """
+    try:
+        is_same = (method.fingerprint(), method.lock_sha256()) == (
+            parts["adapter"],
+            parts["environment"],
+        )
+    except (MethodError, OSError):  # removed, or being written at this moment
+        is_same = False
+    if not is_same:
+        raise UnavailableError(
+            f"{method.folder} was edited while the run was going on.",
+            "Give the same command again: its jobs are run with the files as they are now.",
+        )
 
 
 class _NextWorker:
@@ -323,11 +360,7 @@ class WorkerSlot:
         usable = held is not None and wanted == self._serves and held.alive
         if held is not None and usable and self.keeps(held, method):
             return held
-        if method.fingerprint() != one.parts["adapter"]:
-            raise UnavailableError(
-                f"{method.folder} was edited while the run was going on.",
-                "Give the same command again: its jobs are run with the files as they are now.",
-            )
+        refuse_edited(method, one.parts)
         used, worker = self._exchange(wanted)
         if worker is None:
             if used is not None:

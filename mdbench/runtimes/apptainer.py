@@ -128,7 +128,7 @@ class ApptainerRuntime(VenvRuntime):
     def _worker(
         self,
         prepared: Prepared,
-        folders: Sequence[Path],
+        folders: Mapping[str, Path],
         options: Sequence[str],
         limits: Limits,
         paths: Mapping[str, Path],

@@ -158,7 +158,7 @@ class VenvRuntime(Runtime):
     ) -> VenvWorker:
         worker = self._worker(
             prepared,
-            (method.folder, *method.used),
+            {method.place_of(each): each for each in (method.folder, *method.used)},
             worker_options(method, limits.output_mb),
             limits,
             {**method.paths, **prepared.checkouts},
@@ -171,7 +171,7 @@ class VenvRuntime(Runtime):
     def _worker(
         self,
         prepared: Prepared,
-        folders: Sequence[Path],
+        folders: Mapping[str, Path],
         options: Sequence[str],
         limits: Limits,
         paths: Mapping[str, Path],
@@ -196,7 +196,7 @@ class VenvWorker(Worker):
     python
         The command of the environment's interpreter.
     folders
-        The method's folder, and those of what it uses.
+        The method's folder, and those of what it uses, each by its place among methods.
     options
         Further options of the worker.
     limits
@@ -217,7 +217,7 @@ class VenvWorker(Worker):
     def __init__(
         self,
         python: Sequence[str],
-        folders: Sequence[Path],
+        folders: Mapping[str, Path],
         options: Sequence[str],
         limits: Limits,
         *,
@@ -226,14 +226,20 @@ class VenvWorker(Worker):
         report: Callable[[str], None] | None = None,
     ) -> None:
         self._paths = dict(paths or {})
-        used = [*folders, *self._paths.values(), WORKER_PACKAGE]
+        seen = [*folders.values(), *self._paths.values(), WORKER_PACKAGE]
         interpreter = self._interpreter(python[0])
-        self._nobody = self._may_become_nobody(used, interpreter, wrapped=wrapped)
+        self._nobody = self._may_become_nobody(seen, interpreter, wrapped=wrapped)
         self._user = [f"--user={NOBODY_UID}"] if self._nobody else []
         scratch = Scratch(report)
         places = dict.fromkeys(interpreter, "python")
         places[Path(python[0]).parent.parent] = "environment"
-        places |= {folders[0].parent: "algorithms", WORKER_PACKAGE.parent: "mdbench"}
+        method, *used = folders.values()
+        places |= {method.parent: "algorithms", WORKER_PACKAGE.parent: "mdbench"}
+        places |= {
+            folder.parent: f"algorithms/{folder.parent.name}"
+            for folder in used
+            if not folder.is_relative_to(method.parent)
+        }
         places |= {path: f"paths/{name}" for name, path in self._paths.items()}
         super().__init__(scratch, _JOB if wrapped else str(scratch.path / JOB), places)
         self._wrapped = wrapped
@@ -299,17 +305,20 @@ class VenvWorker(Worker):
         return can_drop_privileges(used, interpreter, same_place=not wrapped)
 
     def _sandboxed_command(
-        self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
+        self,
+        python: Sequence[str],
+        folders: Mapping[str, Path],
+        options: Sequence[str],
+        threads: int,
     ) -> tuple[list[str], dict[str, str]]:
         inside = bubblewrap.INSIDE
-        parent = folders[0].parent
-        method = [f"{inside}/method/{folder.relative_to(parent)}" for folder in folders]
+        method = {f"{inside}/method/{place}": folder for place, folder in folders.items()}
         return self._wrap(
             [
                 *(
                     *python,
                     *WORKER_COMMAND,
-                    method[0],
+                    next(iter(method)),
                     "--own-pids",
                     f"--jobs={_JOB}",
                     *self._user,
@@ -320,7 +329,7 @@ class VenvWorker(Worker):
             read_only={
                 f"{inside}/path": lay_out_worker(self._scratch.path, linked=False),
                 f"{inside}/path/mdbench/worker": WORKER_PACKAGE,
-                **dict(zip(method, folders, strict=True)),
+                **method,
                 **{p: self._paths[name] for name, p in inside_paths(inside, self._paths).items()},
             },
             writable={_JOB: self._scratch.path / JOB},
@@ -355,7 +364,11 @@ class VenvWorker(Worker):
         return wrapped, self._passed_on
 
     def _plain_command(
-        self, python: Sequence[str], folders: Sequence[Path], options: Sequence[str], threads: int
+        self,
+        python: Sequence[str],
+        folders: Mapping[str, Path],
+        options: Sequence[str],
+        threads: int,
     ) -> tuple[list[str], dict[str, str]]:
         path = str(self._scratch.path)
         if self._nobody:
@@ -365,7 +378,10 @@ class VenvWorker(Worker):
         )
         shown = {name: str(place) for name, place in self._paths.items()}
         own = [f"--jobs={self._inside}", *self._user, *path_options(shown)]
-        return [*python, *WORKER_COMMAND, str(folders[0]), *own, *options], environment
+        method, *used = folders.values()
+        # Shared code of the project is not next to a method of another folder.
+        own += [f"--uses={each}" for each in used if not each.is_relative_to(method.parent)]
+        return [*python, *WORKER_COMMAND, str(method), *own, *options], environment
 
     def _grant(self, folder: int) -> None:
         if self._nobody:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from harness import ROOT, HereRuntime, add_method, children
+from inside import inside
 
 from mdbench import methods
 from mdbench.authoring.check import Finding, check_method, make_method
 from mdbench.authoring.missing_modules import missing_modules
 from mdbench.errors import NotFetchedError, UsageError
 from mdbench.runtimes.base import Prepared
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mdbench.workspace import Workspace
+from mdbench.runtimes.environments.venvs import prepare
+from mdbench.workspace import Workspace
 
 GOOD = """
 import numpy as np
@@ -247,6 +245,20 @@ def test_the_time_of_a_try_is_given_and_more_can_be_asked_for(workspace: Workspa
     assert len(slow) == 2
 
 
+def test_the_cpu_time_of_each_try_is_told_and_cut_seeds_are_not_compared(
+    workspace: Workspace,
+) -> None:
+    early = good().replace("self.value =", "self.stopped_early = True; self.value =")
+    seedable(add_method(workspace, "m", early), "true")
+    used: list[float] = []
+    found = list(check_method("m", workspace, HereRuntime(), seconds=15.0, used=used.append))
+    assert len(used) == 5  # two datasets, one seed of two, NaN, an unknown hyperparameter
+    assert all(0.0 <= one < 15.0 for one in used)
+    [seeds] = [one for one in found if "the seed changes" in one.point]
+    assert seeds.note == "skipped"
+    assert "partial" in seeds.explanation
+
+
 def test_keys_that_are_wrong_are_answered_with_all_there_are(workspace: Workspace) -> None:
     folder = add_method(workspace, "m", good())
     file = folder / "method.toml"
@@ -255,6 +267,12 @@ def test_keys_that_are_wrong_are_answered_with_all_there_are(workspace: Workspac
     assert "Did you mean seedable?" in found[0].explanation
     for key in ("gpu", "max_rows", "tuning", "paths", "schema"):
         assert key in found[0].explanation
+
+
+def test_no_method_is_named_as_the_folder_of_shared_code(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="code that methods share"):
+        make_method("shared", tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_new_methods_are_made_where_the_user_keeps_them(
@@ -270,11 +288,68 @@ def test_new_methods_are_made_where_the_user_keeps_them(
 
 
 def test_a_method_with_torch_has_the_lock_of_the_others(workspace: Workspace) -> None:
-    folder = make_method("m", workspace.algorithms, torch=True)
+    folder = make_method("m", workspace.algorithms, "torch")
     lock = (ROOT / "algorithms" / "dsr" / "requirements.lock").read_bytes()
     assert (folder / "requirements.lock").read_bytes() == lock
     assert "import torch" in (folder / "adapter.py").read_text(encoding="utf-8")
     assert "@NAME@" not in (folder / "method.toml").read_text(encoding="utf-8")
+
+
+def test_a_method_like_scikit_learn_has_an_environment_that_others_have(
+    workspace: Workspace,
+) -> None:
+    (workspace.algorithms / "shared").symlink_to(ROOT / "algorithms" / "shared")
+    folder = make_method("my-forest", workspace.algorithms, "scikit_learn")
+    forest = ROOT / "algorithms" / "random_forest"
+    for file in ("requirements.in", "requirements.lock"):
+        assert (folder / file).read_bytes() == (forest / file).read_bytes()
+    method = methods.find("my-forest", workspace.algorithms)
+    assert not method.spec.equations
+    assert [one.name for one in method.used] == ["scikit_learn"]
+    assert len((folder / "adapter.py").read_text(encoding="utf-8").splitlines()) < 30
+
+
+def test_a_method_for_a_gpu_is_not_checked_where_there_is_none(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_method(workspace, "m", good(), more="gpu = true")
+    monkeypatch.setattr("mdbench.authoring.check.gpus", lambda: [Path("/dev/nvidia0")])
+    assert len(list(check_method("m", workspace, HereRuntime()))) > 4
+    monkeypatch.setattr("mdbench.authoring.check.gpus", list)
+    monkeypatch.setattr(HereRuntime, "prepare", None)  # an environment with CUDA is large
+    *_, last = check_method("m", workspace, HereRuntime())
+    assert last.note == "unavailable"
+    assert "needs a GPU (gpu = true" in last.explanation
+
+
+@pytest.mark.slow
+@pytest.mark.build
+def test_a_new_method_with_torch_gives_the_same_answer_each_time(workspace: Workspace) -> None:
+    folder = make_method("m", workspace.algorithms, "torch")
+    home = Workspace.find().home
+    python = prepare("m", folder / "requirements.lock", ">=3.11", home).python
+    with inside(python, [folder, ROOT], seconds=120.0) as process:
+        done = process.run(SAME)
+    assert done.stdout.split() == ["1"], done.stderr
+
+
+SAME = """
+from types import SimpleNamespace
+import numpy as np, torch
+from adapter import Adapter
+
+draw = np.random.default_rng(0)
+X, Y = draw.normal(size=(118, 2)), draw.normal(size=(118, 2))
+problem = SimpleNamespace(X=X, Y=Y, variables=("u0", "u1"))
+answers = set()
+for number in range(300):
+    left = torch.randint(-3, 4, (3,), dtype=torch.int32)  # what freed memory may hold
+    del left
+    adapter = Adapter(seed=number, threads=1)
+    adapter.fit(problem)
+    answers.add(tuple(adapter.equations()))
+print(len(answers))
+"""
 
 
 def test_all_missing_modules_are_found_in_one_pass(workspace: Workspace, tmp_path: Path) -> None:
@@ -305,6 +380,13 @@ def test_all_missing_modules_are_found_in_one_pass(workspace: Workspace, tmp_pat
         *("absent", "first_missing", "fourth_missing", "second_missing", "third_missing"),
     ]
     assert missing_modules(method, Prepared(("docker", "run"), "", "3.11")) == []
+
+
+def test_a_package_that_is_called_otherwise_than_its_module_is_named(workspace: Workspace) -> None:
+    add_method(workspace, "m", "import no_such_module, skimage.filters\n")
+    [found] = broken(workspace)
+    assert "missing: no_such_module, skimage (of scikit-image).  Add" in found.explanation
+    assert "scripts/lock m" in found.explanation
 
 
 def test_an_answer_that_the_short_limit_cuts_breaks_nothing(workspace: Workspace) -> None:

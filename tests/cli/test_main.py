@@ -505,6 +505,8 @@ def test_a_new_method_takes_no_name_of_another_folder(
     assert not list(mine.iterdir())
     assert main(["new", "unknown"]) == 0
     assert main(["new", "unknown"]) == 2
+    assert main(["new", "another", "--torch", "--scikit-learn"]) == 2
+    assert main(["new", "another", "--scikit-learn"]) == 0
 
 
 def test_the_next_steps_of_a_new_method_can_be_typed_from_here(

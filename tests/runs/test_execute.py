@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -1108,6 +1109,27 @@ def test_an_adapter_that_is_edited_during_the_run_stops_its_own_jobs(workspace: 
     # They count for nothing, and the next run does them with the files as they are.
     again = run(workspace, "edited", "zero", datasets=names)
     assert [one.status for one in again.records if one.method == "edited"] == [Status.OK] * 3
+
+
+@pytest.mark.parametrize("edit", ["lock", "folder"])
+def test_a_lock_that_is_edited_and_a_method_that_is_removed_while_they_wait(
+    workspace: Workspace, edit: str
+) -> None:
+    add_method(workspace, "zero")
+    folder = add_method(workspace, "zzz")
+
+    class Editing(Quiet):
+        def job_started(self, job: JobSpec) -> None:
+            super().job_started(job)
+            if job.algorithm == "zero" and edit == "lock":
+                (folder / "requirements.lock").write_text("# of other packages\n")
+            elif job.algorithm == "zero":
+                shutil.rmtree(folder)
+
+    zero, lost = run(workspace, "zero", "zzz", observer=Editing()).records
+    assert zero.status is Status.OK
+    assert lost.status is Status.UNAVAILABLE  # and no failure of the method's
+    assert "was edited while the run was going on" in lost.reason
 
 
 @pytest.mark.parametrize(

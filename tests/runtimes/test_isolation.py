@@ -799,14 +799,23 @@ def test_nothing_is_written_next_to_the_method(bench: Bench) -> None:
     folder.chmod(0o755)
 
 
-@pytest.mark.parametrize("place", ["shared/words", "words"])
-def test_shared_code_and_that_of_another_method_are_found(bench: Bench, place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "own"), [("shared/words", False), ("words", False), ("shared/words", True)]
+)
+def test_shared_code_and_that_of_another_method_are_found(
+    bench: Bench, place: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shared code of the project is there for a method in a folder of the user's, too."""
     shared = bench.workspace.algorithms / place
     shared.mkdir(parents=True)
     (shared / "known_words.py").write_text("WORD = '42'\n", encoding="utf-8")
     text = ADAPTER.read_text(encoding="utf-8")
     text = text.replace("import numpy as np\n", "import numpy as np\nimport known_words\n", 1)
     bench.add(text.replace('"""Behave."""', "return known_words.WORD"), 'uses = ["words"]')
+    if own:
+        (tmp_path / "mine").mkdir()
+        (bench.workspace.algorithms / "nasty").rename(tmp_path / "mine" / "nasty")
+        monkeypatch.setenv("MDBENCH_METHODS", str(tmp_path / "mine"))
     before = bench.one("nothing")
     assert before.equations == ("42",), before.reason
     (shared / "known_words.py").write_text("WORD = '43'\n", encoding="utf-8")

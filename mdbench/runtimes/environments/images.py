@@ -424,7 +424,7 @@ def _files_of(method: Method) -> dict[str, Path]:
     inside = METHODS_IN_IMAGE.lstrip("/")
     places = {f"{PATH_IN_IMAGE.lstrip('/')}/mdbench/worker": _PACKAGE / "worker"}
     for folder in (*method.used, method.folder):
-        places[f"{inside}/{folder.relative_to(method.folder.parent).as_posix()}"] = folder
+        places[f"{inside}/{method.place_of(folder)}"] = folder
     return {
         f"{place}/{path.relative_to(folder).as_posix()}": path
         for place, folder in places.items()

@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 
 from mdbench.errors import MethodError
 from mdbench.limited_process import PARSER_LOCK
+from mdbench.runtimes.environments.uv import split_requirements
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,14 @@ _DIRECT = re.compile(
     |^\s*~/
     |\.(?:whl|tar\.gz|zip)\s*(?:;|\#|$)""",
     re.VERBOSE | re.IGNORECASE,
+)
+
+
+_WAYS = (
+    "Ways that work: (1) a release of the package on an index, NAME==VERSION; (2) [checkouts.NAME] "
+    "in method.toml, one commit of a repository and its hash, or a program in the method's folder, "
+    'fetch = "fetch.py", that gets it; (3) a folder or a wheel of the user\'s, paths = '
+    '["checkout"] in method.toml (docs/adding-a-method.md).'
 )
 
 
@@ -40,11 +49,27 @@ def refuse_direct(requirements_in: Path) -> None:
             raise MethodError(
                 f"{requirements_in}, line {number}: {line.strip()!r} is a repository, an address "
                 "or a path, and no index has a hash of it.",
-                "Ways that work: (1) a release of the package on an index, NAME==VERSION; (2) a "
-                'program in the method\'s folder, fetch = "fetch.py" in method.toml, that gets one '
-                "commit and checks its hash; (3) a folder or a wheel of the user's, "
-                'paths = ["checkout"] in method.toml (docs/adding-a-method.md).',
+                _WAYS,
             )
+
+
+def refuse_unhashed(lock: Path) -> None:
+    """Refuse a new lock with packages that have no hash, which came from a repository or a path.
+
+    A file that the requirements include (``-r``) may name one, or another option.
+
+    Raises
+    ------
+    MethodError
+        If there is one; with the ways that work.
+    """
+    found = split_requirements(lock.read_text(encoding="utf-8"))
+    if bare := [lines.partition("\n")[0] for lines in found.values() if "--hash=" not in lines]:
+        raise MethodError(
+            f"{lock.with_suffix('.in')}: no index has a hash of {', '.join(bare)}, which is a "
+            "repository, an address or a path.",
+            _WAYS,
+        )
 
 
 def cuda_note(lock: Path) -> str:

@@ -220,6 +220,13 @@ def _advice(output: Iterable[str]) -> str:
         what = "Free some space on the disk"
     elif re.search(r"initialize cache|Permission denied|Read-only file system", text):
         what = "See to it that the folder named above may be written (UV_CACHE_DIR sets another)"
+    elif re.search(r"parse requirement|start of a requirement|Distribution not found", text):
+        what = "Write a package of the index a line, such as numpy>=2, into the file named above"
+    elif re.search(r"not found in the package registry|there is no version of", text):
+        what = (
+            "Mend the name or version, or name an index that has it in pip's settings (python3 -m "
+            "pip config list)"
+        )
     else:
         what = "Check the network and pip's settings (python3 -m pip config list)"
     return f"{what}, then run the same command again."

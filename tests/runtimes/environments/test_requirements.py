@@ -8,7 +8,7 @@ import pytest
 from harness import ROOT
 
 from mdbench.errors import MethodError
-from mdbench.runtimes.environments.requirements import cuda_note, refuse_direct
+from mdbench.runtimes.environments.requirements import cuda_note, refuse_direct, refuse_unhashed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +56,22 @@ def test_packages_of_an_index_pass(line: str, tmp_path: Path) -> None:
     file = tmp_path / "requirements.in"
     file.write_text(f"{line}\n", encoding="utf-8")
     refuse_direct(file)
+
+
+@pytest.mark.parametrize(
+    "line", ["./package", "package @ git+https://forge.example/package@1234567", "some/package"]
+)
+def test_a_lock_with_a_package_that_has_no_hash_is_refused(line: str, tmp_path: Path) -> None:
+    """Such as a repository in a file that the requirements include."""
+    lock = tmp_path / "requirements.lock"
+    whole = "# by uv\nnumpy==2.4.6 \\\n    --hash=sha256:0\n    # via -r requirements.in\n"
+    lock.write_text(whole, encoding="utf-8")
+    refuse_unhashed(lock)
+    lock.write_text(f"{whole}{line}\n    # via -r other.in\n", encoding="utf-8")
+    with pytest.raises(MethodError, match="no index has a hash of") as caught:
+        refuse_unhashed(lock)
+    assert line in caught.value.message
+    assert "checkouts" in caught.value.hint
 
 
 def test_cuda_is_remarked_on(tmp_path: Path) -> None:
