@@ -188,7 +188,8 @@ def data(
         made |= {"equations": None, "metrics": {}, "selection": None, "front": None}
         made["reason"] = "it went wrong"
     made |= changes
-    parts = {k: str(made[k]) for k in ("algorithm", "system", "snr_db", "seed", "protocol")}
+    parts = {k: str(made[k]) for k in ("algorithm", "system", "seed", "protocol")}
+    parts["snr_db"] = "clean" if made["snr_db"] is None else f"{made['snr_db']:g}"
     return {**made, "key": key_of(parts), "key_parts": parts | changes.get("key_parts", {})}
 
 
@@ -269,7 +270,7 @@ def many(systems: int = 9, seeds: int = 2) -> list[dict[str, Any]]:
                 snr_db=snr_db,
                 seed=seed,
                 protocol=protocol,
-                wall_s=10 ** generator.gauss(0, 1),
+                wall_s=min(10 ** generator.gauss(0, 1), 60.0),
                 peak_memory_mb=generator.uniform(20, 200),
             )
         )
@@ -301,7 +302,7 @@ def texts(systems: int = 6, seeds: int = 2) -> list[dict[str, Any]]:
                 snr_db=snr_db,
                 seed=seed,
                 protocol=protocol,
-                wall_s=10 ** generator.gauss(0, 1),
+                wall_s=min(10 ** generator.gauss(0, 1), 60.0),
                 peak_memory_mb=generator.uniform(20, 200),
             )
         )
@@ -334,7 +335,7 @@ def points(systems: int = 4, seeds: int = 3) -> list[dict[str, Any]]:
                 snr_db=snr_db,
                 seed=seed,
                 protocol=protocol,
-                wall_s=10 ** generator.gauss(0, 1),
+                wall_s=min(10 ** generator.gauss(0, 1), 60.0),
             )
         )
     return made
