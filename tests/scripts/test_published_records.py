@@ -63,7 +63,7 @@ def test_all_records_score_what_they_say(name: str) -> None:
 
 
 def test_folds_of_a_table_are_of_different_rows() -> None:
-    scores: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    scores: dict[tuple[object, ...], list[object]] = defaultdict(list)
     for one in read_bundle(FOLDER, "edition-1"):
         if one.data_type == "real" and one.algorithm == "mean":
             scores[one.dataset, one.seed].append(one.metrics["fvu"])
