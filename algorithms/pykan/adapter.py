@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Adapter"]
 
 _DECIMALS = 6
+_LEAST_SQUARES = torch.linalg.lstsq
 _FAILURES = RuntimeError, ValueError, IndexError, UnboundLocalError, TypeError
 """What the package raises where an edge has nothing left, or a spline's equations are singular."""
 
@@ -99,6 +100,8 @@ class Adapter(WrittenFronts):
     def _run(self, X: Array, y: Array, send: Callable[[str], None]) -> None:
         torch.set_num_threads(self.threads)
         torch.set_default_dtype(torch.float64)
+        # PyTorch's own choice, gelsy, reads memory that nobody has set: no two runs are alike.
+        torch.linalg.lstsq = partial(_LEAST_SQUARES, driver="gelsd")
         centre, spread = X.mean(axis=0), np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
         middle, size = float(y.mean()), float(y.std()) or 1.0
         inputs = torch.tensor((X - centre) / spread)
