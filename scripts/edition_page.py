@@ -278,13 +278,10 @@ def sizes_table(results: Results) -> str:
         if "srbench-feynman" in sets
     )
     theirs = {name.replace("_", ""): values for name, values in published.items()}
-    shared = {job.case.system for job in next(iter(one.verdicts.values()))}
-    sizes: dict[str, list[tuple[float, ...]]] = {method: [] for method in one.verdicts}
-    for each in results.held[one.suite]:
-        if each.method in sizes and each.system in shared and each.answered:
-            pair = [each.metrics.get(name) for name in _SIZES]
-            if all(isinstance(value, int | float) for value in pair):
-                sizes[each.method].append(tuple(float(value or 0) for value in pair))
+    sizes = {
+        method: [pair for each in records if inf not in (pair := _pair_of_sizes(each))]
+        for method, records in _compared(results, one).items()
+    }
     lines = [["*laws compared*", str(one.jobs), *[""] * 4]]
     for method, pairs in sorted(sizes.items()):
         ours = [f"{median(values):.4g}" for values in zip(*pairs, strict=True)] or ["–", "–"]
@@ -306,24 +303,34 @@ def field_figures(results: Results) -> list[Drawn]:
         for each in results.shown
         if each.suite.title in {"fields", "fields, 20 dB"}
     }
+    compared = {level: _compared(results, one) for level, one in levels.items()}
     drawn = []
     for title, value in _OF_FIELDS.items():
         rows: dict[str, dict[str, tuple[float, ...]]] = {}
-        for level, one in levels.items():
-            shared = {job.case.system for job in next(iter(one.verdicts.values()))}
-            for method in one.verdicts:
+        for level, by_method in compared.items():
+            for method, records in by_method.items():
                 rows.setdefault(method, {})[level] = tuple(
-                    found
-                    for each in results.held[one.suite]
-                    if each.method == method
-                    and each.system in shared
-                    and (found := value(each)) is not None
+                    found for each in records if (found := value(each)) is not None
                 )
         if rows:
             counts = ", ".join(f"{one.jobs} {level}" for level, one in levels.items())
             text = f"{boxes_caption(rows)} Of the fields that every method has: {counts}."
             drawn.append(Drawn(title, text, boxes(title, rows, log=True)))
     return drawn
+
+
+def _compared(results: Results, one: Recovered) -> dict[str, list[Record]]:
+    """Return the records of the systems that every method of a suite has, by method."""
+    shared = {job.case.system for job in next(iter(one.verdicts.values()))}
+    found: dict[str, list[Record]] = {method: [] for method in one.verdicts}
+    for each in results.held[one.suite]:
+        if each.method in found and each.system in shared:
+            found[each.method].append(each)
+    return found
+
+
+def _pair_of_sizes(one: Record) -> tuple[float, ...]:
+    return tuple(_metric(one, name) for name in _SIZES)
 
 
 def _metric(one: Record, name: str) -> float:
@@ -347,13 +354,12 @@ def surface_figures(results: Results) -> list[Drawn]:
     one = next((each for each in results.shown if each.suite.data_type == "surface"), None)
     if one is None:
         return []
-    shared = {job.case.system for job in next(iter(one.verdicts.values()))}
-    scored: Scored = {method: [] for method in one.verdicts}
-    for each in results.held[one.suite]:
-        if each.system in shared and each.method in scored:
-            scored[each.method].append(each.metrics if each.answered else {"nmse_ood": None})
+    scored: Scored = {
+        method: [each.metrics if each.answered else {"nmse_ood": None} for each in records]
+        for method, records in _compared(results, one).items()
+    }
     return [
-        replace(each, caption=f"{each.caption} Of {len(shared)} surfaces, which every method has.")
+        replace(each, caption=f"{each.caption} Of {one.jobs} surfaces, which every method has.")
         for each in (kinds_of_failure(scored), inside_and_outside(scored))
         if each is not None
     ]

@@ -377,8 +377,8 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
             caption[-1] = f"{SHOWN_APART} baseline, reference or predictor, not ranked"
     compared = counted(len(board.ranked), "method")
     over = f"{compared} on {counted(len(board.systems), 'system')}"
-    notes = [f"{'; '.join(caption)}." if explain else "", cut_off(board.rows), incomplete(board)]
-    notes.insert(1, left_out)
+    captions = f"{'; '.join(caption)}." if explain else ""
+    notes = [captions, left_out, cut_off(board.rows), incomplete(board)]
     return Table(
         [
             Column(
