@@ -316,6 +316,7 @@ def _light(record: Record) -> Record:
         floor=record.floor,
         metrics={_SHARED.setdefault(name, name): v for name, v in record.metrics.items()},
         log=None if record.answered else record.log,
+        options=_SHARED.setdefault(repr(record.options), record.options),
         measured=measured,
         **same,
     )

@@ -33,6 +33,22 @@ class Case(NamedTuple):
     snr_db: float | None
     protocol: str
 
+    @property
+    def conditions(self) -> str:
+        """What stands behind the system in a dataset's name, as ``noise=0.1``; mostly nothing."""
+        return conditions_of(self.system)
+
+
+def conditions_of(dataset: str) -> str:
+    """Return the conditions in the name of a dataset; empty where there are none.
+
+    Examples
+    --------
+    >>> conditions_of("feynman-i.12.1+dummy+noise=0.1")
+    'dummy+noise=0.1'
+    """
+    return dataset.partition("+")[2]
+
 
 class Entry(NamedTuple):
     """One result, reduced to what is counted; numbers are rounded to six digits.

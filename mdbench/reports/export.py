@@ -34,6 +34,7 @@ from mdbench.reports.tables import (
     leaderboard_table,
     of_machines,
     of_place,
+    pooled_conditions,
     text_table,
     to_markdown,
     undecided,
@@ -377,7 +378,13 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
     text = f"rank by {primary.title} of {len(board.ranked)} methods on {len(board.systems)} "
     text += f"systems; {primary.title}: {primary.explanation}, with its bootstrap interval"
     text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
-    shown = [f"{board.name}: {text}.", incomplete(board), attainable(board), undecided(board)]
+    shown = [
+        f"{board.name}: {text}.",
+        incomplete(board),
+        pooled_conditions(board),
+        attainable(board),
+        undecided(board),
+    ]
     notes = filter(None, shown)
     text = escape_latex(" ".join([*notes, of_machines(board)]).strip())
     table: list[list[str]] = []

@@ -304,7 +304,13 @@ def leaderboard_table(board: Leaderboard) -> Table:
     kept = _most_telling(board, found)
     columns = [replace(column, more=column.key not in kept) for column in found]
     rows = [[_leaderboard_cell(board, row, column) for column in columns] for row in board.rows]
-    notes = [incomplete(board), attainable(board), undecided(board), of_machines(board)]
+    notes = [
+        incomplete(board),
+        pooled_conditions(board),
+        attainable(board),
+        undecided(board),
+        of_machines(board),
+    ]
     caption = " ".join(filter(None, notes))
     return Table(columns, rows, caption=caption, grey=grey_rows(board))
 
@@ -571,6 +577,24 @@ def incomplete(board: Leaderboard) -> str:
     return (
         f"In progress, or incomplete: there is no record yet of some of the {len(board.plan.jobs)} "
         f"jobs ({names}). Methods in grey are not ranked."
+    )
+
+
+def pooled_conditions(board: Leaderboard) -> str:
+    """Return a note on conditions in the names of datasets, as noise of the targets.
+
+    Empty where all datasets have the same.  A board has one row for each method, and so its numbers
+    are over all of them.
+    """
+    found = sorted({job.case.conditions for job in board.plan.jobs})
+    if len(found) <= 1:
+        return ""
+    named = [each or "none" for each in found[:MOST_NAMED]]
+    if rest := len(found) - len(named):
+        named.append(f"{rest} more")
+    return (
+        f"Datasets under {len(found)} conditions are counted together, each as a system of its "
+        f"own: {', '.join(named)}."
     )
 
 

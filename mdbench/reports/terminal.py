@@ -14,7 +14,15 @@ from mdbench.drawing.numbers import cleanest_first, duration, fixed, noise_name,
 from mdbench.errors import counted
 from mdbench.metrics.spec import MetricSpec, is_high
 from mdbench.records import ANSWERED, Record, Status
-from mdbench.reports.entries import aggregate, best_mark, counted_values, entry, marked, specs_of
+from mdbench.reports.entries import (
+    aggregate,
+    best_mark,
+    conditions_of,
+    counted_values,
+    entry,
+    marked,
+    specs_of,
+)
 from mdbench.reports.tables import (
     ALARM,
     APART,
@@ -33,6 +41,7 @@ from mdbench.reports.tables import (
     interval,
     of_machines,
     of_place,
+    pooled_conditions,
     to_terminal,
     undecided,
     warning,
@@ -184,22 +193,29 @@ def _of_floors(floors: Sequence[float | None], primary: MetricSpec) -> str:
 
 
 def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich.table.Table:
-    """Return a table with one row for each method, and for each of several noise levels.
+    """Return a table with one row for each method, noise level and set of conditions.
+
+    Conditions are what a dataset's name has behind its system, as noise of the targets, the variant
+    of the data and the protocol.
 
     A job without an answer counts by the rule of its metric; where there is none it counts as worse
     than every answer.  So a method gains nothing by failing on what is hard.  Jobs that were
     interrupted, or whose environment could not be made, are no attempt of the method and do not
     count there.  The total of the time is over all jobs.
     """
-    rows = sorted(records, key=lambda r: (r.algorithm, cleanest_first(r.snr_db)))
+    rows = sorted(records, key=lambda r: (r.algorithm, cleanest_first(r.snr_db), _conditions(r)))
+    told_apart = [len(set(each)) > 1 for each in zip(*map(_conditions, rows), strict=True)]
     with_noise = len({record.snr_db for record in rows}) > 1
     primary, *others = specs = _specs(rows, specs)
     shown = [primary, *marked(specs), *(spec for spec in others if spec.weighs)]
     marks = "".join(f"; {spec.mark}: {spec.title}" for spec in marked(specs))
     heads = [spec.mark or f"{spec.title}\n{spec.aggregate}" for spec in shown]
     lines = []
-    for (algorithm, snr_db), group in groupby(rows, key=lambda r: (r.algorithm, r.snr_db)):
+    for (algorithm, snr_db, conditions), group in groupby(
+        rows, key=lambda r: (r.algorithm, r.snr_db, _conditions(r))
+    ):
         jobs = list(group)
+        apart = [each for each, shown in zip(conditions, told_apart, strict=True) if shown]
         counts = Counter(job.status for job in jobs)
         causes = [f"{counts[s]} {s}" for s in Status if s is not Status.OK and counts[s]]
         entries = [entry(job, specs) for job in jobs]
@@ -208,6 +224,7 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
             [
                 _printable(algorithm),
                 *([noise_name(snr_db)] if with_noise else []),
+                *([_printable(" ".join(filter(None, apart))) or NOTHING] if apart else []),
                 str(len(jobs)),
                 str(sum(counts[status] for status in ANSWERED)),
                 *(_summed(spec, found) for spec, found in zip(shown, values, strict=True)),
@@ -219,6 +236,7 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
         [
             Column("method", left=True, wraps=True, names=True),
             *[Column("noise")] * with_noise,
+            *[Column("conditions", left=True, wraps=True, names=True)] * any(told_apart),
             *map(Column, ("jobs", "answers", *heads, "time\ntotal")),
             Column("not ok", left=True, wraps=True, fills=True),
         ],
@@ -228,6 +246,12 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
     gone = ["time\ntotal", "jobs", *heads[:0:-1], "not ok"]
     choices = [gone[:number] for number in range(len(gone) + 1)]
     return to_terminal(table, expand=True, choices=choices)
+
+
+def _conditions(record: Record) -> tuple[str, ...]:
+    """Return the protocol, the variant of the data, and what stands in the dataset's name."""
+    variant = record.options.get("variant", "")
+    return record.protocol, f"variant={variant}" * bool(variant), conditions_of(record.dataset)
 
 
 def failures(records: Iterable[Record]) -> Text:
@@ -378,7 +402,13 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
     compared = counted(len(board.ranked), "method")
     over = f"{compared} on {counted(len(board.systems), 'system')}"
     captions = f"{'; '.join(caption)}." if explain else ""
-    notes = [captions, left_out, cut_off(board.rows), incomplete(board)]
+    notes = [
+        captions,
+        left_out,
+        cut_off(board.rows),
+        incomplete(board),
+        pooled_conditions(board),
+    ]
     return Table(
         [
             Column(

@@ -317,6 +317,15 @@ def test_the_terminal_has_counts_of_marks_and_shares_of_other_flags() -> None:
     assert (shown["✓"], shown["R²\ntest"], shown["jobs"]) == ("1/3", "67%", "4")
 
 
+def test_a_board_says_which_conditions_it_counts_together() -> None:
+    alike = [data("a", f"law-{n}+noise=0.1") for n in range(3)]
+    unlike = [*alike, *(data("a", f"law-{n}") for n in range(3))]
+    for records, expected in ((alike, False), (unlike, True)):
+        (table,) = leaderboards(boards(records))
+        note = "Datasets under 2 conditions are counted together, each as a system of its own: "
+        assert (f"{note}none, noise=0.1." in str(table.caption)) == expected
+
+
 @pytest.mark.parametrize("data_type", SPECS)
 def test_the_terminal_names_the_columns_that_it_leaves_out(data_type: str) -> None:
     records = {"ode": many(), "texts": texts(), "points": points()}[data_type]

@@ -244,6 +244,33 @@ def test_the_summary_has_a_row_for_each_method_and_noise() -> None:
     ]
 
 
+def test_the_summary_pools_no_conditions_that_stand_in_the_names_of_datasets() -> None:
+    records = [
+        record(f"law-{number}{condition}", nmse=loss)
+        for number in range(3)
+        for condition, loss in (("", 1e-9), ("+noise=0.1", 0.5), ("+dummy+noise=0.1", 0.7))
+    ]
+    lines = [line.split() for line in shown(summary(records))]
+    assert "conditions" in lines[1]
+    assert [line[:5] for line in lines[2:5]] == [
+        ["sindy", "-", "3", "3", "1.0e-9"],
+        ["sindy", "dummy+noise=0.1", "3", "3", "0.70"],
+        ["sindy", "noise=0.1", "3", "3", "0.50"],
+    ]
+    assert "conditions" not in shown(summary(records[1::3]))[1]
+
+
+def test_the_summary_pools_no_protocols_and_no_variants() -> None:
+    records = [record("a", nmse=1e-9), record("a", nmse=0.5, protocol="published")]
+    records.append(record("a", nmse=0.7, options={"variant": "released"}))
+    lines = [line.split() for line in shown(summary(records), 120)]
+    assert [line[1:-6] for line in lines[2:5]] == [
+        ["published", "1", "1", "0.50"],
+        ["strict", "1", "1", "1.0e-9"],
+        ["strict", "variant=released", "1", "1", "0.70"],
+    ]
+
+
 def test_failures_of_a_kind_are_reported_together() -> None:
     records = [failure(f"d{n}", "unavailable", "no uv here", log=None) for n in range(5)]
     records += [failure("d0", "unavailable", "no uv here", log=None, seed=1)]
