@@ -86,6 +86,23 @@ def columns_of(cells: Sequence[str], taken: Collection[str] = ()) -> tuple[Label
     return tuple(found)
 
 
+def to_number(cell: str) -> float | None:
+    """Return the number in a cell; None where it holds none.
+
+    Python's ``float`` reads ``3_0`` as 30. No program writes numbers so, and in a table it is a
+    mistyped point or the name of a sample.
+
+    Examples
+    --------
+    >>> to_number(" 3.0e1 "), to_number("3_0"), to_number("three")
+    (30.0, None, None)
+    """
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
 def _identifier(label: str) -> str:
     spelled = "".join(map(_spelled, unicodedata.normalize("NFKD", label)))
     name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_]+", "_", spelled)).strip("_")[:LONGEST]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from mdbench.data.columns import LabelledColumn, columns_of
+from mdbench.data.columns import LabelledColumn, columns_of, to_number
 from mdbench.data.roles import (
     SeveralTimesError,
     TableColumn,
@@ -29,7 +29,7 @@ from mdbench.data.times import (
     past_midnight,
     time_reader,
 )
-from mdbench.data.trajectory import MIN_SAMPLES, Trajectory, refuse_rounded
+from mdbench.data.trajectory import MIN_SAMPLES, Trajectory, refuse_rounded, refuse_sizes
 from mdbench.errors import DataError, counted, did_you_mean
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def _kind_of_file(path: Path) -> tuple[str, str]:
 
 def _are_numbers(line: str) -> bool:
     cells = re.split(r"[;\t]|,(?!\d)|,|\s+", line.strip())
-    return bool(cells) and all(_number(cell) is not None for cell in cells)
+    return bool(cells) and all(to_number(cell) is not None for cell in cells)
 
 
 def _labels(path: Path, row: _Row, separator: str, fewest: int = 2) -> tuple[str, ...]:
@@ -265,7 +265,7 @@ def _labels(path: Path, row: _Row, separator: str, fewest: int = 2) -> tuple[str
         # What tables are written with often has the number of the row first, without a name.
         if not label and place:
             raise _nameless(where, labels, place)
-        if _number(label) is not None:
+        if to_number(label) is not None:
             raise DataError(f"{where}: {label!r} is not the name of a column", _EXPECTED)
     return labels
 
@@ -483,16 +483,20 @@ class _Table:
             inputs=rows[:, 1 + d :].copy() if self._inputs else None,
             starts=tuple(starts) if len(starts) > 1 else (0,),
         )
+        for column, values in zip(columns, rows[:, 1:].T, strict=True):
+            refuse_sizes(self._path, "u", values, column.label)
         trajectory.check(self._path, fewest)
-        notes = self._notes(time, label)
+        notes = self._notes(time, label, columns)
         if filled:
             how = "lines were left out" if self._how.missing == "drop" else "cells were filled"
             share = filled / max(1, len(self._rows) * (1 if "lines" in how else len(order)))
             notes += (f"{filled} {how} for want of values, {share:.0%} of all",)
         return CsvRecording(time, columns[:d], columns[d:], trajectory, filled, notes)
 
-    def _notes(self, time: LabelledColumn, label: str) -> tuple[str, ...]:
-        """Return which column is the time and why, and which columns were left out."""
+    def _notes(
+        self, time: LabelledColumn, label: str, columns: Sequence[LabelledColumn]
+    ) -> tuple[str, ...]:
+        """Return which column is the time and why, and which were left out or have one name."""
         in_unit = f", in {time.unit}" if time.unit else ""
         notes = [f"time: {label}, {self._choice.why}{in_unit}"]
         if out := [self._labels[place] or "the first column" for place in self._choice.left_out]:
@@ -505,6 +509,10 @@ class _Table:
                     f"{self._labels[place]}: one more in each row; where it only counts the rows, "
                     "delete the column"
                 )
+        labels = [self._labels[place] for place in (*self._states, *self._inputs)]
+        for twice in dict.fromkeys(one for one in labels if labels.count(one) > 1):
+            names = [one.name for one, own in zip(columns, labels, strict=True) if own == twice]
+            notes.append(f"{len(names)} columns are called {twice}; here: {', '.join(names)}")
         return tuple(notes)
 
     def _times(self) -> tuple[Array, str]:
@@ -665,11 +673,4 @@ def _stretches(of: Iterable[str]) -> Iterator[tuple[int, int]]:
 def _as_number(text: str, *, decimal_comma: bool) -> float | None:
     if decimal_comma and _COMMA.fullmatch(text):
         text = text.replace(",", ".")
-    return _number(text)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    return to_number(text)

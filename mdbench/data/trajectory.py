@@ -409,23 +409,29 @@ def _refuse_values(path: Path, key: str, array: Array) -> None:
     refuse_sizes(path, key, array)
 
 
-def refuse_sizes(path: Path, key: str, array: Array) -> None:
+def refuse_sizes(path: Path, key: str, array: Array, name: str = "") -> None:
     """Refuse numbers whose squares are infinite, and states whose squares are all zero.
+
+    Parameters
+    ----------
+    name
+        What the user calls the array; default: its key.
 
     Raises
     ------
     DataError
         With the largest of them.
     """
+    name = name or key
     largest = np.abs(array).max(axis=tuple(range(array.ndim - 1)), initial=0)
     for one in np.atleast_1d(largest) if key == "u" else ():
         if 0 < one < SMALLEST_VALUE:
             raise DataError(
-                f"{path}: the largest value of {key} is {one:.2g}; {SMALLEST_VALUE:.0g} is needed",
+                f"{path}: the largest value of {name} is {one:.2g}; {SMALLEST_VALUE:.0g} is needed",
                 "Give it in a smaller unit: squares of smaller numbers are zero.",
             )
     if (most := float(np.max(largest, initial=0))) > LARGEST_VALUE:
         raise DataError(
-            f"{path}: the largest value of {key} is {most:.2g}; {LARGEST_VALUE:.0g} is allowed",
+            f"{path}: the largest value of {name} is {most:.2g}; {LARGEST_VALUE:.0g} is allowed",
             "Give it in a larger unit: squares of larger numbers are infinite.",
         )

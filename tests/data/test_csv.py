@@ -199,5 +199,20 @@ def test_values_are_refused_whose_squares_are_infinite(
     if allowed:
         assert read_csv(path).trajectory.u.max() == value
     else:
-        with pytest.raises(DataError, match=r"largest value of u is 1(\.1)?e\+[13]"):
+        with pytest.raises(DataError, match=r"largest value of x is 1(\.1)?e\+[13]"):
             read_csv(path)
+
+
+@pytest.mark.parametrize("cell", ["3_0", "1_000.5", "1e1_0"])
+def test_an_underscore_is_no_part_of_a_number(tmp_path: Path, cell: str) -> None:
+    path = write(tmp_path / "a.csv", ["t,x", *(f"{k},{k}" for k in range(20)), f"20,{cell}"])
+    with pytest.raises(DataError, match=f"line 22: x is '{cell}'"):
+        read_csv(path)
+
+
+def test_columns_of_one_name_are_told_apart_and_said(tmp_path: Path) -> None:
+    lines = [f"{k},{k % 3},{k % 5},{k % 7}" for k in range(20)]
+    found = read_csv(write(tmp_path / "a.csv", ["t,x,x,y", *lines]))
+    assert [one.name for one in found.states] == ["x", "x_2", "y"]
+    assert "2 columns are called x; here: x, x_2" in found.notes
+    assert not any("are called y" in note for note in found.notes)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from mdbench.data.columns import to_number
 from mdbench.data.noise import generator_of
 from mdbench.errors import DataError, counted
 from mdbench.workspace import write_whole
@@ -258,10 +259,8 @@ def _readable(heads: Sequence[str]) -> list[str]:
 
 
 def _is_number(cell: str) -> bool:
-    try:
-        return math.isfinite(float(cell))
-    except ValueError:
-        return False
+    value = to_number(cell)
+    return value is not None and math.isfinite(value)
 
 
 def _drawn(name: str, rows: list[list[str]], most: int) -> list[list[str]]:

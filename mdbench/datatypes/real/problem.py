@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.optimize import least_squares
 
-from mdbench.data.columns import read_description
+from mdbench.data.columns import read_description, to_number
 from mdbench.datatypes.real.packaged import (
     FEWEST_ROWS,
     PMLB,
@@ -273,11 +273,8 @@ def _numbers(where: str, header: Sequence[str], cells: Sequence[str]) -> list[fl
         )
     found = []
     for name, cell in zip(header, cells, strict=True):
-        try:
-            value = float(cell)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
+        value = to_number(cell)
+        if value is None or not math.isfinite(value):
             raise DataError(f"{where}, column {name!r}: {cell!r} is no finite number", _EXPECTED)
         found.append(value)
     return found

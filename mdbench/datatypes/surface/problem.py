@@ -14,6 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from mdbench.data.array_files import open_npz
+from mdbench.data.columns import to_number
 from mdbench.errors import DataError, EquationError, counted
 from mdbench.expressions import parse
 from mdbench.limited_process import PARSER_LOCK
@@ -351,11 +352,8 @@ def _csv(path: Path) -> tuple[Array, Array | None]:
 
 
 def _coordinate(path: Path, where: str, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = to_number(cell)
+    if value is None or not math.isfinite(value):
         raise DataError(
             f"{path}, {where}: {cell[:80]!r} is no finite number", "Leave such points out."
         )
@@ -399,7 +397,11 @@ def _ply(path: Path) -> tuple[Array, Array | None]:
     if missing := [name for name in _NAMES if name not in names]:
         raise DataError(f"{path}: vertices have no {missing[0]!r}", _EXPECTED)
     if form == "ascii":
-        rows = [line.split()[: len(names)] for line in body.splitlines()[:count]]
+        rows = [
+            [_coordinate(path, f"vertex {k}", word.decode("latin-1")) for word in words]
+            for k, line in enumerate(body.splitlines()[:count], start=1)
+            for words in [line.split()[: len(names)]]
+        ]
         return _split(np.array(rows, dtype=np.float64).reshape(-1, len(names)), names)
     order = {"binary_little_endian": "<", "binary_big_endian": ">"}.get(form)
     if order is None or any(words[0] not in _PLY_TYPES for words in properties):

@@ -74,6 +74,8 @@ def test_binary_ply(tmp_path: Path, form: str, order: str) -> None:
 
 CSV = "x,y,z\n" + rows(POINTS) + "\n"
 PLY = f"ply\nformat ascii 1.0\nelement vertex 60\n{{}}end_header\n{rows(POINTS, ' ')}\n"
+XYZ = "".join(f"property float {name}\n" for name in "xyz")
+UNDERSCORED = PLY.format(XYZ).rstrip().rpartition(" ")[0] + " 3_0\n"
 
 
 @pytest.mark.parametrize(
@@ -84,6 +86,9 @@ PLY = f"ply\nformat ascii 1.0\nelement vertex 60\n{{}}end_header\n{rows(POINTS, 
         ("a.csv", CSV + "1,2\n", "line 62: 2 cells"),
         ("a.csv", CSV + "1,2,three\n", "line 62, column 'z': 'three' is no finite number"),
         ("a.csv", CSV + "1,2,nan\n", "line 62, column 'z': 'nan' is no finite number"),
+        ("a.csv", CSV + "1,2,3_0\n", "line 62, column 'z': '3_0' is no finite number"),
+        ("a.obj", "v 1 2 3\n" + "v 1 2 3_0\n" * 99, "line 2: '3_0' is no finite number"),
+        ("a.ply", UNDERSCORED, "vertex 60: '3_0' is no finite number"),
         ("a.csv", "x,y,z\n1,2,3\n", "has 1 point"),
         ("a.csv", "x,y,z\n" + "1,2,3\n" * 99, "all points are the same"),
         ("a.obj", "v 1 2\n" * 99, "line 1: 'v 1 2' has no three numbers"),
