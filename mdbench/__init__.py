@@ -1,5 +1,12 @@
 """mdbench: the benchmark bench for equation discovery."""
 
+import sys
+
+from mdbench.arithmetic import unset, use_common_arithmetic
+
+if "numpy" not in sys.modules:  # NumPy reads it when it is loaded
+    use_common_arithmetic()
+
 TYPE_CHECKING = False  # without an import: until the program has begun, Ctrl-C is not caught
 if TYPE_CHECKING:
     from mdbench.api import compare, dataset, load, run
@@ -18,6 +25,7 @@ __all__ = [
     "run",
     "show",
 ]
+_COMPUTES = ("dataset", "predict", "run")
 _OF_RESULTS = ("leaderboard", "plot", "predict", "report", "show")
 
 
@@ -25,12 +33,15 @@ def __getattr__(name: str) -> object:
     # On first use: what they need takes a second to import.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import sys  # noqa: PLC0415 - likewise
+    if name in _COMPUTES and (names := unset()):
+        from warnings import warn  # noqa: PLC0415 - likewise
 
-    if "numpy" not in sys.modules:  # NumPy reads it when it is loaded
-        from mdbench.arithmetic import use_common_arithmetic  # noqa: PLC0415
-
-        use_common_arithmetic()
+        warn(
+            "NumPy was loaded before mdbench, so that data and scores may have other last digits "
+            "than from the command line. Import mdbench first; or set before NumPy is loaded: "
+            f"{', '.join(names)} (docs/reproducibility.md).",
+            stacklevel=2,
+        )
     if name in _OF_RESULTS:
         from mdbench.cli import notebook  # noqa: PLC0415
 

@@ -15,8 +15,20 @@ def use_common_arithmetic() -> None:
     The last digits of data and of scores depend on both: a machine's cores and the year it was made
     in must not be part of a result.  What somebody has set counts.
     """
-    for name, value in {**dict.fromkeys(_THREADS, "1"), **common_kernels()}.items():
+    for name, value in _wanted().items():
         os.environ.setdefault(name, value)
+
+
+def unset() -> list[str]:
+    """Return the variables that nobody has set, as ``NAME=value``.
+
+    There are some where NumPy was loaded before this package.
+    """
+    return [f"{name}={value}" for name, value in _wanted().items() if name not in os.environ]
+
+
+def _wanted() -> dict[str, str]:
+    return {**dict.fromkeys(_THREADS, "1"), **common_kernels()}
 
 
 def common_kernels(cpuinfo: Path = _CPUINFO) -> dict[str, str]:

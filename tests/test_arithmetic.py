@@ -75,3 +75,22 @@ import {module}, numpy
         [sys.executable, "-c", asks], env=unset, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["1", str(common_kernels().get("OPENBLAS_CORETYPE"))], done.stderr
+
+
+@pytest.mark.parametrize("order", ["mdbench, numpy", "numpy, mdbench"])
+def test_a_program_that_loads_numpy_first_is_warned(order: str) -> None:
+    names = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", *common_kernels()}
+    asks = f"import os, {order}; mdbench.run; mdbench.load; print(*map(os.environ.get, {names}))"
+    unset = {name: value for name, value in os.environ.items() if name not in names}
+    root = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", asks],
+        env=unset | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    late = order.startswith("numpy")
+    assert ("None" in done.stdout) == late
+    assert done.stderr.count("UserWarning: NumPy was loaded before mdbench") == late
+    assert all((name in done.stderr) == late for name in names)
