@@ -65,7 +65,9 @@ def test_importing_costs_next_to_nothing() -> None:
     ).stdout.split()
     assert done[0] == mdbench.__version__
     assert not HEAVY & set(done)
-    assert [name for name in done[1:] if name.startswith("mdbench")] == ["mdbench"]
+    # The variables that NumPy reads when it is loaded have to be set before somebody does so.
+    ours = {name for name in done[1:] if name.startswith("mdbench")}
+    assert ours == {"mdbench", "mdbench.arithmetic"}
 
 
 def imported(*line: str, before: str = "") -> set[str]:
