@@ -77,7 +77,7 @@ def _lines(name: str, findings: Findings, snr_db: float) -> list[str]:
     lines = [f"[bold]{escape(name)}[/] cannot be identified at {snr_db:g} dB."]
     if found.hidden:
         lines.append(
-            f"  Without the term {escape(found.hidden.term)} of equation {found.hidden.equation}, "
+            f"  Without the term {escape(found.hidden.term)} of u{found.hidden.equation}', "
             f"{_rival(found.hidden)} is about as likely: misfit "
             f"{_number(found.hidden.misfit * strength)}, and {WORTH:g} are needed."
         )
@@ -95,7 +95,7 @@ def _rival(finding: Finding) -> str:
 def _error(finding: Finding, strength: float) -> str:
     share = 100 * finding.error / math.sqrt(strength)
     text = f"{share:.2g} %" if share < 1000 else "more than 1000 %"  # noqa: PLR2004 - tenfold
-    return escape(f"{text} in {finding.term} of equation {finding.equation}")
+    return escape(f"{text} in the term {finding.term} of u{finding.equation}'")
 
 
 def _number(value: float) -> str:

@@ -122,6 +122,8 @@ def test_the_verb_names_the_rival(capsys: Output) -> None:
     shown = capsys.readouterr().out
     assert "rc-circuit cannot be identified at 10 dB." in shown
     assert "is about as likely: misfit 4.3, and 10 are needed." in shown
+    assert "Without the term 1 of u0', u0' = " in shown
+    assert "in the term 1 of u0'." in shown
     assert main(["why-not", "rc-circuit", "--snr", "60"]) == 0
     assert "rc-circuit can be identified at 60 dB." in capsys.readouterr().out
 
