@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from mdbench.drawing.numbers import cleanest_first, noise_name
@@ -105,12 +106,12 @@ def recovered_table(records: Sequence[Record]) -> str:
             by_case[job.case].append(value)
         several = [values for values in by_case.values() if len(values) > 1]
         split = sum(len(set(values)) > 1 for values in several)
-        work = sorted(
+        work = [
             one.measured.work_s
             for one in records
             if one.method == method and one.measured.work_s is not None
-        )
-        middle = f"{work[len(work) // 2]:.2f} s" if work else "–"
+        ]
+        middle = f"{median(work):.2f} s" if work else "–"
         lines.append([named(method), *cells, f"{split} of {len(several)}", middle])
     return to_table(head, lines)
 

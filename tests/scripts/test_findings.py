@@ -49,6 +49,15 @@ def test_counts_intervals_and_seeds_that_disagree() -> None:
     assert "| bad | 2 of 10 [" in second
 
 
+def test_the_work_of_an_even_number_of_jobs_is_between_the_middle_two() -> None:
+    ones = [job("good", f"s{place}", 1.0) for place in range(4)]
+    measured = [
+        one.model_copy(update={"measured": one.measured.model_copy(update={"work_s": work_s})})
+        for one, work_s in zip(ones, (8.0, 1.0, 2.0, 3.0), strict=True)
+    ]
+    assert recovered_table(measured).endswith("| 2.50 s |")
+
+
 def test_methods_designed_here_have_a_sign() -> None:
     table = recovered_table([job("integral", "s0", 1.0), job("operon", "s0", 0.0)])
     names = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
