@@ -159,6 +159,10 @@ class OdeSystem:
 
         return right_hand_side
 
+    def __getstate__(self) -> dict[str, object]:
+        # The compiled function cannot be pickled; it is made again where it is asked for.
+        return {name: value for name, value in vars(self).items() if name != "right_hand_side"}
+
 
 def _form(equation: str) -> str:
     with PARSER_LOCK:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -253,3 +254,14 @@ def test_a_solution_that_leaves_the_domain_is_an_error(
     system = read_system(one_equation(tmp_path, equation))
     with pytest.raises(DataError, match=rf"pendulum cannot .*: at t = .* du is \[{value}\]"):
         integrate(system)
+
+
+def test_a_system_can_be_pickled_before_and_after_its_function_is_made() -> None:
+    system = next(iter(SYSTEMS.values()))
+    before = pickle.dumps(system)
+    start = np.array(system.initial_conditions[0])
+    rates = system.right_hand_side(0.0, start)
+    for each in (before, pickle.dumps(system)):
+        sent = pickle.loads(each)
+        assert sent == system
+        np.testing.assert_array_equal(sent.right_hand_side(0.0, start), rates)
