@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from mdbench.datatypes.ode.identifiability import read_findings, write_findings
+from mdbench.datatypes.equations.identifiability import read_findings, write_findings
 from mdbench.datatypes.ode.information import Information
 from mdbench.datatypes.ode.systems import read_system
 from mdbench.workspace import Workspace

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from mdbench.cli.options import Exit
-from mdbench.datatypes.ode.identifiability import (
+from mdbench.datatypes.equations.identifiability import (
     WORTH,
     Finding,
     Findings,

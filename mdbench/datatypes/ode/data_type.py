@@ -43,7 +43,7 @@ from mdbench.datatypes.ode.datasets import (
     pool_name,
     rates,
 )
-from mdbench.datatypes.ode.identifiability import is_identifiable
+from mdbench.datatypes.equations.identifiability import is_identifiable
 from mdbench.datatypes.ode.simulation import (
     MAX_EVALUATIONS,
     Ending,

@@ -26,7 +26,7 @@ import numpy as np
 from mdbench.data.trajectory import split_as_published
 from mdbench.datatypes.ode.fitted_system import FittedSystem, Series, neat
 from mdbench.datatypes.ode.fitting import ROUNDS
-from mdbench.datatypes.ode.identifiability import Finding, Findings, Limits
+from mdbench.datatypes.equations.identifiability import Finding, Findings, Limits, limits_of
 from mdbench.datatypes.ode.sensitivity import Course, MovingSystem
 from mdbench.expressions.expand import expand
 
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 _FLOOR = 1e-3
 """Noise is at least what it is at this share of a state's largest value: else a sample of a state
 that crosses zero says everything."""
-_WITHIN = 0.05
-"""Identified answers have each constant within this share."""
-_DRAWS = 20_000
 _NEAREST = 2
 """Others that are fitted in the place of a term, with the least misfits in the linear model."""
 
@@ -97,13 +94,7 @@ class Information:
 
     def limits(self) -> Limits:
         """Return the noise levels at which the constants of all terms are near enough."""
-        covariance = self.covariance()
-        errors = np.sqrt(np.diag(covariance))
-        sizes, directions = np.linalg.eigh(covariance / np.outer(errors, errors))
-        normal = np.random.default_rng(0).standard_normal((_DRAWS, len(errors)))
-        drawn = (normal * np.sqrt(np.maximum(sizes, 0.0))) @ directions.T * errors
-        largest = np.quantile(np.max(np.abs(drawn), axis=1), (0.1, 0.5, 0.9))
-        return Limits(*(20 * np.log10(largest / _WITHIN)).tolist())
+        return limits_of(self.covariance())
 
     def findings(self) -> Findings:
         """Find what the samples say of the system; minutes for some."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mdbench.cli import main
 from mdbench.datatypes.ode.data_type import Ode
-from mdbench.datatypes.ode.identifiability import (
+from mdbench.datatypes.equations.identifiability import (
     Finding,
     Findings,
     Limits,

@@ -1,7 +1,8 @@
-"""Whether a system can be identified from noisy samples at all, from the file that says so.
+"""Whether a system can be identified from noisy samples at all, from the files that say so.
 
-``datasets/ode/information.json`` has for each system what `mdbench.datatypes.ode.information`
-computes; ``scripts/identifiability`` makes it.
+``datasets/ode/information.json`` and ``datasets/pde/information.json`` have for each system what
+`mdbench.datatypes.ode.information` and `mdbench.datatypes.pde.information` compute;
+``scripts/identifiability`` makes them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from mdbench.errors import DataError
 from mdbench.workspace import Workspace, write_whole
 
@@ -19,12 +22,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
 WORTH = 10.0
 """The least misfit at which a rival is worse than the truth.
 
 The difference of two log-likelihoods, times two, has a mean of the misfit m and a standard
 deviation of 2 sqrt(m): at 10 the truth is the likelier one in 94 % of all draws of the noise."""
 _FILE = "information.json"
+_WITHIN = 0.05
+"""Identified answers have each constant within this share."""
+_DRAWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -117,16 +125,32 @@ def identifiability(findings: Findings, snr_db: float | None) -> Identifiability
     )
 
 
-@cache
-def all_findings() -> Mapping[str, Findings]:
-    """Return the findings of all of the project's systems, by name."""
-    return read_findings(Workspace.find().root / "datasets" / "ode")
+def limits_of(covariance: NDArray[np.float64]) -> Limits:
+    """Return the noise levels at which constants with such a covariance are near enough.
+
+    Parameters
+    ----------
+    covariance
+        Of the constants, each as a share of its size, at s = 1; (m, m).
+    """
+    errors = np.sqrt(np.diag(covariance))
+    sizes, directions = np.linalg.eigh(covariance / np.outer(errors, errors))
+    normal = np.random.default_rng(0).standard_normal((_DRAWS, len(errors)))
+    drawn = (normal * np.sqrt(np.maximum(sizes, 0.0))) @ directions.T * errors
+    largest = np.quantile(np.max(np.abs(drawn), axis=1), (0.1, 0.5, 0.9))
+    return Limits(*(20 * np.log10(largest / _WITHIN)).tolist())
 
 
 @cache
-def is_identifiable(dataset: str, snr_db: float | None) -> bool | None:
+def all_findings(data_type: str) -> Mapping[str, Findings]:
+    """Return the findings of all of the project's systems of a data type, by name."""
+    return read_findings(Workspace.find().root / "datasets" / data_type)
+
+
+@cache
+def is_identifiable(data_type: str, dataset: str, snr_db: float | None) -> bool | None:
     """Whether a system can be identified at a noise level; None where nothing was computed."""
-    findings = all_findings().get(dataset)
+    findings = all_findings(data_type).get(dataset)
     return None if findings is None else identifiability(findings, snr_db).is_possible
 
 
