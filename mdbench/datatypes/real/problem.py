@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.optimize import least_squares
 
-from mdbench.data.columns import read_description
+from mdbench.data.descriptions import read_description
 from mdbench.datatypes.real.packaged import (
     FEWEST_ROWS,
     PMLB,
