@@ -257,7 +257,7 @@ class _TooManyError(Exception):
 def prepare() -> None:
     """Load the solver in the child, before any question.
 
-    Of SciPy no more is loaded than the solver itself takes, a third of the time: its two packages
+    Of SciPy no more is loaded than the solver itself takes, which is much less: its two packages
     are entered without what their ``__init__.py`` imports, and there are no sparse matrices, which
     other solvers take.  Where a version of SciPy is laid out otherwise, all of it is loaded.
     """
@@ -270,7 +270,7 @@ def prepare() -> None:
     sparse: Any = ModuleType("scipy.sparse")
     sparse.find = sparse.coo_matrix = None
     try:
-        sys.modules.setdefault(sparse.__name__, sparse)
+        sys.modules.setdefault("scipy.sparse", sparse)
         for name in names:
             sys.modules[name] = ModuleType(name)
             sys.modules[name].__path__ = [str(Path(scipy.__path__[0], *name.split(".")[1:]))]
@@ -282,8 +282,8 @@ def prepare() -> None:
             if name.startswith(("scipy.integrate", "scipy.sparse")):
                 del sys.modules[name]
         import_module("scipy.integrate")
-    if sys.modules.get(sparse.__name__) is sparse:
-        del sys.modules[sparse.__name__]
+    if sys.modules.get("scipy.sparse") is sparse:
+        del sys.modules["scipy.sparse"]
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
