@@ -445,8 +445,8 @@ def _compare(
     workspace: Workspace,
     figures_in: Path,
 ) -> Reference:
-    boards = leaderboards_of(latest(records), workspace)
-    ours = [board for board in boards.values() if board.data_type == data_type]
+    own = [one for one in records if one.data_type == data_type]
+    ours = [*leaderboards_of(own, workspace).values()]
     methods = sorted({one.method for board in ours for one in board.entries})
     numbers = {method: number for number, method in enumerate(methods)}
     return Reference(data_type, ours, numbers, figures_in)
@@ -461,10 +461,10 @@ def reference_of(
     name: str, records: Sequence[Record], workspace: Workspace, figures_in: Path
 ) -> Reference:
     """Compare the records of a run."""
-    data_type = data_type_of(name)
+    data_type, counted = data_type_of(name), latest(records)
     return replace(
-        _compare(data_type, records, workspace, figures_in),
-        results=latest(records),
+        _compare(data_type, counted, workspace, figures_in),
+        results=counted,
         groups={} if name in STUDIES else Catalog(workspace).source(data_type, None).groups(),
         truths=_truths(workspace) if data_type == "real" else {},
         name=name,

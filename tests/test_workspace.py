@@ -13,7 +13,7 @@ from flavours import open_flavour
 from harness import ROOT, Quiet, add_method, execute, make_workspace
 from pydantic import BaseModel
 
-from mdbench.data.columns import read_description
+from mdbench.data.descriptions import read_description
 from mdbench.datatypes.equations.files import read_table
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.datatypes.surface.problem import read_surface

@@ -5,16 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
-
-from pydantic import BaseModel, ValidationError
-
-from mdbench.errors import DataError
-from mdbench.workspace import read_toml
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
 
 MISSING = ("refuse", "drop", "interpolate")
 """Ways to treat cells without a value."""
@@ -171,34 +165,3 @@ class OwnNames:
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
     return _NAME.sub(lambda found: names.get(found.group(), found.group()), text) if names else text
-
-
-_M = TypeVar("_M", bound=BaseModel)
-
-
-def read_description(path: Path, kind: type[_M], hint: str) -> _M:
-    """Read a TOML file.
-
-    Parameters
-    ----------
-    kind
-        What its keys are.
-    hint
-        Where all keys and the values allowed are listed.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, is no TOML, or has a key or a value that is not allowed.
-    """
-    try:
-        return kind.model_validate(read_toml(path))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        given = "" if first["type"] == "missing" else f" is {first['input']!r}"
-        raise DataError(f"{path}: key {key!r}{given}: {first['msg']}", hint) from None
-    except ValueError as error:
-        raise DataError(f"{path} is no valid TOML: {error}") from None

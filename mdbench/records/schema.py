@@ -348,10 +348,10 @@ class Record(_Model):
         The same method with another model or prompt, or of another version, is another method to
         reports.
         """
-        asked = [self.llm.model, self.llm.prompt] if self.llm else []
-        shown = ", ".join(word for word in asked if word)
-        name = f"{self.algorithm} ({shown})" if shown else self.algorithm
-        version = self.version
+        name, version = self.algorithm, self.version
+        if self.llm is not None:
+            shown = ", ".join(word for word in (self.llm.model, self.llm.prompt) if word)
+            name = f"{name} ({shown})" if shown else name
         return f"{name} @{version}" if version else name
 
     def as_version(self, version: str) -> Record:

@@ -430,14 +430,18 @@ def test_a_shell_completes_what_is_typed(
         assert found == offered
 
 
-def test_a_short_command_does_without_pydantic_and_flint() -> None:
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [("score x0*2+x1 2.1*x0 --columns x0,x1", "one term off"), ("run --help", "--algorithm")],
+)
+def test_a_short_command_does_without_pydantic_and_flint(typed: str, words: str) -> None:
     code = (
         "import sys; from mdbench.cli import main; code = main(sys.argv[1:]);"
         "sys.exit(code or str({'pydantic', 'flint', 'sympy'} & {*sys.modules}))"
     )
-    line = [sys.executable, "-c", code, "score", "x0*2 + x1", "2.1*x0", "--columns", "x0,x1"]
+    line = [sys.executable, "-c", code, *typed.split()]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert "one term off" in done.stdout
+    assert words in done.stdout
     assert done.stderr.strip() == "set()"
 
 

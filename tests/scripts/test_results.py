@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from bundles import write_bundle
+from reference_runs import RUNS
 from reporting import compare, data, result
 
 from mdbench.datatypes import find
@@ -322,11 +323,13 @@ def test_no_number_of_the_pages_is_without_records(script: ModuleType) -> None:
     assert {"results-equal-work.md", "whose-merit.md", "gallery.md"} <= {one.name for one in pages}
     find = partial(script.records_of, docs=ROOT / "docs")
     assert [line for page in pages for line in script.wrong_numbers(page, find)] == []
+    assert script.without_records(ROOT / "docs") == []
 
 
 @pytest.mark.slow
-def test_all_pages_are_as_their_records_give_them(script: ModuleType) -> None:
-    assert script.check(list(script.RUNS), Workspace.find()) == 0
+@pytest.mark.parametrize("name", RUNS)
+def test_a_page_is_as_its_records_give_it(name: str, script: ModuleType) -> None:
+    assert script.differences(name, Workspace.find(), ROOT / "docs") == []
 
 
 def test_each_figure_belongs_to_one_run(script: ModuleType) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from mdbench.data.columns import MISSING, read_description
+from mdbench.data.columns import MISSING
 from mdbench.datatypes.facts import Option, Protocol
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 
@@ -164,36 +162,7 @@ def require_exact(derivatives: str, name: str, du: object) -> None:
         )
 
 
-OWN_PAGE = "docs/datasets.md lists all keys and the values allowed."
-
 _LEFT = re.compile(r"^\s*(?:d\s*(?P<d>\w+)\s*/\s*dt|(?P<name>\w+?)(?:'|_t|\.)?)\s*$")
-
-
-class FieldDescription(BaseModel):
-    """The TOML file of a field."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    schema_: Literal[1] = Field(alias="schema")
-    title: str = ""
-    source: str = ""
-    truth: dict[str, str] | None = None
-
-
-def read_field_description(path: Path) -> FieldDescription:
-    """Read the TOML file that has the name of a field; empty where there is none.
-
-    Raises
-    ------
-    DataError
-        If it has a key or a value that is not allowed; it names both.
-    """
-    file = path.with_suffix(".toml")
-    return (
-        read_description(file, FieldDescription, OWN_PAGE)
-        if file.exists()
-        else FieldDescription(schema=1)
-    )
 
 
 def user_truth(

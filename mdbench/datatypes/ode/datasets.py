@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mdbench.data.columns import LabelledColumn, OwnNames, columns_of, read_description
+from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
 from mdbench.data.derivatives import time_derivative
+from mdbench.data.descriptions import OWN_PAGE, read_description
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.roles import lasting
 from mdbench.data.smoothing import FEWEST_SAMPLES, Smoothed, curves_between, smooth
@@ -38,7 +39,6 @@ from mdbench.datatypes.equations.options import (
     INPUTS,
     MISSING_VALUES,
     OWN_OPTIONS,
-    OWN_PAGE,
     POOL,
     SCALING,
     TIME,

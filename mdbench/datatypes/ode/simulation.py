@@ -257,9 +257,9 @@ class _TooManyError(Exception):
 def prepare() -> None:
     """Load the solver in the child, before any question.
 
-    Of SciPy no more is loaded than the solver itself takes, which halves the time: its two packages
-    are entered without what their ``__init__.py`` imports.  Where a version of SciPy is laid out
-    otherwise, all of it is loaded.
+    Of SciPy no more is loaded than the solver itself takes, which is much less: its two packages
+    are entered without what their ``__init__.py`` imports, and there are no sparse matrices, which
+    other solvers take.  Where a version of SciPy is laid out otherwise, all of it is loaded.
     """
     import scipy  # noqa: PLC0415 - the child alone needs it
 
@@ -267,7 +267,10 @@ def prepare() -> None:
         return
     names = "scipy.integrate", "scipy.integrate._ivp"
     whole = set(sys.modules)
+    sparse: Any = ModuleType("scipy.sparse")
+    sparse.find = sparse.coo_matrix = None
     try:
+        sys.modules.setdefault("scipy.sparse", sparse)
         for name in names:
             sys.modules[name] = ModuleType(name)
             sys.modules[name].__path__ = [str(Path(scipy.__path__[0], *name.split(".")[1:]))]
@@ -276,9 +279,11 @@ def prepare() -> None:
         integrate.LSODA = import_module("scipy.integrate._ivp.lsoda").LSODA
     except (ImportError, AttributeError):
         for name in set(sys.modules) - whole:
-            if name.startswith("scipy.integrate"):
+            if name.startswith(("scipy.integrate", "scipy.sparse")):
                 del sys.modules[name]
         import_module("scipy.integrate")
+    if sys.modules.get("scipy.sparse") is sparse:
+        del sys.modules["scipy.sparse"]
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data.descriptions import read_field_description
 from mdbench.data.field import feature_names, unsupported
 from mdbench.data.field_files import (
     FIELD_ENDINGS,
@@ -47,7 +48,6 @@ from mdbench.datatypes.equations.options import (
     SCALING,
     TRUTH,
     derivatives_asked,
-    read_field_description,
     require_exact,
     user_truth,
 )

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
-from scipy.optimize import least_squares
 
-from mdbench.data.columns import read_description, to_number
+from mdbench.data.columns import to_number
+from mdbench.data.descriptions import read_description
 from mdbench.datatypes.real.packaged import (
     FEWEST_ROWS,
     PMLB,
@@ -328,6 +328,8 @@ class Law:
             The rows to fit, at least as many as there are constants, else those of `start` are
             given.
         """
+        from scipy.optimize import least_squares  # noqa: PLC0415 - takes a moment to load
+
         names = list(self.start)
         if not names or len(y) < len(names):
             return dict(self.start)

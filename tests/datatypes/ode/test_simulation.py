@@ -169,7 +169,8 @@ def test_the_solver_is_the_same_however_much_of_scipy_is_loaded(
         before,
         "simulation.prepare()",
         f"found = simulation.answer({question!r})",
-        "import scipy.integrate",
+        "import scipy.integrate, scipy.sparse",
+        "assert scipy.sparse.coo_matrix([[1.0]]).nnz == 1",
         "print(json.dumps([found, hasattr(scipy.integrate, 'quad')]))",
     ]
     done = subprocess.run(
