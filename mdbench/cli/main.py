@@ -969,7 +969,7 @@ def board(
 @app.command()
 def why_not(
     datasets: Annotated[
-        list[str], typer.Argument(metavar="DATASET", help="Names of ODE systems; globs too.")
+        list[str], typer.Argument(metavar="DATASET", help="Names of systems or fields; globs too.")
     ],
     snr: Annotated[
         float, typer.Option(metavar="DB", help="The signal-to-noise ratio in dB.")

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from mdbench.cli.options import Exit
 from mdbench.datatypes.equations.identifiability import (
+    LEFT_SIDES,
     WORTH,
     Finding,
     Findings,
@@ -39,27 +40,33 @@ def explain(patterns: Sequence[str], snr_db: float, console: Console, *, json_: 
     """
     if not abs(snr_db) <= _MOST_DB:
         raise UsageError(f"--snr is {snr_db:g}.", "Give a signal-to-noise ratio in dB: 20")
-    known = all_findings()
+    known = {
+        name: (left, findings)
+        for data_type, left in LEFT_SIDES.items()
+        for name, findings in all_findings(data_type).items()
+    }
     names: list[str] = []
     for pattern in patterns:
         found = [name for name in known if fnmatchcase(name, pattern)]
         if not found:
             raise UsageError(
                 f"Nothing was computed of '{pattern}': why-not has the systems of ODEBench, from "
-                "their first start.",
-                did_you_mean(pattern, known) or "mdbench list --datasets ode names them.",
+                "their first start, and most of the fields.",
+                did_you_mean(pattern, known)
+                or "mdbench list --datasets ode names the systems, --datasets pde the fields.",
             )
         names += [name for name in found if name not in names]
     if json_:
-        sys.stdout.write(json.dumps([_as_json(name, known[name], snr_db) for name in names]) + "\n")
+        values = [_as_json(name, known[name][1], snr_db) for name in names]
+        sys.stdout.write(json.dumps(values) + "\n")
         return Exit.DONE
     for name in names:
-        for line in _lines(name, known[name], snr_db):
+        for line in _lines(name, *known[name], snr_db):
             console.print(line, soft_wrap=True)
     return Exit.DONE
 
 
-def _lines(name: str, findings: Findings, snr_db: float) -> list[str]:
+def _lines(name: str, left: str, findings: Findings, snr_db: float) -> list[str]:
     found = identifiability(findings, snr_db)
     strength = 10.0 ** (snr_db / 10)
     limits = findings.limits
@@ -69,33 +76,34 @@ def _lines(name: str, findings: Findings, snr_db: float) -> list[str]:
     )
     if found.is_possible:
         nearest = min(findings.terms, key=lambda each: each.misfit)
+        misfit = f"misfit {_number(nearest.misfit * strength)}"
         return [
             f"[bold]{escape(name)}[/] can be identified at {snr_db:g} dB.",
-            f"  Nearest rival: {_rival(nearest)}: misfit {_number(nearest.misfit * strength)}.",
+            f"  Nearest rival: {_rival(left, nearest)}: {misfit}.",
             f"  {known}",
         ]
     lines = [f"[bold]{escape(name)}[/] cannot be identified at {snr_db:g} dB."]
     if found.hidden:
         lines.append(
-            f"  Without the term {escape(found.hidden.term)} of u{found.hidden.equation}', "
-            f"{_rival(found.hidden)} is about as likely: misfit "
-            f"{_number(found.hidden.misfit * strength)}, and {WORTH:g} are needed."
+            f"  Without the term {escape(found.hidden.term)} of "
+            f"{left.format(found.hidden.equation)}, {_rival(left, found.hidden)} is about as "
+            f"likely: misfit {_number(found.hidden.misfit * strength)}, and {WORTH:g} are needed."
         )
     if found.vague:
         lines.append(
-            f"  {known} The largest standard error here is {_error(found.vague, strength)}."
+            f"  {known} The largest standard error here is {_error(left, found.vague, strength)}."
         )
     return lines
 
 
-def _rival(finding: Finding) -> str:
-    return escape(f"u{finding.equation}' = {finding.rival}" if finding.rival else "none")
+def _rival(left: str, finding: Finding) -> str:
+    return escape(f"{left.format(finding.equation)} = {finding.rival}" if finding.rival else "none")
 
 
-def _error(finding: Finding, strength: float) -> str:
+def _error(left: str, finding: Finding, strength: float) -> str:
     share = 100 * finding.error / math.sqrt(strength)
     text = f"{share:.2g} %" if share < 1000 else "more than 1000 %"  # noqa: PLR2004 - tenfold
-    return escape(f"{text} in the term {finding.term} of u{finding.equation}'")
+    return escape(f"{text} in the term {finding.term} of {left.format(finding.equation)}")
 
 
 def _number(value: float) -> str:

@@ -29,6 +29,9 @@ WORTH = 10.0
 
 The difference of two log-likelihoods, times two, has a mean of the misfit m and a standard
 deviation of 2 sqrt(m): at 10 the truth is the likelier one in 94 % of all draws of the noise."""
+LEFT_SIDES = {"ode": "u{}'", "pde": "u{}_t"}
+"""The data types of which something was computed, and how their equations' left-hand sides are
+written."""
 _FILE = "information.json"
 _WITHIN = 0.05
 """Identified answers have each constant within this share."""

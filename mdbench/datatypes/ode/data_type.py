@@ -29,6 +29,7 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.files import Suites, suffix
+from mdbench.datatypes.equations.identifiability import is_identifiable
 from mdbench.datatypes.equations.options import EXACT, POOL
 from mdbench.datatypes.equations.selection import Increments, nodes_between
 from mdbench.datatypes.equations.terms import TERM_METRICS, coefficient_distance
@@ -43,7 +44,6 @@ from mdbench.datatypes.ode.datasets import (
     pool_name,
     rates,
 )
-from mdbench.datatypes.equations.identifiability import is_identifiable
 from mdbench.datatypes.ode.simulation import (
     MAX_EVALUATIONS,
     Ending,
@@ -161,7 +161,7 @@ class Ode(EquationType[OdeDataset]):
     metrics = (
         NMSE,
         PUBLISHED_NMSE,
-        replace(TERM_METRICS[0], attainable=is_identifiable),
+        replace(TERM_METRICS[0], attainable=partial(is_identifiable, "ode")),
         *TERM_METRICS[1:],
         _TEST,
         _R2_TEST,

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data.trajectory import split_as_published
+from mdbench.datatypes.equations.identifiability import Finding, Findings, Limits, limits_of
 from mdbench.datatypes.ode.fitted_system import FittedSystem, Series, neat
 from mdbench.datatypes.ode.fitting import ROUNDS
-from mdbench.datatypes.equations.identifiability import Finding, Findings, Limits, limits_of
 from mdbench.datatypes.ode.sensitivity import Course, MovingSystem
 from mdbench.expressions.expand import expand
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.datatypes.ode.fitted_system import Change, FittedSystem, Series, neat
 from mdbench.datatypes.equations.identifiability import WORTH
+from mdbench.datatypes.ode.fitted_system import Change, FittedSystem, Series, neat
 from mdbench.datatypes.ode.rival_search import RivalSearch, Searched
 from mdbench.datatypes.ode.sensitivity import LostError
 from mdbench.errors import AnswerError, EquationError

@@ -41,6 +41,7 @@ from mdbench.datatypes.equations.files import (
     suffix,
     without,
 )
+from mdbench.datatypes.equations.identifiability import is_identifiable
 from mdbench.datatypes.equations.options import (
     AXES_ORDER,
     EXACT,
@@ -114,7 +115,15 @@ class Pde(EquationType[PdeDataset]):
     check_datasets = ("burgers", "navier_stokes_channel")
     has_plots = True
     derivative = "∂"
-    metrics = (NMSE, PUBLISHED_NMSE, *TERM_METRICS, _RESIDUAL, COMPLEXITY, AGREEMENT)
+    metrics = (
+        NMSE,
+        PUBLISHED_NMSE,
+        replace(TERM_METRICS[0], attainable=partial(is_identifiable, "pde")),
+        *TERM_METRICS[1:],
+        _RESIDUAL,
+        COMPLEXITY,
+        AGREEMENT,
+    )
     options = FACTS.options
     fresh_problems = 20
 

@@ -15,8 +15,9 @@ generalised least squares: a row is an equation between two neighbouring times, 
 midpoint rule.  Rows with a time in common have noise in common, so that their covariances are
 blocks on three diagonals.
 
-A *rival* lacks one term of an equation, or has another of no more factors in its place.  With J of
-the rival its misfit is right wherever v is small, however far its coefficients are from the truth.
+A *rival* lacks one term of an equation, or has another in its place that has no more factors and
+no higher order of derivatives.  With J of the rival its misfit is right wherever v is small,
+however far its coefficients are from the truth.
 
 A field with many nodes is cut into boxes, and what these know is added up.  Each box has ends of
 its own, so that this is less than what the whole field knows.
@@ -27,7 +28,8 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,12 +40,12 @@ from mdbench.data.derivatives import accurate_derivative, space_derivative
 from mdbench.data.field import Field, FieldColumns, feature_names
 from mdbench.data.trajectory import split_chronologically
 from mdbench.datatypes.equations.files import compile_equations
-from mdbench.datatypes.equations.identifiability import WORTH, Finding, Findings, limits_of
+from mdbench.datatypes.equations.identifiability import Finding, Findings, limits_of
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -126,7 +128,7 @@ class FieldInformation:
         size = np.max(np.abs(self.given.u), axis=tuple(range(self.given.u.ndim - 1)))
         share = np.maximum(np.abs(self.given.u), _FLOOR * size)
         of_noise = share if self.deviations is None else self.deviations
-        # (n_t, d, nodes)
+        # With the times first, then states and nodes.
         self._variances = np.moveaxis(of_noise**2, (-2, -1), (0, 1)).reshape(
             len(self.given.t), self.given.dim, -1
         )
@@ -139,6 +141,11 @@ class FieldInformation:
         given = replace(clean, t=clean.t[times], u=clean.u[..., times, :], du=None)
         equations = dict(zip(dataset.states, dataset.truth, strict=True))
         return cls(equations, given, dataset.explicit)
+
+    @property
+    def has_products_only(self) -> bool:
+        """Whether all terms are products of powers, with no constant inside a function."""
+        return all(atom.kind == "variable" for _, term, _ in self.own for atom, _ in term)
 
     @cached_property
     def own(self) -> list[tuple[int, Monomial, float]]:
@@ -162,18 +169,19 @@ class FieldInformation:
         return own + others
 
     @cached_property
-    def _products(self) -> dict[str, int]:
-        """Products of up to three factors, one of them a derivative, with their factors."""
+    def _products(self) -> dict[str, tuple[int, int]]:
+        """Products of up to three factors, one of them a derivative: their factors and order."""
         states = [f"u{i}" for i in range(self.given.dim)]
-        derivatives = [name for name in self.names if "_" in name]
+        derivatives = {name: len(name.partition("_")[2]) for name in self.names if "_" in name}
         most = 3 if len(states) <= _FEW else 2
-        found = {"1": 1}
+        found = {"1": (1, 0)}
         for count in range(most + 1):
             for several in itertools.combinations_with_replacement(states, count):
                 if several:
-                    found["*".join(several)] = count
+                    found["*".join(several)] = count, 0
                 if count < most:
-                    found |= {"*".join([*several, each]): count + 1 for each in derivatives}
+                    for name, order in derivatives.items():
+                        found["*".join([*several, name])] = count + 1, order
         return found
 
     @cached_property
@@ -188,8 +196,9 @@ class FieldInformation:
         sizes = np.array([coefficient for *_, coefficient in self.own])
         gram = self._gram[: len(sizes), : len(sizes)] * np.outer(sizes, sizes)
         scales = np.sqrt(np.diag(gram))
-        found: Array = np.linalg.pinv(gram / np.outer(scales, scales), rcond=_ALIKE, hermitian=True)
-        return found / np.outer(scales, scales)
+        inverse = np.linalg.pinv(gram / np.outer(scales, scales), rcond=_ALIKE, hermitian=True)
+        found: Array = inverse / np.outer(scales, scales)
+        return found
 
     def findings(self) -> Findings:
         """Find what the samples say of the system; minutes for some."""
@@ -200,18 +209,18 @@ class FieldInformation:
         errors = np.sqrt(np.diag(self.covariance()))
         for place, (state, monomial, coefficient) in enumerate(self.own):
             misfit, rival = self._best_rival(place)
-            yield Finding(
-                state, _text(monomial), coefficient, float(errors[place]), misfit, rival
-            )
+            yield Finding(state, _text(monomial), coefficient, float(errors[place]), misfit, rival)
 
     def _best_rival(self, place: int) -> tuple[float, str]:
         """Return the misfit of the best system without a term of the truth, and its equation."""
         state, monomial, _ = self.own[place]
         rest = [k for k in range(len(self.own)) if k != place]
-        length = sum(power for _, power in monomial)
+        factors = sum(power for _, power in monomial)
+        order = sum(len(atom.text.partition("_")[2]) for atom, _ in monomial)
         rivals = [rest]
         for k, column in enumerate(self._columns[len(self.own) :], len(self.own)):
-            if column.state == state and self._products[column.term] <= length:
+            count, height = self._products[column.term]
+            if column.state == state and count <= factors and height <= order:
                 rivals.append([*rest, k])
         sizes = np.zeros(len(self._columns))
         sizes[: len(self.own)] = [coefficient for *_, coefficient in self.own]
@@ -300,12 +309,9 @@ class FieldInformation:
                 np.ix_(*(kept for kept, _ in axes)), [len(place) for place in places]
             )
             derivatives = {
-                tail: reduce(
-                    np.kron,
-                    [
-                        orders[len(tail) if tail.startswith(axis) else 0]
-                        for axis, (_, orders) in zip(given.grid, axes, strict=True)
-                    ],
+                tail: _of_all_axes(
+                    orders[len(tail) if tail.startswith(axis) else 0]
+                    for axis, (_, orders) in zip(given.grid, axes, strict=True)
                 )
                 for tail in tails
             }
@@ -383,6 +389,14 @@ def _along(
     return inner, {0: whole[inner]} | found
 
 
+def _of_all_axes(matrices: Iterable[Array]) -> Array:
+    """Return what acts on nodes of several axes, of what acts along each."""
+    found = np.ones((1, 1))
+    for matrix in matrices:
+        found = np.asarray(np.kron(found, matrix), dtype=float)
+    return found
+
+
 def _partials(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
     """Return the derivatives of an expression by each name that is in it."""
     import sympy  # noqa: PLC0415 - half a second, and only this needs it
@@ -409,8 +423,6 @@ def _regression(gram: Array, columns: Sequence[int], sizes: Array) -> tuple[floa
 
 
 def _text(monomial: Monomial) -> str:
-    from fractions import Fraction  # noqa: PLC0415
-
     return monomial_text(monomial, Fraction(1))
 
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.cli import main
-from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.equations.identifiability import (
     Finding,
     Findings,
@@ -22,6 +21,7 @@ from mdbench.datatypes.equations.identifiability import (
     read_findings,
     write_findings,
 )
+from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.information import Information
 from mdbench.datatypes.ode.systems import read_system
 from mdbench.errors import DataError
@@ -86,7 +86,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_each_system_has_a_finding_for_each_of_its_terms(name: str) -> None:
     system = read_system(Workspace.find().root / "datasets" / "ode" / f"{name}.toml")
-    known = all_findings()[name].terms
+    known = all_findings("ode")[name].terms
     variables = tuple(system.variables)
     for i, text in enumerate(system.truth):
         assert sum(each.equation == i for each in known) == len(expand(text, variables))
@@ -100,7 +100,7 @@ def test_each_system_has_a_finding_for_each_of_its_terms(name: str) -> None:
 @pytest.mark.parametrize("name", ["rc-circuit", "sir-infection"])
 def test_the_file_has_what_is_computed(name: str) -> None:
     system = read_system(Workspace.find().root / "datasets" / "ode" / f"{name}.toml")
-    information, known = Information.of_system(system), all_findings()[name]
+    information, known = Information.of_system(system), all_findings("ode")[name]
     assert information.limits() == pytest.approx(known.limits, abs=0.02)
     for made, kept in zip(information.terms(), known.terms, strict=True):
         assert made.term == kept.term
@@ -110,7 +110,7 @@ def test_the_file_has_what_is_computed(name: str) -> None:
 
 def test_fewer_systems_are_identifiable_the_more_noise_there_is() -> None:
     counts = [
-        sum(identifiability(each, level).is_possible for each in all_findings().values())
+        sum(identifiability(each, level).is_possible for each in all_findings("ode").values())
         for level in LEVELS
     ]
     assert counts == sorted(counts, reverse=True)
@@ -155,7 +155,7 @@ def test_the_verb_refuses_what_it_does_not_know(
 
 def test_the_page_has_the_counts_of_the_file() -> None:
     page = (Workspace.find().root / "docs" / "identifiability.md").read_text(encoding="utf-8")
-    known = all_findings().values()
+    known = all_findings("ode").values()
     for level in (40, 30, 20, 10):
         found = [identifiability(each, float(level)) for each in known]
         counts = (
