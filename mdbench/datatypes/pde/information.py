@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 _FLOOR = 1e-3
 """Noise is at least what it is at this share of a state's largest value: else a sample of a state
 that crosses zero says everything."""
-_LARGEST = 1400
+_LARGEST = 700
 """Values at one time in a box, about: its matrices have so many rows."""
 _FAR = 30.0
 """Misfits above this are left as the truth's J has them: at 10 dB they are three hundred."""
@@ -65,8 +65,6 @@ _NEAREST = 2
 """Others that are fitted in the place of a term, with the least misfits with the truth's J."""
 _ROUNDS = 3
 """In which a rival's J follows its coefficients."""
-_FEW = 2
-"""States up to which products of three factors are looked at."""
 _ALIKE = 1e-12
 """The part of a column's square that others have to leave of it, to be another column."""
 
@@ -170,12 +168,17 @@ class FieldInformation:
 
     @cached_property
     def _products(self) -> dict[str, tuple[int, int]]:
-        """Products of up to three factors, one of them a derivative: their factors and order."""
+        """Products that may be rivals of some term: their factors and order of derivatives."""
         states = [f"u{i}" for i in range(self.given.dim)]
-        derivatives = {name: len(name.partition("_")[2]) for name in self.names if "_" in name}
-        most = 3 if len(states) <= _FEW else 2
+        sizes = [_size(monomial) for _, monomial, _ in self.own]
+        most, highest = (max(each) for each in zip(*sizes, strict=True))
+        derivatives = {
+            name: order
+            for name in self.names
+            if "_" in name and (order := len(name.partition("_")[2])) <= highest
+        }
         found = {"1": (1, 0)}
-        for count in range(most + 1):
+        for count in range(int(most) + 1):
             for several in itertools.combinations_with_replacement(states, count):
                 if several:
                     found["*".join(several)] = count, 0
@@ -215,8 +218,7 @@ class FieldInformation:
         """Return the misfit of the best system without a term of the truth, and its equation."""
         state, monomial, _ = self.own[place]
         rest = [k for k in range(len(self.own)) if k != place]
-        factors = sum(power for _, power in monomial)
-        order = sum(len(atom.text.partition("_")[2]) for atom, _ in monomial)
+        factors, order = _size(monomial)
         rivals = [rest]
         for k, column in enumerate(self._columns[len(self.own) :], len(self.own)):
             count, height = self._products[column.term]
@@ -420,6 +422,12 @@ def _regression(gram: Array, columns: Sequence[int], sizes: Array) -> tuple[floa
     left = np.copy(sizes)
     np.subtract.at(left, columns, found / scales)
     return max(float(left @ gram @ left), 0.0), found / scales
+
+
+def _size(monomial: Monomial) -> tuple[float, float]:
+    """Return the number of factors, and the order of derivatives in all."""
+    orders = [power * len(atom.text.partition("_")[2]) for atom, power in monomial]
+    return float(sum(power for _, power in monomial)), float(sum(orders))
 
 
 def _text(monomial: Monomial) -> str:

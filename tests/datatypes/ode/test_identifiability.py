@@ -141,7 +141,7 @@ def test_the_verb_has_json(capsys: Output) -> None:
     ("arguments", "wanted"),
     [
         (["rc-circit"], "rc-circuit"),
-        (["burgers"], "ODEBench"),
+        (["heat_laser"], "ODEBench"),
         (["rc-circuit", "--snr", "nan"], "--snr"),
         (["rc-circuit", "--snr", "1e9"], "--snr"),
     ],
