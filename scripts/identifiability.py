@@ -33,13 +33,13 @@ def _systems(workspace: Workspace) -> Iterator[tuple[str, Callable[[], Findings]
 
 
 def _fields(workspace: Workspace) -> Iterator[tuple[str, Callable[[], Findings]]]:
-    """Yield the fields in whose terms no constant is inside a function."""
+    """Yield the fields that are in few boxes, and in whose terms no constant is in a function."""
     kind = datatypes.find("pde", workspace.datasets / "pde", workspace.arrays / "pde")
     source = kind.source()
     for name in sorted(source.names()):
         dataset = source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)
         information = FieldInformation.of_dataset(dataset)
-        if information.has_products_only:
+        if information.has_products_only and information.is_in_few_boxes:
             yield name, information.findings
 
 

@@ -59,6 +59,8 @@ _FLOOR = 1e-3
 that crosses zero says everything."""
 _LARGEST = 700
 """Values at one time in a box, about: its matrices have so many rows."""
+_BOXES = 16
+"""The most boxes; with more of them their ends would lose too much."""
 _FAR = 30.0
 """Misfits above this are left as the truth's J has them: at 10 dB they are three hundred."""
 _NEAREST = 2
@@ -144,6 +146,23 @@ class FieldInformation:
     def has_products_only(self) -> bool:
         """Whether all terms are products of powers, with no constant inside a function."""
         return all(atom.kind == "variable" for _, term, _ in self.own for atom, _ in term)
+
+    @property
+    def is_in_few_boxes(self) -> bool:
+        """Whether boxes are so few that most of what a field knows is left."""
+        return math.prod(self._cuts) <= _BOXES
+
+    @cached_property
+    def _cuts(self) -> list[int]:
+        """The number of boxes along each axis, with the largest boxes that may be."""
+        shape = self.given.u.shape[:-2]
+        cuts = [1] * len(shape)
+        while (
+            self.given.dim * math.prod(-(-n // k) for n, k in zip(shape, cuts, strict=True))
+            > self.largest
+        ):
+            cuts[int(np.argmax([n / k for n, k in zip(shape, cuts, strict=True)]))] += 1
+        return cuts
 
     @cached_property
     def own(self) -> list[tuple[int, Monomial, float]]:
@@ -293,13 +312,8 @@ class FieldInformation:
         return [np.broadcast_to(each, shape).reshape(-1, shape[-1]) for each in found]
 
     def _boxes(self, tails: set[str]) -> Iterator[_Box]:
-        """Cut the nodes into boxes, as large as they may be."""
-        shape, given = self.given.u.shape[:-2], self.given
-        cuts = [1] * len(shape)
-        while given.dim * math.prod(-(-n // k) for n, k in zip(shape, cuts, strict=True)) > (
-            self.largest
-        ):
-            cuts[int(np.argmax([n / k for n, k in zip(shape, cuts, strict=True)]))] += 1
+        """Cut the nodes into boxes."""
+        shape, given, cuts = self.given.u.shape[:-2], self.given, self._cuts
         numbers = np.arange(math.prod(shape)).reshape(shape)
         pieces = [np.array_split(np.arange(n), k) for n, k in zip(shape, cuts, strict=True)]
         for places in itertools.product(*pieces):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ Array = NDArray[np.float64]
 N = 24
 X = np.arange(N) / N
 T = np.linspace(0.0, 1.0, 41)
+LEFT_OUT = {"heat_laser", "heat_soil_uniform_3d_p1", "reaction_diffusion_cylinder"}
+"""Fields with constants inside a function, and fields in too many boxes."""
 FIELDS = sorted(path.stem for path in (Workspace.find().root / "datasets" / "pde").glob("*.toml"))
 
 
@@ -180,16 +184,15 @@ def test_the_file_has_the_terms_of_each_field(name: str) -> None:
     known = all_findings("pde")
     kind = datatypes.find("pde", Workspace.find().datasets / "pde", Workspace.find().arrays / "pde")
     laws = kind.source().laws(name)
-    if any("exp" in law for law in laws):
-        assert name not in known  # constants inside are not computed
+    if name in LEFT_OUT:
+        assert name not in known
         return
     findings = known[name]
-    features = {word for law in laws for word in law.replace("(", " ").split() if word[0] == "u"}
-    terms = [expand(law, tuple(sorted(features))) for law in laws]
+    features = sorted({word for law in laws for word in re.findall(r"\bu\d\w*", law)})
+    terms = [expand(law, tuple(features)) for law in laws]
     assert sum(map(len, terms)) == len(findings.terms)
-    for level in (40.0, 10.0):
-        found = identifiability(findings, level)
-        assert found.vague is None or level < findings.limits.half
+    # In a flow without sources two terms are one.
+    assert identifiability(findings, 10.0).is_possible is not name.startswith("navier_stokes")
 
 
 @pytest.mark.slow
