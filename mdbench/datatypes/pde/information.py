@@ -69,6 +69,8 @@ _ROUNDS = 3
 """In which a rival's J follows its coefficients."""
 _ALIKE = 1e-12
 """The part of a column's square that others have to leave of it, to be another column."""
+_NOTHING = 1e-20
+"""The least information, of a term that is zero on the whole field."""
 
 
 class Column(NamedTuple):
@@ -213,14 +215,15 @@ class FieldInformation:
     def covariance(self) -> Array:
         """Return the least covariance of the coefficients, each as a share of itself.
 
-        The bound of Cramér and Rao at s = 1, (m, m), in the order of `own`.
+        The bound of Cramér and Rao at s = 1, (m, m), in the order of `own`.  What nothing is known
+        of has a huge variance.
         """
         sizes = np.array([coefficient for *_, coefficient in self.own])
         gram = self._gram[: len(sizes), : len(sizes)] * np.outer(sizes, sizes)
-        scales = np.sqrt(np.diag(gram))
-        inverse = np.linalg.pinv(gram / np.outer(scales, scales), rcond=_ALIKE, hermitian=True)
-        found: Array = inverse / np.outer(scales, scales)
-        return found
+        scales = np.sqrt(np.maximum(np.diag(gram), _NOTHING))
+        known, directions = np.linalg.eigh(gram / np.outer(scales, scales))
+        spread = directions / np.sqrt(np.maximum(known, known[-1] * _ALIKE)) / scales[:, None]
+        return np.asarray(spread @ spread.T)
 
     def findings(self) -> Findings:
         """Find what the samples say of the system; minutes for some."""

@@ -179,6 +179,18 @@ def test_boxes_know_less_than_the_whole_but_most_of_it() -> None:
     assert (errors_of(parts) < 4 * errors_of(whole)).all()
 
 
+def test_what_no_sample_shows_has_a_huge_error() -> None:
+    """A field that is the same along y, and one whose two terms are multiples of each other."""
+    shape, decay = np.cos(2 * np.pi * X)[:, None], np.exp(-0.03 * (2 * np.pi) ** 2 * T)
+    flat = np.repeat((shape * decay)[:, None, :, None], 12, axis=1)
+    plane = Field(T, {"x": X, "y": np.arange(12) / 12}, flat, periods={"x": 1.0, "y": 1.0})
+    along, across = errors_of(FieldInformation({0: "0.03*u0_xx + 0.03*u0_yy"}, plane))
+    assert along < 1
+    assert across > 1e4
+    both = FieldInformation({0: "0.02*u0_xx - 0.39478*u0"}, periodic(shape * decay))
+    assert errors_of(both).min() > 1e4
+
+
 @pytest.mark.parametrize("name", FIELDS)
 def test_the_file_has_the_terms_of_each_field(name: str) -> None:
     known = all_findings("pde")
