@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import textwrap
 import time
@@ -398,12 +399,14 @@ def bingo(
 
 def test_bingo_s_logarithm_is_that_of_the_absolute_value() -> None:
     asked: list[Any] = []
+    threads = os.environ["OMP_NUM_THREADS"]
     with adapter("bingo", **bingo(["log(X_0)", "sqrt(X_1) - (2.5)", "X_0 + X_7"], asked)) as found:
         method = made("bingo", found)
         method.fit(problem(-X, X[:, 0], time_limit=100.0))
         offered = [each.equations[0] for each in method.candidates()]
         assert sys.modules.get("mpi4py", "left alone") is None
     sys.modules.pop("mpi4py", None)
+    assert os.environ["OMP_NUM_THREADS"] == threads  # for the tests after this one
     assert offered == ["log(abs(v0))", "(sqrt(abs(v1)) - 2.5)"]
     assert asked[0]["max_time"] > 1e6  # its own clock ends nothing
     assert (method.stopped_early, method.evaluations) == (False, 1500)

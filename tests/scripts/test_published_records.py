@@ -24,7 +24,7 @@ NAMES = sorted(
     for file in FOLDER.glob("*.jsonl.xz")
     if not (name := file.name.removesuffix(".jsonl.xz")).rpartition(".")[2].isdecimal()
 )
-DRAWN = 5
+DRAWN = 4
 """Records of each data type, and of each set of its options."""
 QUICK_FIELDS = ("advection1d", "burgers", "heat_soil_uniform_1d_p1")
 """Fields that are simulated in less than a second."""

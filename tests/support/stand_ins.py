@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
 from types import ModuleType
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def adapter(name: str, **stand_ins: ModuleType) -> Iterator[Any]:
-    """Import an adapter with modules that stand for packages."""
+    """Import an adapter with modules that stand for packages.
+
+    Adapters may change the variables of the process, which is their own in a run: here they are
+    put back.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        for variable, value in os.environ.items():
+            patch.setenv(variable, value)
         for module, stand_in in stand_ins.items():
             patch.setitem(sys.modules, module.replace("__", "."), stand_in)
         with modules(*folders(name)) as imported:
