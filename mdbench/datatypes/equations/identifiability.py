@@ -29,6 +29,13 @@ WORTH = 10.0
 
 The difference of two log-likelihoods, times two, has a mean of the misfit m and a standard
 deviation of 2 sqrt(m): at 10 the truth is the likelier one in 94 % of all draws of the noise."""
+FLOOR = 1e-3
+"""Noise is at least what it is at this share of a state's largest value: else a sample of a state
+that crosses zero says everything."""
+FAR = 30.0
+"""Misfits above this are left as the linear model has them: at 10 dB they are three hundred."""
+NEAREST = 2
+"""Others that are fitted in the place of a term, with the least misfits in the linear model."""
 LEFT_SIDES = {"ode": "u{}'", "pde": "u{}_t"}
 """The data types of which something was computed, and how their equations' left-hand sides are
 written."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mdbench.datatypes.base import Scores
+from mdbench.datatypes.equations.identifiability import is_identifiable
 from mdbench.errors import EquationError
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
@@ -141,6 +144,12 @@ TERM_METRICS = (
 )
 """All undecided where answer or truth are too large to be multiplied out.  There is no error of
 coefficients where the two have no term with a constant in common."""
+
+
+def term_metrics(data_type: str) -> tuple[MetricSpec, ...]:
+    """Return `TERM_METRICS` of a data type for whose systems it is known what noise hides."""
+    identified, *others = TERM_METRICS
+    return replace(identified, attainable=partial(is_identifiable, data_type)), *others
 
 
 def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Task[Any]) -> Scores:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -29,10 +28,9 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.files import Suites, suffix
-from mdbench.datatypes.equations.identifiability import is_identifiable
 from mdbench.datatypes.equations.options import EXACT, POOL
 from mdbench.datatypes.equations.selection import Increments, nodes_between
-from mdbench.datatypes.equations.terms import TERM_METRICS, coefficient_distance
+from mdbench.datatypes.equations.terms import coefficient_distance, term_metrics
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS, SWEEP
 from mdbench.datatypes.ode.datasets import (
@@ -161,8 +159,7 @@ class Ode(EquationType[OdeDataset]):
     metrics = (
         NMSE,
         PUBLISHED_NMSE,
-        replace(TERM_METRICS[0], attainable=partial(is_identifiable, "ode")),
-        *TERM_METRICS[1:],
+        *term_metrics("ode"),
         _TEST,
         _R2_TEST,
         _UNSEEN,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mdbench.datatypes.equations.files import compile_equations
+from mdbench.datatypes.equations.identifiability import FAR
 from mdbench.datatypes.ode.fitting import Fitting
 from mdbench.datatypes.ode.sensitivity import Course, LostError, MovingSystem
 from mdbench.expressions.expand import expand
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_FAR = 30.0
-"""Misfits above this are left as the linear model has them: at 10 dB they are three hundred."""
 _FARTHEST = 0.8
 """Shares of themselves by which constants move at most before a fit."""
 _HUGE = 1e60
@@ -251,7 +250,7 @@ class FittedSystem:
         It is looked for from all of `moves_to`.  Infinite where no solution is found.  Where the
         linear model's misfit is large, that is taken as it is.
         """
-        if change.misfit >= _FAR:
+        if change.misfit >= FAR:
             return change.misfit, neat(change.sum, self.names)
         system, free = self.changed(change)
         best = self.best_fit(system, free, self.moves_to(change, system, free))

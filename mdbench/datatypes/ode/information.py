@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data.trajectory import split_as_published
-from mdbench.datatypes.equations.identifiability import Finding, Findings, Limits, limits_of
+from mdbench.datatypes.equations.identifiability import (
+    FLOOR,
+    NEAREST,
+    Finding,
+    Findings,
+    Limits,
+    limits_of,
+)
 from mdbench.datatypes.ode.fitted_system import FittedSystem, Series, neat
 from mdbench.datatypes.ode.fitting import ROUNDS
 from mdbench.datatypes.ode.sensitivity import Course, MovingSystem
@@ -39,12 +46,6 @@ if TYPE_CHECKING:
     from mdbench.expressions.atoms import Monomial
 
     Array = NDArray[np.float64]
-
-_FLOOR = 1e-3
-"""Noise is at least what it is at this share of a state's largest value: else a sample of a state
-that crosses zero says everything."""
-_NEAREST = 2
-"""Others that are fitted in the place of a term, with the least misfits in the linear model."""
 
 
 @dataclass
@@ -76,7 +77,7 @@ class Information:
         series = []
         for start in starts:
             found = system.solution(system.values, Course(start, self.t, math.inf))
-            floor = _FLOOR * np.max(np.abs(found), axis=0)
+            floor = FLOOR * np.max(np.abs(found), axis=0)
             weights = 1.0 / np.maximum(np.abs(found), np.where(floor > 0, floor, 1.0))
             series.append(Series(self.t, found, weights, float(np.max(np.abs(found)))))
         self.truth = FittedSystem(sums, self.names, starts, series)
@@ -164,6 +165,6 @@ class Information:
     def _best_rival(self, i: int, monomial: Monomial, gone: tuple[int, ...]) -> tuple[float, str]:
         """Return the misfit of the best system without a term of equation i, and its equation."""
         less, *exchanged = self.truth.without(i, monomial, gone)
-        nearest = sorted(exchanged, key=lambda each: each.misfit)[:_NEAREST]
+        nearest = sorted(exchanged, key=lambda each: each.misfit)[:NEAREST]
         found = [self.truth.fitted(change) for change in (less, *nearest)]
         return min(found, default=(math.inf, ""))

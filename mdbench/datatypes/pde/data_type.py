@@ -41,7 +41,6 @@ from mdbench.datatypes.equations.files import (
     suffix,
     without,
 )
-from mdbench.datatypes.equations.identifiability import is_identifiable
 from mdbench.datatypes.equations.options import (
     AXES_ORDER,
     EXACT,
@@ -52,7 +51,7 @@ from mdbench.datatypes.equations.options import (
     require_exact,
     user_truth,
 )
-from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.equations.terms import term_metrics
 from mdbench.datatypes.equations.turned_fields import refuse_turned
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde import FACTS
@@ -118,8 +117,7 @@ class Pde(EquationType[PdeDataset]):
     metrics = (
         NMSE,
         PUBLISHED_NMSE,
-        replace(TERM_METRICS[0], attainable=partial(is_identifiable, "pde")),
-        *TERM_METRICS[1:],
+        *term_metrics("pde"),
         _RESIDUAL,
         COMPLEXITY,
         AGREEMENT,

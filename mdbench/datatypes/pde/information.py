@@ -40,7 +40,14 @@ from mdbench.data.derivatives import accurate_derivative, space_derivative
 from mdbench.data.field import Field, FieldColumns, feature_names
 from mdbench.data.trajectory import split_chronologically
 from mdbench.datatypes.equations.files import compile_equations
-from mdbench.datatypes.equations.identifiability import Finding, Findings, limits_of
+from mdbench.datatypes.equations.identifiability import (
+    FAR,
+    FLOOR,
+    NEAREST,
+    Finding,
+    Findings,
+    limits_of,
+)
 from mdbench.expressions.atoms import monomial_text
 from mdbench.expressions.expand import expand
 
@@ -54,17 +61,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_FLOOR = 1e-3
-"""Noise is at least what it is at this share of a state's largest value: else a sample of a state
-that crosses zero says everything."""
 _LARGEST = 700
 """Values at one time in a box, about: its matrices have so many rows."""
 _BOXES = 16
 """The most boxes; with more of them their ends would lose too much."""
-_FAR = 30.0
-"""Misfits above this are left as the truth's J has them: at 10 dB they are three hundred."""
-_NEAREST = 2
-"""Others that are fitted in the place of a term, with the least misfits with the truth's J."""
 _ROUNDS = 3
 """In which a rival's J follows its coefficients."""
 _ALIKE = 1e-12
@@ -128,7 +128,7 @@ class FieldInformation:
         self.names = feature_names(self.given, self.explicit)
         self._sums = {state: expand(text, self.names) for state, text in self.equations.items()}
         size = np.max(np.abs(self.given.u), axis=tuple(range(self.given.u.ndim - 1)))
-        share = np.maximum(np.abs(self.given.u), _FLOOR * size)
+        share = np.maximum(np.abs(self.given.u), FLOOR * size)
         of_noise = share if self.deviations is None else self.deviations
         # With the times first, then states and nodes.
         self._variances = np.moveaxis(of_noise**2, (-2, -1), (0, 1)).reshape(
@@ -249,15 +249,15 @@ class FieldInformation:
         sizes = np.zeros(len(self._columns))
         sizes[: len(self.own)] = [coefficient for *_, coefficient in self.own]
         misfits = [_regression(self._gram, each, sizes)[0] for each in rivals]
-        nearest = sorted(range(1, len(rivals)), key=misfits.__getitem__)[:_NEAREST]
+        nearest = sorted(range(1, len(rivals)), key=misfits.__getitem__)[:NEAREST]
         return min(self._fitted(rivals[k], sizes, state) for k in (0, *nearest))
 
     def _fitted(self, rival: list[int], sizes: Array, state: int) -> tuple[float, str]:
         """Return the misfit of a system of some columns, and its equation of a state."""
         misfit, coefficients = _regression(self._gram, rival, sizes)
         columns = [self._columns[k] for k in rival]
-        if misfit < _FAR:
-            own = [Column(of, _text(monomial)) for of, monomial, _ in self.own]
+        if misfit < FAR:
+            own = self._columns[: len(self.own)]
             asked = list(dict.fromkeys([*own, *columns]))
             places = [asked.index(column) for column in columns]
             truth = np.array([*sizes[: len(own)], *np.zeros(len(asked) - len(own))])
@@ -290,9 +290,9 @@ class FieldInformation:
         texts = list(dict.fromkeys([*(slope[3] for slope in slopes), *(c.term for c in columns)]))
         values = dict(zip(texts, self._values(texts), strict=True))
         tails = {tail for _, _, tail, _ in slopes}
+        rows = np.array([list(dynamics).index(column.state) for column in columns])
         total = np.zeros((len(columns), len(columns)))
         for box in self._boxes(tails):
-            rows = np.array([list(dynamics).index(column.state) for column in columns])
             inner = box.nodes[box.inner]
             moves = [
                 (row, state, box.derivatives[tail], values[text][inner])

@@ -37,7 +37,7 @@ def errors_of(information: FieldInformation) -> Array:
 
 
 def test_a_speed_has_the_error_of_the_closed_form() -> None:
-    """Of a wave of unknown form that travels, each time tells where it is."""
+    """Of a wave of unknown form that travels, each time shows where it is."""
     speed = 0.2
     phase = 2 * np.pi * (X[:, None] - speed * T)
     u = np.sin(phase) + 0.3 * np.cos(2 * phase)
