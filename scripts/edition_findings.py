@@ -305,7 +305,7 @@ def _of_work(results: Results, found: Iterable[Recovered]) -> str:
     ode = next((one for one in found if one.suite.title == "ODEBench"), None)
     if ode is None:
         return ""
-    work = results.work(ode.suite)
+    work = results.work(ode)
     shares = ode.shares
     quick = {name: shares[name] for name in shares if work.get(name, math.inf) < 1}
     if not quick or len(quick) == len(shares):

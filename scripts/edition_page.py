@@ -413,7 +413,7 @@ def edition_figures(results: Results, boards: Iterable[Leaderboard]) -> list[Dra
 
 
 def _against_work(one: Recovered, results: Results, numbers: Mapping[str, int]) -> Drawn | None:
-    work = results.work(one.suite)
+    work = results.work(one)
     best = [name for name in one.verdicts if name in work][:_DRAWN]
     if not best:  # records of earlier versions have no work
         return None

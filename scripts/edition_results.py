@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from findings import BASELINES, compared, known
+from findings import BASELINES, compared, known, median_work
 from recovery import pool, unexplained
 
 from mdbench.datatypes.facts import Protocol
@@ -386,13 +386,9 @@ class Results:
             if at in shared
         ]
 
-    def work(self, suite: Suite) -> dict[str, float]:
-        """Return by method the median work of a job of a suite, in reference seconds."""
-        used: dict[str, list[float]] = defaultdict(list)
-        for one in self.held[suite]:
-            if one.attempted and one.measured.work_s is not None:
-                used[one.method].append(one.measured.work_s)
-        return {method: median(each) for method, each in used.items()}
+    def work(self, one: Recovered) -> dict[str, float]:
+        """Return by method the median work of the jobs that are compared, in reference seconds."""
+        return median_work(self.held[one.suite], one.verdicts)
 
 
 def share_text(value: float) -> str:

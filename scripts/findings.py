@@ -20,7 +20,7 @@ from mdbench.reports.entries import Case
 from mdbench.reports.ranking import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     from mdbench.records import Record
 
@@ -60,10 +60,28 @@ def verdicts_of(records: Iterable[Record]) -> dict[str, dict[Job, float]]:
             continue
         ours = found[one.method]
         if verdict is not None:
-            case = Case(one.system, one.snr_db, one.protocol)
-            repeat = f"{one.seed}, {one.part}" if one.part else str(one.seed)
-            ours[Job(case, repeat)] = float(verdict == 1)
+            ours[_job_of(one)] = float(verdict == 1)
     return dict(found)
+
+
+def _job_of(one: Record) -> Job:
+    repeat = f"{one.seed}, {one.part}" if one.part else str(one.seed)
+    return Job(Case(one.system, one.snr_db, one.protocol), repeat)
+
+
+def median_work(
+    records: Iterable[Record], verdicts: Mapping[str, Container[Job]]
+) -> dict[str, float]:
+    """Return by method the median work of its jobs among those given, in reference seconds.
+
+    A share beside it is then of the same jobs.  Methods without a measured one are left out.
+    """
+    used: dict[str, list[float]] = defaultdict(list)
+    for one in records:
+        measured = one.attempted and one.measured.work_s is not None
+        if measured and _job_of(one) in verdicts.get(one.method, ()):
+            used[one.method].append(one.measured.work_s or 0.0)
+    return {method: median(each) for method, each in used.items()}
 
 
 def compared(records: Iterable[Record], apart: Collection[str] = BASELINES) -> dict[str, Verdicts]:
@@ -91,6 +109,7 @@ def recovered_table(records: Sequence[Record]) -> str:
         disagree, and have the median work.
     """
     found = compared(records)
+    work = median_work(records, found)
     levels = sorted(
         {job.case.snr_db for each in found.values() for job in each}, key=cleanest_first
     )
@@ -106,12 +125,7 @@ def recovered_table(records: Sequence[Record]) -> str:
             by_case[job.case].append(value)
         several = [values for values in by_case.values() if len(values) > 1]
         split = sum(len(set(values)) > 1 for values in several)
-        work = [
-            one.measured.work_s
-            for one in records
-            if one.method == method and one.measured.work_s is not None
-        ]
-        middle = f"{median(work):.2f} s" if work else "–"
+        middle = f"{work[method]:.2f} s" if method in work else "–"
         lines.append([named(method), *cells, f"{split} of {len(several)}", middle])
     return to_table(head, lines)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from findings import compared, finding_of_work, recovered_table
+from findings import compared, finding_of_work, median_work, recovered_table
 from reporting import result
 
 from mdbench.records import Status
@@ -56,6 +56,19 @@ def test_the_work_of_an_even_number_of_jobs_is_between_the_middle_two() -> None:
         for one, work_s in zip(ones, (8.0, 1.0, 2.0, 3.0), strict=True)
     ]
     assert recovered_table(measured).endswith("| 2.50 s |")
+
+
+def test_work_is_that_of_the_jobs_whose_shares_stand_beside_it() -> None:
+    alone, shared = job("good", "only-good-has-it", 1.0), job("good", "s0", 1.0)
+    ones = [
+        one.model_copy(update={"measured": one.measured.model_copy(update={"work_s": work_s})})
+        for one, work_s in ((alone, 8.0), (shared, 1.0), (job("bad", "s0", 0.0), 2.0))
+    ]
+    assert median_work(ones, compared(ones)) == {"good": 1.0, "bad": 2.0}
+    assert [line.split("|")[-2] for line in recovered_table(ones).splitlines()[2:]] == [
+        " 1.00 s ",
+        " 2.00 s ",
+    ]
 
 
 def test_methods_designed_here_have_a_sign() -> None:
