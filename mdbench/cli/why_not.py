@@ -47,11 +47,14 @@ def explain(patterns: Sequence[str], snr_db: float, console: Console, *, json_: 
     }
     names: list[str] = []
     for pattern in patterns:
-        found = [name for name in known if fnmatchcase(name, pattern)]
+        meant = [
+            name for name in known if "+" in pattern or "+" not in name
+        ]  # conditions are named
+        found = [name for name in meant if fnmatchcase(name, pattern)]
         if not found:
             raise UsageError(
-                f"Nothing was computed of '{pattern}': why-not has the systems of ODEBench, from "
-                "their first start, and most of the fields.",
+                f"Nothing was computed of '{pattern}': why-not has the systems of ODEBench, with "
+                "one trajectory or +trajectories=4, and most of the fields.",
                 did_you_mean(pattern, known)
                 or "mdbench list --datasets ode names the systems, --datasets pde the fields.",
             )

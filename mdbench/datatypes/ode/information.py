@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.trajectory import split_as_published
+from mdbench.data.trajectory import state_names
 from mdbench.datatypes.equations.identifiability import (
     FLOOR,
     NEAREST,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.ode.systems import OdeSystem
+    from mdbench.datatypes.ode.datasets import OdeDataset
     from mdbench.expressions.atoms import Monomial
 
     Array = NDArray[np.float64]
@@ -83,11 +83,15 @@ class Information:
         self.truth = FittedSystem(sums, self.names, starts, series)
 
     @classmethod
-    def of_system(cls, system: OdeSystem) -> Information:
-        """Return what methods are given of a system: the first four fifths of one trajectory."""
-        t = np.linspace(0.0, system.end, system.samples)
-        rows = split_as_published(len(t)).refit
-        return cls(system.truth, tuple(system.variables), system.initial_conditions[:1], t[rows])
+    def of_dataset(cls, dataset: OdeDataset) -> Information:
+        """Return what methods are given of a system: the first four fifths of each trajectory.
+
+        Trajectories have the same times.
+        """
+        assert dataset.truth is not None  # noqa: S101 - systems have their equations
+        given, _ = dataset.parted(dataset.clean)
+        starts = [one.u[0].tolist() for one in given]
+        return cls(dataset.truth, state_names(dataset.clean), starts, given[0].t)
 
     def covariance(self) -> Array:
         """Return the least covariance of the free constants; see `FittedSystem.covariance`."""
@@ -113,7 +117,7 @@ class Information:
                 neat({monomial: Fraction(1)}, self.names),
                 float(self.truth.equations[i][monomial]),
                 float(max(own)),
-                misfit,
+                max(misfit, 0.0),  # what the linear model leaves is 0 but for rounding
                 rival,
             )
 

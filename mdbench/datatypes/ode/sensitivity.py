@@ -30,7 +30,9 @@ _LARGE = 1e4
 """A rival whose states are so many times as large as the true ones is lost."""
 _STEPS = (8, 16, 32, 64, 128, 256, 512)
 """Steps between two samples, of the first of which that is near enough to the one before."""
-_NEAR = 1e-3
+_NEAR, _ROUGHLY = 1e-3, 0.1
+"""How near derivatives have to be to those of half the steps; and how near those of most steps have
+to be: chaotic solutions move them by the solver's own errors, however short the steps."""
 _LARGEST = 1e12
 _LARGEST_EXPONENT = 50.0
 """Constants beyond these are of no equation that anybody would propose."""
@@ -197,7 +199,8 @@ class MovingSystem:
         before: Array | None = None
         for more in _STEPS:
             states, made = self._along(constants, course, more, others)
-            if before is not None and _is_near(before, made):
+            near = _NEAR if more < _STEPS[-1] else _ROUGHLY
+            if before is not None and _is_near(before, made, near):
                 return states, made, more
             before = made
         raise LostError
@@ -290,12 +293,12 @@ def _linear(slopes: Array, forcing: Array, first: Array, t: Array, steps: int) -
     return made
 
 
-def _is_near(one: Array, other: Array) -> bool:
+def _is_near(one: Array, other: Array, near: float) -> bool:
     if not np.isfinite(other).all():
         return False
     sizes = np.linalg.norm(other.reshape(-1, other.shape[-1]), axis=0)
     errors = np.linalg.norm((one - other).reshape(-1, other.shape[-1]), axis=0)
-    return bool(np.all(errors <= _NEAR * sizes))
+    return bool(np.all(errors <= near * sizes))
 
 
 def _constants(model: Model) -> _Constants:

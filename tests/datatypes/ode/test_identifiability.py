@@ -21,6 +21,7 @@ from mdbench.datatypes.equations.identifiability import (
     read_findings,
     write_findings,
 )
+from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.information import Information
 from mdbench.datatypes.ode.systems import read_system
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     Output = pytest.CaptureFixture[str]
 
+SEVERAL = "+trajectories=4"
 LEVELS = (60.0, 50.0, 40.0, 30.0, 20.0, 10.0, 0.0)
 SYSTEMS = sorted(path.stem for path in (Workspace.find().root / "datasets" / "ode").glob("*.toml"))
 
@@ -92,15 +94,16 @@ def test_each_system_has_a_finding_for_each_of_its_terms(name: str) -> None:
         assert sum(each.equation == i for each in known) == len(expand(text, variables))
     for each in known:
         assert each.error > 0
-        assert each.misfit > 0
+        assert each.misfit >= 0
         if each.rival:
             parse(each.rival, variables)
 
 
-@pytest.mark.parametrize("name", ["rc-circuit", "sir-infection"])
-def test_the_file_has_what_is_computed(name: str) -> None:
-    system = read_system(Workspace.find().root / "datasets" / "ode" / f"{name}.toml")
-    information, known = Information.of_system(system), all_findings("ode")[name]
+@pytest.mark.parametrize("name", ["rc-circuit", "sir-infection", "rc-circuit+trajectories=4"])
+def test_the_file_has_what_is_computed(name: str, tmp_path: Path) -> None:
+    source = Ode(Workspace.find().root / "datasets" / "ode", tmp_path).source()
+    dataset = source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)
+    information, known = Information.of_dataset(dataset), all_findings("ode")[name]
     assert information.limits() == pytest.approx(known.limits, abs=0.02)
     for made, kept in zip(information.terms(), known.terms, strict=True):
         assert made.term == kept.term
@@ -108,13 +111,28 @@ def test_the_file_has_what_is_computed(name: str) -> None:
         assert made.misfit == pytest.approx(kept.misfit, rel=0.05)
 
 
+def possible(ending: str) -> list[int]:
+    known = all_findings("ode")
+    kept = [known[f"{name}{ending}"] for name in SYSTEMS]
+    return [sum(identifiability(each, level).is_possible for each in kept) for level in LEVELS]
+
+
 def test_fewer_systems_are_identifiable_the_more_noise_there_is() -> None:
-    counts = [
-        sum(identifiability(each, level).is_possible for each in all_findings("ode").values())
-        for level in LEVELS
-    ]
-    assert counts == sorted(counts, reverse=True)
-    assert counts[0] > counts[-1]
+    one, four = possible(""), possible(SEVERAL)
+    for counts in (one, four):
+        assert counts == sorted(counts, reverse=True)
+        assert counts[0] > counts[-1]
+    assert all(more > fewer for more, fewer in zip(four, one, strict=True))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_three_more_trajectories_say_more_of_each_constant(name: str) -> None:
+    known = all_findings("ode")
+    fewer, more = known[name], known[f"{name}{SEVERAL}"]
+    assert max(more.limits.half - fewer.limits.half, 0.0) <= 0.1  # drawn by 20,000
+    for one, four in zip(fewer.terms, more.terms, strict=True):
+        assert (one.equation, one.term) == (four.equation, four.term)
+        assert four.error <= one.error * 1.01
 
 
 def test_the_verb_names_the_rival(capsys: Output) -> None:
@@ -132,6 +150,10 @@ def test_the_verb_has_json(capsys: Output) -> None:
     assert main(["why-not", "rc-*", "--snr", "20", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["dataset"] for each in found] == ["rc-circuit", "rc-circuit-non-linear-resistor"]
+    assert main(["why-not", "rc-circuit+*", "--snr", "20", "--json"]) == 0
+    (several,) = json.loads(capsys.readouterr().out)
+    assert several["dataset"] == "rc-circuit+trajectories=4"
+    assert several["limits"]["half"] < found[0]["limits"]["half"] - 5
     term = found[0]["terms"][0]
     assert term["misfit"] == pytest.approx(43.5, rel=0.02)
     assert term["error"] == pytest.approx(0.153, rel=0.02)
@@ -155,15 +177,17 @@ def test_the_verb_refuses_what_it_does_not_know(
 
 def test_the_page_has_the_counts_of_the_file() -> None:
     page = (Workspace.find().root / "docs" / "identifiability.md").read_text(encoding="utf-8")
-    known = all_findings("ode").values()
+    known = all_findings("ode")
     for level in (40, 30, 20, 10):
-        found = [identifiability(each, float(level)) for each in known]
-        counts = (
-            sum(each.is_possible for each in found),
-            sum(each.hidden is None for each in found),
-            sum(each.vague is None for each in found),
-        )
-        assert f"| {level} dB | {counts[0]} | {counts[1]} | {counts[2]} |" in page
+        cells = []
+        for ending in ("", SEVERAL):
+            found = [identifiability(known[f"{name}{ending}"], float(level)) for name in SYSTEMS]
+            cells += [
+                sum(each.is_possible for each in found),
+                sum(each.hidden is None for each in found),
+                sum(each.vague is None for each in found),
+            ]
+        assert f"| {level} dB | {' | '.join(map(str, cells))} |" in page
 
 
 def test_a_leaderboard_says_what_the_noise_allows() -> None:
