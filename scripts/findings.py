@@ -74,7 +74,7 @@ def median_work(
 ) -> dict[str, float]:
     """Return by method the median work of its jobs among those given, in reference seconds.
 
-    A share beside it is then of the same jobs.  Methods without a measured one are left out.
+    A share next to it is then of the same jobs.  Methods without a measured one are left out.
     """
     used: dict[str, list[float]] = defaultdict(list)
     for one in records:
