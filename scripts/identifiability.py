@@ -65,10 +65,11 @@ def main() -> int:
     workspace = Workspace.find()
     for data_type, systems in (("ode", _systems), ("pde", _fields)):
         folder = workspace.datasets / data_type
+        known = read_findings(folder)
         for name, compute in systems(workspace):
-            if name not in asked.systems if asked.systems else name in read_findings(folder):
+            if name not in asked.systems if asked.systems else name in known:
                 continue
-            known = read_findings(folder) | {name: compute()}  # others may have been added since
+            known[name] = compute()
             least = min(known[name].terms, key=lambda each: each.misfit)
             print(f"{name}: least misfit {least.misfit:.3g} of {least.rival}", flush=True)
             write_findings(folder, known)

@@ -47,9 +47,8 @@ def explain(patterns: Sequence[str], snr_db: float, console: Console, *, json_: 
     }
     names: list[str] = []
     for pattern in patterns:
-        meant = [
-            name for name in known if "+" in pattern or "+" not in name
-        ]  # conditions are named
+        # Datasets with conditions are meant only where the pattern has some.
+        meant = [name for name in known if "+" in pattern or "+" not in name]
         found = [name for name in meant if fnmatchcase(name, pattern)]
         if not found:
             raise UsageError(
