@@ -34,7 +34,7 @@ from mdbench.records.attached import attached
 from mdbench.runs.due import REPEATED, explain
 from mdbench.runs.execute import execute
 from mdbench.runs.forecast import forecast
-from mdbench.runs.plan import balanced, make_plan
+from mdbench.runs.plan import balanced, environment_key, make_plan
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import Study
 from mdbench.runtimes.base import open_runtime
@@ -203,11 +203,19 @@ class Edition:
     def show_left(self, console: Console) -> None:
         """Print how many jobs have no record yet, and their hours of work, by data type.
 
-        Records of methods, data or scores that have changed since count as records.
+        A record of a method that has changed since is no record of its job.  One of data or scores
+        that have changed is.
         """
         plan = self.plan()
         records = self.records(plan)
-        done = {replace(JobSpec.of(one), study=None) for one in records if one.attempted}
+        with closing(open_runtime(self.study.whole.runtime, self.workspace.home)) as runtime:
+            names = {job.algorithm for job in plan.jobs}
+            now = {name: environment_key(plan.catalog.method(name), runtime) for name in names}
+        done = {
+            replace(JobSpec.of(one), study=None)
+            for one in records
+            if one.attempted and now.get(one.algorithm, {}).items() <= one.key_parts.items()
+        }
         left = [job for job in plan.jobs if replace(job, study=None) not in done]
         for data_type in dict.fromkeys(job.data_type for job in plan.jobs):
             ours = [job for job in left if job.data_type == data_type]

@@ -59,15 +59,21 @@ class Adapter:
             raise Unsupported("the true equations of these data are unknown")
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data are not finite")
-        self._truth = problem.truth
+        codes = [compile(text, "<truth>", "eval") for text in problem.truth]
+        known = {*_FUNCTIONS, *problem.variables}
+        lacking = sorted({name for code in codes for name in code.co_names} - known)
+        if lacking:
+            raise Unsupported(
+                f"the true equations have {', '.join(lacking)}, which methods are not given here"
+            )
+        self._truth, self._codes = problem.truth, codes
         self.predict(problem)
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate them, (n, targets)."""
         columns = dict(zip(problem.variables, problem.X.T, strict=True))
-        predictions = np.empty((len(problem.X), len(self._truth)))
-        for index, text in enumerate(self._truth):
-            code = compile(text, "<truth>", "eval")
+        predictions = np.empty((len(problem.X), len(self._codes)))
+        for index, code in enumerate(self._codes):
             predictions[:, index] = eval(code, {**_FUNCTIONS, **columns})  # noqa: S307 - our own
         return predictions
 

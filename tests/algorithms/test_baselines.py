@@ -15,7 +15,7 @@ from mdbench.expressions.tree import FUNCTIONS
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.worker import Problem
+from mdbench.worker import Problem, Unsupported
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -106,6 +106,23 @@ def test_the_truth_knows_every_function_that_a_system_may_have() -> None:
             arguments = [values + (2.0 if name == "acosh" else 0.0)] * function.arity
             expected = function.numpy(*arguments)
             np.testing.assert_allclose(functions[name](*arguments), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("truth", "lacking"),
+    [("u0_x + 2 * u0_zz", "u0_zz"), ("sin(u0) * exp(-t) + x", "t, x"), ("pi * abs(u0)", "")],
+)
+def test_what_a_truth_needs_and_methods_are_not_given_is_named(truth: str, lacking: str) -> None:
+    X = np.ones((3, 2))
+    arrays = {"X": X, "Y": X[:, :1]}
+    one = Problem("table", ("u0", "u0_x"), ("u0_t",), arrays, truth=(truth,))
+    method = adapter("truth").Adapter(seed=0, threads=1)
+    if not lacking:
+        method.fit(one)
+        np.testing.assert_allclose(method.predict(one), np.pi * X[:, :1])
+        return
+    with pytest.raises(Unsupported, match=f"have {lacking}, which methods are not given"):
+        method.fit(one)
 
 
 def test_nobody_knows_the_truth_of_the_users_data(tmp_path: Path) -> None:

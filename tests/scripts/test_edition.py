@@ -66,6 +66,19 @@ def test_any_number_of_pieces_is_balanced_and_the_next_goes_on(
     assert (bundles / "pieces.jsonl.xz").read_bytes() == before
 
 
+def test_jobs_of_a_method_that_has_changed_since_are_left(bundles: Path, capsys: Output) -> None:
+    assert edition.main(["pieces.toml"]) == 0
+    adapter = bundles.parents[1] / "algorithms" / "nil" / "adapter.py"
+    adapter.write_text(adapter.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    capsys.readouterr()
+    assert edition.main(["pieces.toml", "--left"]) == 0
+    assert "ode: 4 of 8 jobs left" in capsys.readouterr().out
+    assert edition.main(["pieces.toml"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "8 records in" in text
+    assert "ode: 0 of 8 jobs left" in text
+
+
 @pytest.mark.parametrize("minutes", ["1e-9", "30"])
 def test_seeds_that_change_nothing_take_the_record_of_one(
     bundles: Path, capsys: Output, minutes: str
