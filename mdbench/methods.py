@@ -3,58 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
-import json
-import math
 import os
 import re
 import sys
-import tomllib
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-from mdbench import datatypes
 from mdbench.errors import MethodError, UsageError, did_you_mean
+from mdbench.method_spec import MethodSpec, read_spec
 from mdbench.workspace import is_trusted, read_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from importlib.metadata import EntryPoint
 
-    from pydantic_core import ErrorDetails
 
 FOLDERS_VARIABLE = "MDBENCH_METHODS"
 """The variable that names more folders of methods."""
 ENTRY_POINTS = "mdbench.methods"
 """The group of entry points by which installed packages bring methods."""
-_LARGEST_FILE = 2**18
-"""Bytes of a ``method.toml``."""
-_LONGEST_VALUE = 500
-"""Characters of a value that an error shows."""
-_MOST_SETTINGS = 100_000
-"""Settings that a grid may have: a job fits each of them."""
-_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
-_KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
-PREDICTOR = "predictor"
-"""The family of methods that predict and have no equations."""
-FAMILIES = (
-    *("linear", "genetic", "neural", "pretrained", "llm", "bayesian", "baseline"),
-    PREDICTOR,
-)
-"""Families of methods that all data types share."""
-TABLE = "table"
-SEQUENCE = "sequence"
-"""The view of methods that ask a language model."""
 SHARED = "shared"
 """The folder, next to those of the methods, with folders of code that several methods use."""
 _LOCKED = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
@@ -62,232 +35,6 @@ _REQUIRED = re.compile(
     r"\s*(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?:==\s*(?P<version>[\w.+!-]+)(?![\w.*]))?"
 )
 _IGNORED = {"__pycache__", ".mypy_cache", ".ruff_cache", ".git"}
-
-
-Flag = Annotated[bool, Field(strict=True)]
-"""true or false, and no text or number that could mean one."""
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Limit(_Table):
-    """Jobs that a method is known not to do; all keys given must match."""
-
-    reason: str = Field(min_length=1)
-    data_type: str | None = None
-    dataset: str | None = None
-    """A glob over names of datasets."""
-    max_dim: int | None = None
-    """The limit holds for systems of more equations than this."""
-
-    def covers(self, data_type: str, dataset: str, dim: int) -> bool:
-        """Return whether the limit holds for a job."""
-        return (
-            (self.data_type is None or self.data_type == data_type)
-            and (self.dataset is None or fnmatchcase(dataset, self.dataset))
-            and (self.max_dim is None or dim > self.max_dim)
-        )
-
-
-class Overrides(_Table):
-    """Settings of a method that differ under one protocol."""
-
-    hyperparameters: dict[str, Any] = {}
-    grid: dict[str, list[Any]] = {}
-
-
-class Smaller(_Table):
-    """What `mdbench check` overrides, so that a costly method is checked in seconds."""
-
-    hyperparameters: dict[str, Any] = {}
-
-
-class Access(_Table):
-    """What a method can reach from its sandbox beyond its own files."""
-
-    llm: Flag = False
-    """The language model that the user names: one endpoint, over a socket in the job's folder."""
-
-
-class Checkout(_Table):
-    """One commit of a git repository, which is part of a method's environment."""
-
-    url: str = Field(pattern=r"^[^\s-]\S*$")
-    """Anything that git fetches from: an address, or a folder."""
-    commit: str = Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")
-    sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
-    """Of its files, as `mdbench.runtimes.environments.checkouts` computes it; empty while it is not
-    known, which is an error that says it."""
-
-
-class MethodSpec(_Table):
-    """The content of a ``method.toml`` (docs/adding-a-method.md)."""
-
-    schema_: Literal[1] = Field(alias="schema")
-    name: str = Field(pattern=_NAME)
-    title: str = Field(min_length=1)
-    family: str
-    """One of `FAMILIES`, or of those that its data types bring."""
-    view: str
-    """One of the views of its data types."""
-    data_types: tuple[str, ...] = Field(min_length=1)
-    python: str = ">=3.11"
-    system_packages: tuple[str, ...] = ()
-    uses: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
-    """Folders in `SHARED`, or other methods, whose modules its adapter imports."""
-    equations: Flag = True
-    """Whether its answers have equations where those of the data type do; else it is scored by its
-    predictions alone."""
-    tuning: Literal["grid", "front", "none"]
-    seedable: Literal[True, False, "no argument"]
-    """Whether the seed changes the answer; ``"no argument"`` where the package draws numbers and
-    takes no seed."""
-    repeatable: Flag = True
-    """Whether the same seed gives the same answer on the same machine, where time is left."""
-    paths: tuple[Annotated[str, Field(pattern=_NAME)], ...] = ()
-    """Names of folders and files of the user's that it may read: see `mdbench.workspace`."""
-    given: tuple[Literal["truth", "units"], ...] = ()
-    """What it is given beyond the data: a reference may be given the true equations, and any method
-    the units of variables and targets."""
-    takes: tuple[Literal["trajectories", "inputs"], ...] = ()
-    """What it can use beyond one trajectory of states, where its view is one of trajectories."""
-    access: Access = Access()
-    control_of: str = Field(default="", pattern=rf"{_NAME}|^$")
-    """The method that asks a language model of which it is the control: the same without a model.
-
-    Its hyperparameter ``control_budget`` has the limits of what the method may ask for.
-    """
-    build: Flag = False
-    """Whether packages of its lock may be built from their sources."""
-    fetch: str = Field(default="", pattern=r"^([a-z0-9_]+\.py)?$")
-    """A program in its folder that fetches what no index of Python's has; see `Method.fetch`."""
-    sources: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_][\w.-]*$")], ...] = ()
-    """Files in its folder that `fetch` reads, such as what it compiles."""
-    program: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    """The command of a program that does its jobs in the place of ``adapter.py``, in any language;
-    see `mdbench.worker.program`."""
-    checkouts: dict[Annotated[str, Field(pattern=_NAME)], Checkout] = {}
-    """Commits of git repositories that it may read, by name, as it does `paths`."""
-    fork_safe: Flag = True
-    gpu: Flag = False
-    """Whether it needs a GPU: without one its jobs are `unavailable`."""
-    threads: int = Field(default=1, ge=1)
-    timeout: float = Field(default=43200.0, gt=0, allow_inf_nan=False, strict=True)
-    work: float | None = Field(default=None, gt=0, allow_inf_nan=False, strict=True)
-    """Reference seconds of work that a job may do, where neither these nor a time are asked for."""
-    memory_mb: int | None = Field(default=None, ge=64)
-    max_rows: int | None = Field(default=None, ge=1)
-    """The most training samples that the method is given, where some can be left out."""
-    paper: str = ""
-    licence: str = Field(min_length=1)
-    implementation: Literal["package", "own"] | None = None
-    """Whether a public package does the work, or code written after the paper."""
-    settings: Literal["upstream", "author", "ours"] | None = None
-    """Whose hyperparameters these are: a published benchmark's, the method's author's, or ours."""
-    hyperparameters: dict[str, Any] = {}
-    grid: dict[str, list[Any]] = {}
-    protocols: dict[Literal["strict", "published"], Overrides] = {}
-    check: Smaller = Smaller()
-    limits: tuple[Limit, ...] = ()
-
-    @property
-    def asks_for_units(self) -> bool:
-        """Whether it is given the units of variables and targets, where there are some."""
-        return "units" in self.given
-
-    @property
-    def origin(self) -> str:
-        """Return who wrote the code and chose the settings, as far as that is known."""
-        whose = {"ours": "our", "upstream": "upstream", "author": "the author’s"}
-        settings = f"{whose[self.settings]} settings" if self.settings else ""
-        code = {"own": "own code"}.get(self.implementation or "", self.implementation)
-        return ", ".join(filter(None, [code, settings]))
-
-    @property
-    def chaotic(self) -> bool:
-        """Whether a difference in the last digit may change all that follows."""
-        return self.family in {"genetic", "neural", "pretrained", "llm"}
-
-    @model_validator(mode="after")
-    def _files_fit_together(self) -> MethodSpec:
-        if self.sources and not self.fetch:
-            raise ValueError("sources are files that the program 'fetch' reads; fetch is missing")
-        if twice := self.checkouts.keys() & {*self.paths}:
-            raise ValueError(f"paths and checkouts both have {min(twice)!r}; rename one")
-        return self
-
-    @model_validator(mode="after")
-    def _grid_fits_tuning(self) -> MethodSpec:
-        if (self.tuning == "grid") != bool(self.grid):
-            raise ValueError(
-                "tuning = 'grid' and a [grid] table belong together: "
-                f"tuning is {self.tuning!r} and [grid] has "
-                f"{len(self.grid) or 'no'} key{'s' * (len(self.grid) != 1)}"
-            )
-        for name, values in self.grid.items():
-            if not values:
-                raise ValueError(f"grid.{name} is empty; give at least one value")
-        if self.seedable == "no argument":  # then nothing can be the same twice
-            object.__setattr__(self, "repeatable", False)
-        if self.equations == (self.family == PREDICTOR):
-            raise ValueError(
-                f"family = {PREDICTOR!r} and equations = false belong together: family is "
-                f"{self.family!r} and equations is {str(self.equations).lower()}"
-            )
-        if not self.equations and (self.tuning == "front" or "truth" in self.given):
-            raise ValueError(
-                "equations = false goes with tuning = 'none' or 'grid', since the candidates of a "
-                f"front are equations, and without the truth; tuning is {self.tuning!r}, given is "
-                f"{list(self.given)}"
-            )
-        if self.access.llm and (self.view not in {TABLE, SEQUENCE} or self.given):
-            raise ValueError(
-                "access.llm = true goes with view = 'table' or 'sequence' and without 'given': "
-                "what its prompts may show is set by --prompt; "
-                f"view is {self.view!r}, given is {self.given!r}"
-            )
-        _refuse_what_is_no_json(self.check.hyperparameters)
-        tables: list[MethodSpec | Overrides] = [self, *self.protocols.values()]
-        for table in tables:
-            _refuse_what_is_no_json(table.hyperparameters | table.grid)
-            if (size := math.prod(map(len, (self.grid | table.grid).values()))) > _MOST_SETTINGS:
-                raise ValueError(
-                    f"[grid] has {size:.6g} settings; give at most {_MOST_SETTINGS:,}, "
-                    "which is the product of the numbers of values"
-                )
-        return self
-
-    def fixed(self, protocol: str) -> dict[str, Any]:
-        """Return the fixed hyperparameters under a protocol."""
-        overrides = self._overrides(protocol)
-        return self.hyperparameters | overrides.hyperparameters
-
-    def combinations(self, protocol: str) -> list[dict[str, Any]]:
-        """Return all settings of the grid under a protocol: in order, the last key fastest."""
-        grid = self.grid | self._overrides(protocol).grid
-        if not grid:
-            return []
-        return [
-            dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
-        ]
-
-    def _overrides(self, protocol: str) -> Overrides:
-        return {str(name): value for name, value in self.protocols.items()}.get(
-            protocol, Overrides()
-        )
-
-
-def _refuse_what_is_no_json(values: dict[str, Any]) -> None:
-    for name, value in values.items():
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"hyperparameter {name} is {value!r}; it must be made of finite numbers, texts, "
-                "booleans, lists and tables"
-            ) from None
 
 
 @dataclass(frozen=True)
@@ -442,7 +189,7 @@ def _used(file: Path, name: str, algorithms: Path) -> Path:
     names = sorted({one.name for each in shared if each.is_dir() for one in each.iterdir()})
     raise MethodError(
         f"{file}: uses names {name!r}, and {' or '.join(map(str, shared))} has no such folder.",
-        f"{_meant(name, names)}Name folders of {shared[-1]}, or other methods of {methods}.",
+        f"{did_you_mean(name, names)} Name folders of {shared[-1]}, or other methods of {methods}.",
     )
 
 
@@ -671,26 +418,7 @@ def load(folder: Path, algorithms: Path | None = None) -> Method:
         the values allowed.
     """
     file = folder / "method.toml"
-    try:
-        with file.open("rb") as stream:
-            text = stream.read(_LARGEST_FILE + 1)
-        if len(text) > _LARGEST_FILE:
-            raise MethodError(
-                f"{file} has more than {_LARGEST_FILE // 1024} KiB.", f"Make it shorter. {_KEYS}"
-            )
-        content = tomllib.loads(text.decode())
-    except RecursionError:
-        raise MethodError(f"{file} nests tables or lists too deep.", _KEYS) from None
-    except FileNotFoundError:
-        raise MethodError(
-            f"{file} is missing.", f"To make a method's folder: mdbench new {folder.name}"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise MethodError(f"{file} is no valid TOML: {error}") from None
-    try:
-        spec = MethodSpec.model_validate(content)
-    except ValidationError as error:
-        raise _explain(file, error) from None
+    spec = read_spec(file)
     if spec.name != folder.name:
         raise MethodError(
             f"{file}: name is {spec.name!r}, but the folder is {folder.name!r}.",
@@ -698,7 +426,6 @@ def load(folder: Path, algorithms: Path | None = None) -> Method:
         )
     _refuse_missing_files(folder, spec)
     used = tuple(_used(file, name, algorithms or folder.parent) for name in spec.uses)
-    _refuse_what_no_data_type_has(file, spec)
     return Method(folder, spec, used)
 
 
@@ -712,100 +439,3 @@ def _refuse_missing_files(folder: Path, spec: MethodSpec) -> None:
     for name in spec.sources:
         if not (folder / name).is_file():
             raise MethodError(f"{folder / name} is missing.", "method.toml names it: sources.")
-
-
-def _refuse_what_no_data_type_has(file: Path, spec: MethodSpec) -> None:
-    known = datatypes.names()
-    kinds = [datatypes.facts_of(name) for name in sorted(set(spec.data_types) & set(known))]
-    allowed = {
-        "family": [*FAMILIES, *(family for kind in kinds for family in kind.families)],
-        "view": [view for kind in kinds for view in kind.views],
-    }
-    for key, values in allowed.items():
-        value = getattr(spec, key)
-        if kinds and value not in values:
-            raise MethodError(
-                f"{file}: key {key!r} is {value!r}; with data_types = {list(spec.data_types)} it "
-                f"may be {' or '.join(map(repr, dict.fromkeys(values)))}.",
-                _KEYS,
-            )
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
-
-
-def _meant(key: str, names: list[str]) -> str:
-    near = get_close_matches(key, names, 1)
-    return f"Did you mean {near[0]}?  " if near else ""
-
-
-def _explain(file: Path, error: ValidationError) -> MethodError:
-    slips_first = sorted(
-        error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
-    )
-    first, *others = slips_first  # a key that is misspelt is often the one that is missing
-    parts, hint = first["loc"], _KEYS
-    if parts[-1:] == ("[key]",):  # the name of a table, or of a key in one
-        where, given = f"{file}: key {_key(parts[:-1])!r}", "no name that is allowed"
-    else:
-        where = f"{file}: key {_key(parts)!r}" if parts else str(file)
-        given = _short(first["input"])
-    if first["type"] == "extra_forbidden":
-        names = _names_of(parts[:-1])
-        message = f"{where} is not known"
-        hint = f"{_meant(str(parts[-1]), names)}The keys are: {', '.join(names)}."
-    elif first["type"] == "missing":
-        message = f"{where} is missing"
-    elif parts:
-        message = f"{where} is {given}: {_wanted(first)}"
-    else:
-        message = f"{where}: {_wanted(first)}"
-    if also := list(dict.fromkeys(_key(each["loc"]) for each in others)):
-        hint += f" Wrong, too: {', '.join(also)}."
-    return MethodError(message, hint)
-
-
-def _key(parts: Sequence[str | int]) -> str:
-    """Return a key as TOML writes it."""
-    texts = [part if isinstance(part, str) else str(part) for part in parts if part != "[key]"]
-    return ".".join(text if _BARE.fullmatch(text) else f'"{text}"' for text in texts)
-
-
-def _names_of(parts: Sequence[str | int]) -> list[str]:
-    """Return the keys that a table of a ``method.toml`` may have."""
-    table: Any = MethodSpec
-    for part in parts:
-        if isinstance(table, type) and issubclass(table, BaseModel):
-            fields = table.model_fields.items()
-            table = next(field.annotation for name, field in fields if part in {name, field.alias})
-        else:  # of lists and tables of any names, what each has in it
-            table = [each for each in get_args(table) if each is not ...][-1]
-    return [field.alias or name for name, field in table.model_fields.items()]
-
-
-def _wanted(error: ErrorDetails) -> str:
-    """Return what a value should be, in the words of TOML."""
-    if error["type"] == "tuple_type" and isinstance(error["input"], dict):
-        return f"it should be a list of tables, [[{_key(error['loc'])}]]"
-    text = _WANTED.get(error["type"]) or _PATTERNS.get(error.get("ctx", {}).get("pattern", ""))
-    if text is None:
-        text = error["msg"].removeprefix("Value error, ")
-        text = re.sub(r"\b(True|False)\b", lambda word: word[0].lower(), text)
-    return text
-
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_WANTED = {
-    "too_short": "it should have at least one",
-    "tuple_type": 'it should be a list, such as ["a", "b"]',
-    "list_type": "it should be a list, such as [1, 2]",
-    "dict_type": "it should be a table",
-    "model_type": "it should be a table",
-    "bool_type": "it should be true or false",
-    "float_type": "it should be a number",
-}
-_PATTERNS = {
-    _NAME: "it should be small letters, digits, - and _, beginning with a letter, at most 40",
-}

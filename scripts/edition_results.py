@@ -18,7 +18,7 @@ from recovery import pool, unexplained
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import MARGIN
-from mdbench.methods import PREDICTOR
+from mdbench.method_spec import PREDICTOR
 from mdbench.reports.classes import class_of
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case

@@ -23,6 +23,7 @@ from findings import compared, to_table
 
 from mdbench import datatypes, methods
 from mdbench.datatypes.facts import Protocol
+from mdbench.method_spec import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -68,7 +69,7 @@ def table(sections: dict[str, str]) -> str:
         for method in methods.discover(ROOT / "algorithms").values()
         if isinstance(method, methods.Method)
     ]
-    families = dict.fromkeys(methods.FAMILIES) | {one.spec.family: None for one in found}
+    families = dict.fromkeys(FAMILIES) | {one.spec.family: None for one in found}
     for family in families:
         lines = [
             row(method, sizes, results, more, sections)

@@ -10,6 +10,7 @@ from harness import ROOT, add_method, make_workspace
 
 from mdbench import methods
 from mdbench.errors import MethodError, UsageError
+from mdbench.method_spec import Limit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,11 +250,11 @@ def test_links_within_the_folder_and_to_the_folder_are_files(tmp_path: Path) -> 
 
 
 def test_limit_needs_all_its_keys_to_match() -> None:
-    limit = methods.Limit(reason="slow", dataset="lorenz*", max_dim=2)
+    limit = Limit(reason="slow", dataset="lorenz*", max_dim=2)
     assert limit.covers("ode", "lorenz-equations", 3)
     assert not limit.covers("ode", "lorenz-equations", 2)
     assert not limit.covers("ode", "rc-circuit", 3)
-    assert methods.Limit(reason="never").covers("pde", "kdv", 1)
+    assert Limit(reason="never").covers("pde", "kdv", 1)
 
 
 def test_missing_lock_states_what_to_type(tmp_path: Path) -> None:

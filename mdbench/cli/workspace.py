@@ -19,6 +19,7 @@ from mdbench.cli.options import Exit
 from mdbench.datatypes.facts import FRESH, Protocol
 from mdbench.datatypes.suites import Suite, members, read_suites
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError, counted
+from mdbench.method_spec import FAMILIES
 from mdbench.runs.options import parse_words
 from mdbench.runtimes.environments.venvs import installed_mb
 
@@ -141,7 +142,7 @@ def _methods_table(
     for column in [*["licence"] * wide, *["from"] * elsewhere]:
         table.add_column(column)
     right = [method for method in found.values() if isinstance(method, methods.Method)]
-    families = dict.fromkeys(methods.FAMILIES) | {method.spec.family: None for method in right}
+    families = dict.fromkeys(FAMILIES) | {method.spec.family: None for method in right}
     for family in families:
         members = [method for method in right if method.spec.family == family]
         if members:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mdbench.datatypes.facts import Option
-    from mdbench.methods import MethodSpec
+    from mdbench.method_spec import MethodSpec
     from mdbench.records import Status
     from mdbench.runtimes.base import Level
 

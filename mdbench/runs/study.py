@@ -48,7 +48,7 @@ from mdbench.workspace import write_whole
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from mdbench.methods import MethodSpec
+    from mdbench.method_spec import MethodSpec
     from mdbench.records import Status
     from mdbench.runtimes.base import Level
 

@@ -14,7 +14,7 @@ from harness import ROOT
 
 import mdbench
 from mdbench import methods
-from mdbench.methods import Limit, MethodSpec
+from mdbench.method_spec import Limit, MethodSpec
 from mdbench.runtimes import protocol
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from mdbench.datatypes.base import Answer
 from mdbench.datatypes.base import Candidate as HostCandidate
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError
-from mdbench.methods import MethodSpec
+from mdbench.method_spec import MethodSpec
 from mdbench.worker import Problem
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from mdbench.runtimes.job_folder import Scratch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mdbench.methods import Checkout, Method
+    from mdbench.method_spec import Checkout
+    from mdbench.methods import Method
 
 Files: TypeAlias = dict[tuple[str, str], bytes]
 """Contents by path and git's mode."""
