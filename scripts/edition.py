@@ -122,7 +122,7 @@ class Edition:
     def _repeats(self, plan: Plan, jobs: Sequence[JobSpec], runtime: Runtime) -> list[JobSpec]:
         """Return the jobs that take a record, of one of these jobs or one that is there."""
         there = read_folder(self.result_dir) if list(self.result_dir.glob("*.jsonl")) else []
-        done = {replace(JobSpec.of(one), study=None) for _, one in there}
+        done = _done([one for _, one in there], plan, runtime)
         questions = {replace(job, study=None, seed=0) for job in (*jobs, *done)}
         others = [
             job
@@ -209,13 +209,7 @@ class Edition:
         plan = self.plan()
         records = self.records(plan)
         with closing(open_runtime(self.study.whole.runtime, self.workspace.home)) as runtime:
-            names = {job.algorithm for job in plan.jobs}
-            now = {name: environment_key(plan.catalog.method(name), runtime) for name in names}
-        done = {
-            replace(JobSpec.of(one), study=None)
-            for one in records
-            if one.attempted and now.get(one.algorithm, {}).items() <= one.key_parts.items()
-        }
+            done = _done([one for one in records if one.attempted], plan, runtime)
         left = [job for job in plan.jobs if replace(job, study=None) not in done]
         for data_type in dict.fromkeys(job.data_type for job in plan.jobs):
             ours = [job for job in left if job.data_type == data_type]
@@ -225,6 +219,17 @@ class Edition:
             )
         every = counted(len(plan.jobs), "job")
         print_left(f"In all {len(left)} of {every}", left, records, console)
+
+
+def _done(records: Iterable[Record], plan: Plan, runtime: Runtime) -> set[JobSpec]:
+    """Return the jobs that have a record of their method as it is now."""
+    names = {job.algorithm for job in plan.jobs}
+    now = {name: environment_key(plan.catalog.method(name), runtime) for name in names}
+    return {
+        replace(JobSpec.of(one), study=None)
+        for one in records
+        if one.algorithm in now and now[one.algorithm].items() <= one.key_parts.items()
+    }
 
 
 def print_left(

@@ -79,6 +79,25 @@ def test_jobs_of_a_method_that_has_changed_since_are_left(bundles: Path, capsys:
     assert "ode: 0 of 8 jobs left" in text
 
 
+def test_seeds_that_take_a_record_have_that_of_a_changed_method(
+    bundles: Path, capsys: Output
+) -> None:
+    folder = bundles.parents[1] / "algorithms" / "nil"
+    text = (folder / "method.toml").read_text(encoding="utf-8")
+    text = text.replace("seedable = true", "seedable = false")
+    (folder / "method.toml").write_text(text, encoding="utf-8")
+    assert edition.main(["pieces.toml"]) == 0
+    adapter = folder / "adapter.py"
+    adapter.write_text(adapter.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    assert edition.main(["pieces.toml"]) == 0
+    records = [one for one in read_bundle(bundles, "pieces") if one.algorithm == "nil"]
+    assert len(records) == 4
+    assert len({one.key_parts["adapter"] for one in records}) == 1
+    capsys.readouterr()
+    assert edition.main(["pieces.toml", "--left"]) == 0
+    assert "ode: 0 of 8 jobs left" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("minutes", ["1e-9", "30"])
 def test_seeds_that_change_nothing_take_the_record_of_one(
     bundles: Path, capsys: Output, minutes: str
