@@ -386,13 +386,14 @@ def edition_figures(results: Results, boards: Iterable[Leaderboard]) -> list[Dra
     ]
     board = next(iter(boards), None)
     known = {each.name: each for each in board.known} if board else {}
-    if board is not None and "identified" in known and len(board.systems) >= FEWEST:
+    systems = {job.case.system for job in board.plan.jobs} if board else set()
+    if board is not None and "identified" in known and len(systems) >= FEWEST:
         best = list(board.ranked)[:_LINES]
         lines = by_noise(known["identified"], board, numbers, best)
         if lines is not None:
             text = (
                 f"{lines.caption} The methods that are run at all levels, on the "
-                f"{counted(len(board.systems), 'system')} that all of them have at each level."
+                f"{counted(len(systems), 'system')} that all of them have at each level."
             )
             legend = {name: numbers[name] for name in best}
             drawn.append(Drawn(lines.title, text, lines.svg, legend))
