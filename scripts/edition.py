@@ -122,7 +122,7 @@ class Edition:
     def _repeats(self, plan: Plan, jobs: Sequence[JobSpec], runtime: Runtime) -> list[JobSpec]:
         """Return the jobs that take a record, of one of these jobs or one that is there."""
         there = read_folder(self.result_dir) if list(self.result_dir.glob("*.jsonl")) else []
-        done = _done([one for _, one in there], plan, runtime)
+        done = _done((one for _, one in there), plan, runtime)
         questions = {replace(job, study=None, seed=0) for job in (*jobs, *done)}
         others = [
             job
@@ -209,7 +209,7 @@ class Edition:
         plan = self.plan()
         records = self.records(plan)
         with closing(open_runtime(self.study.whole.runtime, self.workspace.home)) as runtime:
-            done = _done([one for one in records if one.attempted], plan, runtime)
+            done = _done((one for one in records if one.attempted), plan, runtime)
         left = [job for job in plan.jobs if replace(job, study=None) not in done]
         for data_type in dict.fromkeys(job.data_type for job in plan.jobs):
             ours = [job for job in left if job.data_type == data_type]
