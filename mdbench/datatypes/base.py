@@ -82,6 +82,20 @@ class Split:
 
 
 @dataclass(frozen=True)
+class CheckSplit(Split):
+    """Inputs on which predictions are compared with equations; its targets are not used.
+
+    Attributes
+    ----------
+    drawn
+        Which samples, along the first axis, were drawn and not given for the fit, (n,); None where
+        none were.
+    """
+
+    drawn: NDArray[np.bool_] | None = field(default=None, kw_only=True, repr=False)
+
+
+@dataclass(frozen=True)
 class Dataset:
     """Arrays sampled from a system at one noise level; data types add their own arrays.
 
@@ -295,15 +309,18 @@ class Answer:
     equations
         One a target; none where the task asks for none.
     predictions
-        What the method predicts on the test inputs, shaped like the targets; None where it could
-        not be asked, as it ran out of time, or as only its record is there.
+        What the method predicts, shaped like the targets of the inputs that it was given for that;
+        None where it could not be asked, as it ran out of time, or as only its record is there.
     recorded
         Its metrics where only its record is there.
+    asked
+        The inputs of the predictions, where they are not those of the test.
     """
 
     equations: tuple[str, ...] = ()
     predictions: NDArray[Any] | None = field(default=None, repr=False)
     recorded: Mapping[str, Value] = field(default_factory=dict)
+    asked: CheckSplit | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -514,6 +531,18 @@ class DataType(ABC, Generic[D, T]):
     def fit_and_validation(self, task: T, tuning: str) -> tuple[Split, Split]:
         """Return the data of the first fit, and those that candidates are compared on."""
         return (task.train, task.validation) if tuning == "grid" else (task.refit, task.refit)
+
+    def prediction_check(self, task: T, seed: int) -> CheckSplit | None:  # noqa: ARG002 - most score predictions
+        """Return where a method is to predict in place of the test, which it then never sees.
+
+        None where predictions themselves are scored.
+
+        Parameters
+        ----------
+        seed
+            Of what is drawn.
+        """
+        return None
 
     def tuned_by_error(self, task: T) -> T:
         """Return a task in which a grid is chosen from by its error on samples held out for it.

@@ -141,7 +141,8 @@ class JobSession:
         self._pool = CandidatePool(
             data_type, tuned, self._compared, predicted, clock, by_error=self._own
         )
-        self._order = test_order(task, job.seed)
+        self._check = data_type.prediction_check(task, job.seed)
+        self._order = None if self._check is not None else test_order(task, job.seed)
 
     def run(self) -> JobResult:
         """Do the job; whatever happens, there is a result."""
@@ -221,8 +222,9 @@ class JobSession:
         if indices is not None and choice is not None and equations != choice.equations:
             reason = f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}"
             raise JobStoppedError(Status.INVALID_OUTPUT, reason, waits=True)
-        # The test inputs are there only now: no equation knows them.
-        self._write("test.npz", reorder(self._task.test, self._order), with_targets=False)
+        # The inputs of the test are sent only where predictions are scored.
+        inputs = self._check or reorder(self._task.test, self._order)
+        self._write("test.npz", inputs, with_targets=False)
         exchange.send(Predict(job=self._key))
         result = self._answer(equations, exchange.wait_for(Predicted))
         if self._stopped_early:
@@ -363,7 +365,7 @@ class JobSession:
 
     def _answer(self, equations: tuple[str, ...], predicted: Predicted) -> JobResult:
         """Return an answer as it was given; its data type will read it."""
-        like = self._task.test.targets
+        like = (self._check or self._task.test).targets
         try:
             predictions = self._exchange.read(predicted.predictions, like.shape, like.dtype)
         except ArrayExchangeError as error:
@@ -374,7 +376,7 @@ class JobSession:
         answered_s, work_s = self._exchange.clock()
         return JobResult(
             Status.OK,
-            answer=Answer(equations, predictions),
+            answer=Answer(equations, predictions, asked=self._check),
             answered_s=answered_s,
             answered_work_s=work_s,
             fit_s=self._fit_s,

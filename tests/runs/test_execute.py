@@ -155,27 +155,27 @@ BAD = {
     "NaN": (
         adapter(predict="np.full((len(p.X), 1), np.nan)"),
         Status.INVALID_OUTPUT,
-        "30 of 30 predictions are not finite",
+        "59 of 59 predictions are not finite",
     ),
     "one infinity": (
         adapter(predict="np.array([[np.inf]] + [[0.0]] * (len(p.X) - 1))"),
         Status.INVALID_OUTPUT,
-        "1 of 30 predictions are not finite",
+        "1 of 59 predictions are not finite",
     ),
     "a flat shape": (
         adapter(predict="np.zeros(len(p.X))"),
         Status.INVALID_OUTPUT,
-        "predictions of shape (30,); (30, 1) expected",
+        "predictions of shape (118,); (118, 1) expected",
     ),
     "too many rows": (
         adapter(predict="np.zeros((10 * len(p.X), 1))"),
         Status.INVALID_OUTPUT,
-        "predictions of shape (300, 1)",
+        "predictions of shape (1180, 1)",
     ),
     "text for numbers": (
         adapter(predict="'hello'"),
         Status.INVALID_OUTPUT,
-        "predictions of shape (); (30, 1) expected",
+        "predictions of shape (); (118, 1) expected",
     ),
     "two equations": (
         adapter(equations="['0', '1']"),
@@ -462,7 +462,7 @@ def test_grid_fits_every_setting_and_the_chosen_one_again(workspace: Workspace) 
     assert record.hyperparameters == {"slope": -0.4}
     assert record.selection is not None
     assert (record.selection.candidates, record.selection.invalid) == (3, 1)
-    assert log_of(workspace, record).decode().splitlines()[-2:] == ["fit on 118", "predict 30"]
+    assert log_of(workspace, record).decode().splitlines()[-2:] == ["fit on 118", "predict 118"]
     assert log_of(workspace, record).count(b"fit on 118\n") == 4
     published = only(run(workspace, "grid", protocol=Protocol.PUBLISHED))
     assert log_of(workspace, published).count(b"fit on 96\n") == 3

@@ -13,6 +13,7 @@ import numpy as np
 
 from mdbench.datatypes.base import (
     Answer,
+    CheckSplit,
     Dataset,
     DataType,
     ScoredCandidate,
@@ -21,12 +22,13 @@ from mdbench.datatypes.base import (
     Task,
     select_per_target,
 )
+from mdbench.datatypes.equations.prediction_check import check_split, compare_predictions
 from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
 from mdbench.datatypes.equations.tuning import cut_in_two
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, EquationError, counted
 from mdbench.expressions import Equation, parse
-from mdbench.metrics.regression import agreement, nmse
+from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import CONSTANT, RESTS, MetricSpec, Value, fitness
 
 if TYPE_CHECKING:
@@ -39,11 +41,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-CONTRADICTION = 1e-4
-"""An agreement worse than this, 1 % of the root mean square, is a contradiction: the equations
-are not what the method predicts with, and `strict` refuses such an answer.  Of 2,205 answers of
-seven methods to ODE seven, all worked out in single precision, were above `SUSPICIOUS`, and four
-above this."""
 SUSPICIOUS = 1e-6
 """An agreement worse than this is marked in every report."""
 
@@ -170,8 +167,14 @@ class EquationType(DataType[D, EquationTask[D]]):
         first, last = cut_in_two(task.refit, task.view)
         return replace(task, train=first, validation=last, evidence=None)
 
+    def prediction_check(self, task: EquationTask[D], seed: int) -> CheckSplit | None:
+        """Return inputs of the fit and drawn points, for equations under `strict`."""
+        if task.protocol is not Protocol.STRICT or not task.has_equations:
+            return None
+        return check_split(task.refit, seed)
+
     def read_answer(self, task: EquationTask[D], answer: Answer) -> EquationAnswer:
-        """Read the equations, evaluate them on the test inputs, and hold predictions against them.
+        """Read the equations, evaluate them on the test inputs, and compare predictions with them.
 
         Raises
         ------
@@ -190,17 +193,12 @@ class EquationType(DataType[D, EquationTask[D]]):
         values = self.values(task, read)
         predictions, known = answer.predictions, answer.recorded.get(AGREEMENT.name)
         agrees = known if isinstance(known, float) else None
-        if predictions is not None:
-            _check_finite(predictions, "predictions")
-            agrees = self.agreement(read, values, task, predictions)
         scored = values if strict or predictions is None else predictions
+        if predictions is not None:
+            check = answer.asked or CheckSplit(**vars(task.test))
+            expected = self.values_in_each_precision(task, read, check.columns)
+            agrees = compare_predictions(expected, predictions, check.drawn, strict=strict)
         _check_finite(scored, "values of the equations on the test inputs")
-        if strict and agrees is not None and agrees > CONTRADICTION:
-            raise AnswerError(
-                f"its predictions contradict its equations: on the test inputs they differ by "
-                f"{math.sqrt(agrees):.2g} of their root mean square; "
-                f"{math.sqrt(CONTRADICTION):g} is allowed"
-            )
         texts = tuple(equation.text for equation in read)
         return EquationAnswer(
             texts,
@@ -348,15 +346,14 @@ class EquationType(DataType[D, EquationTask[D]]):
         """Work out an equation of a candidate, of which there may be thousands."""
         return equation.evaluate(columns)
 
-    def agreement(
+    def values_in_each_precision(
         self,
-        equations: Sequence[Equation],  # noqa: ARG002 - of those who have two ways to the values
-        values: Array,
-        task: EquationTask[D],  # noqa: ARG002 - the same
-        predictions: NDArray[Any],
-    ) -> float:
-        """Return how far predictions are from the values of the equations on the test inputs."""
-        return agreement(values, predictions)
+        task: EquationTask[D],  # noqa: ARG002 - of those who have two ways to the values
+        equations: Sequence[Equation],
+        columns: Mapping[str, Array],
+    ) -> list[Array]:
+        """Return the values of equations in each precision in which a method may predict them."""
+        return [np.stack([each.evaluate(columns) for each in equations], axis=-1)]
 
     def loss(self, values: Array, targets: Array) -> float:
         """Compare values with targets when a candidate is chosen; lower is better."""

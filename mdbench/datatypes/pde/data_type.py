@@ -61,6 +61,7 @@ from mdbench.datatypes.pde.tasks import (
     Rows,
     clean_test,
     floor_of,
+    last_times,
     noisy_test,
     published_splits,
     published_table,
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
-    from mdbench.datatypes.base import PlotBudget, PlottedAnswer
+    from mdbench.datatypes.base import CheckSplit, PlotBudget, PlottedAnswer
     from mdbench.datatypes.equations.base import EquationAnswer
     from mdbench.datatypes.pde.systems import PdeSystem
 
@@ -173,6 +174,12 @@ class Pde(EquationType[PdeDataset]):
             remarks=remarks,
             scaled=dataset.scaled,
         )
+
+    def prediction_check(self, task: EquationTask[PdeDataset], seed: int) -> CheckSplit | None:
+        """Return the last times of the fit for a view of fields, of which no points are drawn."""
+        if task.view == "table" or task.protocol is not Protocol.STRICT or not task.has_equations:
+            return super().prediction_check(task, seed)
+        return last_times(task)
 
     def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
         """Draw fields: see the module ``fresh``."""

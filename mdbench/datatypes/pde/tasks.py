@@ -11,8 +11,8 @@ from mdbench.data.derivatives import one_sided_nodes, time_derivative
 from mdbench.data.field import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.data.trajectory import split_as_published, split_chronologically
-from mdbench.datatypes.base import Dataset, Split
-from mdbench.datatypes.equations.base import CachedColumns
+from mdbench.datatypes.base import CheckSplit, Dataset, Split
+from mdbench.datatypes.equations.base import CachedColumns, EquationTask
 from mdbench.datatypes.equations.options import EXACT
 from mdbench.datatypes.equations.selection import Evidence
 from mdbench.datatypes.facts import Protocol
@@ -145,6 +145,23 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
     held_out = None if known else _evidence(dataset, test)[1]
     scored = inner_samples(targets.shape[:-1], dataset.clean)
     return StrictSplits(first, last, evidence, held_out, scored, remarks)
+
+
+def last_times(task: EquationTask[PdeDataset]) -> CheckSplit:
+    """Return as many of the last times of the fit as the test has, as a field."""
+    inputs, test = task.refit.inputs, task.test.inputs
+    count = min(len(inputs["t"]), len(test["t"]))
+    shown = {
+        name: np.ascontiguousarray(array[..., -count:, :]) if name in {"u", "measured"} else array
+        for name, array in inputs.items()
+        if name != "rows"
+    }
+    shown["t"] = inputs["t"][-count:].copy()
+    clean = task.dataset.clean
+    cut = replace(clean, t=shown["t"], u=shown["u"], du=None)
+    targets = np.ascontiguousarray(task.refit.targets[..., -count:, :])
+    columns = CachedColumns(_columns(cut, task.dataset.explicit, Protocol.STRICT))
+    return CheckSplit(shown, task.refit.target_name, targets, columns)
 
 
 def _evidence(dataset: PdeDataset, given: Field) -> tuple[SmoothedField, WeakWindows]:

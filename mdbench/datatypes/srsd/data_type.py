@@ -27,7 +27,7 @@ from mdbench.expressions import srbench
 from mdbench.expressions.compensated_eval import correctly_rounded_values
 from mdbench.expressions.difficulty import Difficulty, difficulty
 from mdbench.expressions.grammar import read
-from mdbench.metrics.regression import agreement, is_accurate, nmse, r2, relative_error
+from mdbench.metrics.regression import is_accurate, nmse, r2, relative_error
 from mdbench.metrics.spec import MetricSpec, Value, flag
 
 if TYPE_CHECKING:
@@ -260,16 +260,16 @@ class Srsd(EquationType[SrsdDataset]):
             return super().candidate_values(task, equation, columns)
         return _accurate(equation, columns, 0)
 
-    def agreement(
+    def values_in_each_precision(
         self,
-        equations: Sequence[Equation],
-        values: Array,
         task: EquationTask[SrsdDataset],
-        predictions: NDArray[Any],
-    ) -> float:
-        """Compare predictions with the values in double precision, too, as methods predict."""
-        doubles = super().values(task, equations)
-        return min(agreement(each, predictions) for each in (values, doubles))
+        equations: Sequence[Equation],
+        columns: Mapping[str, Array],
+    ) -> list[Array]:
+        """Return the values in double precision, too, as methods predict."""
+        precise = [self.candidate_values(task, each, columns) for each in equations]
+        doubles = super().values_in_each_precision(task, equations, columns)
+        return [np.stack(precise, axis=-1), *doubles]
 
     def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
         """Draw problems: see the module ``fresh``."""

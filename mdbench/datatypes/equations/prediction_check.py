@@ -1,0 +1,158 @@
+"""Where a method that gives equations is asked to predict: never on the inputs of the test.
+
+Under `strict` the benchmark evaluates the equations itself.  What the method predicts is only
+compared with them, which needs no test input: what one job could pass to the next is then worth
+nothing.  It is asked on inputs that it was fitted on, and, where samples are points, on points
+drawn from the values of their columns.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mdbench.datatypes.base import CheckSplit
+from mdbench.errors import AnswerError
+from mdbench.metrics.regression import agreement
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.datatypes.base import Split
+
+    Array = NDArray[np.float64]
+
+CONTRADICTION = 1e-4
+"""An agreement worse than this, 1 % of the root mean square, is a contradiction: the equations
+are not what the method predicts with, and `strict` refuses such an answer.  Of 2,205 answers of
+seven methods to ODE seven, all worked out in single precision, were above `SUSPICIOUS`, and four
+above this."""
+MOST_ROWS = 2_000
+"""Rows of a table on which a method is asked to predict."""
+_MOST_DRAWN_APART = 0.5
+"""Share of drawn points at which predictions may differ from the equations: near a pole, or where
+a method protects a function that its text does not, honest ones do."""
+_SEED = b"prediction check"
+
+
+def check_split(given: Split, seed: int) -> CheckSplit:
+    """Return samples of a fit, every other one with values of its columns drawn anew.
+
+    A drawn sample has in each column the value of some sample of the fit, so that columns keep to
+    the values and the range that the method has seen.  Times keep their order.
+
+    Parameters
+    ----------
+    given
+        Inputs of the fit, one sample a row.
+    seed
+        Of the draws.
+    """
+    generator = np.random.default_rng([seed, *_SEED])
+    count = len(given.targets)
+    rows = np.arange(count)
+    if "X" in given.inputs and count > MOST_ROWS:
+        rows = np.sort(generator.permutation(count)[:MOST_ROWS])
+    drawn = np.arange(len(rows)) % 2 == 1
+    columns = {name: values[rows] for name, values in given.columns.items()}
+    sources = {
+        name: generator.integers(count, size=int(np.count_nonzero(drawn))) for name in columns
+    }
+    for name, values in columns.items():
+        values[drawn] = given.columns[name][sources[name]]
+    inputs = {name: np.array(array[rows]) for name, array in given.inputs.items()}
+    for name, width in _stacked(inputs, len(columns)):
+        array = inputs[name]
+        for place, column in enumerate(list(columns)[width]):
+            array[:, place] = columns[column]
+    return CheckSplit(
+        inputs, given.target_name, np.array(given.targets[rows]), columns, drawn=drawn
+    )
+
+
+def _stacked(inputs: Mapping[str, NDArray[Any]], count: int) -> list[tuple[str, slice]]:
+    """Return the arrays that hold variables as columns, and which of the variables."""
+    if "X" in inputs:
+        return [("X", slice(None))]
+    states = inputs["u"].shape[1]
+    return [
+        (name, places)
+        for name, places in (
+            ("u", slice(states)),
+            ("measured", slice(states)),
+            ("inputs", slice(states, count)),
+        )
+        if name in inputs
+    ]
+
+
+def compare_predictions(
+    values: Sequence[Array],
+    predictions: Array,
+    drawn: NDArray[np.bool_] | None,
+    *,
+    strict: bool = True,
+) -> float:
+    """Return how far predictions are from the equations, where these have finite values.
+
+    Parameters
+    ----------
+    values
+        What the equations give, in each precision that counts; shaped like the predictions, whose
+        last axis runs over the targets.
+    drawn
+        As in `CheckSplit`.
+    strict
+        Whether a contradiction is refused.
+
+    Raises
+    ------
+    AnswerError
+        If a prediction is not finite, or under `strict` if they contradict the equations: on
+        samples of the fit, or on most of those that were drawn.
+    """
+    exact = values[0]
+    usable = np.isfinite(np.stack(values)).all(axis=0)
+    given = usable if drawn is None else usable & ~_like_rows(drawn, usable)
+    bad = int(np.count_nonzero(given & ~np.isfinite(predictions)))
+    if bad:
+        raise AnswerError(f"{bad} of {int(given.sum())} predictions are not finite")
+    agrees = min(agreement(each[given], predictions[given]) for each in values)
+    if strict and agrees > CONTRADICTION:
+        raise AnswerError(
+            f"its predictions contradict its equations: on inputs of its fit they differ by "
+            f"{math.sqrt(agrees):.2g} of their root mean square; "
+            f"{math.sqrt(CONTRADICTION):g} is allowed"
+        )
+    if strict and drawn is not None and given.any():
+        _compare_drawn(exact, predictions, given, usable & _like_rows(drawn, usable))
+    return agrees
+
+
+def _compare_drawn(
+    exact: Array, predictions: Array, given: NDArray[np.bool_], drawn: NDArray[np.bool_]
+) -> None:
+    """Refuse predictions that differ from the equations at most of the drawn points."""
+    largest = float(np.max(np.abs(exact[given])))
+    drawn = drawn & (np.abs(np.where(drawn, exact, 0.0)) <= largest)  # not next to a pole
+    count = int(np.count_nonzero(drawn))
+    if not count or not largest:
+        return
+    size = largest * float(np.sqrt(np.mean((exact[given] / largest) ** 2)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(predictions[drawn] - exact[drawn]) <= math.sqrt(CONTRADICTION) * size
+    apart = count - int(np.count_nonzero(near))
+    if apart > _MOST_DRAWN_APART * count:
+        raise AnswerError(
+            f"its predictions contradict its equations: they differ at {apart} of {count} points "
+            "drawn from the values of its inputs"
+        )
+
+
+def _like_rows(rows: NDArray[np.bool_], shape_of: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return a mask of rows for an array with more axes behind."""
+    return np.broadcast_to(rows.reshape(-1, *[1] * (shape_of.ndim - 1)), shape_of.shape)
