@@ -19,7 +19,7 @@ from edition_results import (
     predictors,
     share_text,
 )
-from findings import named, to_table
+from findings import named, share_interval, to_table
 from scipy.stats import rankdata
 
 from mdbench.datatypes.facts import Protocol
@@ -134,7 +134,7 @@ def _cell(one: Recovered, method: str) -> str:
     if method not in one.verdicts:
         return "–"
     share = one.shares[method]
-    low, high = interval(one.verdicts[method], mean=True)
+    low, high = share_interval(one.verdicts[method])
     text = f"{share:.0%}"
     if low is not None and high is not None:
         text += f" [{100 * low:.0f}{_KEPT}…{_KEPT}{high:.0%}]"

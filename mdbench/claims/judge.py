@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean, median
 from typing import TYPE_CHECKING, NamedTuple
@@ -86,6 +86,9 @@ class Verdict:
     cases: int = 0
 
 
+OWN_CODE = "the method here is code of our own, not the authors'"
+
+
 def cannot_say(reason: str) -> Verdict:
     """Return the verdict where nothing alike was measured."""
     return Verdict(Outcome.CANNOT_SAY, reason)
@@ -97,6 +100,7 @@ def judge(
     spec: MetricSpec | None,
     members: Collection[str],
     methods: Collection[str],
+    own_code: Collection[str] = (),
 ) -> Verdict:
     """Hold records against a claim.
 
@@ -110,6 +114,9 @@ def judge(
         The names of the datasets of the claim's set.
     methods
         The methods of this benchmark.
+    own_code
+        Those whose code was written here after a paper: what they find is shown beside the claim,
+        and neither confirms nor contradicts it.
     """
     if claim.unlike or spec is None:
         return cannot_say(claim.unlike or "no such metric here")
@@ -126,6 +133,8 @@ def judge(
     for one in found:
         settings[one.method, class_of(one)].append(one)
     verdicts = [_judge_setting(claim, ones, spec, wanted) for ones in settings.values()]
+    if claim.method in own_code:
+        verdicts = [replace(one, outcome=Outcome.CANNOT_SAY, reason=OWN_CODE) for one in verdicts]
     decided = [one for one in verdicts if one.outcome is not Outcome.CANNOT_SAY]
     if len({one.outcome for one in decided}) > 1:
         return cannot_say(f"versions or budgets disagree ({len(settings)} of them)")

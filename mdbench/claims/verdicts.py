@@ -125,6 +125,7 @@ def judge_all(
     find: Callable[[str], DataType[Any, Any]],
     methods: Collection[str],
     wanted: Collection[str] = (),
+    own_code: Collection[str] = (),
 ) -> list[Judged]:
     """Hold records against all claims.
 
@@ -138,6 +139,8 @@ def judge_all(
         The methods of this benchmark.
     wanted
         The methods whose claims are judged; empty for all.
+    own_code
+        As of `judge`.
 
     Raises
     ------
@@ -162,6 +165,7 @@ def judge_all(
                 subjects.spec(claim) if inside else None,
                 subjects.members(claim) if inside else (),
                 methods,
+                own_code,
             )
             found.append(Judged(paper, claim, verdict))
     return found

@@ -15,6 +15,7 @@ from mdbench.claims.verdicts import STYLES, judge_all, latex_of, reasons
 from mdbench.cli.options import Exit
 from mdbench.cli.report import read_results, write
 from mdbench.errors import UsageError, counted, did_you_mean
+from mdbench.methods import Method
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -61,12 +62,18 @@ def show_claims(
         if name not in named:
             raise UsageError(f"No claim is of the method {name!r}.", did_you_mean(name, named))
     results = read_results(places) if places else []
-    here = {*methods.discover(workspace.algorithms), *(one.algorithm for one in results)}
+    discovered = methods.discover(workspace.algorithms)
+    here = {*discovered, *(one.algorithm for one in results)}
+    own_code = {
+        name
+        for name, method in discovered.items()
+        if isinstance(method, Method) and method.spec.implementation == "own"
+    }
 
     def find(name: str) -> DataType[Any, Any]:
         return datatypes.find(name, workspace.datasets / name, workspace.arrays / name)
 
-    found = judge_all(read, results, find, here, wanted)
+    found = judge_all(read, results, find, here, wanted, own_code)
     if json_ or latex:
         text = latex_of(_decided(found, every=every)) if latex else _json(found)
         if out is None:
