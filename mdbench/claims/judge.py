@@ -100,6 +100,7 @@ def judge(
     spec: MetricSpec | None,
     members: Collection[str],
     methods: Collection[str],
+    *,
     own_code: Collection[str] = (),
 ) -> Verdict:
     """Hold records against a claim.

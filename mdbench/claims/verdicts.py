@@ -125,6 +125,7 @@ def judge_all(
     find: Callable[[str], DataType[Any, Any]],
     methods: Collection[str],
     wanted: Collection[str] = (),
+    *,
     own_code: Collection[str] = (),
 ) -> list[Judged]:
     """Hold records against all claims.
@@ -165,7 +166,7 @@ def judge_all(
                 subjects.spec(claim) if inside else None,
                 subjects.members(claim) if inside else (),
                 methods,
-                own_code,
+                own_code=own_code,
             )
             found.append(Judged(paper, claim, verdict))
     return found

@@ -73,7 +73,7 @@ def show_claims(
     def find(name: str) -> DataType[Any, Any]:
         return datatypes.find(name, workspace.datasets / name, workspace.arrays / name)
 
-    found = judge_all(read, results, find, here, wanted, own_code)
+    found = judge_all(read, results, find, here, wanted, own_code=own_code)
     if json_ or latex:
         text = latex_of(_decided(found, every=every)) if latex else _json(found)
         if out is None:
