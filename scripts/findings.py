@@ -137,8 +137,8 @@ def recovered_table(records: Sequence[Record]) -> str:
     -------
     str
         Markdown; in brackets the 95 % interval when systems, and of each its seeds, are drawn
-        again.  Methods designed here have the sign ‡, those rewritten here §.  The last columns count the cases whose seeds
-        disagree, and have the median work.
+        again.  Methods designed here have the sign ‡, those rewritten here §.  The last columns
+        count the cases whose seeds disagree, and have the median work.
     """
     found = compared(records)
     work = median_work(records, found)

@@ -87,7 +87,9 @@ def verdict(one: Claim, ones: list[Record]) -> Verdict:
 @pytest.mark.parametrize("identified", range(len(SYSTEMS) + 1))
 def test_code_of_our_own_neither_confirms_nor_contradicts(identified: int) -> None:
     one = claim()
-    judged = judge(one, records(identified), SPECS.get(one.metric), SYSTEMS, {"sindy"}, {"sindy"})
+    judged = judge(
+        one, records(identified), SPECS.get(one.metric), SYSTEMS, {"sindy"}, own_code={"sindy"}
+    )
     assert judged.outcome is Outcome.CANNOT_SAY
     assert judged.measured == pytest.approx(identified / len(SYSTEMS))  # shown all the same
     assert "own" in judged.reason
