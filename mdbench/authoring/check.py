@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -502,13 +503,15 @@ class _Trials:
         one = ResolvedJob(job, self.method, data_type, data_type.source(), parts)
         worker = self.worker()
         folder = worker.make_folder()
-        worker.begin_log(self._logs / str(self._count), one.key)
+        name = secrets.token_hex(16)
+        worker.begin_log(self._logs / str(self._count), name)
         try:
             outcome = JobSession(
                 one,
                 task,
                 worker=worker,
                 folder=folder,
+                name=name,
                 hyperparameters={**spec.check.hyperparameters, **(more or {})},
             ).run()
         finally:

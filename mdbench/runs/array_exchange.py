@@ -64,6 +64,7 @@ def write_arrays(file: str, arrays: Mapping[str, NDArray[Any]], *, folder: int) 
         If something is in its place, or if it cannot be written.
     """
     new = os.open(file, _NEW, 0o644, dir_fd=folder)
+    os.fchmod(new, 0o644)  # whatever the user's umask: the job may be somebody else
     with os.fdopen(new, "wb") as stream:
         np.savez(stream, allow_pickle=False, **arrays)
 

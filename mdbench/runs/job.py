@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import DataError, MethodError, UnavailableError, counted
 from mdbench.language_models import PROMPTS
 from mdbench.language_models.views import prompt_view
@@ -307,7 +309,8 @@ def _run_session(
     folder = worker.make_folder()
     try:
         fresh = not slot.keeps(worker, one.method)
-        worker.begin_log(log, one.key)
+        name = secrets.token_hex(16)
+        worker.begin_log(log, name)
         with ExitStack() as stack:
             context, conversation = None, None
             if one.method.spec.access.llm and slot.model is not None:
@@ -324,10 +327,13 @@ def _run_session(
                 task,
                 worker=worker,
                 folder=folder,
+                name=name,
                 llm=context,
                 gauge=gauge,
                 interrupted=lambda: slot.interrupted,
             )
+            if session.sends_test_inputs and one.job.protocol is Protocol.STRICT:
+                fresh = slot.retire(one.method) or fresh
             outcome = session.run()
         forks = worker.hello is not None and worker.hello.forks
         if outcome.isolation:

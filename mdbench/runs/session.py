@@ -81,6 +81,8 @@ class JobSession:
     ----------
     folder
         The job's own folder; empty.
+    name
+        Names the job in messages to the worker; says nothing of what it is.
     llm
         What a method that asks a language model is given beyond the data.
     gauge
@@ -98,6 +100,7 @@ class JobSession:
         *,
         worker: Worker,
         folder: JobFolder,
+        name: str,
         llm: LlmContext | None = None,
         gauge: SpeedGauge | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
@@ -108,7 +111,7 @@ class JobSession:
         self._job = job
         self._spec = spec
         self._task = task
-        self._key = one.key  # names the job in messages
+        self._key = name  # in messages: a key would say which dataset it is
         self._worker = worker
         self._folder = folder
         self._socket = None if llm is None else llm.socket
@@ -124,7 +127,7 @@ class JobSession:
         self._evaluations: int | None = None
         self._exchange = JobExchange(
             worker,
-            one.key,
+            name,
             folder,
             job,
             self._collect,
@@ -143,6 +146,11 @@ class JobSession:
         )
         self._check = data_type.prediction_check(task, job.seed)
         self._order = None if self._check is not None else test_order(task, job.seed)
+
+    @property
+    def sends_test_inputs(self) -> bool:
+        """Whether the method is sent the inputs of the test, after its fit."""
+        return self._check is None
 
     def run(self) -> JobResult:
         """Do the job; whatever happens, there is a result."""

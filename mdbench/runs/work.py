@@ -106,6 +106,7 @@ class WorkMeter:
             If it cannot be made.
         """
         self._speed_file = os.open(SPEED_FILE, _NEW, 0o644, dir_fd=folder)
+        os.fchmod(self._speed_file, 0o644)  # whatever the user's umask
         self._write_speed()
 
     def _write_speed(self) -> None:

@@ -423,10 +423,27 @@ class WorkerSlot:
         return () if self._cores is None else self._cores.numbers
 
     def keeps(self, worker: Worker, method: Method) -> bool:
-        """Return whether a worker serves several jobs of a method."""
+        """Return whether a worker serves several jobs of a method.
+
+        Each job gets a new one where the method's folder is not one of the project's, as nobody
+        here has read its adapter.
+        """
         if self.fresh_sandbox or worker.hello is None or not worker.hello.forks:
             return False
-        return worker.keeps_jobs_apart or method.is_trusted
+        if method.is_trusted:
+            return True
+        own = method.folder.parent == self.catalog.workspace.algorithms
+        return own and worker.keeps_jobs_apart
+
+    def retire(self, method: Method) -> bool:
+        """Let the worker serve no job after its next one; return whether that is so.
+
+        It does where the user trusts the method.
+        """
+        if method.is_trusted:
+            return False
+        self._serves = None
+        return True
 
     def _exchange(self, wanted: tuple[str, Limits]) -> tuple[Worker | None, Worker | None]:
         """Take the worker that was started ahead; return that of the last job, and this one."""

@@ -55,11 +55,11 @@ from mdbench.runtimes.usage import group_of
 from mdbench.runtimes.watchdog import Watchdog
 from mdbench.runtimes.worker import (
     JOB,
-    NOBODY_UID,
     WORKER_COMMAND,
     Worker,
     await_hello,
     inside_paths,
+    job_uid,
     path_options,
     worker_environment,
     worker_options,
@@ -258,8 +258,9 @@ class DockerWorker(Worker):
         self._piped = False
         # To be waited for together with pipes; the second is never taken back.
         self._heard, self._over = (os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in "ab")
-        self._uid = 0 if rootless else os.getuid() or NOBODY_UID
-        self._gid = 0 if rootless else os.getgid() or NOBODY_UID
+        own = job_uid()
+        self._uid = 0 if rootless else os.getuid() or own
+        self._gid = 0 if rootless else os.getgid() or own
         super().__init__(scratch, _JOB)
         self._limits = limits
         self._paths = dict(paths or {})

@@ -94,7 +94,8 @@ class JobDirectory:
 
     def __init__(self, path: Path, bin_: Path, grant: Callable[[int], None]) -> None:
         self._grant = grant
-        path.mkdir(mode=0o711)
+        path.mkdir()
+        path.chmod(0o711)  # whatever the user's umask
         bin_.mkdir(mode=0o700)
         self.descriptor = os.open(path, FOLDER)
         self._bin = os.open(bin_, FOLDER)

@@ -27,13 +27,13 @@ from mdbench.runtimes.usage import can_make, make_group, remove_left_groups
 from mdbench.runtimes.watchdog import POLLED, Watchdog
 from mdbench.runtimes.worker import (
     JOB,
-    NOBODY_UID,
     WORKER_COMMAND,
     WORKER_PACKAGE,
     Worker,
     await_hello,
     can_drop_privileges,
     inside_paths,
+    job_uid,
     lay_out_worker,
     path_options,
     run_in_launcher_thread,
@@ -229,7 +229,8 @@ class VenvWorker(Worker):
         seen = [*folders.values(), *self._paths.values(), WORKER_PACKAGE]
         interpreter = self._interpreter(python[0])
         self._nobody = self._may_become_nobody(seen, interpreter, wrapped=wrapped)
-        self._user = [f"--user={NOBODY_UID}"] if self._nobody else []
+        self._uid = job_uid()
+        self._user = [f"--user={self._uid}"] if self._nobody else []
         scratch = Scratch(report)
         places = dict.fromkeys(interpreter, "python")
         places[Path(python[0]).parent.parent] = "environment"
@@ -385,7 +386,7 @@ class VenvWorker(Worker):
 
     def _grant(self, folder: int) -> None:
         if self._nobody:
-            os.fchown(folder, NOBODY_UID, NOBODY_UID)
+            os.fchown(folder, self._uid, self._uid)
 
     @property
     def keeps_jobs_apart(self) -> bool:

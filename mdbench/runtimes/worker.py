@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 import time
 from abc import ABC, abstractmethod
@@ -16,7 +17,7 @@ from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import JobFolder, WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.job_folder import JobDirectory, LogSink, PathRedactor
-from mdbench.runtimes.processes import worker_cores
+from mdbench.runtimes.processes import JOB_UIDS, worker_cores
 from mdbench.runtimes.protocol import (
     MAX_LINE,
     PROTOCOL,
@@ -350,6 +351,11 @@ def lay_out_worker(folder: Path, *, linked: bool = True) -> Path:
         (package / "worker").symlink_to(WORKER_PACKAGE)
     else:
         (package / "worker").mkdir()
+    # Whatever the user's umask: a job is somebody else.
+    for made in (path, package, package / "worker"):
+        if not made.is_symlink():
+            made.chmod(0o755)
+    (package / "__init__.py").chmod(0o644)
     return path
 
 
@@ -375,6 +381,7 @@ def worker_environment(threads: int, *, home: str, path: str) -> dict[str, str]:
             "PYTHONPATH": path,
             "PYTHONHASHSEED": "0",
             "PYTHONUTF8": "1",
+            "LOGNAME": "nobody",  # no list of accounts has the number of a job's user
         }
     )
 
@@ -475,8 +482,14 @@ def _launcher() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="mdbench-launcher")
 
 
-NOBODY_UID = 65534
-"""The number of the user, and of the group, that own nothing."""
+def job_uid() -> int:
+    """Return a user, and group, for the jobs of one worker, which own nothing.
+
+    What the kernel counts for a user, such as pages in pipes, is then not counted for the jobs of
+    two workers together.
+    """
+    return secrets.choice(JOB_UIDS)
+
 
 _READ = stat.S_IROTH
 _ENTER = stat.S_IROTH | stat.S_IXOTH

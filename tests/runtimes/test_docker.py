@@ -24,6 +24,7 @@ from mdbench.runs.study import RunOptions
 from mdbench.runtimes import docker as containers
 from mdbench.runtimes.base import Limits, Prepared, WorkerGoneError
 from mdbench.runtimes.docker import DockerRuntime, Pipes, _Frames
+from mdbench.runtimes.processes import JOB_UIDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +69,12 @@ def test_a_container_can_do_nothing_but_its_work(runtime: Runtime, method: Metho
         ]
         config, host = one.attrs["Config"], one.attrs["HostConfig"]
         assert one.attrs["Image"] == prepared.details["image"]
-    assert config["User"] == (f"{os.getuid()}:{os.getgid()}" if os.getuid() else "65534:65534")
+    user, group = map(int, config["User"].split(":"))
+    if os.getuid():
+        assert (user, group) == (os.getuid(), os.getgid())
+    else:
+        assert user == group
+        assert user in JOB_UIDS
     assert host["NetworkMode"] == "none"
     assert host["ReadonlyRootfs"]
     assert host["AutoRemove"]

@@ -18,6 +18,7 @@ from mdbench.records import Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes.base import Prepared
+from mdbench.runtimes.processes import JOB_UIDS
 from mdbench.runtimes.worker import WORKER_PACKAGE, can_drop_privileges
 
 if TYPE_CHECKING:
@@ -90,4 +91,6 @@ def test_jobs_of_root_run_as_nobody(open_folder: Path) -> None:
         assert jobs["nobody"]
         assert record.log is not None
         said = (open_folder / "r" / record.log).read_text(encoding="utf-8")
-        assert said == "65534 65534 [] 65534\n"
+        user, group, groups, owner = said.split()
+        assert user == group == owner
+        assert (int(user) in JOB_UIDS, groups) == (True, "[]")
