@@ -353,10 +353,11 @@ _NAMESPACES = {
     "aarch64": "97 268 40 39 41 51 428 429 430 431 432 433 442",
 }
 # What can be seen on a file that others can only read, too: flock, inotify_init(1) and
-# fanotify_init, and what the page cache holds of one (cachestat).
+# fanotify_init; and what the page cache holds of one: cachestat, preadv2 (RWF_NOWAIT fails where it
+# holds nothing) and its kind; posix_fadvise and readahead, which change that.
 _SHARED_FILES = {
-    "x86_64": "73 253 294 300 451",
-    "aarch64": "32 26 262 451",
+    "x86_64": "73 253 294 300 451 327 328 221 187",
+    "aarch64": "32 26 262 451 286 287 223 213",
 }
 # Signals, whose first argument is a process: kill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo.
 _SIGNALS_TO = {"x86_64": "62 234 129 297", "aarch64": "129 131 138 240"}

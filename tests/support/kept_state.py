@@ -321,6 +321,30 @@ def _cookie() -> int:
         return int.from_bytes(one.getsockopt(socket.SOL_SOCKET, 57, 8), "little")
 
 
+def _shared_page() -> Any:
+    """Open a file that all jobs may read and none has mapped."""
+    folder = Path(np.__file__).parent
+    texts = [path for path in folder.rglob("*.pyi") if path.stat().st_size > 4096]
+    return _opened(str(max(texts, key=lambda path: (path.stat().st_size, path.name))))
+
+
+def _load_or_drop_page(bit: int) -> None:
+    with _shared_page() as file:
+        if bit:
+            os.pread(file, 1, 0)
+        else:
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _page_is_loaded() -> int:
+    with _shared_page() as file:
+        try:
+            os.preadv(file, [bytearray(1)], 0, os.RWF_NOWAIT)
+        except BlockingIOError:
+            return 0
+    return 1
+
+
 PLACES = (
     Place("port of a closed connection (TIME_WAIT)", "network namespace", _time_wait, _ports),
     _counter("datagrams, /proc/net/snmp", "network namespace", _datagrams, _send, 256),
@@ -357,6 +381,7 @@ PLACES = (
         lambda: {2**16: 0, 2**17: 1}.get(fcntl.fcntl(2, fcntl.F_GETPIPE_SZ)),
     ),
     Place("hint on how a library's file is written", "inode", _hint, _hinted),
+    Place("pages of a library's file in memory", "inode", _load_or_drop_page, _page_is_loaded),
     Place("bytes in the pipe of orders", "open file", _leave_in_orders, _is_left),
     _status_flag(0),
     _status_flag(1),
