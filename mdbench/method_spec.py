@@ -28,6 +28,8 @@ _LONGEST_VALUE = 500
 """Characters of a value that an error shows."""
 _MOST_SETTINGS = 100_000
 """Settings that a grid may have: a job fits each of them."""
+_MOST_THREADS, _LONGEST_S, _MOST_MEMORY_MB = 1024, 1e7, 2**24
+"""Threads, seconds (four months) and MiB of a method's defaults: more is a mistake."""
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
 PREDICTOR = "predictor"
@@ -151,12 +153,12 @@ class MethodSpec(_Table):
     fork_safe: Flag = True
     gpu: Flag = False
     """Whether it needs a GPU: without one its jobs are `unavailable`."""
-    threads: int = Field(default=1, ge=1)
-    timeout: float = Field(default=43200.0, gt=0, allow_inf_nan=False, strict=True)
-    work: float | None = Field(default=None, gt=0, allow_inf_nan=False, strict=True)
+    threads: int = Field(default=1, ge=1, le=_MOST_THREADS)
+    timeout: float = Field(default=43200.0, ge=0.01, le=_LONGEST_S, strict=True)
+    work: float | None = Field(default=None, ge=0.001, le=_LONGEST_S, strict=True)
     """Reference seconds of work that a job may do, where neither these nor a time are asked for."""
-    memory_mb: int | None = Field(default=None, ge=64)
-    max_rows: int | None = Field(default=None, ge=1)
+    memory_mb: int | None = Field(default=None, ge=64, le=_MOST_MEMORY_MB)
+    max_rows: int | None = Field(default=None, ge=1, le=10**9)
     """The most training samples that the method is given, where some can be left out."""
     paper: str = ""
     licence: str = Field(min_length=1)

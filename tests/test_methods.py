@@ -298,8 +298,15 @@ def test_no_lock_of_the_project_is_older_than_its_source() -> None:
         ),
         ("[hyperparameters]\na = " + "[" * 20_000 + "]" * 20_000, "too deep"),
         ("# " + "x" * 300_000, "more than 256 KiB"),
-        ("timeout = inf", "finite"),
-        ("timeout = nan", "finite|greater than 0"),
+        ("timeout = inf", "less than or equal"),
+        ("timeout = nan", "less than or equal"),
+        ("timeout = 1e308", "less than or equal to 10000000"),
+        ("timeout = 1e-300", "greater than or equal to 0.01"),
+        ("work = 1e-300", "greater than or equal to 0.001"),
+        ("work = 1e9", "less than or equal"),
+        ("threads = 100000000", "less than or equal to 1024"),
+        ("memory_mb = 1000000000000", "less than or equal"),
+        ("max_rows = 10000000000", "less than or equal"),
     ],
 )
 def test_what_is_too_much_is_refused_with_the_reason(

@@ -405,9 +405,16 @@ def metrics_of(results: Sequence[Record]) -> dict[str, Sequence[MetricSpec]]:
 
 
 def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, MethodFacts]:
-    """Return what methods are, by the names in the report and by those of their folders."""
+    """Return what methods are, by the names in the report and by those of their folders.
+
+    Whoever was given the truth is a reference, whatever its folder says or whether it is here.
+    """
     kinds = _kinds(workspace)
-    return kinds | {one.method: kinds[one.algorithm] for one in results if one.algorithm in kinds}
+    known = kinds | {one.method: kinds[one.algorithm] for one in results if one.algorithm in kinds}
+    for one in results:
+        if "truth" in one.given:
+            known[one.method] = replace(known.get(one.method, MethodFacts("")), reference=True)
+    return known
 
 
 def _here(results: Sequence[Record]) -> dict[str, type[DataType[Any, Any]]]:

@@ -128,6 +128,25 @@ class MetricSpec:
             return False
         return self.loss(float(value)) - self.loss(self.nothing) > _CLOSE * abs(self.nothing)
 
+    def why_impossible(self, value: Value) -> str:
+        """Return why no scorer gives such a value; empty where one may.
+
+        Examples
+        --------
+        >>> nmse = MetricSpec(name="nmse", title="NMSE", explanation="error", scale="log")
+        >>> nmse.why_impossible(0.1), nmse.why_impossible(-1e9), nmse.why_impossible("0.1")
+        ('', 'it is 0 or more', 'it is a number')
+        """
+        if value is None:
+            return ""
+        if self.kind == "label":
+            return "" if value in self.labels else f"it is one of: {', '.join(self.labels)}"
+        if isinstance(value, str):
+            return "it is a number"
+        if self.kind == "flag":
+            return "" if 0.0 <= value <= 1.0 else "it is from 0 to 1"
+        return "it is 0 or more" if self.scale == "log" and value < 0.0 else ""
+
     def as_json(self) -> dict[str, Any]:
         """Return all of it as strict JSON, for the page's script; infinite is the text ``inf``."""
         values = asdict(self) | {"places": sorted(self.places), "failed": self.failed}

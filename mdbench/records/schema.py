@@ -112,6 +112,8 @@ def _strict_json(value: Any) -> Any:
 
 # A record must be written whatever a method did, so these replace what JSON cannot hold.
 Number: TypeAlias = Annotated[float, AfterValidator(_finite)] | None
+Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.+-]{0,79}$")]
+"""A name that mdbench gave or asked for: of a method, a data type, a protocol."""
 Text: TypeAlias = Annotated[str, BeforeValidator(_printable)]
 Bounded: TypeAlias = Annotated[float, AfterValidator(_bounded)] | None
 Score: TypeAlias = Bounded | Text
@@ -208,28 +210,28 @@ class LlmUse(_Model):
 class Isolation(_Model):
     """The runtime that isolated the method."""
 
-    name: str
+    name: Name
     details: JsonObject = Field(default_factory=dict)
 
 
 class Machine(_Model):
     """Where the job ran."""
 
-    cpu: str
+    cpu: Text
     cores: int
     memory_mb: int
-    os: str
+    os: Text
 
 
 class Provenance(_Model):
     """Versions behind a result: the method's environment, the core's and the machine."""
 
-    python: str | None = None
-    packages: dict[str, str] = Field(default_factory=dict)
-    lock_sha256: str | None = None
-    environment: str | None = None
-    core: dict[str, str] = Field(default_factory=dict)
-    scorer: str | None = None
+    python: Text | None = None
+    packages: dict[Text, Text] = Field(default_factory=dict)
+    lock_sha256: Text | None = None
+    environment: Text | None = None
+    core: dict[Text, Text] = Field(default_factory=dict)
+    scorer: Text | None = None
     machine: Machine
 
 
@@ -254,7 +256,7 @@ class Measured(_Model):
     work_s: Number = None
     evaluations: int | None = None
     peak_memory_mb: Number = None
-    by: str | None = None
+    by: Text | None = None
     blas_kernel: Text | None = None
     blas_threads: int | None = None
     llm_s: Number = None
@@ -285,11 +287,11 @@ class Record(_Model):
     """
 
     schema_number: Literal[9] = Field(default=SCHEMA, alias="schema")
-    mdbench: str
+    mdbench: Text
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]
-    algorithm: str
-    data_type: str
+    algorithm: Name
+    data_type: Name
     dataset: Text
     dataset_path: Text | None = None
     dim: int | None = None
@@ -298,14 +300,15 @@ class Record(_Model):
     options: JsonObject = Field(default_factory=dict)
     snr_db: Number = None
     seed: int
-    protocol: str
+    protocol: Name
     study: Text | None = None
-    view: str
+    view: Name
+    given: tuple[Name, ...] = ()
     targets: tuple[Text, ...] = ()
     truth: tuple[Text, ...] | None = None
-    target_source: str | None = None
-    names: dict[str, Text] = Field(default_factory=dict)
-    measured_in: dict[str, Text] = Field(default_factory=dict)
+    target_source: Text | None = None
+    names: dict[Text, Text] = Field(default_factory=dict)
+    measured_in: dict[Text, Text] = Field(default_factory=dict)
 
     status: Status
     reason: Line = ""
@@ -315,10 +318,10 @@ class Record(_Model):
     equations: tuple[Text, ...] | None = None
     alternatives: tuple[OtherEquation, ...] = ()
     hyperparameters: JsonObject | None = None
-    judged_by: tuple[str, ...] = ()
-    metrics: dict[str, Score] = Field(default_factory=dict)
+    judged_by: tuple[Text, ...] = ()
+    metrics: dict[Text, Score] = Field(default_factory=dict)
     floor: Bounded = None
-    notes: dict[str, tuple[Text, ...]] = Field(default_factory=dict)
+    notes: dict[Text, tuple[Text, ...]] = Field(default_factory=dict)
     selection: Selection | None = None
     front: tuple[FrontEntry, ...] | None = None
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ from mdbench.runs.spec import JobSpec, backstop_s
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mdbench.metrics.spec import MetricSpec
     from mdbench.records import FrontEntry, Record
     from mdbench.runs.reproduce import RescoredRecord
     from mdbench.workspace import Workspace
@@ -94,6 +96,7 @@ def contradictions(record: Record, *, now: datetime | None = None) -> list[str]:
     return [
         *_faults_of_key(record),
         *_faults_of_answer(record),
+        *_faults_of_scores_alone(record),
         *_faults_of_measured(record, now or datetime.now(UTC)),
         *_faults_of_front(record.front or ()),
     ]
@@ -147,6 +150,18 @@ def _faults_of_answer(record: Record) -> Iterator[str]:
     chosen = record.selection
     if chosen is not None and not 0 <= chosen.invalid <= chosen.candidates:
         yield f"selection: {chosen.invalid} of {chosen.candidates} candidates are invalid"
+
+
+def _faults_of_scores_alone(record: Record) -> Iterator[str]:
+    for spec in _metrics(record.data_type):
+        if why := spec.why_impossible(record.metrics.get(spec.name)):
+            yield f"metrics.{spec.name} is {record.metrics[spec.name]!r}, and {why}"
+
+
+@cache
+def _metrics(data_type: str) -> tuple[MetricSpec, ...]:
+    here = {data_type} & {*datatypes.names()}
+    return tuple(spec for kind in datatypes.classes(here) for spec in kind.metrics)
 
 
 def _faults_of_measured(record: Record, now: datetime) -> Iterator[str]:  # noqa: C901 - a list

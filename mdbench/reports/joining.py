@@ -10,7 +10,8 @@ import hashlib
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from mdbench.errors import UsageError
+from mdbench import datatypes
+from mdbench.errors import RecordsError, UsageError
 from mdbench.records import read_folder
 from mdbench.reports.bundle import opened_all
 
@@ -32,7 +33,7 @@ def read_places(places: Sequence[Path]) -> list[tuple[Path, Record]]:
     UsageError
         As `read_folder`; or if the scores of two files are by different versions of the scorer.
     RecordsError
-        As `read_folder` and `opened`.
+        As `read_folder` and `opened`; or if a score is none that a scorer gives.
     """
     with opened_all(places) as found:
         rows = []
@@ -42,7 +43,25 @@ def read_places(places: Sequence[Path]) -> list[tuple[Path, Record]]:
                 # A bundle's files are gone when they are read: they are named by the bundle.
                 inside = path.relative_to(base)
                 rows.append((given / inside if given != place else path, record))
+    _refuse_impossible(rows)
     return distinguish(rows)
+
+
+def _refuse_impossible(rows: Sequence[tuple[Path, Record]]) -> None:
+    """Refuse scores that no scorer gives: results may be anybody's."""
+    here = {record.data_type for _, record in rows} & {*datatypes.names()}
+    specs = {
+        kind.name: {spec.name: spec for spec in kind.metrics} for kind in datatypes.classes(here)
+    }
+    for path, record in rows:
+        known = specs.get(record.data_type, {})
+        for name, value in record.metrics.items():
+            if name in known and (why := known[name].why_impossible(value)):
+                raise RecordsError(
+                    f"{path}: the record {record.key[:8]} of {record.algorithm} on "
+                    f"{record.dataset} has {name} = {value!r}; {why}.",
+                    "It was not written by mdbench: remove this line, or the file.",
+                )
 
 
 def distinguish(rows: Sequence[tuple[Path, Record]]) -> list[tuple[Path, Record]]:

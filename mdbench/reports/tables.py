@@ -163,7 +163,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def _in_markdown(text: str) -> str:
-    return _TAG.sub("&lt;", " ".join(text.splitlines())).replace("|", "\\|")
+    return _TAG.sub("&lt;", " ".join(text.splitlines())).replace("|", "\\|").replace("](", "]\\(")
 
 
 def to_terminal(

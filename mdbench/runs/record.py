@@ -153,6 +153,7 @@ def make_record(
         key=key_of(one.parts),
         key_parts=dict(one.parts),
         **recorded,
+        given=one.method.spec.given,
         system=one.job.system(one.data_type.options),
         part=one.job.part(one.data_type.options),
         **dataset_fields(task),
