@@ -413,7 +413,7 @@ def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, 
     known = kinds | {one.method: kinds[one.algorithm] for one in results if one.algorithm in kinds}
     for one in results:
         if "truth" in one.given:
-            known[one.method] = replace(known.get(one.method, MethodFacts("")), reference=True)
+            known[one.method] = known.get(one.method, MethodFacts())._replace(reference=True)
     return known
 
 

@@ -1,4 +1,4 @@
-"""Records that nobody here wrote: names, scores that no scorer gives, and who was given the truth."""
+"""Records that nobody here wrote: names, impossible scores, and who was given the truth."""
 
 from __future__ import annotations
 
