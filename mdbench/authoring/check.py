@@ -120,7 +120,7 @@ def check_method(
     except MdbenchError as error:
         yield Finding(point, passed=False, explanation=str(error))
         return
-    with _Trials(method, runtime, prepared, seconds, used) as trials:
+    with Trials(method, runtime, prepared, seconds, used) as trials:
         try:
             trials.worker()
         except MethodError as error:
@@ -184,7 +184,7 @@ def _missing(name: str, modules: Sequence[str]) -> str:
 
 
 def _check_data_type(
-    trials: _Trials, data_type: DataType[Any, Any], report: Callable[[str], None]
+    trials: Trials, data_type: DataType[Any, Any], report: Callable[[str], None]
 ) -> Iterator[Finding]:
     if (breach := _cannot_be_given(trials.method, data_type)) is not None:
         yield breach
@@ -242,7 +242,7 @@ def _check_data_type(
 
 
 def _whole_answer(
-    trials: _Trials,
+    trials: Trials,
     data_type: DataType[Any, Any],
     task: Task[Any],
     dataset: str,
@@ -319,7 +319,7 @@ _WHY_NOT_REPEATED = {
 
 
 def _two_seeds(
-    trials: _Trials, data_type: DataType[Any, Any], source: Source[Any]
+    trials: Trials, data_type: DataType[Any, Any], source: Source[Any]
 ) -> Iterator[Finding]:
     """Compare the answers of two seeds, as ``seedable`` has it.
 
@@ -388,7 +388,7 @@ def _repeatable(where: str, first: ScoredResult, second: ScoredResult) -> Findin
     )
 
 
-def _refuses_nan(trials: _Trials, data_type: DataType[Any, Any], task: Task[Any]) -> Finding:
+def _refuses_nan(trials: Trials, data_type: DataType[Any, Any], task: Task[Any]) -> Finding:
     broken = replace(
         task,
         train=_with_nan(task.train),
@@ -403,7 +403,7 @@ def _refuses_nan(trials: _Trials, data_type: DataType[Any, Any], task: Task[Any]
     )
 
 
-def _refuses_unknown(trials: _Trials, data_type: DataType[Any, Any], task: Task[Any]) -> Finding:
+def _refuses_unknown(trials: Trials, data_type: DataType[Any, Any], task: Task[Any]) -> Finding:
     tried = trials.run(data_type, task, "unknown", {"no_such_hyperparameter": 1})
     outcome = tried.outcome
     return Finding(
@@ -422,7 +422,7 @@ def _with_nan(part: Split) -> Split:
     return replace(part, inputs=inputs, targets=np.full_like(part.targets, np.nan))
 
 
-class _Trials:
+class Trials:
     """Runs small jobs of one method in a warm worker, leaving no records."""
 
     def __init__(

@@ -83,6 +83,39 @@ def check_one_method(
     return Exit.DONE
 
 
+def check_moved_laws(
+    names: Sequence[str],
+    workspace: Workspace,
+    console: Console,
+    runtime_name: str = "auto",
+    *,
+    seconds: float | None = None,
+) -> int:
+    """Print for each method what it identifies of laws as they are and moved; 1 if one knows them.
+
+    Raises
+    ------
+    UsageError
+        If no method is named, or one does no systems of equations.
+    """
+    from mdbench.authoring.memory import check_memory
+
+    if not names:
+        raise UsageError("--moved needs a method.", "Name it: mdbench check sindy --moved")
+    known = 0
+
+    def report(line: str) -> None:
+        console.print(escape(line), style="dim", soft_wrap=True)
+
+    with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
+        for name in names:
+            finding = check_memory(name, workspace, runtime, report, seconds=seconds or SECONDS)
+            known += not finding.passed
+            words = f"{_mark(finding)} {escape(f'{name}: {finding.point}: {finding.explanation}')}"
+            console.print(words, soft_wrap=True)
+    return Exit.NOT_AS_WISHED if known else Exit.DONE
+
+
 def finding_lines(finding: Finding) -> list[str]:
     """Return a point of the contract with its mark, and what there is to explain, as markup."""
     lines = [f"{_mark(finding)} {escape(finding.point)}"]

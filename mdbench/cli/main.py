@@ -435,6 +435,14 @@ def check(
             "single term explain what it leaves?",
         ),
     ] = False,
+    moved: Annotated[
+        bool,
+        typer.Option(
+            "--moved",
+            help="Does a method identify laws of ode by their data, or know them?  The same with "
+            "other constants, starts and order of states.",
+        ),
+    ] = False,
     data_type: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="With --truths: this kind of problem.  Default: all."),
@@ -501,6 +509,10 @@ def check(
                 f"Leave them out: mdbench check {' '.join(name or ['--all'])}",
             )
         console, workspace = Console(highlight=False), Workspace.find()
+        if moved:
+            from mdbench.cli.check import check_moved_laws
+
+            return check_moved_laws(name or [], workspace, console, runtime, seconds=timeout)
         if name and len(name) == 1 and not set("*?[") & set(name[0]):
             return check_one_method(
                 name[0], workspace, console, runtime, seconds=timeout, json_=json

@@ -116,7 +116,7 @@ def compare_predictions(
         samples of the fit, or on most of those that were drawn.
     """
     exact = values[0]
-    usable = np.isfinite(np.stack(values)).all(axis=0)
+    usable: NDArray[np.bool_] = np.all(np.isfinite(np.stack(values)), axis=0)
     given = usable if drawn is None else usable & ~_like_rows(drawn, usable)
     bad = int(np.count_nonzero(given & ~np.isfinite(predictions)))
     if bad:

@@ -220,7 +220,9 @@ class OdeSystems(Source[OdeDataset]):
         return f"{system.description}{again}"
 
     def laws(self, name: str) -> tuple[str, ...]:
-        return self._system(name).truth
+        _, conditions = Conditions.read(name)
+        system = self._system(name)
+        return (conditions.system(system) if conditions.moved else system).truth
 
     def background(self, name: str) -> Background:
         system = self._system(name)

@@ -14,6 +14,7 @@ import numpy as np
 
 from mdbench.data.noise import generator_of
 from mdbench.data.trajectory import MIN_SAMPLES, Trajectory, load_or_make
+from mdbench.datatypes.ode.moved import moved_system
 from mdbench.datatypes.ode.systems import integrate
 from mdbench.errors import DataError, UsageError, did_you_mean
 
@@ -68,6 +69,8 @@ class Conditions:
         The number of states that are added, which decay by themselves and act on nothing.
     test
         One of `TESTS`.
+    moved
+        The number of a draw of other constants, starts and order of states; 0 for the system's own.
     """
 
     samples: int | None = field(
@@ -81,6 +84,7 @@ class Conditions:
     trajectories: int = field(default=1, metadata={"least": 1, "most": _MOST_TRAJECTORIES})
     dimension: int = field(default=0, metadata={"least": 0, "most": _MOST_DIMENSION})
     test: str = field(default=END, metadata={"choices": TESTS})
+    moved: int = field(default=0, metadata={"least": 0, "most": 1000})
 
     def __str__(self) -> str:
         """Write what is not as usual, as it stands behind a dataset's name."""
@@ -161,6 +165,7 @@ class Conditions:
             uneven=self.uneven,
             missing=self.missing,
             dimension=self.dimension,
+            moved=self.moved,
         )
         path = cache / f"{system.name}{sampling}-{system.recipe[:16]}-{which}.npz"
         return load_or_make(path, lambda: Trajectory(*make()))
@@ -191,7 +196,9 @@ class Conditions:
         return times
 
     def system(self, system: OdeSystem) -> OdeSystem:
-        """Return a system with the states that are added; its own equations stay as they are."""
+        """Return a system with what is moved, and with the states that are added."""
+        if self.moved:
+            system = _moved(system, self.moved)
         if not self.dimension:
             return system
         generator = generator_of("irrelevant states", system.name)
@@ -238,6 +245,16 @@ class Conditions:
             xi *= _FAR * (generator.random(u.shape) < _OUTLIERS)
         return np.asarray(u + xi * np.std(u, axis=0))
 
+
+def _moved(system: OdeSystem, number: int) -> OdeSystem:
+    """Return a moved system, drawn once a process."""
+    key = system.name, system.recipe, number
+    if key not in _DRAWN:
+        _DRAWN[key] = moved_system(system, number)
+    return _DRAWN[key]
+
+
+_DRAWN: dict[tuple[str, str, int], OdeSystem] = {}
 
 AXES: dict[str, str] = {
     one.name.replace("_", "-"): "" if one.default is None else str(one.default).removesuffix(".0")
