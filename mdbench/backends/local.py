@@ -16,8 +16,10 @@ import time
 from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError
 from mdbench.runs.calibration import PERIOD_EACH_S, PERIOD_S
 from mdbench.runs.execute import Backend
@@ -88,19 +90,18 @@ class _LocalRun:
         self._scoring = threading.BoundedSemaphore(plan.n_jobs)
         slots = min(plan.n_jobs + (asking or 0), len(work.jobs))
         period_s = max(PERIOD_S, PERIOD_EACH_S * slots) if calibrated else None
-        self._slots = [
-            WorkerSlot(
-                plan.catalog,
-                work.runtime,
-                environments,
-                plan.result_dir,
-                fresh_sandbox=plan.fresh_sandbox,
-                period_s=period_s,
-                model=plan.model,
-                grace_s=grace_s,
-            )
-            for _ in range(slots)
-        ]
+        self._new_slot = partial(
+            WorkerSlot,
+            plan.catalog,
+            work.runtime,
+            environments,
+            plan.result_dir,
+            fresh_sandbox=plan.fresh_sandbox,
+            period_s=period_s,
+            model=plan.model,
+            grace_s=grace_s,
+        )
+        self._slots = [self._new_slot() for _ in range(slots)]
         self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -108,7 +109,7 @@ class _LocalRun:
 
     def all(self) -> bool:
         """Run the jobs, and return whether the user interrupted it."""
-        threads = [threading.Thread(target=self._serve, args=(slot,)) for slot in self._slots]
+        threads = [threading.Thread(target=self._serve, args=(one,)) for one in [*self._slots]]
         interrupted = False
         self._work.runtime.resume()
         try:
@@ -141,7 +142,7 @@ class _LocalRun:
         self._queue.end()
         if self._turns is not None:
             self._turns.end()
-        for slot in self._slots:
+        for slot in [*self._slots]:
             slot.interrupt()
 
     def _serve(self, slot: WorkerSlot) -> None:
@@ -154,6 +155,9 @@ class _LocalRun:
                     if time.monotonic() + one.job.timeout_s + ENDING_S > self._end:
                         self._queue.release(one)
                         continue  # a shorter one may still fit
+                    if only_predicts(one):
+                        self._do_case([one, *self._queue.take_case_of(one)])
+                        continue
                     held = one.job.algorithm
                     slot.has_next = bool(self._queue)
                     try:
@@ -171,6 +175,36 @@ class _LocalRun:
             self._fail(error)
         finally:
             self._ended.put(None)
+
+    def _do_case(self, jobs: Sequence[ResolvedJob]) -> None:
+        """Do jobs of methods that only predict: all fits first, and then their predictions.
+
+        What is sent for a prediction shows the test's inputs, and could be passed to a later fit.
+        """
+        for first in range(0, len(jobs), MOST_WAITING):
+            waiting = []
+            for one in jobs[first : first + MOST_WAITING]:
+                waiting.append(_WaitingJob(partial(self._do_in_slot_of_its_own, one)))
+                waiting[-1].start_and_wait_for_fit()
+            for job in waiting:
+                job.finish()
+
+    def _do_in_slot_of_its_own(self, one: ResolvedJob, before_test: Callable[[], None]) -> None:
+        slot = self._new_slot()
+        slot.before_test = before_test
+        with self._lock:
+            self._slots.append(slot)
+        try:
+            with slot:
+                if not self._stop.is_set():
+                    self._observer.job_started(one.job)
+                    self._leave_record(one.job, begin_job(one, slot))
+        except BaseException as error:  # noqa: BLE001 - raised again by the main thread
+            self._fail(error)
+        finally:
+            self._queue.release(one)
+            with self._lock:
+                self._slots.remove(slot)
 
     @contextmanager
     def _turn_of(self, one: ResolvedJob, slot: WorkerSlot) -> Iterator[None]:
@@ -199,6 +233,41 @@ class _LocalRun:
         with self._lock:
             self._error = self._error or error
         self._end_all()
+
+
+class _WaitingJob:
+    """A job in a thread of its own, which waits between its fit and its prediction.
+
+    Parameters
+    ----------
+    do
+        Does the job; given what it calls, and waits for, before its prediction.
+    """
+
+    def __init__(self, do: Callable[[Callable[[], None]], None]) -> None:
+        self._do = do
+        self._paused, self._go_on = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            self._do(self._wait)
+        finally:
+            self._paused.set()
+
+    def _wait(self) -> None:
+        self._paused.set()
+        self._go_on.wait()
+
+    def start_and_wait_for_fit(self) -> None:
+        """Begin, and return when the job waits or has ended."""
+        self._thread.start()
+        self._paused.wait()
+
+    def finish(self) -> None:
+        """Let the job go on, and return when it has ended."""
+        self._go_on.set()
+        self._thread.join()
 
 
 def open_backend(options: RunOptions) -> Backend:
@@ -244,6 +313,21 @@ def asks(one: ResolvedJob) -> bool:
     return one.job.llm_model is not None
 
 
+def only_predicts(one: ResolvedJob) -> bool:
+    """Whether a job's method gives no equations, so that it is sent the inputs of the test."""
+    return not one.method.spec.equations and one.job.protocol is Protocol.STRICT
+
+
+def case_of(one: ResolvedJob) -> tuple[str, str, str]:
+    """Return the problem of a job: jobs of one share samples, whatever their noise and seed."""
+    job = one.job
+    return job.data_type, job.dataset.partition("+")[0], str(job.dataset_path)
+
+
+MOST_WAITING: Final = 32
+"""Jobs that wait at a time between their fits and their predictions, each with its memory."""
+
+
 TURN_S: Final = 60.0
 """Seconds for which a worker keeps to a method while others wait."""
 
@@ -277,15 +361,20 @@ class JobQueue:
         self._total_mb = memory_mb
         self._running: dict[str, float] = {}
         self._methods: dict[str, deque[ResolvedJob]] = {}  # not begun, the longest first
+        self._last: list[ResolvedJob] = []  # those that only predict, after all fits of their case
+        self._cases: Counter[tuple[str, str, str]] = Counter()  # of jobs that run
         for one in longest_first(jobs, expected):
-            self._methods.setdefault(one.job.algorithm, deque()).append(one)
+            if only_predicts(one):
+                self._last.append(one)
+            else:
+                self._methods.setdefault(one.job.algorithm, deque()).append(one)
         self._totals = {name: len(each) for name, each in self._methods.items()}
         self._turns: dict[int, tuple[str, float]] = {}
         self._ended = False
         self._changed = threading.Condition()
 
     def __len__(self) -> int:
-        return sum(map(len, self._methods.values()))
+        return sum(map(len, self._methods.values())) + len(self._last)
 
     def take(self, held: str | None = None, *, wait: bool = True) -> ResolvedJob | None:
         """Return the next job to whoever asks, once there is memory for it.
@@ -319,11 +408,24 @@ class JobQueue:
         """Take back a job that has to be done again."""
         with self._changed:
             self._ended_one(one)
-            self._methods[one.job.algorithm].appendleft(one)
+            if only_predicts(one):
+                self._last.insert(0, one)
+            else:
+                self._methods[one.job.algorithm].appendleft(one)
+
+    def take_case_of(self, one: ResolvedJob) -> list[ResolvedJob]:
+        """Return all other jobs of a job's case that only predict."""
+        with self._changed:
+            same = [other for other in self._last if case_of(other) == case_of(one)]
+            self._last = [other for other in self._last if case_of(other) != case_of(one)]
+            for other in same:
+                self._begun(other)
+            return same
 
     def _ended_one(self, one: ResolvedJob) -> None:
         if self._running.pop(one.key, None) is not None:
             self._counts[asks(one)] -= 1
+            self._cases[case_of(one)] -= 1
         self._changed.notify_all()
 
     def end(self) -> None:
@@ -346,12 +448,25 @@ class JobQueue:
             one = self._that_fits(self._methods[name])
             if one is not None:
                 self._methods[name].remove(one)
-                self._running[one.key] = self._need(one)
-                self._counts[asks(one)] += 1
+                self._begun(one)
                 if name != method or now - since >= TURN_S:
                     self._turns[me] = name, now
                 return one
+        return None if any(self._methods.values()) else self._next_of_last()
+
+    def _next_of_last(self) -> ResolvedJob | None:
+        """Return a job that only predicts, of a case of which no job runs."""
+        for one in self._last:
+            if not self._cases[case_of(one)] and self._that_fits([one]):
+                self._last.remove(one)
+                self._begun(one)
+                return one
         return None
+
+    def _begun(self, one: ResolvedJob) -> None:
+        self._running[one.key] = self._need(one)
+        self._counts[asks(one)] += 1
+        self._cases[case_of(one)] += 1
 
     def _may(self, one: ResolvedJob) -> bool:
         """Whether one more of a job's kind may run."""

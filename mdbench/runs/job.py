@@ -283,7 +283,7 @@ def _run_with_retries(
             with watch.stopped():
                 worker = slot.worker(one, prepared)
                 gauge = slot.gauge(one.job)
-            outcome = _run_session(one, task, slot, worker, gauge=gauge, log=log)
+            outcome = _run_session(one, task, slot, worker, gauge=gauge, log=log, watch=watch)
             _check_llm_use(outcome)
         except UnavailableError as error:
             if not error.passing:
@@ -305,7 +305,12 @@ def _run_session(
     *,
     gauge: SpeedGauge | None,
     log: Path,
+    watch: Stopwatch,
 ) -> JobResult:
+    def before_test() -> None:
+        with watch.stopped():
+            slot.before_test()
+
     folder = worker.make_folder()
     try:
         fresh = not slot.keeps(worker, one.method)
@@ -331,6 +336,7 @@ def _run_session(
                 llm=context,
                 gauge=gauge,
                 interrupted=lambda: slot.interrupted,
+                before_test=before_test,
             )
             if session.sends_test_inputs and one.job.protocol is Protocol.STRICT:
                 fresh = slot.retire(one.method) or fresh

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from mdbench.datatypes.base import Answer
-from mdbench.datatypes.facts import Choice
+from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.language_models.views import plain_view
 from mdbench.records import Status
 from mdbench.runs.array_exchange import ArrayExchangeError, reorder, test_order
@@ -91,6 +91,9 @@ class JobSession:
         Values that count more than those of the method's folder.
     interrupted
         Returns whether the user has stopped the run.
+    before_test
+        Called before a method that only predicts is sent the inputs of the test; returns when it
+        may be, while the job and its clock are paused.
     """
 
     def __init__(
@@ -105,8 +108,10 @@ class JobSession:
         gauge: SpeedGauge | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         interrupted: Callable[[], bool] = lambda: False,
+        before_test: Callable[[], None] = lambda: None,
     ) -> None:
         self._interrupted = interrupted
+        self._before_test = before_test
         job, spec, data_type = one.job, one.method.spec, one.data_type
         self._job = job
         self._spec = spec
@@ -231,6 +236,10 @@ class JobSession:
             reason = f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}"
             raise JobStoppedError(Status.INVALID_OUTPUT, reason, waits=True)
         # The inputs of the test are sent only where predictions are scored.
+        if self.sends_test_inputs and self._task.protocol is Protocol.STRICT:
+            with PausedJob(self._worker) as paused:
+                self._before_test()
+            self._exchange.deadline += paused.seconds
         inputs = self._check or reorder(self._task.test, self._order)
         self._write("test.npz", inputs, with_targets=False)
         exchange.send(Predict(job=self._key))

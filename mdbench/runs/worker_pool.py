@@ -280,6 +280,8 @@ class WorkerSlot:
         Whether there will be another job: only then is a worker started ahead.
     turn
         The turn on the cores of the job that is done; None where it has cores of its own.
+    before_test
+        Returns when a method that only predicts may be sent the inputs of the test.
     """
 
     def __init__(
@@ -306,6 +308,7 @@ class WorkerSlot:
         self.interrupted = False
         self.has_next = False
         self.turn: JobTurn | None = None
+        self.before_test: Callable[[], None] = lambda: None
         self._worker: Worker | None = None
         self._serves: tuple[str, Limits] | None = None
         self._ahead: _NextWorker | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mdbench.backends.local import JobQueue, longest_first
 from mdbench.backends.shards import partition
+from mdbench.datatypes.facts import Protocol
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
@@ -26,6 +27,20 @@ if TYPE_CHECKING:
 class Asked:
     algorithm: str
     llm_model: str | None = None
+    dataset: str = "x"
+    data_type: str = "ode"
+    dataset_path: None = None
+    protocol: Protocol = Protocol.STRICT
+
+
+@dataclass(frozen=True)
+class Spec:
+    equations: bool = True
+
+
+@dataclass(frozen=True)
+class Folder:
+    spec: Spec = Spec()
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,7 @@ class Waits:
     job: Asked
     wall_s: float
     memory_mb: float | None = None
+    method: Folder = Folder()
 
 
 def line(jobs: list[Waits], memory_mb: int | None = None) -> JobQueue:
@@ -211,3 +227,36 @@ def test_expectations_come_from_records_else_from_budgets(tmp_path: Path) -> Non
 def test_longest_first_is_stable() -> None:
     ones = jobs(1.0, 1.0, 2.0)
     assert [one.key for one in longest_first(ones, expected)] == ["a2", "a0", "a1"]  # type: ignore[arg-type]
+
+
+def predictors(*datasets: str) -> list[Waits]:
+    return [
+        Waits(f"p{number}", Asked("forest", dataset=dataset), 1.0, method=Folder(Spec(False)))
+        for number, dataset in enumerate(datasets)
+    ]
+
+
+def test_jobs_that_only_predict_come_when_no_fit_of_their_case_is_left() -> None:
+    fits = [Waits(f"f{name}", Asked("a", dataset=name), 1.0) for name in ("x", "y+noise=0.1")]
+    waiting = line([*predictors("y", "y+samples=20", "x", "y"), *fits])
+    first, second = waiting.take(), waiting.take()
+    assert {first, second} == set(fits)  # type: ignore[comparison-overlap]
+    assert waiting.take(wait=False) is None  # a fit of each case runs
+    by_case = {one.job.dataset: one for one in (first, second) if one is not None}
+    waiting.release(by_case["y+noise=0.1"])
+    one: Any = waiting.take(wait=False)
+    assert one.job.dataset.startswith("y")
+    rest: list[Any] = waiting.take_case_of(one)
+    assert {each.key for each in (one, *rest)} == {"p0", "p1", "p3"}
+    assert waiting.take(wait=False) is None
+    waiting.release(by_case["x"])
+    last: Any = waiting.take(wait=False)
+    assert last.key == "p2"
+    assert not waiting.take_case_of(last)
+    assert len(waiting) == 0
+
+
+def test_under_published_what_only_predicts_is_as_all_others() -> None:
+    own = replace(predictors("x")[0].job, protocol=Protocol.PUBLISHED)
+    waiting = line([replace(predictors("x")[0], job=own), *jobs(1.0)])
+    assert len(all_of(waiting)) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import HereRuntime, Quiet, add_method, execute, make_workspace
@@ -103,3 +103,71 @@ def test_data_types_that_score_equations_alone_are_unsupported(tmp_path: Path) -
     [record] = run(workspace, ("line",), "surface", "EBS4")
     assert record.status is Status.UNSUPPORTED
     assert "surface scores equations alone" in record.reason
+
+
+CLOCK = """
+import time
+import numpy as np
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        time.sleep(0.05)
+        self.targets = len(problem.targets)
+        print("fit", time.monotonic(), flush=True)
+    def predict(self, problem):
+        print("predict", time.monotonic(), flush=True)
+        return np.zeros((len(problem.X), self.targets))
+    def equations(self):
+        return ["0"] * self.targets
+"""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_predictions_come_after_all_fits_of_their_case(workspace: Workspace, n_jobs: int) -> None:
+    """Whatever a prediction passes on, no fit of the same problem comes after it."""
+    for name in ("early", "late"):
+        add_predictor(workspace, name, CLOCK)
+    add_method(workspace, "equations", CLOCK)
+    options = RunOptions(
+        ("early", "equations", "late"),
+        "ode",
+        ("rc-circuit", "lotka-volterra-simple"),
+        snr=(None, 20.0),
+        seeds=(0, 1),
+        result_dir=workspace.root / "results",
+        n_jobs=n_jobs,
+    )
+    summary = execute(make_plan(options, workspace), HereRuntime(), Quiet())
+    assert {record.status for record in summary.records} == {Status.OK}
+    for case in options.datasets:
+        fits, predictions = [], []
+        for record in summary.records:
+            if record.dataset != case:
+                continue
+            assert record.log is not None
+            log = (workspace.root / "results" / record.log).read_text(encoding="utf-8")
+            marks = dict(line.split(maxsplit=1) for line in log.splitlines())
+            fits.append(float(marks["fit"]))
+            if record.algorithm != "equations":
+                predictions.append(float(marks["predict"]))
+                jobs: Any = record.runtime.details["jobs"]
+                assert jobs["new_sandbox"] is True  # which serves no fit afterwards
+        assert (len(fits), len(predictions)) == (12, 8)
+        assert max(fits) < min(predictions)
+
+
+def test_an_error_or_an_end_before_the_prediction_keeps_nobody_waiting(
+    workspace: Workspace,
+) -> None:
+    add_predictor(workspace, "fails", LINE.replace('print("fit on"', 'raise OSError("fit on"'))
+    add_predictor(workspace, "line", LINE)
+    options = RunOptions(
+        ("fails", "line"),
+        "ode",
+        ("rc-circuit",),
+        seeds=(0, 1),
+        result_dir=workspace.root / "results",
+    )
+    records = execute(make_plan(options, workspace), HereRuntime(), Quiet()).records
+    assert sorted(str(record.status) for record in records) == ["failed"] * 2 + ["ok"] * 2

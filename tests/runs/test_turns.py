@@ -114,12 +114,27 @@ def test_requests_at_the_same_time_hold_one_turn_or_none() -> None:
 class Asked:
     algorithm: str
     llm_model: str | None
+    dataset: str = "x"
+    data_type: str = "ode"
+    dataset_path: None = None
+    protocol: str = "published"
+
+
+@dataclass(frozen=True)
+class Spec:
+    equations: bool = True
+
+
+@dataclass(frozen=True)
+class Folder:
+    spec: Spec = Spec()
 
 
 @dataclass(frozen=True)
 class Waits:
     key: str
     job: Asked
+    method: Folder = Folder()
 
 
 def test_jobs_that_ask_and_others_have_numbers_of_their_own() -> None:
