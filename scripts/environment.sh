@@ -1,5 +1,8 @@
 # Makes the environments at the repository's root; sourced by scripts that have set $root.
 
+# Modules of another Python, as a module system of a cluster puts there, are none of ours.
+unset PYTHONPATH PYTHONHOME
+
 # Sets $python to an interpreter that is new enough, or ends the script.
 find_python() {
     for python in ${MDBENCH_PYTHON:+"$MDBENCH_PYTHON"} \

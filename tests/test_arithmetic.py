@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mdbench.arithmetic import common_kernels, use_common_arithmetic
+from mdbench.arithmetic import UNFIT, common_kernels, use_common_arithmetic, why_unfit
 
 WIDE = "X86_V4 AVX512_ICL AVX512_SPR"
 
@@ -51,6 +51,40 @@ def test_what_somebody_has_set_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
     assert os.environ["OPENBLAS_CORETYPE"] == "Nehalem"
     assert os.environ["OMP_NUM_THREADS"] == "1"
+
+
+def stand_in(folder: Path, body: str) -> str:
+    """Make an interpreter that does something else."""
+    program = folder / "python"
+    program.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_the_routines_are_tried_in_a_process_of_their_own(tmp_path: Path) -> None:
+    assert why_unfit(sys.executable) == ""
+    for body, reason in (
+        ("kill -SEGV $$", "it died by SIGSEGV"),
+        ("kill -ILL $$", "it died by SIGILL"),
+        ("echo wrong results for 888 rows >&2; exit 1", "wrong results for 888 rows"),
+        ("exit 3", "it failed"),
+    ):
+        assert why_unfit(stand_in(tmp_path, body)) == reason
+    assert "No such file" in why_unfit(str(tmp_path / "nothing"))
+
+
+def test_the_test_runs_with_the_routines_that_it_is_about(tmp_path: Path) -> None:
+    asks = 'echo "$OPENBLAS_CORETYPE $OPENBLAS_NUM_THREADS" >&2; exit 1'
+    expected = f"{common_kernels().get('OPENBLAS_CORETYPE', '')} 1".strip()
+    assert why_unfit(stand_in(tmp_path, asks)).strip() == expected
+
+
+def test_where_they_failed_the_processors_own_are_used(tmp_path: Path) -> None:
+    file = tmp_path / "cpuinfo"
+    file.write_text("flags\t\t: avx2 fma avx512f\n")
+    assert common_kernels(file, tmp_path)
+    (tmp_path / UNFIT).write_text("it died by SIGSEGV\n")
+    assert common_kernels(file, tmp_path) == {}
 
 
 @pytest.mark.parametrize("module", ["mdbench.cli", "scripts.edition"])

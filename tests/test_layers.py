@@ -18,7 +18,7 @@ PACKAGE = ROOT / "mdbench"
 TEMPLATE = PACKAGE / "authoring" / "template"
 
 LAYERS = (
-    {"arithmetic", "errors", "worker"},
+    {"arithmetic", "search_path", "errors", "worker"},
     {"limited_process", "owners", "workspace"},
     {"metrics", "data", "expressions"},
     {"drawing"},

@@ -3,7 +3,9 @@
 import os
 
 from mdbench.arithmetic import use_common_arithmetic
+from mdbench.search_path import drop_foreign_modules
 
+drop_foreign_modules()
 use_common_arithmetic()  # NumPy reads it when it is loaded, just below
 # Pydantic would look through all installed packages for plugins: 7 % of the time of `mdbench list`.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

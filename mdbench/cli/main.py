@@ -6,12 +6,14 @@ It is longer than other modules, as it declares the options of 25 verbs and does
 from __future__ import annotations
 
 import codecs
+import faulthandler
 import resource
 import shutil
 import signal
 import sys
 import threading
 import unicodedata
+from contextlib import suppress
 from copy import copy
 from io import TextIOWrapper
 from pathlib import Path
@@ -92,6 +94,8 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):  # signs on a terminal without UTF-8
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=PLAIN)
+    with suppress(AttributeError, ValueError, OSError):  # a stream that is no file
+        faulthandler.enable()  # a library that crashes leaves a word, and where it was
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # how a cluster asks to stop
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # else nohup: the terminal may go
