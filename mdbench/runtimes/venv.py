@@ -13,6 +13,7 @@ import subprocess
 import threading
 import uuid
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -40,6 +41,7 @@ from mdbench.runtimes.worker import (
     worker_environment,
     worker_options,
 )
+from mdbench.worker.leftovers import memory_files, shared_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -390,10 +392,23 @@ class VenvWorker(Worker):
 
     @property
     def keeps_jobs_apart(self) -> bool:
-        if not self._wrapped:
-            return True  # what plain processes do not keep, another one would not either
+        if not self._wrapped:  # what plain processes do not keep, another one would not either
+            return not self._shares_memory
         seen = self._isolation.get("namespaces", True)  # from outside, once a job has begun
-        return self.hello is not None and self.hello.namespaces and bool(seen)
+        if self.hello is None or not self.hello.namespaces or not seen:
+            return False
+        return not self._shares_memory
+
+    @cached_property
+    def _shares_memory(self) -> bool:
+        """Whether the import has left memory that jobs would share, whatever the worker says."""
+        root = self._root()
+        if root is None:
+            return True
+        try:
+            return bool(shared_memory(root) or memory_files(root))
+        except OSError:
+            return False  # this user may not look: the worker has looked at itself
 
     @property
     def alive(self) -> bool:

@@ -26,6 +26,7 @@ import numpy as np
 
 from .api import Unavailable, paths
 from .job import Channel, Connection, describe, one_line, run_job, warm_up
+from .leftovers import shared_memory
 from .program import Program, become, find_program
 from .sandbox import (
     Sandbox,
@@ -95,22 +96,9 @@ def detect_leaks(before: set[int]) -> str:
         "thread": len(sys._current_frames()) - 1,  # noqa: SLF001 - those of no module, too
         "process": len(children()),
         "open file": len(open_files() - before),
-        "shared memory": _shared_memory(),
+        "shared memory": shared_memory(),
     }
     return ", ".join(f"{name} ({number})" for name, number in found.items() if number)
-
-
-def _shared_memory() -> int:
-    """Count the pieces of memory that a fork goes on sharing; those of devices are none."""
-    with suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-        shared = [line.split(maxsplit=5) for line in file if line.split(maxsplit=2)[1] == "rw-s"]
-        device = ("/dev/", "anon_inode:")
-        memory = ("/dev/shm", "/dev/zero")  # noqa: S108 - as the kernel calls it
-        return sum(
-            not parts[5:] or not parts[5].startswith(device) or parts[5].startswith(memory)
-            for parts in shared
-        )
-    return 0
 
 
 PROTOCOL = 4

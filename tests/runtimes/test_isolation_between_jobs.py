@@ -449,3 +449,40 @@ def test_the_password_of_an_index_is_nowhere(bench: Bench, monkeypatch: pytest.M
     for text in (said, record.to_line()):
         assert "hunter2" not in text
         assert "mirror.invalid" not in text
+
+
+HIDES_MEMORY = """
+import mmap
+import os
+import sys
+import numpy as np
+
+shared = mmap.mmap(-1, 4096)  # which a fork goes on sharing
+worker = sys.modules["__main__"]
+for name in ("detect_leaks", "shared_memory"):
+    for module in [worker, *sys.modules.values()]:
+        if hasattr(module, name):
+            setattr(module, name, (lambda *_: "") if name == "detect_leaks" else (lambda *_: 0))
+
+class Adapter:
+    def __init__(self, *, seed, threads):
+        self.seed = seed
+    def fit(self, problem):
+        self.targets = len(problem.targets)
+        print("found", shared[0], flush=True)
+        shared[0] = 7
+    def predict(self, problem):
+        return np.zeros((len(problem.X), self.targets))
+    def equations(self):
+        return ["0"] * self.targets
+"""
+
+
+def test_memory_that_a_patched_check_hides_passes_nothing(bench: Bench) -> None:
+    """The host looks from outside; only a user who may not look has to believe the worker."""
+    bench.add(HIDES_MEMORY)
+    records = bench.run_seeds(0, 1, 2, 3).records
+    assert {record.status for record in records} == {Status.OK}, records[0].reason
+    found = {bench.log(record).decode().strip() for record in records}
+    if os.getuid() == 0 or bench.flavour == "docker":
+        assert found == {"found 0"}
