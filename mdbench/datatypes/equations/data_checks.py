@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mdbench.data.smoothing import FEWEST_SAMPLES, centred_curves, smooth, smooth_in_time
+from mdbench.datatypes.equations.alike import levels_line, levels_of
 from mdbench.datatypes.equations.data_warnings import of_field as warnings_of_field
 from mdbench.datatypes.equations.data_warnings import of_states, unit_of_rates
 from mdbench.errors import counted
@@ -52,7 +53,11 @@ def of_trajectory(dataset: Any) -> list[str]:
     first, last = float(given.t.min()), float(given.t.max())
     when = f"time {first:g} to {last:g}{unit and f' {unit}'}"
     lines = [f"{many} of {', '.join(names)}; {when}, {_steps([one.t for one in pieces])}"]
-    lines += getattr(dataset, "notes", ())
+    lines += [*dataset.notes, *dataset.left_out]
+    if given.inputs is not None:
+        labels = [dataset.names.get(f"v{i}", f"v{i}") for i in range(given.inputs.shape[1])]
+        few = levels_of(dict(zip(labels, given.inputs.T, strict=True)))
+        lines += [levels_line(name, values) for name, values in few.items()]
     if dataset.clean.du is not None:
         known = zip(dataset.clean.pieces, pieces, strict=True)
         lines += _foreign_rates(names, [(one.t, noisy.u, one.du) for one, noisy in known])
@@ -187,7 +192,6 @@ def of_table(dataset: Any) -> list[str]:
     table: Measurements = dataset.table
     x, y, target = table.x, table.y, table.target
     columns = dict(zip(table.columns, x.T, strict=True))
-    still = [name for name, column in columns.items() if np.ptp(column) == 0]
     ranges = ", ".join(
         f"{name} {float(column.min()):g} to {float(column.max()):g}"
         for name, column in columns.items()
@@ -195,10 +199,8 @@ def of_table(dataset: Any) -> list[str]:
     lines = [
         f"{counted(len(y), 'row')}; {ranges}; {target} {float(y.min()):g} to {float(y.max()):g}"
     ]
-    if still:
-        lines.append(
-            f"{', '.join(still)}: the same in all rows, so that nothing can be learnt of it"
-        )
+    lines += table.left_out
+    lines += [levels_line(name, values) for name, values in levels_of(columns).items()]
     repeated = len(x) - len(np.unique(x, axis=0))
     if repeated:
         lines.append(f"{repeated:,} rows have the inputs of another one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -18,14 +19,17 @@ from mdbench.data.trajectory import (
     write_npz,
 )
 from mdbench.datatypes.base import Plots, Source, Split
+from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
+    EXPLAINED,
     NMSE,
     PUBLISHED_NMSE,
     Course,
     EquationTask,
     EquationType,
+    explained,
 )
 from mdbench.datatypes.equations.files import Suites, suffix
 from mdbench.datatypes.equations.options import EXACT, POOL
@@ -54,7 +58,7 @@ from mdbench.datatypes.ode.sweeps import AXES, swept
 from mdbench.datatypes.ode.systems import SOLVER, read_system
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
-from mdbench.metrics.spec import MetricSpec, Value, flag
+from mdbench.metrics.spec import ALL_SAMPLES, PARTLY, MetricSpec, Value, flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,6 +75,13 @@ if TYPE_CHECKING:
 
 FOLLOWED = 0.9
 """A trajectory with a larger R2 is followed: the score of ODEFormer."""
+
+AWAY = 0.7
+"""Half of how far two courses with the same deviation are apart that have nothing in common."""
+STAYS = 0.8
+"""A solution that leaves before the test, the last fifth of the samples, is marked."""
+_NEAR = 1e-3
+"""By so much of a deviation, or by its noise, another start is off."""
 
 _TEST = flag(
     "follows",
@@ -99,6 +110,17 @@ _R2_TEST, _R2_UNSEEN = (
         ("r2_test", "R² test", "through the test window"),
         ("r2_unseen", "R² unseen", "from the second initial condition"),
     )
+)
+_STAYS = MetricSpec(
+    name="stays",
+    title="solution stays",
+    explanation="of data of your own, the share of the samples up to which the solution from the "
+    "first sample stays with the data: the root of its mean squared error, each state over its "
+    f"deviation, is at most {AWAY:g}",
+    better="higher",
+    on_failure=None,
+    digits=3,
+    places=frozenset({"answer"}),
 )
 _ENDED = MetricSpec(
     name="simulation_ended",
@@ -165,6 +187,8 @@ class Ode(EquationType[OdeDataset]):
         _UNSEEN,
         _R2_UNSEEN,
         _ENDED,
+        EXPLAINED,
+        _STAYS,
         *_CHAOTIC,
         COMPLEXITY,
         AGREEMENT,
@@ -220,6 +244,7 @@ class Ode(EquationType[OdeDataset]):
             needs=_needs_of(dataset.parted(given, protocol)[0]) if view != "table" else (),
             scaled=dataset.scaled,
             held=given.held,
+            levels=_levels(given) if dataset.own else {},
         )
         if protocol is not Protocol.STRICT:
             return self._as_published(make, dataset, view)
@@ -240,13 +265,14 @@ class Ode(EquationType[OdeDataset]):
             test=test,
             evidence=Increments.of(curves, befores, centred=dataset.scaled),
             held_out=dataset.increments(tests) if dataset.clean.du is None else None,
-            remarks=tuple(
-                dict.fromkeys(
+            remarks=(
+                *dataset.left_out,
+                *dict.fromkeys(
                     f"{variable}: {remark}"
                     for curve in curves
                     for variable, remark in zip(variables, curve.remarks, strict=False)
                     if remark
-                )
+                ),
             ),
         )
 
@@ -286,6 +312,8 @@ class Ode(EquationType[OdeDataset]):
         left_out = set() if task.dataset.unseen else {_UNSEEN.name, _R2_UNSEEN.name}
         if task.dataset.lyapunov is None or task.dataset.unseen is None:
             left_out |= {spec.name for spec in _CHAOTIC}
+        if not task.dataset.own:
+            left_out.add(_STAYS.name)
         return tuple(name for name in super().metric_names(task) if name not in left_out)
 
     def course(self, task: EquationTask[OdeDataset]) -> Course:
@@ -350,6 +378,22 @@ class Ode(EquationType[OdeDataset]):
         ended = ends[0] if ends else Ending.WHOLE
         return scores | {_ENDED.name: None if ended is Ending.LATE else ended.value}
 
+    def on_all_samples(
+        self, task: EquationTask[OdeDataset], answer: EquationAnswer
+    ) -> tuple[dict[str, Value], dict[str, list[str]]]:
+        """Compare an answer with the changes of all samples, and its solution with the states."""
+        curves, evidence = task.dataset.whole
+        with np.errstate(all="ignore"):
+            losses = [
+                evidence.loss(one.evaluate(evidence.columns), place)
+                for place, one in enumerate(answer.parsed)
+            ]
+        metrics, notes = explained(task, np.array(losses), evidence.floors)
+        share, word, text = _stays(task.dataset, curves, answer.equations)
+        if text:
+            notes[word].append(text)
+        return metrics | {_STAYS.name: share}, notes
+
     def plots(
         self, dataset: OdeDataset, answers: Sequence[PlottedAnswer], budget: PlotBudget
     ) -> Plots:
@@ -391,6 +435,12 @@ class Ode(EquationType[OdeDataset]):
         yield path, partial(write_npz, trajectory=series)
 
 
+def _levels(given: Trajectory) -> dict[str, tuple[float, ...]]:
+    """Return the values of the inputs that have few."""
+    names = state_names(given)[given.u.shape[1] :]
+    return {} if given.inputs is None else levels_of(dict(zip(names, given.inputs.T, strict=True)))
+
+
 def along(
     series: Trajectory,
     equations: Sequence[str],
@@ -410,6 +460,52 @@ def along(
         frame=Frame.of(series.t, series.u) if scaled else None,
         solver=solver,
     )
+
+
+def _stays(
+    dataset: OdeDataset, curves: Sequence[Smoothed], equations: Sequence[str]
+) -> tuple[float | None, str, str]:
+    """Return how long solutions stay with the data, by samples, and the word and text of a note.
+
+    Where solutions from nearly equal starts part as well, as those of chaotic systems do, to leave
+    the data is no fault of the equations.  A share that is not known, because a simulation was
+    killed, is None.
+    """
+    pieces = dataset.given.pieces
+    deviations = np.std(dataset.given.u, axis=0)
+    deviations = np.where(deviations > 0, deviations, np.inf)
+    left_at: list[float] = []
+    stayed, parted = 0, False
+    for series, curve in zip(pieces, curves, strict=True):
+        way = along(replace(series, u=curve.u), equations, scaled=True)
+        if way.ended is Ending.LATE:
+            return None, ALL_SAMPLES, ""
+        count = _samples_together(way.states, curve.u, deviations)
+        stayed += count
+        if count == len(series.t):
+            continue
+        left_at.append(float(series.t[count]))
+        off = np.maximum(np.sqrt(curve.variances), _NEAR * np.std(series.u, axis=0))
+        other = along(replace(series, u=curve.u + off), equations, scaled=True)
+        apart = _samples_together(other.states, way.states, deviations)
+        parted |= apart < min(2 * count, len(way.states), len(other.states))
+    share = stayed / len(dataset.given.t)
+    if not left_at:
+        return share, ALL_SAMPLES, "the solution from the first sample stays with the data"
+    of = f" in {len(left_at)} of {len(pieces)} trajectories, first" if len(pieces) > 1 else ""
+    text = f"the solution from the first sample leaves the data{of} at t = {min(left_at):.6g}"
+    if parted:
+        return share, ALL_SAMPLES, f"{text}, as do solutions from nearly the same start"
+    return share, PARTLY if share < STAYS else ALL_SAMPLES, text
+
+
+def _samples_together(states: Array, others: Array, deviations: Array) -> int:
+    """Return for how many samples two courses (n, d) are together."""
+    n = min(len(states), len(others))
+    with np.errstate(all="ignore"):
+        off = (states[:n] - others[:n]) / deviations
+        away = np.flatnonzero(~(np.sqrt(np.mean(off**2, axis=1)) <= AWAY))
+    return int(away[0]) if len(away) else n
 
 
 def _needs_of(pieces: Sequence[Trajectory]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source, Split
+from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -26,7 +27,12 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real import FACTS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
 from mdbench.datatypes.real.packaged import PMLB, TableStore, pmlb_files, pmlb_name
-from mdbench.datatypes.real.problem import Measurements, read_measurements, read_title
+from mdbench.datatypes.real.problem import (
+    Measurements,
+    independent,
+    read_measurements,
+    read_title,
+)
 from mdbench.errors import DataError, EquationError, UsageError
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.skeleton import same_skeleton
@@ -223,6 +229,10 @@ class Real(EquationType[RealDataset]):
             test=part(dataset.held_out),
             any_order=True,
             evidence=None if protocol is Protocol.PUBLISHED else evidence,
+            levels=levels_of(dict(zip(table.columns, table.x.T, strict=True)))
+            if dataset.own
+            else {},
+            remarks=table.left_out,
         )
 
     def has_terms(self, task: EquationTask[RealDataset]) -> bool:
@@ -311,6 +321,11 @@ class _Tables(Source[RealDataset]):
         self._folds: dict[str, list[NDArray[np.intp]]] = {}
         self._read: dict[str, Measurements] = {}
 
+    @property
+    def own(self) -> bool:
+        """Whether they are the user's."""
+        return self.path != self._kind.systems
+
     @cached_property
     def files(self) -> Mapping[str, Path]:
         """The file of each table that is run by default."""
@@ -345,9 +360,8 @@ class _Tables(Source[RealDataset]):
         if name not in self._read:
             path = named(name, {**self.files, **self.packaged})
             kind = self._kind
-            self._read[name] = read_measurements(
-                path, TableStore(kind.cache / BLACK_BOX, kind.packages)
-            )
+            table = read_measurements(path, TableStore(kind.cache / BLACK_BOX, kind.packages))
+            self._read[name] = independent(table) if self.own else table
         return self._read[name]
 
     def names(self) -> list[str]:
@@ -426,6 +440,7 @@ class _Tables(Source[RealDataset]):
             table=table,
             held_out=held_out,
             laws=tuple(laws),
+            own=self.own,
         )
 
 
