@@ -247,16 +247,21 @@ def _polynomial(node: Node) -> Polynomial | None:
             inner = _polynomial(node.operand)
             return None if inner is None else {key: -value for key, value in inner.items()}
         case Power():
-            power = node.exponent.constant
-            if power is None or not float(power).is_integer() or not 0 <= power <= _MOST_POWER:
-                return None
-            inner, product = _polynomial(node.base), {(): 1.0}
-            for _ in range(int(power)):
-                product = _product(product, inner)
-            return product
+            return _power(node)
         case Chain():
             return _chain(node)
     return None
+
+
+def _power(node: Power) -> Polynomial | None:
+    power = node.exponent.constant
+    if power is None or not float(power).is_integer() or not 0 <= power <= _MOST_POWER:
+        return None
+    base = _polynomial(node.base)
+    product: Polynomial | None = {(): 1.0}
+    for _ in range(int(power)):
+        product = _product(product, base)
+    return product
 
 
 def _chain(node: Chain) -> Polynomial | None:

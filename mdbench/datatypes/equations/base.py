@@ -272,7 +272,9 @@ class EquationType(DataType[D, EquationTask[D]]):
             if why := at_rest(course, targets, by_state, floors):
                 notes[RESTS] = [why]
         if task.has_equations:
-            if task.scaled and (as_constant := self._as_constant(task, answer, by_state)):
+            if (task.scaled or task.dataset.own) and (
+                as_constant := self._as_constant(task, answer, by_state)
+            ):
                 notes[CONSTANT] = as_constant
             notes |= _notes_of_levels(task, answer)
             if task.dataset.own:

@@ -16,10 +16,13 @@ from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
+    EXPLAINED,
     EquationTask,
     EquationType,
+    explained,
     table_split,
 )
+from mdbench.datatypes.equations.data_checks import near_noise
 from mdbench.datatypes.equations.files import named
 from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.terms import TERM_METRICS
@@ -56,6 +59,8 @@ NODES = 2
 """By how many nodes an answer may be larger than the reference."""
 BLACK_BOX = "blackbox"
 """The set, and folder, of the tables without a law that lie in packages."""
+_SOME = 0.4
+"""The share of the variance that may be noise in a table of too few rows to say."""
 _SINGLE = float(np.finfo(np.float32).eps)
 """No error below this is asked for: rows have no more digits than that."""
 
@@ -158,6 +163,7 @@ class Real(EquationType[RealDataset]):
         *_PARTS,
         *TERM_METRICS,
         _UNITS,
+        EXPLAINED,
         COMPLEXITY,
         AGREEMENT,
     )
@@ -215,6 +221,7 @@ class Real(EquationType[RealDataset]):
 
         given = part(kept)
         variance = _variance(given.targets)
+        columns = dict(zip(table.columns, table.x.T, strict=True))
         floor = table.rounding / variance
         evidence = NoisyRows(given.columns, np.array([floor]), given.targets, np.array([variance]))
         return EquationTask(
@@ -229,9 +236,7 @@ class Real(EquationType[RealDataset]):
             test=part(dataset.held_out),
             any_order=True,
             evidence=None if protocol is Protocol.PUBLISHED else evidence,
-            levels=levels_of(dict(zip(table.columns, table.x.T, strict=True)))
-            if dataset.own
-            else {},
+            levels=levels_of(columns) if dataset.own else {},
             remarks=table.left_out,
         )
 
@@ -289,7 +294,19 @@ class Real(EquationType[RealDataset]):
         found = found | {_FVU.name: score}
         if np.ptp(task.test.targets) > 0:  # of one row there is none
             found[_R2.name] = r2(answer.values, task.test.targets)
-        return found, by_state
+        return found, [score] if task.dataset.own else by_state
+
+    def on_all_samples(
+        self, task: EquationTask[RealDataset], answer: EquationAnswer
+    ) -> tuple[dict[str, Value], dict[str, list[str]]]:
+        """Compare an answer with all rows, against the noise that neighbours show."""
+        table = task.dataset.table
+        columns = dict(zip(table.columns, table.x.T, strict=True))
+        values = answer.parsed[0].evaluate(columns)
+        noise = near_noise(table.x, table.y)
+        floor = _SOME if noise is None else noise / _variance(table.y)
+        loss = _fvu(values, table.y, table)
+        return explained(task, np.array([loss]), np.array([floor]))
 
     def loss(self, values: Array, targets: Array) -> float:
         """Compare values with targets under `published`."""
