@@ -107,7 +107,7 @@ AGREEMENT = MetricSpec(
 )
 
 EXPLAINED = MetricSpec(
-    name="explained",
+    name="share_explained",
     title="explained",
     explanation="of data of your own, the share of what changes in all samples, those before the "
     "test too, that the equations explain; of several the one that explains least",

@@ -53,7 +53,7 @@ def of_trajectory(dataset: Any) -> list[str]:
     first, last = float(given.t.min()), float(given.t.max())
     when = f"time {first:g} to {last:g}{unit and f' {unit}'}"
     lines = [f"{many} of {', '.join(names)}; {when}, {_steps([one.t for one in pieces])}"]
-    lines += [*dataset.notes, *dataset.left_out]
+    lines += [*getattr(dataset, "notes", ()), *getattr(dataset, "left_out", ())]
     if given.inputs is not None:
         labels = [dataset.names.get(f"v{i}", f"v{i}") for i in range(given.inputs.shape[1])]
         few = levels_of(dict(zip(labels, given.inputs.T, strict=True)))
@@ -192,6 +192,7 @@ def of_table(dataset: Any) -> list[str]:
     table: Measurements = dataset.table
     x, y, target = table.x, table.y, table.target
     columns = dict(zip(table.columns, x.T, strict=True))
+    still = [name for name, column in columns.items() if np.ptp(column) == 0]
     ranges = ", ".join(
         f"{name} {float(column.min()):g} to {float(column.max()):g}"
         for name, column in columns.items()
@@ -199,7 +200,11 @@ def of_table(dataset: Any) -> list[str]:
     lines = [
         f"{counted(len(y), 'row')}; {ranges}; {target} {float(y.min()):g} to {float(y.max()):g}"
     ]
-    lines += table.left_out
+    if still:
+        lines.append(
+            f"{', '.join(still)}: the same in all rows, so that nothing can be learnt of it"
+        )
+    lines += getattr(table, "left_out", ())
     lines += [levels_line(name, values) for name, values in levels_of(columns).items()]
     repeated = len(x) - len(np.unique(x, axis=0))
     if repeated:

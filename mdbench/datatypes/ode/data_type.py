@@ -112,7 +112,7 @@ _R2_TEST, _R2_UNSEEN = (
     )
 )
 _STAYS = MetricSpec(
-    name="stays",
+    name="solution_stays",
     title="solution stays",
     explanation="of data of your own, the share of the samples up to which the solution from the "
     "first sample stays with the data: the root of its mean squared error, each state over its "
