@@ -651,7 +651,9 @@ def test_derivatives_that_are_not_those_of_the_states(noisy: float) -> None:
 def test_a_column_that_never_changes_is_no_excuse(tmp_path: Path, value: float) -> None:
     columns = {"t": T, "x": SPRING[:, 0], "v": SPRING[:, 1], "c": np.full(150, value)}
     data_type, task = task_of(table(tmp_path / "mine.csv", columns))
-    answer = data_type.read_answer(task, Answer(("0.0", "0.0", "0.0")))
+    assert task.targets == ("u0_t", "u1_t")
+    assert f"c: {value:.6g} in all rows, and left out" in task.remarks[0]
+    answer = data_type.read_answer(task, Answer(("0.0", "0.0")))
     notes = data_type.score(task, answer).notes
     assert "rest" not in notes
     assert [one.split(":")[0] for one in notes["constant"]] == ["u0_t", "u1_t"]

@@ -119,6 +119,8 @@ EXPLAINED = MetricSpec(
 UNEXPLAINED = 0.1
 """An answer that leaves a larger share of what changes unexplained, noise aside, is marked."""
 
+_NOTHING = 1e-3
+
 D = TypeVar("D", bound=Dataset)
 
 
@@ -624,7 +626,7 @@ def explained(
     shares = [max(1 - loss, -1.0) for loss in losses.tolist()]
     notes: dict[str, list[str]] = {ALL_SAMPLES: [], PARTLY: []}
     for target, share, floor in zip(task.targets, shares, floors, strict=True):
-        text = f"{100 * share:.3g} % of" if share > 0 else "nothing of"
+        text = f"{100 * share:.3g} % of" if share > _NOTHING else "nothing of"
         if 1 - share - floor > UNEXPLAINED:
             notes[PARTLY].append(f"{target} explains {text} what changes in all samples")
         else:

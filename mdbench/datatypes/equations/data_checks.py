@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mdbench.data.smoothing import FEWEST_SAMPLES, centred_curves, smooth, smooth_in_time
+from mdbench.data.smoothing import FEWEST_SAMPLES, curves_between, smooth, smooth_in_time
 from mdbench.datatypes.equations.alike import levels_line, levels_of
 from mdbench.datatypes.equations.data_warnings import of_field as warnings_of_field
 from mdbench.datatypes.equations.data_warnings import of_states, unit_of_rates
@@ -66,7 +66,7 @@ def of_trajectory(dataset: Any) -> list[str]:
     t, u = longest.t[:LONGEST], longest.u[:LONGEST]
     if len(t) < FEWEST_SAMPLES:
         return [*lines, *of_states(names, given, None)]
-    curves = centred_curves(t, u)
+    curves = curves_between(t, u, [row for row in longest.jumps if row < LONGEST])
     sd = np.sqrt(curves.variances)
     lines.append(_noise(names, sd, np.sqrt(np.mean(u**2, axis=0))))
     lines += [

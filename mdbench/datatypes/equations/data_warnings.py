@@ -89,12 +89,16 @@ def of_states(names: Sequence[str], given: Trajectory, curves: Smoothed | None) 
     switched = [place for place in range(given.u.shape[1]) if _is_switched(longest.u[:, place])]
     steps = _steps_of_inputs(longest, switched)
     states = [place for place in range(given.u.shape[1]) if place not in switched]
-    lines = [
+    flat, rows = _flat(names, longest, states, steps)
+    broken = [
         *(_switched(names[place], longest.u[:, place]) for place in switched),
         *_outliers(names, longest, states, steps),
-        *_jumps(names, longest, states, steps),
-        *_flat(names, longest, states, steps),
+        *_jumps(names, longest, states, steps | rows),
+        *flat,
         *_empty_rows(longest),
+    ]
+    lines = [
+        *broken,
         *_gaps(pieces),
         *_few_rows(given),
         *_offsets_and_sizes(names, given.u),
@@ -104,7 +108,8 @@ def of_states(names: Sequence[str], given: Trajectory, curves: Smoothed | None) 
     lines += _hardly_moving(names, given.u, curves)
     if line := _like_a_map(names, longest):
         return [*lines, line]
-    return [*lines, *_not_of_states(names, longest, curves)]
+    # What breaks the curves has a remedy of its own, and rates mean little before it.
+    return lines if broken else [*lines, *_not_of_states(names, longest, curves, steps)]
 
 
 def unit_of_rates(step: float, unit: str) -> list[str]:
@@ -178,14 +183,17 @@ def _jumps(
 
 def _flat(
     names: Sequence[str], one: Trajectory, states: Sequence[int], steps: NDArray[np.bool_]
-) -> list[str]:
+) -> tuple[list[str], NDArray[np.bool_]]:
     """Name states that keep one value where they were moving: a sensor that is stuck or at an end.
+
+    The rows (n,) at which that begins and ends are returned, too.
 
     A state that comes to rest slows down before, and a rounded one turns in steps of its last
     digit; neither is named, nor what is 0, which a quantity may well be for a while, nor what comes
     before the first change.
     """
-    lines = []
+    lines: list[str] = []
+    rows = np.zeros(len(one.t), dtype=bool)
     of_input = _near(steps, 2)
     for place in states:
         u = one.u[:, place]
@@ -206,10 +214,13 @@ def _flat(
             steep = entered >= least and left >= least
             if not steep or u[first] == 0 or of_input[first : last + 2].any():
                 continue
-            if u[first] in {low, high}:
-                clipped += [first] * (count >= _SHORT_RUN)
+            if u[first] in {low, high} and count >= _SHORT_RUN:
+                clipped.append(first)
             elif count >= _LONG_RUN:
                 stuck.append((first, last))
+            else:
+                continue
+            rows[[first, min(last + 1, len(u) - 1)]] = True
         lines += [
             f"{names[place]}: the same value from {float(one.t[first]):.6g} to "
             f"{float(one.t[last]):.6g}, though it moved before: a sensor that was stuck? empty "
@@ -224,7 +235,7 @@ def _flat(
                 "equations explain the end, not the system; empty those cells, and let --missing "
                 "say what becomes of them"
             )
-    return lines
+    return lines, rows
 
 
 def _outliers(
@@ -378,10 +389,12 @@ def _like_a_map(names: Sequence[str], one: Trajectory) -> str:
     )
 
 
-def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> list[str]:
-    """Return a warning where rates are no function of the states."""
+def _not_of_states(
+    names: Sequence[str], one: Trajectory, curves: Smoothed, steps: NDArray[np.bool_]
+) -> list[str]:
+    """Return a warning where rates are no function of the states, away from steps of inputs."""
     n = min(len(one.t), _LONGEST)
-    inner = slice(2, n - 2)
+    inner = 2 + np.flatnonzero(~_near(steps, 1)[2 : n - 2])
     t, u, du = one.t[inner], curves.u[inner], curves.du[inner]
     if len(t) < 30 or u.shape[1] > 4:  # noqa: PLR2004 - too few, or too many products
         return []
@@ -404,8 +417,9 @@ def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> l
         if _left(_products(both, 3), (second / _sizes(second))[2:-2]) < _UNEXPLAINED:
             return [
                 (
-                    f"{said}, but its second derivative is one of both: a law of second order; add "
-                    "the rate as a second column, or the value some samples ago (delay coordinates)"
+                    f"{said}, but its second derivative is one of both: a state is missing, or the "
+                    "law is of second order; add that state, the rate as a second column, or the "
+                    "value some samples ago (delay coordinates)"
                 )
             ]
     s = (2 * (t - t[0]) / (t[-1] - t[0]) - 1)[:, None]
@@ -415,9 +429,11 @@ def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> l
         and _left(with_time, rates[:, [worst]]) < _EXPLAINED * left
     ):
         return [
-            f"{said}, but of them and the time: a state is missing, or something acts from outside "
-            "that changes with time; add its column, or, where the law itself has the time in it, "
-            "one for the time (--inputs)"
+            (
+                f"{said}, but of them and the time: a state is missing, or something acts from "
+                "outside that changes with time; add its column, or, where the law itself has the "
+                "time in it, one for the time (--inputs)"
+            )
         ]
     return [
         (
