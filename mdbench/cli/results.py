@@ -108,9 +108,9 @@ def show_answers(
 def _remarks(one: Record) -> Iterator[str]:
     """Write what there is to say of an answer to data of the user's, a line each."""
     for word in (CONSTANT, PARTLY, FORM, PRINTED, ALL_SAMPLES):
-        for text in one.notes.get(word, ()):
+        if texts := one.notes.get(word):
             sign = " " if word in {PRINTED, ALL_SAMPLES} else ALARM
-            yield f"  {sign} {NOTES[word]}{printable(text)}"
+            yield f"  {sign} {NOTES[word]}{printable('; '.join(texts))}"
 
 
 def _alternatives(one: Record) -> Iterator[str]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from mdbench.data.smoothing import FEWEST_SAMPLES, curves_between, smooth, smooth_in_time
 from mdbench.datatypes.equations.alike import levels_line, levels_of
+from mdbench.datatypes.equations.data_warnings import is_switched, of_states, unit_of_rates
 from mdbench.datatypes.equations.data_warnings import of_field as warnings_of_field
-from mdbench.datatypes.equations.data_warnings import of_states, unit_of_rates
 from mdbench.errors import counted
 
 if TYPE_CHECKING:
@@ -58,6 +58,12 @@ def of_trajectory(dataset: Any) -> list[str]:
         labels = [dataset.names.get(f"v{i}", f"v{i}") for i in range(given.inputs.shape[1])]
         few = levels_of(dict(zip(labels, given.inputs.T, strict=True)))
         lines += [levels_line(name, values) for name, values in few.items()]
+        lines += [
+            f"{name}: where it keeps each value until the next sample, give --hold zero: else it "
+            "changes evenly from one to the next"
+            for name, column in zip(labels, given.inputs.T, strict=True)
+            if not given.held and is_switched(column)
+        ]
     if dataset.clean.du is not None:
         known = zip(dataset.clean.pieces, pieces, strict=True)
         lines += _foreign_rates(names, [(one.t, noisy.u, one.du) for one, noisy in known])

@@ -86,7 +86,7 @@ def of_states(names: Sequence[str], given: Trajectory, curves: Smoothed | None) 
     """
     pieces = given.pieces
     longest = max(pieces, key=lambda one: len(one.t))
-    switched = [place for place in range(given.u.shape[1]) if _is_switched(longest.u[:, place])]
+    switched = [place for place in range(given.u.shape[1]) if is_switched(longest.u[:, place])]
     steps = _steps_of_inputs(longest, switched)
     states = [place for place in range(given.u.shape[1]) if place not in switched]
     flat, rows = _flat(names, longest, states, steps)
@@ -124,7 +124,7 @@ def unit_of_rates(step: float, unit: str) -> list[str]:
     ]
 
 
-def _is_switched(u: Array) -> bool:
+def is_switched(u: Array) -> bool:
     """Return whether a column has few values, each for several samples, as what is set has."""
     blocks = 1 + np.count_nonzero(np.diff(u))
     return 1 < len(np.unique(u)) <= FEW and blocks <= len(u) / _LASTS
