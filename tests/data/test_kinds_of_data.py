@@ -485,8 +485,7 @@ def test_columns_that_are_the_same(tmp_path: Path) -> None:
     _, task = task_of(table(tmp_path / "mine.csv", columns))
     assert task.dataset.names == {"u0": "x", "u1": "v"}
     assert "mm: the same as 1000 times x" in task.remarks[0]
-    truth = {"truth": {"x": "v", "v": "-9*x", "mm": "1000*v"}}
-    _, task = task_of(tmp_path / "mine.csv", **truth)
+    _, task = task_of(tmp_path / "mine.csv", truth="x = v; v = -9*x; mm = 1000*v")
     assert task.dataset.dim == 3
 
 
@@ -498,7 +497,7 @@ def test_a_column_of_few_values(tmp_path: Path, sindy: Any) -> None:
         x.append(2 * on[k] + (x[-1] - 2 * on[k]) * float(np.exp(T[k] - T[k + 1])))
     path = table(tmp_path / "mine.csv", {"t": T, "x": np.array(x), "on": on})
     found = solved(sindy, "sindy", path, inputs=["on"], hold="zero")
-    at = {"x": 0.5, "on": 2.0}  # a value that it never had: the lowest power is the true one here
+    at = {"u0": 0.5, "v0": 2.0}  # a value that it never had: the lowest power is the true one here
     assert eval(found.equations[0], {}, at) == pytest.approx(-0.5 + 4, rel=1e-2)
 
 
