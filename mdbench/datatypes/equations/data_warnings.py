@@ -127,7 +127,7 @@ def unit_of_rates(step: float, unit: str) -> list[str]:
 def is_switched(u: Array) -> bool:
     """Return whether a column has few values, each for several samples, as what is set has."""
     blocks = 1 + np.count_nonzero(np.diff(u))
-    return 1 < len(np.unique(u)) <= FEW and blocks <= len(u) / _LASTS
+    return 1 < len(np.unique(u)) <= FEW and bool(blocks <= len(u) / _LASTS)
 
 
 def _switched(name: str, u: Array) -> str:

@@ -363,10 +363,10 @@ class OdeFiles(Source[OdeDataset]):
             path = named(name, self.paths)
             noisy = None if snr_db is None else self.noisy.get((name, snr_db))
             known = read_recording(path, options)
-        known, kept, left_out = _independent(known)
+        known, picked, left_out = _independent(known)
         clean = known.trajectory
         if noisy is not None:
-            measured = kept(read_recording(noisy, options, described_by=path).trajectory)
+            measured = picked(read_recording(noisy, options, described_by=path).trajectory)
             if not np.array_equal(measured.t, clean.t):
                 clean = measured  # these states are not known without noise
             u, noise = measured.u, "file"
