@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mdbench.data.curve_cache import CurveCache
 from mdbench.data.derivatives import time_derivative
+from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.data.trajectory import (
     MIN_SAMPLES,
     Trajectory,
@@ -161,6 +163,10 @@ _CHAOTIC = (
 """Of systems with a Lyapunov exponent alone."""
 
 
+_WHOLE: WeakKeyDictionary[OdeDataset, tuple[Sequence[Smoothed], Increments]] = WeakKeyDictionary()
+"""All samples of a user's dataset, smoothed, and as what equations are compared with."""
+
+
 class _Samples(NamedTuple):
     """Some samples of one trajectory, as methods are shown them: see `Split`."""
 
@@ -202,6 +208,15 @@ class Ode(EquationType[OdeDataset]):
     @cached_property
     def _curves(self) -> CurveCache:
         return CurveCache(self.cache / "curves")
+
+    def _smoothed(self, dataset: OdeDataset, pieces: Sequence[Trajectory]) -> list[Smoothed]:
+        """Smooth trajectories of a dataset, or read what they are when they are smoothed."""
+        return self._curves.get(
+            [(one.t, one.u) for one in pieces],
+            [nodes_between(one.t) for one in pieces],
+            (dataset.scaled, [one.jumps for one in pieces]),
+            lambda: dataset.curves(pieces),
+        )
 
     def advice(self, dataset: OdeDataset) -> list[str]:
         """Describe the data before a method is tried on them."""
@@ -251,12 +266,7 @@ class Ode(EquationType[OdeDataset]):
         _, tests = dataset.parted(dataset.clean)
         test = _split_of(view, [_measured_samples(one, rates(one)) for one in tests])
         befores, _ = dataset.parted(given)
-        curves = self._curves.get(
-            [(one.t, one.u) for one in befores],
-            [nodes_between(one.t) for one in befores],
-            (dataset.scaled, [one.jumps for one in befores]),
-            lambda: dataset.curves(befores),
-        )
+        curves = self._smoothed(dataset, befores)
         shown = _split_of(view, _given_samples(dataset, curves, befores))
         return make(
             train=shown,
@@ -382,14 +392,21 @@ class Ode(EquationType[OdeDataset]):
         self, task: EquationTask[OdeDataset], answer: EquationAnswer
     ) -> tuple[dict[str, Value], dict[str, list[str]]]:
         """Compare an answer with the changes of all samples, and its solution with the states."""
-        curves, evidence = task.dataset.whole
+        dataset = task.dataset
+        if not dataset.scaled and min(len(one.t) for one in dataset.given.pieces) < FEWEST_SAMPLES:
+            return {}, {}
+        if dataset not in _WHOLE:
+            curves = self._smoothed(dataset, dataset.given.pieces)
+            known = Increments.of(curves, dataset.given.pieces, centred=dataset.scaled)
+            _WHOLE[dataset] = curves, known
+        curves, evidence = _WHOLE[dataset]
         with np.errstate(all="ignore"):
             losses = [
                 evidence.loss(one.evaluate(evidence.columns), place)
                 for place, one in enumerate(answer.parsed)
             ]
         metrics, notes = explained(task, np.array(losses), evidence.floors)
-        share, word, text = _stays(task.dataset, curves, answer.equations)
+        share, word, text = _stays(dataset, curves, answer.equations)
         if text:
             notes[word].append(text)
         return metrics | {_STAYS.name: share}, notes

@@ -139,13 +139,6 @@ class OdeDataset(Dataset):
             one.rows(cut.test) for one, cut in pairs
         ]
 
-    @cached_property
-    def whole(self) -> tuple[list[Smoothed], Increments]:
-        """All that methods are given and all of the test together: smoothed, and as evidence."""
-        pieces = self.given.pieces
-        curves = [curves_between(one.t, one.u, one.jumps) for one in pieces]
-        return curves, Increments.of(curves, pieces, centred=self.scaled)
-
     def curves(self, pieces: Sequence[Trajectory]) -> list[Smoothed]:
         """Smooth trajectories; those in units of the user's about their means."""
         if not self.scaled:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from own_data import integrated, table, task_of
 
+from mdbench.data.smoothing import curves_between
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.data_warnings import of_states
 from mdbench.metrics.spec import CONSTANT, FORM, PARTLY
@@ -37,9 +38,12 @@ def noisy(u: Array, share: float, seed: int = 0) -> Array:
 def driven(slope: Callable[[Any, float], float], start: float, t: Array, v: Array) -> Array:
     """Integrate a rate with an input that is held from sample to sample, exactly at the steps."""
     u = [start]
-    for k in range(len(t) - 1):
-        piece = integrated(lambda _, x, now=v[k]: [slope(x[0], now)], [u[-1]], t[k : k + 2])
-        u.append(float(piece[-1, 0]))
+    for k, now in enumerate(v[:-1].tolist()):
+
+        def rate(_: float, x: Any, now: float = now) -> list[float]:
+            return [slope(x[0], now)]
+
+        u.append(float(integrated(rate, [u[-1]], t[k : k + 2])[-1, 0]))
     return np.array(u)
 
 
@@ -438,7 +442,9 @@ def look(path: Path, series: Series) -> tuple[Any, Any, list[str]]:
     pieces = dataset.given.pieces
     longest = max(range(len(pieces)), key=lambda place: len(pieces[place].t))
     names = [dataset.names.get(f"u{i}", f"u{i}") for i in range(dataset.dim)]
-    warnings = of_states(names, dataset.given, dataset.whole[0][longest])
+    one = pieces[longest]
+    curves = curves_between(one.t, one.u, one.jumps)
+    warnings = of_states(names, dataset.given, curves)
     assert not set(warnings) - set(kind.advice(dataset))
     return kind, task, [*dataset.left_out, *warnings]
 
