@@ -163,7 +163,7 @@ _CHAOTIC = (
 """Of systems with a Lyapunov exponent alone."""
 
 
-_WHOLE: WeakKeyDictionary[OdeDataset, tuple[Sequence[Smoothed], Increments]] = WeakKeyDictionary()
+_WHOLE: WeakKeyDictionary[Trajectory, tuple[Sequence[Smoothed], Increments]] = WeakKeyDictionary()
 """All samples of a user's dataset, smoothed, and as what equations are compared with."""
 
 
@@ -276,13 +276,13 @@ class Ode(EquationType[OdeDataset]):
             evidence=Increments.of(curves, befores, centred=dataset.scaled),
             held_out=dataset.increments(tests) if dataset.clean.du is None else None,
             remarks=(
-                *dataset.left_out,
                 *dict.fromkeys(
                     f"{variable}: {remark}"
                     for curve in curves
                     for variable, remark in zip(variables, curve.remarks, strict=False)
                     if remark
                 ),
+                *dataset.left_out,
             ),
         )
 
@@ -395,11 +395,11 @@ class Ode(EquationType[OdeDataset]):
         dataset = task.dataset
         if not dataset.scaled and min(len(one.t) for one in dataset.given.pieces) < FEWEST_SAMPLES:
             return {}, {}
-        if dataset not in _WHOLE:
+        if dataset.given not in _WHOLE:
             curves = self._smoothed(dataset, dataset.given.pieces)
             known = Increments.of(curves, dataset.given.pieces, centred=dataset.scaled)
-            _WHOLE[dataset] = curves, known
-        curves, evidence = _WHOLE[dataset]
+            _WHOLE[dataset.given] = curves, known
+        curves, evidence = _WHOLE[dataset.given]
         with np.errstate(all="ignore"):
             losses = [
                 evidence.loss(one.evaluate(evidence.columns), place)
