@@ -667,6 +667,18 @@ def test_a_frame_of_one_value() -> None:
     assert "one value everywhere" not in advice_on_field(t, X, u)
 
 
+@kind("a constant state of a field, or a multiple of another one")
+def test_states_of_a_field_that_are_the_same() -> None:
+    t, u = burgers(40)
+    for other in (np.full_like(u, 3.0), -2 * u):
+        field = SimpleNamespace(
+            given=Field(t, {"x": X}, np.stack([u, other], axis=-1)), names={}, measured_in={}
+        )
+        field.clean = field.given
+        assert "u1: constant, or a multiple" in "\n".join(of_field(field))
+    assert "a multiple" not in advice_on_field(t, X, u)
+
+
 @kind("a wave of one length")
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_wave_of_one_length(number: int) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from mdbench.datatypes.equations.alike import FEW
+from mdbench.datatypes.equations.alike import FEW, independent_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -473,6 +473,13 @@ def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> l
     u = given.u
     flat = u.reshape(-1, u.shape[-1])
     lines = _offsets_and_sizes(names, flat)
+    kept, _ = independent_columns(names, flat, len(names))
+    lines += [
+        f"{name}: constant, or a multiple of another state: leave it out of the file, since nobody "
+        "can tell what either of the two does"
+        for place, name in enumerate(names)
+        if place not in kept
+    ]
     still = np.ptp(u.reshape(-1, *u.shape[-2:]), axis=0).max(axis=1) == 0  # a frame of equal values
     if still[1:].any() and not still.all():
         at = float(given.t[1 + int(np.argmax(still[1:]))])

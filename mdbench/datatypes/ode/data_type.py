@@ -396,9 +396,9 @@ class Ode(EquationType[OdeDataset]):
         if not dataset.scaled and min(len(one.t) for one in dataset.given.pieces) < FEWEST_SAMPLES:
             return {}, {}
         if dataset.given not in _WHOLE:
-            curves = self._smoothed(dataset, dataset.given.pieces)
-            known = Increments.of(curves, dataset.given.pieces, centred=dataset.scaled)
-            _WHOLE[dataset.given] = curves, known
+            whole = self._smoothed(dataset, dataset.given.pieces)
+            known = Increments.of(whole, dataset.given.pieces, centred=dataset.scaled)
+            _WHOLE[dataset.given] = whole, known
         curves, evidence = _WHOLE[dataset.given]
         with np.errstate(all="ignore"):
             losses = [
@@ -484,9 +484,9 @@ def _stays(
 ) -> tuple[float | None, str, str]:
     """Return how long solutions stay with the data, by samples, and the word and text of a note.
 
-    Where solutions from nearly equal starts part as well, as those of chaotic systems do, to leave
-    the data is no fault of the equations.  A share that is not known, because a simulation was
-    killed, is None.
+    Where a solution goes on and those from nearly equal starts part as well, as those of chaotic
+    systems do, to leave the data is no fault of the equations.  A share that is not known, because
+    a simulation was killed, is None.
     """
     pieces = dataset.given.pieces
     deviations = np.std(dataset.given.u, axis=0)
@@ -505,7 +505,8 @@ def _stays(
         off = np.maximum(np.sqrt(curve.variances), _NEAR * np.std(series.u, axis=0))
         other = along(replace(series, u=curve.u + off), equations, scaled=True)
         apart = _samples_together(other.states, way.states, deviations)
-        parted |= apart < min(2 * count, len(way.states), len(other.states))
+        sensitive = apart < min(2 * count, len(way.states), len(other.states))
+        parted |= way.ended is Ending.WHOLE and sensitive
     share = stayed / len(dataset.given.t)
     if not left_at:
         return share, ALL_SAMPLES, "the solution from the first sample stays with the data"
