@@ -61,7 +61,7 @@ _MAP_SAMPLES, _MAP_LEFT, _MAP_MOVES = 4.0, 0.02, 0.5
 _NEAR, _FAR_RATES, _PAIRS = 0.1, 0.5, 10
 """States so near each other, in deviations, that have rates so different, in their size, on the
 mean: these are no function of those; of so many pairs at least."""
-_QUIET, _UNLIKE = 0.03, 0.5
+_QUIET, _UNLIKE = 0.015, 0.5
 """Noise, in deviations, of quiet data; of unlike rates the squared differences are so large a share
 of their squares (1 for rates that have nothing in common)."""
 _ENDS = 3
@@ -454,10 +454,10 @@ def _differ_at_equal(columns: Array, rates: Array, *, quiet: bool) -> bool:
     i, j = np.nonzero(apart < _NEAR * np.sqrt(columns.shape[1]))
     later = j - i > max(3, n // 20)
     differences = np.abs(rates[i[later]] - rates[j[later]])
-    if len(differences) >= _PAIRS and float(np.mean(differences)) > _FAR_RATES:
-        return True
+    if len(differences) < _PAIRS or float(np.mean(differences)) > _FAR_RATES:
+        return len(differences) >= _PAIRS
     power = float(np.sum(rates[i[later]] ** 2 + rates[j[later]] ** 2))
-    return quiet and len(differences) > 0 and float(np.sum(differences**2)) > _UNLIKE * power
+    return quiet and float(np.sum(differences**2)) > _UNLIKE * power
 
 
 def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> list[str]:

@@ -484,6 +484,7 @@ def _stays(
 ) -> tuple[float | None, str, str]:
     """Return how long solutions stay with the data, by samples, and the word and text of a note.
 
+    It starts at the first sample as it is smoothed, or as it was measured, whichever lasts longer.
     Where a solution goes on and those from nearly equal starts part as well, as those of chaotic
     systems do, to leave the data is no fault of the equations.  A share that is not known, because
     a simulation was killed, is None.
@@ -492,29 +493,36 @@ def _stays(
     deviations = np.std(dataset.given.u, axis=0)
     deviations = np.where(deviations > 0, deviations, np.inf)
     left_at: list[float] = []
-    stayed, parted = 0, False
+    stayed = excused = 0
     for series, curve in zip(pieces, curves, strict=True):
-        way = along(replace(series, u=curve.u), equations, scaled=True)
-        if way.ended is Ending.LATE:
-            return None, ALL_SAMPLES, ""
-        count = _samples_together(way.states, curve.u, deviations)
+        count, course, start = 0, None, curve.u
+        for begin in (curve.u, series.u):
+            way = along(replace(series, u=begin), equations, scaled=True)
+            if way.ended is Ending.LATE:
+                return None, ALL_SAMPLES, ""
+            together = _samples_together(way.states, curve.u, deviations)
+            if course is None or together > count:
+                count, course, start = together, way, begin
+            if count == len(series.t):
+                break
         stayed += count
-        if count == len(series.t):
+        if course is None or count == len(series.t):
             continue
         left_at.append(float(series.t[count]))
         off = np.maximum(np.sqrt(curve.variances), _NEAR * np.std(series.u, axis=0))
-        other = along(replace(series, u=curve.u + off), equations, scaled=True)
-        apart = _samples_together(other.states, way.states, deviations)
-        sensitive = apart < min(2 * count, len(way.states), len(other.states))
-        parted |= way.ended is Ending.WHOLE and sensitive
-    share = stayed / len(dataset.given.t)
+        other = along(replace(series, u=start + off), equations, scaled=True)
+        apart = _samples_together(other.states, course.states, deviations)
+        if course.ended is Ending.WHOLE and apart < min(2 * count, len(other.states)):
+            excused += len(series.t) - count
+    n = len(dataset.given.t)
+    share = stayed / n
     if not left_at:
         return share, ALL_SAMPLES, "the solution from the first sample stays with the data"
     of = f" in {len(left_at)} of {len(pieces)} trajectories, first" if len(pieces) > 1 else ""
     text = f"the solution from the first sample leaves the data{of} at t = {min(left_at):.6g}"
-    if parted:
-        return share, ALL_SAMPLES, f"{text}, as do solutions from nearly the same start"
-    return share, PARTLY if share < STAYS else ALL_SAMPLES, text
+    if excused:
+        text += ", as do solutions from nearly the same start"
+    return share, PARTLY if stayed + excused < STAYS * n else ALL_SAMPLES, text
 
 
 def _samples_together(states: Array, others: Array, deviations: Array) -> int:
