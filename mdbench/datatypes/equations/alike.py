@@ -1,8 +1,8 @@
 """Columns, and powers of a column, that are the same on the data.
 
 What is the same on the data no method can tell apart, and which one it takes is chance.  So columns
-that add nothing are left out before any method sees the user's data, and of the powers of a column
-of few values the lowest stands for its equals.  Nothing of it touches the benchmark's own data.
+that add nothing are left out before any method sees the user's data.  Of the powers of a column of
+few values the lowest stands for its equals.  Nothing of it touches the benchmark's own data.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ _LASTS = 5
 _STEP = 0.25
 """A change of an input by a larger share of its range is a step."""
 _JUMP, _JUMP_SHARE, _MANY = 8.0, 0.2, 0.1
-"""A state jumps that changes so many times faster than in the steps beside, by this share of its
+"""A state jumps that changes so many times faster than in the steps around, by this share of its
 range; at a larger share of the samples it is its way to move."""
 _SHORT_RUN, _LONG_RUN = 4, 8
 """Equal samples at an end of the range, and within it, that are worth a word."""
