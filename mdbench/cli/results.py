@@ -100,12 +100,12 @@ def show_answers(
             if language == "plain":
                 lines = zip(text.splitlines(), units_of(one), strict=True)
                 text = "\n".join(f"{line}   [{unit}]" if unit else line for line, unit in lines)
-                text = "\n".join([text, *_alternatives(one), *_remarks(one)])
+                text = "\n".join([text, *_alternatives(one), *remarks(one)])
             # Not through the console, which would wrap: what is printed is to be pasted.
             print(text, end="\n\n")
 
 
-def _remarks(one: Record) -> Iterator[str]:
+def remarks(one: Record) -> Iterator[str]:
     """Write what there is to say of an answer to data of the user's, a line each."""
     for word in (CONSTANT, PARTLY, FORM, PRINTED, ALL_SAMPLES):
         if texts := one.notes.get(word):
