@@ -54,6 +54,8 @@ _SHORT_RUN, _LONG_RUN = 4, 8
 _STEEP, _SLOW = 2.5, 0.1
 """A state was moving that changed by so many of its smallest steps, and by this share of its usual
 one, or of its range."""
+_STEADY = 0.1
+"""A state that deviates by no larger share of its mean may be an input."""
 _UNEXPLAINED, _EXPLAINED = 0.1, 0.1
 """A share of squared rates that cubics in the states do not explain, and what remains of that
 where the missing quantity is added."""
@@ -164,12 +166,17 @@ def _jumps(
     of_input = _near(steps, 2)[1:]
     for place in states:
         u = one.u[:, place]
-        rates = np.abs(np.diff(u)) / np.diff(one.t)
-        beside = np.full(len(rates), 0.0)
+        changes = np.abs(np.diff(u))
+        if not changes.any():
+            continue
+        rates = changes / np.diff(one.t)
+        # Of digits and counts the least step is no jump, whatever rests around it.
+        beside = np.min(changes[changes > 0]) / np.diff(one.t)
         for away in (1, 2):
             beside[away:] = np.maximum(beside[away:], rates[:-away])
             beside[:-away] = np.maximum(beside[:-away], rates[away:])
-        large = np.abs(np.diff(u)) > _JUMP_SHARE * np.ptp(u)
+        large = changes > _JUMP_SHARE * np.ptp(u)
+        large[[0, 1, -2, -1]] = False  # of which one side is not known
         found = 1 + np.flatnonzero((rates > _JUMP * beside) & large & ~of_input)
         if 0 < len(found) <= _MANY * len(u):
             times = ", ".join(f"{float(one.t[k]):.6g}" for k in found[:5])
@@ -352,23 +359,26 @@ def _offsets_and_sizes(names: Sequence[str], u: Array) -> list[str]:
 
 def _hardly_moving(names: Sequence[str], u: Array, curves: Smoothed) -> list[str]:
     spread, noise = np.std(u, axis=0), np.sqrt(curves.variances)
+    mean = np.abs(np.mean(u, axis=0))
     hardly = [
-        (name, float(s / n))
-        for name, s, n, remark in zip(names, spread, noise, curves.remarks, strict=True)
+        (name, float(s / n), bool(s <= _STEADY * size))
+        for name, s, n, size, remark in zip(names, spread, noise, mean, curves.remarks, strict=True)
         if not remark and n > 0 and 0 < s < _HARDLY * n
     ]
-    if len(hardly) == len(names):  # then it is not the column, but the noise of all
-        return [
-            (
-                f"{', '.join(name for name, _ in hardly)}: noise is most of what changes: average "
-                "samples, or measure more of them"
-            )
-        ]
-    return [
+    # What is far from steady, or all that there is, is no input: its noise hides how it moves.
+    every = len(hardly) == len(names)
+    hidden = ", ".join(name for name, _, steady in hardly if every or not steady)
+    lines = [
         f"{name}: hardly moves, {times:.1f} times its noise: nothing can be learnt of its "
         "rate; measure where it changes, or give it as an input: --inputs " + name
-        for name, times in hardly
+        for name, times, steady in hardly
+        if steady and not every
     ]
+    if hidden:
+        lines.append(
+            f"{hidden}: noise is most of what changes: average samples, or measure more of them"
+        )
+    return lines
 
 
 def _like_a_map(names: Sequence[str], one: Trajectory) -> str:
