@@ -72,14 +72,14 @@ def independent_columns(
     >>> independent_columns(["year", "C", "F"], np.stack([0 * t + 7, t, 1.8 * t + 32], axis=1))[0]
     [1]
     """
-    kept: list[int] = []
+    chosen: list[int] = []
     lines: list[str] = []
     still = [float(np.ptp(c)) <= _STILL * float(np.abs(c).max(initial=0)) for c in columns.T]
     if all(still[: states or None]):
         return list(range(len(names))), []
-    for place, name in enumerate(names):
-        column, is_state = columns[:, place], place < states
-        if still[place]:
+    for index, name in enumerate(names):
+        column, is_state = columns[:, index], index < states
+        if still[index]:
             of_rate = "its rate is 0, and " if is_state else ""
             lines.append(
                 f"{name}: {float(column[0]):.6g} in all rows, and left out: {of_rate}what it does "
@@ -89,14 +89,14 @@ def independent_columns(
         same = next(
             (
                 (other, relation)
-                for other in kept
+                for other in chosen
                 if (not is_state or other < states)
                 and (relation := _relation(columns[:, other], column, shifted=not is_state))
             ),
             None,
         )
         if same is None:
-            kept.append(place)
+            chosen.append(index)
             continue
         other, (factor, shift) = same
         text = names[other] if factor == 1 else f"{factor:.6g} times {names[other]}"
@@ -108,7 +108,7 @@ def independent_columns(
             else "nobody can tell what either of the two does"
         )
         lines.append(f"{name}: the same as {text} in all rows, and left out: {follows}")
-    return kept, lines
+    return chosen, lines
 
 
 def _relation(one: Array, other: Array, *, shifted: bool) -> tuple[float, float] | None:
@@ -123,8 +123,8 @@ def _relation(one: Array, other: Array, *, shifted: bool) -> tuple[float, float]
         factor, shift = float(a @ b / (a @ a)), 0.0
     if abs(shift) <= _SAME:
         shift = 0.0
-    left = b - factor * a - shift
-    if float(np.sqrt(np.mean(left**2))) > _SAME * float(np.std(b)):
+    unexplained = b - factor * a - shift
+    if float(np.sqrt(np.mean(unexplained**2))) > _SAME * float(np.std(b)):
         return None
     factor *= size[1] / size[0]
     return (1.0 if abs(factor - 1) <= _SAME else factor), shift * size[1]
@@ -138,15 +138,15 @@ def levels_of(columns: Mapping[str, Array]) -> dict[str, tuple[float, ...]]:
     >>> levels_of({"u": np.array([0.0, 1, 1, 0, 0, 1]), "x": np.arange(6.0)})
     {'u': (0.0, 1.0)}
     """
-    found = {}
+    few = {}
     for name, column in columns.items():
         flat = np.ravel(column)
         if len(np.unique(flat[:1_000])) > FEW:  # of many rows a few decide, quickly
             continue
         values = np.unique(flat)
         if 1 < len(values) <= FEW and len(flat) >= _OFTEN * len(values):
-            found[name] = tuple(map(float, values))
-    return found
+            few[name] = tuple(map(float, values))
+    return few
 
 
 def levels_line(name: str, values: Sequence[float]) -> str:
@@ -197,7 +197,7 @@ def used_in(text: str, variables: Iterable[str]) -> frozenset[str]:
 
 def cannot_be_told(text: str, variables: Iterable[str], levels: Levels) -> list[str]:
     """Name the columns of two values that an equation has in a function, a root or a divisor."""
-    found: list[str] = []
+    hidden: list[str] = []
     for part in parts(read(text, tuple(variables))):
         match part:
             case Call():
@@ -210,9 +210,9 @@ def cannot_be_told(text: str, variables: Iterable[str], levels: Levels) -> list[
                 inside = [operand for symbol, operand in part.rest if symbol == "/"]
             case _:
                 inside = []
-        found += [one.name for node in inside for one in names_in(node)]
+        hidden += [variable.name for node in inside for variable in names_in(node)]
     two = [name for name, values in levels.items() if len(values) == 2]  # noqa: PLR2004
-    return [name for name in two if name in found]
+    return [name for name in two if name in hidden]
 
 
 def _lowered(node: Node, names: tuple[str, ...], levels: Levels) -> Node:
@@ -349,9 +349,9 @@ def _remainder(power: int, values: Sequence[float]) -> dict[int, Fraction]:
     for value in exact:
         shifted = [Fraction(0), *divisor]
         divisor = [a - value * b for a, b in zip(shifted, [*divisor, Fraction(0)], strict=True)]
-    found = [Fraction(0)] * len(exact)
-    found[0] = Fraction(1)
+    weights = [Fraction(0)] * len(exact)
+    weights[0] = Fraction(1)
     for _ in range(power):  # times u, modulo the divisor
-        last, found = found[-1], [Fraction(0), *found[:-1]]
-        found = [a - last * b for a, b in zip(found, divisor[:-1], strict=True)]
-    return {lower: weight for lower, weight in enumerate(found) if weight}
+        last, weights = weights[-1], [Fraction(0), *weights[:-1]]
+        weights = [a - last * b for a, b in zip(weights, divisor[:-1], strict=True)]
+    return {lower: weight for lower, weight in enumerate(weights) if weight}

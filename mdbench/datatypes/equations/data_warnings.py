@@ -144,11 +144,11 @@ def _steps_of_inputs(one: Trajectory, switched: Sequence[int]) -> NDArray[np.boo
     """Return at which samples (n,) an input steps, or a column that looks like one."""
     known = [one.u[:, list(switched)]] + ([] if one.inputs is None else [one.inputs])
     columns = np.concatenate(known, axis=1)
-    found = np.zeros(len(one.t), dtype=bool)
+    stepped = np.zeros(len(one.t), dtype=bool)
     if columns.shape[1]:
         steps = np.abs(np.diff(columns, axis=0)) > _STEP * np.ptp(columns, axis=0)
-        found[1:] = steps.any(axis=1)
-    return found
+        stepped[1:] = steps.any(axis=1)
+    return stepped
 
 
 def _near(rows: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
@@ -177,9 +177,9 @@ def _jumps(
             beside[:-away] = np.maximum(beside[:-away], rates[away:])
         large = changes > _JUMP_SHARE * np.ptp(u)
         large[[0, 1, -2, -1]] = False  # of which one side is not known
-        found = 1 + np.flatnonzero((rates > _JUMP * beside) & large & ~of_input)
-        if 0 < len(found) <= _MANY * len(u):
-            times = ", ".join(f"{float(one.t[k]):.6g}" for k in found[:5])
+        jumped = 1 + np.flatnonzero((rates > _JUMP * beside) & large & ~of_input)
+        if 0 < len(jumped) <= _MANY * len(u):
+            times = ", ".join(f"{float(one.t[k]):.6g}" for k in jumped[:5])
             lines.append(
                 f"{names[place]}: jumps within one step (at {times}): where something acts there, "
                 "such as a dose, no equation of these columns has it: begin a new trajectory after "
