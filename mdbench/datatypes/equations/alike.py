@@ -45,6 +45,8 @@ _STILL = 1e-12
 """A column that changes by no larger share of its size does not change."""
 _SAME = 1e-9
 """What a column leaves of another one, of its deviation, where the two are the same."""
+_NEARLY = 0.01
+"""What leaves less of another one is the same but for rounding or noise."""
 _MOST_TERMS, _MOST_POWER = 200, 20
 _DROPPED = 1e-12
 """A term that is no larger a share of the largest one comes from rounding."""
@@ -91,7 +93,7 @@ def independent_columns(
                 (other, relation)
                 for other in chosen
                 if (not is_state or other < states)
-                and (relation := _relation(columns[:, other], column, shifted=not is_state))
+                and (relation := _relation(columns[:, other], column, not is_state))
             ),
             None,
         )
@@ -111,7 +113,26 @@ def independent_columns(
     return chosen, lines
 
 
-def _relation(one: Array, other: Array, *, shifted: bool) -> tuple[float, float] | None:
+def nearly_the_same(names: Sequence[str], columns: Array) -> list[str]:
+    """Return a line for each column (n, m) that another one gives but for rounding or noise."""
+    moving = [index for index, column in enumerate(columns.T) if np.ptp(column) > 0]
+    lines = []
+    for number, index in enumerate(moving):
+        for other in moving[:number]:
+            relation = _relation(columns[:, other], columns[:, index], True, within=_NEARLY)
+            if relation is not None:
+                factor, shift = relation
+                lines.append(
+                    f"{names[index]}: nearly {factor:.4g} times {names[other]} {shift:+.4g}: what "
+                    "either of the two does can hardly be told; leave one of them out"
+                )
+                break
+    return lines
+
+
+def _relation(
+    one: Array, other: Array, shifted: bool, *, within: float = _SAME
+) -> tuple[float, float] | None:
     """Return factor and constant by which a column gives another one; None for no such."""
     size = float(np.abs(one).max()), float(np.abs(other).max())
     a, b = one / size[0], other / size[1]
@@ -124,7 +145,7 @@ def _relation(one: Array, other: Array, *, shifted: bool) -> tuple[float, float]
     if abs(shift) <= _SAME:
         shift = 0.0
     unexplained = b - factor * a - shift
-    if float(np.sqrt(np.mean(unexplained**2))) > _SAME * float(np.std(b)):
+    if float(np.sqrt(np.mean(unexplained**2))) > within * float(np.std(b)):
         return None
     factor *= size[1] / size[0]
     return (1.0 if abs(factor - 1) <= _SAME else factor), shift * size[1]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mdbench.data.smoothing import FEWEST_SAMPLES, curves_between, smooth, smooth_in_time
-from mdbench.datatypes.equations.alike import levels_line, levels_of
+from mdbench.datatypes.equations.alike import levels_line, levels_of, nearly_the_same
 from mdbench.datatypes.equations.data_warnings import is_switched, of_states, unit_of_rates
 from mdbench.datatypes.equations.data_warnings import of_field as warnings_of_field
 from mdbench.errors import counted
@@ -58,6 +58,7 @@ def of_trajectory(dataset: Any) -> list[str]:
         labels = [dataset.names.get(f"v{i}", f"v{i}") for i in range(given.inputs.shape[1])]
         few = levels_of(dict(zip(labels, given.inputs.T, strict=True)))
         lines += [levels_line(name, values) for name, values in few.items()]
+        lines += nearly_the_same(labels, given.inputs)
         lines += [
             f"{name}: where it keeps each value until the next sample, give --hold zero: else it "
             "changes evenly from one to the next"
@@ -212,6 +213,7 @@ def of_table(dataset: Any) -> list[str]:
         )
     lines += getattr(table, "left_out", ())
     lines += [levels_line(name, values) for name, values in levels_of(columns).items()]
+    lines += nearly_the_same(list(columns), x)
     repeated = len(x) - len(np.unique(x, axis=0))
     if repeated:
         lines.append(f"{repeated:,} rows have the inputs of another one")

@@ -16,6 +16,7 @@ from mdbench.datatypes.equations.alike import (
     in_lowest_powers,
     independent_columns,
     levels_of,
+    nearly_the_same,
 )
 from mdbench.datatypes.facts import Protocol
 from mdbench.expressions import parse
@@ -52,6 +53,16 @@ def test_columns_that_only_look_alike_stay() -> None:
     x = np.sin(T)
     for other in (x + 1e-6 * SPREAD, np.round(x, 3), x**3, np.abs(x), np.cos(T)):
         assert independent_columns(["x", "y"], np.stack([x, other], axis=1))[0] == [0, 1]
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+def test_columns_that_are_the_same_but_for_rounding_are_named(digits: int) -> None:
+    celsius = 10 * np.sin(T)
+    columns = np.round(np.stack([np.cos(T), celsius, 1.8 * celsius + 32], axis=1), digits)
+    [line] = nearly_the_same(["a", "C", "F"], columns)
+    assert line.startswith("F: nearly 1.8")
+    assert "times C +32" in line
+    assert nearly_the_same(["a", "b"], np.stack([T, T**1.2], axis=1)) == []
 
 
 def test_where_nothing_changes_all_stay() -> None:
