@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mdbench.data.smoothing import FEWEST_SAMPLES, curves_between, smooth, smooth_in_time
+from mdbench.data.smoothing import (
+    FEWEST_SAMPLES,
+    centred_curves,
+    curves_between,
+    smooth,
+    smooth_in_time,
+)
 from mdbench.datatypes.equations.alike import levels_line, levels_of, nearly_the_same
 from mdbench.datatypes.equations.data_warnings import is_switched, of_states, unit_of_rates
 from mdbench.datatypes.equations.data_warnings import of_field as warnings_of_field
@@ -73,7 +79,7 @@ def of_trajectory(dataset: Any) -> list[str]:
     t, u = longest.t[:LONGEST], longest.u[:LONGEST]
     if len(t) < FEWEST_SAMPLES:
         return [*lines, *of_states(names, given, None)]
-    curves = curves_between(t, u, [row for row in longest.jumps if row < LONGEST])
+    curves = centred_curves(t, u)
     sd = np.sqrt(curves.variances)
     lines.append(_noise(names, sd, np.sqrt(np.mean(u**2, axis=0))))
     lines += [
@@ -100,6 +106,8 @@ def of_trajectory(dataset: Any) -> list[str]:
     lines.append(f"derivatives: {text}" + "; too rough to trust" * rough)
     found = [samples_per_oscillation([curves.u[:, i]], float(sd[i])) for i in moving]
     lines.append(_resolved("sample", "oscillation", found))
+    if jumps := [row for row in longest.jumps if row < LONGEST]:
+        curves = curves_between(t, u, jumps)
     return [*lines, *of_states(names, given, curves)]
 
 
