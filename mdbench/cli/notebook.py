@@ -13,7 +13,7 @@ import pandas as pd
 from rich.console import Console
 
 from mdbench.cli.report import ALL, html_of, leaderboards_of, read_results, write
-from mdbench.cli.results import PredictionOptions, answers_of, prediction
+from mdbench.cli.results import PredictionOptions, answers_of, prediction, remarks
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.expressions.printers import LANGUAGES
 from mdbench.reports.classes import Wanted
@@ -92,7 +92,8 @@ def show(
     -------
     pandas.DataFrame
         ``dataset``, ``snr_db`` (in dB, missing for clean data), ``algorithm``, the score by the
-        primary metric, and ``equations`` in the language.
+        primary metric, ``equations`` in the language, and ``remarks``: of data of your own, what
+        they explain of all samples, and what else there is to say, such as lines that begin with ⚠.
 
     Raises
     ------
@@ -111,6 +112,7 @@ def show(
             "algorithm": one.method,
             specs[0].name: one.metrics.get(specs[0].name),
             "equations": code(one, language),
+            "remarks": "\n".join(line.strip() for line in remarks(one)),
         }
         for (name, snr_db), (answers, specs) in answers_of(
             [place], dataset, _methods(algorithm), wanted=wanted

@@ -30,11 +30,13 @@ from mdbench.errors import EquationError, RecordsError, UsageError, counted, did
 from mdbench.expressions import parse
 from mdbench.expressions.printers import LANGUAGES, names_in
 from mdbench.expressions.printers.digits import digits_needed
+from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED
 from mdbench.records import RecordStore, results_files
 from mdbench.records.store import OTHER_FOLDER
 from mdbench.reports.bundle import opened
-from mdbench.reports.systems import code, ordered, states_of, summary_line
-from mdbench.reports.terminal import DECIMAL
+from mdbench.reports.systems import NOTES, code, ordered, states_of, summary_line
+from mdbench.reports.tables import ALARM
+from mdbench.reports.terminal import DECIMAL, printable
 from mdbench.runs.execute import execute
 from mdbench.runs.reproduce import (
     RESULT,
@@ -98,9 +100,17 @@ def show_answers(
             if language == "plain":
                 lines = zip(text.splitlines(), units_of(one), strict=True)
                 text = "\n".join(f"{line}   [{unit}]" if unit else line for line, unit in lines)
-                text = "\n".join([text, *_alternatives(one)])
+                text = "\n".join([text, *_alternatives(one), *remarks(one)])
             # Not through the console, which would wrap: what is printed is to be pasted.
             print(text, end="\n\n")
+
+
+def remarks(one: Record) -> Iterator[str]:
+    """Write what there is to say of an answer to data of the user's, a line each."""
+    for word in (CONSTANT, PARTLY, FORM, PRINTED, ALL_SAMPLES):
+        if texts := one.notes.get(word):
+            sign = " " if word in {PRINTED, ALL_SAMPLES} else ALARM
+            yield f"  {sign} {NOTES[word]}{printable('; '.join(texts))}"
 
 
 def _alternatives(one: Record) -> Iterator[str]:
@@ -109,8 +119,8 @@ def _alternatives(one: Record) -> Iterator[str]:
         likely = other.log_likelihood
         how = "" if likely is None else f", log-likelihood {likely:+.1f}"
         text = DECIMAL.sub(lambda found: f"{float(found[0]):.{_DIGITS}g}", other.equation)
-        text = "".join(char if char.isprintable() else "�" for char in text)
-        yield f"  or {one.targets[other.target]} = {text}   (worse by {other.worse or 0:.2g}{how})"
+        left = one.targets[other.target]
+        yield f"  or {left} = {printable(text)}   (worse by {other.worse or 0:.2g}{how})"
 
 
 def _readable(one: Record) -> int:
@@ -288,15 +298,34 @@ def prediction(
     one = answers[0]
     system = states_of(one)
     if system.rates:
-        names, rows = _integrated(one, system, asked, console)
+        names, rows, columns = _integrated(one, system, asked, console)
     else:
-        names, rows = _evaluated(one, system, asked)
+        names, rows, columns = _evaluated(one, system, asked)
+    for line in _unknown_values(one, columns):
+        console.print(f"[yellow]{escape(line)}[/]", soft_wrap=True)
     return Prediction(names, rows, one.method)
+
+
+def _unknown_values(one: Record, columns: Mapping[str, Array]) -> Iterator[str]:
+    """Name the columns of few values in an answer's data that are to have others."""
+    for text in one.notes.get(LEVELS, ()):
+        name, _, listed = text.partition(": ")
+        values = np.array([float(value) for value in listed.split(", ")])
+        if name not in columns:
+            continue
+        asked = columns[name]
+        within = (asked >= values[0]) & (asked <= values[-1]) & (len(values) > 2)  # noqa: PLR2004
+        other = asked[~(np.isin(asked, values) | within)]
+        if len(other):
+            yield (
+                f"{name} is {other[0]:g}, and the data of the equations have it at {listed} alone: "
+                "what it does there is not known, and the prediction is a guess."
+            )
 
 
 def _integrated(
     one: Record, system: AnswerNames, asked: PredictionOptions, console: Console
-) -> tuple[list[str], Array]:
+) -> tuple[list[str], Array, Mapping[str, Array]]:
     inputs = [name for name in system.others if name in one.names.values()]
     if other := [name for name in system.others if name not in inputs]:
         raise UsageError(
@@ -334,7 +363,7 @@ def _integrated(
                 f"Nothing can be predicted from this start: {why}.", "Give another --start."
             )
     rows = np.column_stack([t[: len(done.states)], done.states])
-    return ["t", *system.states], rows
+    return ["t", *system.states], rows, columns
 
 
 def _times(
@@ -406,7 +435,7 @@ def _start(text: str | None, system: AnswerNames) -> Array:
 
 def _evaluated(
     one: Record, system: AnswerNames, asked: PredictionOptions
-) -> tuple[list[str], Array]:
+) -> tuple[list[str], Array, Mapping[str, Array]]:
     if asked.given is None:
         raise UsageError(
             f"The equations of {one.dataset} give {', '.join(system.states)}, and no rates.",
@@ -418,7 +447,7 @@ def _evaluated(
         if name not in columns:
             raise UsageError(f"{asked.given} has no column {name}.", did_you_mean(name, names))
     values = [parse(text, columns).evaluate(columns) for text in one.equations or ()]
-    return [*names, *system.states], np.column_stack([table, *values])
+    return [*names, *system.states], np.column_stack([table, *values]), columns
 
 
 def reproduce_files(

@@ -121,6 +121,8 @@ class Dataset:
         are not known.  Methods that ask for them get them (``given = ["units"]``).
     names, measured_in
         The user's own name of a variable, and its unit as text.
+    own
+        Whether it is from a file of the user's.
     """
 
     name: str
@@ -133,6 +135,7 @@ class Dataset:
     units: Mapping[str, tuple[float, ...]] | None = field(default=None, kw_only=True)
     names: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     measured_in: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    own: bool = field(default=False, kw_only=True)
 
 
 D = TypeVar("D", bound=Dataset)

@@ -189,6 +189,12 @@ RESTS = "rest"
 """The note of an answer whose test is at a time when nothing changes any more."""
 CONSTANT = "constant"
 """The note of an answer to a user's data that has equations no better than a constant's."""
+ALL_SAMPLES, PARTLY = "all_samples", "partly"
+"""The notes on how well an answer explains all samples of a user's data, and on what it does not
+explain of them, or that its solution does not stay with them."""
+LEVELS, FORM, PRINTED = "levels", "form", "printed"
+"""Notes on columns of few values that an answer has: the values of each, whether its form in one
+of two values is chance, and what the method printed where it is written otherwise."""
 
 
 def ranks(floor: float | None, primary: MetricSpec) -> bool:

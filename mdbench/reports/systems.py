@@ -27,7 +27,7 @@ from mdbench.expressions.printers import (
     sympy_symbols,
     written_as,
 )
-from mdbench.metrics.spec import CONSTANT, RESTS
+from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED, RESTS
 from mdbench.records import Record
 from mdbench.records.attached import attached, unpacked
 from mdbench.reports.classes import by_class, class_of
@@ -414,6 +414,11 @@ NOTES = {
     "coefficients": "",
     RESTS: "",
     CONSTANT: "",
+    PARTLY: "",
+    ALL_SAMPLES: "on all samples: ",
+    FORM: "",
+    LEVELS: "values in the data: ",
+    PRINTED: "as the method printed it: ",
 }
 """Notes of scorers that are shown under an answer, and the words before them; others are shown
 with the answer as it was given, on demand."""

@@ -18,7 +18,7 @@ from mdbench.drawing.numbers import (
     rounded,
     scientific,
 )
-from mdbench.metrics.spec import CONSTANT, RESTS, ranks
+from mdbench.metrics.spec import CONSTANT, FORM, PARTLY, RESTS, ranks
 from mdbench.reports.entries import marked
 from mdbench.reports.leaderboard import APART_FAMILIES
 from mdbench.reports.ranking import FEWEST
@@ -38,6 +38,8 @@ ALARM = "⚠"
 WORSE = "worse than no equation"
 """Text for an answer that is worse than none: see `MetricSpec.worse_than_nothing`."""
 AS_CONSTANT = "no better than a constant"
+HARDLY = "explains only a part of the data"
+CHANCE = "its form in a column of two values is chance"
 """Text for an answer to a user's data, one of whose equations is as good as none."""
 REST = "‡"
 """Behind a score that would be worse than no equation, where that is no fault of the answer's."""
@@ -455,7 +457,7 @@ def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten
     if one.answered and spec is specs[0] and CONSTANT in one.notes and RESTS not in one.notes:
         return Beaten(ALARM, AS_CONSTANT)
     if not one.answered or not spec.worse_than_nothing(one.metrics.get(spec.name)):
-        return FAIR
+        return _on_own_data(spec, specs, one)
     if RESTS in one.notes:
         return Beaten(REST, RESTING)
     if spec.name == specs[0].name and not ranks(one.floor, spec):
@@ -463,6 +465,16 @@ def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten
     if any(one.metrics.get(flag.name) == 1 for flag in marked(specs)[:1]):
         return FAIR
     return Beaten(ALARM, WORSE)
+
+
+def _on_own_data(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten:
+    """Return the mark of an answer to a user's data that scores well, and still says little."""
+    known_right = any(one.metrics.get(flag.name) == 1 for flag in marked(specs)[:1])
+    if not one.answered or spec is not specs[0] or known_right:
+        return FAIR
+    if PARTLY in one.notes:
+        return Beaten(ALARM, HARDLY)
+    return Beaten(ALARM, CHANCE) if FORM in one.notes else FAIR
 
 
 def answer_cell(spec: MetricSpec, values: Mapping[str, Value], by: Beaten = FAIR) -> Cell:

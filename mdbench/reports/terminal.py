@@ -153,10 +153,10 @@ def answers(records: Iterable[Record]) -> Text:
     for record in records:
         if record.equations is None or not record.answered:
             continue
-        lines.append(f"{_printable(record.algorithm)} · {_printable(record.dataset)}\n", "bold")
+        lines.append(f"{printable(record.algorithm)} · {printable(record.dataset)}\n", "bold")
         for target, equation in zip(record.targets, record.equations, strict=True):
             text = DECIMAL.sub(_rounded, equation)
-            lines.append(f"  {_printable(target)} = {_printable(text)}\n")
+            lines.append(f"  {printable(target)} = {printable(text)}\n")
     return lines
 
 
@@ -222,9 +222,9 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
         values = [aggregate(spec, *counted_values(entries, spec)) for spec in shown]
         lines.append(
             [
-                _printable(algorithm),
+                printable(algorithm),
                 *([noise_name(snr_db)] if with_noise else []),
-                *([_printable(" ".join(filter(None, apart))) or NOTHING] if apart else []),
+                *([printable(" ".join(filter(None, apart))) or NOTHING] if apart else []),
                 str(len(jobs)),
                 str(sum(counts[status] for status in ANSWERED)),
                 *(_summed(spec, found) for spec, found in zip(shown, values, strict=True)),
@@ -272,15 +272,15 @@ def failures(records: Iterable[Record]) -> Text:
         log = next((job.log for job in jobs if job.log), None)
         lines.append(f"{algorithm}, {len(jobs)} {status}: {reason}")
         lines.append(f"  on {', '.join(names[:NAMES_SHOWN])}{rest}{f'; log: {log}' if log else ''}")
-    return Text("\n").join(Text(_printable(line)) for line in lines)
+    return Text("\n").join(Text(printable(line)) for line in lines)
 
 
 def _plain(text: str) -> Cell:
-    return Cell(_printable(text))
+    return Cell(printable(text))
 
 
-def _printable(text: str) -> str:
-    # A method's message must not be able to steer the terminal.
+def printable(text: str) -> str:
+    """Return a text that cannot steer the terminal, as a method's message might."""
     return "".join(char if char.isprintable() else "�" for char in text)
 
 

@@ -21,6 +21,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.errors import EquationError, MdbenchError, UsageError
 from mdbench.expressions.fidelity.compare import compare
 from mdbench.expressions.tree import ALIASES, CONSTANTS, FUNCTIONS
+from mdbench.metrics.spec import PRINTED
 from mdbench.records import ANSWERED, Status, comparable, key_of
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.llm import LlmConnection
@@ -354,6 +355,7 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
     changes = dataset_fields(task) | score_fields(
         data_type, task, _score_again(record, data_type, task)
     )
+    changes["notes"] = {n: t for n, t in record.notes.items() if n == PRINTED} | changes["notes"]
     if not (same_data or _same_but_for_rounding(record, changes, data_type.metrics[0].name)):
         raise _LeftError(_OTHER_DATA)
     changes |= {

@@ -161,7 +161,10 @@ def test_what_is_missing_is_said(capsys: Output) -> None:
 
 def test_inputs_are_given_for_a_prediction(workspace: Workspace, capsys: Output) -> None:
     rows = ["t,wind,place,speed"]
-    rows += [f"{t!r},1.0,{float(1 - np.cos(t))!r},{float(np.sin(t))!r}" for t in T.tolist()]
+    wind = 1 + T / 8
+    place, speed = wind - np.cos(T) - np.sin(T) / 8, 1 / 8 + np.sin(T) - np.cos(T) / 8
+    columns = np.stack([T, wind, place, speed], axis=1)
+    rows += [",".join(map(repr, row)) for row in columns.tolist()]
     Path("sail.csv").write_text("\n".join(rows) + "\n")
     add_method(workspace, "sail", spring(1.0, driven=True))
     line = ["--data-type", "ode", "--dataset-path", "sail.csv", "--algorithm", "sail"]
@@ -172,6 +175,67 @@ def test_inputs_are_given_for_a_prediction(workspace: Workspace, capsys: Output)
     assert main(["predict", "--start", "place=0,speed=0", "--given", "wind.csv"]) == 0
     last = capsys.readouterr().out.splitlines()[-1].split(",")
     assert float(last[1]) == pytest.approx(2 * (1 - np.cos(2.0)), abs=1e-3)
+
+
+CUBE = """
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem): ...
+    def predict(self, problem):
+        return -0.5*problem.X[:, :1] + 0.8*problem.X[:, 1:]**3
+    def equations(self):
+        return ["-0.5*u0 + 0.8*v0**3"]
+"""
+
+
+def test_of_a_column_of_two_values_other_values_are_warned_of(
+    workspace: Workspace, capsys: Output
+) -> None:
+    fan = (T // 2) % 2
+    flow = [0.0]
+    for k in range(len(T) - 1):
+        rest = 1.6 * float(fan[k])
+        flow.append(rest + (flow[-1] - rest) * float(np.exp(-0.5 * (T[k + 1] - T[k]))))
+    rows = [f"{t!r},{x!r},7,{v!r}" for t, x, v in zip(T.tolist(), flow, fan.tolist(), strict=True)]
+    Path("fan.csv").write_text("\n".join(["t,flow,year,fan", *rows]) + "\n")
+    add_method(workspace, "cube", CUBE)
+    line = ["--data-type", "ode", "--dataset-path", "fan.csv", "--algorithm", "cube"]
+    assert main(["run", *line, "--inputs", "fan", "--hold", "zero"]) == 0
+    said = capsys.readouterr().out
+    assert "year: 7 in all rows, and left out" in said
+    assert "fan: 2 values (0, 1)" in said
+    assert main(["show"]) == 0
+    shown = capsys.readouterr().out
+    assert "dflow/dt = -0.5*flow + 0.8*fan\n" in shown
+    assert "as the method printed it: flow_t: -0.5*flow + 0.8*fan**3" in shown
+    assert "the solution from the first sample stays with the data" in shown
+    for value, warned in ((1, False), (2, True), (0.5, True)):
+        Path("given.csv").write_text(f"t,fan\n0,0\n1,{value}\n9,{value}\n")
+        assert main(["predict", "--start", "flow=0", "--given", "given.csv"]) == 0
+        told = capsys.readouterr()
+        assert ("what it does there is not known" in told.err) == warned
+        assert told.out.startswith("t,flow\n")  # what is printed is the table alone
+
+
+def test_an_answer_that_explains_only_the_end_is_marked(
+    workspace: Workspace, capsys: Output
+) -> None:
+    level = np.exp(-0.4 * T) - np.exp(-3 * T)
+    rows = [f"{t!r},{x!r}" for t, x in zip(T.tolist(), level.tolist(), strict=True)]
+    Path("level.csv").write_text("\n".join(["t,level", *rows]) + "\n")
+    late = CUBE.replace("0.8*problem.X[:, 1:]**3", "0.1*problem.X").replace("0.8*v0**3", "0.1*u0")
+    add_method(workspace, "late", late)
+    line = ["--data-type", "ode", "--dataset-path", "level.csv", "--algorithm", "late"]
+    assert main(["run", *line]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "⚠ at NMSE: explains only a part of the data" in said
+    assert main(["show"]) == 0
+    shown = capsys.readouterr().out
+    assert "(explains only a part of the data)" in shown
+    assert "⚠ level_t explains nothing of what changes in all samples" in shown
+    assert "leaves the data at t = " in shown
+    assert main(["report"]) == 0
+    assert "explains nothing of what changes" in Path("report.html").read_text()
 
 
 def test_a_state_that_grows_without_end_is_reported(workspace: Workspace, capsys: Output) -> None:

@@ -413,6 +413,118 @@ def test_rows_of_zeros() -> None:
     assert "zeros alone" not in CALM
 
 
+@kind("a sensor that is stuck")
+@pytest.mark.parametrize("count", [8, 20, 60])
+@pytest.mark.parametrize("noisy", [0.0, 0.01])
+def test_a_sensor_that_is_stuck(count: int, noisy: float) -> None:
+    for first in (38, 90):
+        u = SPRING + noise(SPRING.shape, noisy)
+        u[first : first + count, 1] = u[first - 1, 1]
+        said = advice(T, u)
+        assert "x1: the same value from" in said
+        assert "jumps" not in said
+    assert "the same value" not in CALM
+
+
+@kind("a sensor at the end of its range")
+@pytest.mark.parametrize("end", [0.3, 0.6, 0.75])
+@pytest.mark.parametrize("digits", [3, 15])
+def test_a_sensor_at_the_end_of_its_range(end: float, digits: int) -> None:
+    u = np.round(SPRING, digits)
+    u[:, 0] = np.clip(u[:, 0], -end, 9)
+    assert f"x0: stops at -{end:g}" in advice(T, u)
+    assert "stops at" not in advice(T, np.round(SPRING, digits))
+    rest = np.round(np.column_stack([np.exp(-2 * T), 3 - np.exp(-T)]), 2)
+    assert "stops at" not in advice(T, rest)  # it comes to rest, and slows down before
+
+
+@kind("jumps at doses")
+@pytest.mark.parametrize("rate", [0.3, 1.0, 3.0])
+def test_jumps_at_doses(rate: float) -> None:
+    level = np.exp(-rate * T)[:, None]
+    for at in (40, 90):
+        level[at:, 0] += np.exp(-rate * (T[at:] - T[at]))
+    said = advice(T, level)
+    assert f"x0: jumps within one step (at {T[40]:.6g}, {T[90]:.6g})" in said
+    assert "stand" not in said
+    assert "jumps" not in CALM
+    assert "jumps" not in advice(T, level, inputs=(np.arange(150) >= 40)[:, None] * 1.0 +
+                                 (np.arange(150) >= 90)[:, None])  # fmt: skip
+
+
+@kind("a column that is set from outside")
+def test_a_column_that_is_set_from_outside() -> None:
+    for values in ([0.0, 1.0], [20.0, 22.5, 30.0]):
+        u = np.column_stack([SPRING, np.array(values)[(T.astype(int)) % len(values)]])
+        assert "--inputs x2" in advice(T, u)
+    assert "--inputs" not in CALM
+
+
+@kind("steps of an input")
+@pytest.mark.parametrize("held", [True, False])
+def test_steps_of_an_input(*, held: bool) -> None:
+    step = np.where((T > 2) & (T < 2.06), 50.0, 0.0)  # one pulse: the state has a kink
+    u = integrated(lambda t, x: [-x[0] + np.interp(t, T, step)], [1.0], T)
+    said = advice(T, u, inputs=step[:, None], held=held)
+    assert "stand" not in said
+    assert "jumps" not in said
+
+
+@kind("counts, and other noise in all columns")
+def test_noise_in_all_columns() -> None:
+    for seed in range(3):
+        drawn = np.random.default_rng(seed).poisson(20, (150, 2)).astype(float)
+        said = advice(T, drawn)
+        assert "x0, x1: noise is most of what changes" in said
+        assert "--inputs" not in said
+
+
+@kind("columns that are the same")
+def test_columns_that_are_the_same(tmp_path: Path) -> None:
+    columns = {"t": T, "x": SPRING[:, 0], "v": SPRING[:, 1], "mm": 1000 * SPRING[:, 0]}
+    _, task = task_of(table(tmp_path / "mine.csv", columns))
+    assert task.dataset.names == {"u0": "x", "u1": "v"}
+    assert "mm: the same as 1000 times x" in task.remarks[0]
+    _, task = task_of(tmp_path / "mine.csv", truth="x = v; v = -9*x; mm = 1000*v")
+    assert task.dataset.dim == 3
+
+
+@kind("a column of few values")
+def test_a_column_of_few_values(tmp_path: Path, sindy: Any) -> None:
+    on = (T // 1) % 2 * 0.6
+    x = [0.0]
+    for k in range(149):
+        x.append(2 * on[k] + (x[-1] - 2 * on[k]) * float(np.exp(T[k] - T[k + 1])))
+    path = table(tmp_path / "mine.csv", {"t": T, "x": np.array(x), "on": on})
+    found = solved(sindy, "sindy", path, inputs=["on"], hold="zero")
+    at = {"u0": 0.5, "v0": 2.0}  # a value that it never had: the lowest power is the true one here
+    assert eval(found.equations[0], {}, at) == pytest.approx(-0.5 + 4, rel=1e-2)
+
+
+@kind("an answer that explains only the end")
+def test_an_answer_that_explains_only_the_end(tmp_path: Path) -> None:
+    t = np.linspace(0, 24, 97)
+    dose = 12 * (np.exp(-0.2 * t) - np.exp(-1.2 * t))
+    kind_, task = task_of(table(tmp_path / "dose.csv", {"t": t, "C": dose}))
+    late = kind_.score(task, kind_.read_answer(task, Answer(("-0.2*u0",))))
+    assert late.metrics["nmse"] < 1e-6
+    assert late.metrics["share_explained"] < 0
+    assert late.metrics["solution_stays"] < 0.1
+    assert len(late.notes["partly"]) == 2
+    days = np.linspace(0, 120, 121)
+    rates = lambda _, y: [-0.5 * y[0] * y[1], 0.5 * y[0] * y[1] - 0.11 * y[1]]  # noqa: E731
+    sick = integrated(rates, [0.999, 0.001], days)
+    kind_, task = task_of(
+        table(tmp_path / "sick.csv", {"t": days, "S": sick[:, 0], "I": sick[:, 1]})
+    )
+    for law, marked in (
+        (("-0.5*u0*u1", "0.5*u0*u1 - 0.11*u1"), False),
+        (("0", "-0.11*u1"), True),
+    ):
+        notes = kind_.score(task, kind_.read_answer(task, Answer(law))).notes
+        assert ("partly" in notes) == marked
+
+
 @kind("a gap")
 @pytest.mark.parametrize(("first", "last"), [(40, 70), (100, 112)])
 def test_a_gap(first: int, last: int) -> None:
@@ -555,6 +667,18 @@ def test_a_frame_of_one_value() -> None:
     assert "one value everywhere" not in advice_on_field(t, X, u)
 
 
+@kind("a constant state of a field, or a multiple of another one")
+def test_states_of_a_field_that_are_the_same() -> None:
+    t, u = burgers(40)
+    for other in (np.full_like(u, 3.0), -2 * u):
+        field = SimpleNamespace(
+            given=Field(t, {"x": X}, np.stack([u, other], axis=-1)), names={}, measured_in={}
+        )
+        field.clean = field.given
+        assert "u1: constant, or a multiple" in "\n".join(of_field(field))
+    assert "a multiple" not in advice_on_field(t, X, u)
+
+
 @kind("a wave of one length")
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_wave_of_one_length(number: int) -> None:
@@ -651,7 +775,9 @@ def test_derivatives_that_are_not_those_of_the_states(noisy: float) -> None:
 def test_a_column_that_never_changes_is_no_excuse(tmp_path: Path, value: float) -> None:
     columns = {"t": T, "x": SPRING[:, 0], "v": SPRING[:, 1], "c": np.full(150, value)}
     data_type, task = task_of(table(tmp_path / "mine.csv", columns))
-    answer = data_type.read_answer(task, Answer(("0.0", "0.0", "0.0")))
+    assert task.targets == ("u0_t", "u1_t")
+    assert f"c: {value:.6g} in all rows, and left out" in task.remarks[0]
+    answer = data_type.read_answer(task, Answer(("0.0", "0.0")))
     notes = data_type.score(task, answer).notes
     assert "rest" not in notes
     assert [one.split(":")[0] for one in notes["constant"]] == ["u0_t", "u1_t"]

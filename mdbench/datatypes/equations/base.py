@@ -22,6 +22,7 @@ from mdbench.datatypes.base import (
     Task,
     select_per_target,
 )
+from mdbench.datatypes.equations.alike import cannot_be_told, in_lowest_powers, used_in
 from mdbench.datatypes.equations.prediction_check import check_split, compare_predictions
 from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
 from mdbench.datatypes.equations.tuning import cut_in_two
@@ -29,7 +30,18 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, EquationError, counted
 from mdbench.expressions import Equation, parse
 from mdbench.metrics.regression import nmse
-from mdbench.metrics.spec import CONSTANT, RESTS, MetricSpec, Value, fitness
+from mdbench.metrics.spec import (
+    ALL_SAMPLES,
+    CONSTANT,
+    FORM,
+    LEVELS,
+    PARTLY,
+    PRINTED,
+    RESTS,
+    MetricSpec,
+    Value,
+    fitness,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,9 +56,10 @@ if TYPE_CHECKING:
 SUSPICIOUS = 1e-6
 """An agreement worse than this is marked in every report."""
 
-AS_A_CONSTANT, LEAST_CONSTANT = 0.9, 0.1
+AS_A_CONSTANT, LEAST_CONSTANT, CONSTANT_IS_RIGHT = 0.9, 0.1, 1e-3
 """Equations of a user's data that score more than this share of what a constant does are marked,
-where a constant's score is above the second."""
+where one of the two scores is above the second, or, of an equation with variables, above the
+third."""
 
 NMSE = MetricSpec(
     name="nmse",
@@ -90,6 +103,21 @@ AGREEMENT = MetricSpec(
     places=frozenset({"board", "answer", "brief"}),
 )
 
+EXPLAINED = MetricSpec(
+    name="share_explained",
+    title="explained",
+    explanation="of data of your own, the share of what changes in all samples, those before the "
+    "test too, that the equations explain; of several the one that explains least",
+    better="higher",
+    on_failure=None,
+    digits=3,
+    places=frozenset({"answer"}),
+)
+UNEXPLAINED = 0.1
+"""An answer that leaves a larger share of what changes unexplained, noise aside, is marked."""
+
+_NOTHING = 1e-3
+
 D = TypeVar("D", bound=Dataset)
 
 
@@ -108,12 +136,16 @@ class EquationAnswer(Answer):
         where there are no equations what the method predicts there; shaped like the targets.
     agreement
         Of the two; None where there are no predictions.
+    printed
+        The equations as the method printed them, where they are written otherwise here: see
+        `alike.in_lowest_powers`; by the place of their target.
     """
 
     parsed: tuple[Equation, ...] = field(kw_only=True)
     compared: tuple[str, ...] = field(kw_only=True)
     values: Array = field(kw_only=True, repr=False)
     agreement: float | None = field(kw_only=True)
+    printed: Mapping[int, str] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -128,11 +160,15 @@ class EquationTask(Task[D]):
         What the test compares equations with where exact targets are not known; else None.
     scored
         The samples of the test that errors are taken on, by number in C order; None for all.
+    levels
+        Of the user's data the values of each variable that has few: of its powers the lowest stands
+        for all that are the same on them.
     """
 
     evidence: Evidence | None = field(default=None, kw_only=True)
     held_out: Evidence | None = field(default=None, kw_only=True)
     scored: NDArray[np.intp] | None = field(default=None, kw_only=True, repr=False)
+    levels: Mapping[str, tuple[float, ...]] = field(default_factory=dict, kw_only=True)
 
 
 class EquationType(DataType[D, EquationTask[D]]):
@@ -199,6 +235,13 @@ class EquationType(DataType[D, EquationTask[D]]):
             expected = self.values_in_each_precision(task, read, check.columns)
             agrees = compare_predictions(expected, predictions, check.drawn, strict=strict)
         _check_finite(scored, "values of the equations on the test inputs")
+        lowest = _in_lowest_powers(task, read)
+        printed = {i: one.text for i, one in enumerate(read) if lowest[i] is not one}
+        if printed:
+            read = lowest
+            if strict or predictions is None:
+                scored = self.values(task, read)
+                _check_finite(scored, "values of the equations on the test inputs")
         texts = tuple(equation.text for equation in read)
         return EquationAnswer(
             texts,
@@ -206,6 +249,7 @@ class EquationType(DataType[D, EquationTask[D]]):
             compared=texts,
             values=scored,
             agreement=agrees,
+            printed=printed,
         )
 
     def score(self, task: EquationTask[D], answer: Answer) -> Scores:
@@ -228,8 +272,15 @@ class EquationType(DataType[D, EquationTask[D]]):
             if why := at_rest(course, targets, by_state, floors):
                 notes[RESTS] = [why]
         if task.has_equations:
-            if task.scaled and (as_constant := self._as_constant(task, by_state)):
+            if (task.scaled or task.dataset.own) and (
+                as_constant := self._as_constant(task, answer, by_state)
+            ):
                 notes[CONSTANT] = as_constant
+            notes |= _notes_of_levels(task, answer)
+            if task.dataset.own:
+                known, more = self.on_all_samples(task, answer)
+                found |= known
+                notes |= {word: texts for word, texts in more.items() if texts}
             self._score_equations(task, answer, found, notes)
         metrics = {name: found[name] for name in self.metric_names(task) if name in found}
         return Scores(metrics, notes)
@@ -273,22 +324,56 @@ class EquationType(DataType[D, EquationTask[D]]):
         by_state = list(self._losses(task, answer.parsed, held_out, range(len(answer.parsed))))
         return {NMSE.name: float(np.mean(by_state))}, by_state
 
-    def _as_constant(self, task: EquationTask[D], by_state: Sequence[float]) -> list[str]:
-        """Name the targets whose equations are no better than constants, with both scores."""
+    def _as_constant(
+        self, task: EquationTask[D], answer: EquationAnswer, by_state: Sequence[float]
+    ) -> list[str]:
+        """Name the targets whose equations are no better than constants, with both scores.
+
+        Where a constant is right, nothing can be better, and it is no fault to be as good.
+        """
         given = task.refit.targets
         means = np.mean(given.reshape(-1, given.shape[-1]), axis=0)
         constants = self.read_answer(task, Answer(tuple(repr(float(mean)) for mean in means)))
         _, scores = self.errors_of(task, constants)
         return [
             f"{name}: {score:.2g}, and a constant has {constant:.2g}"
-            for name, score, constant in zip(task.targets, by_state, scores, strict=True)
-            # Where a constant is right, nothing can be better.
-            if constant > LEAST_CONSTANT and score > AS_A_CONSTANT * min(constant, 1.0)
+            for name, score, constant, equation in zip(
+                task.targets, by_state, scores, answer.parsed, strict=True
+            )
+            if score > AS_A_CONSTANT * min(constant, 1.0)
+            and (
+                constant > LEAST_CONSTANT
+                or score > LEAST_CONSTANT
+                or (score > CONSTANT_IS_RIGHT and used_in(equation.text, task.variables))
+            )
         ]
+
+    def on_all_samples(
+        self, task: EquationTask[D], answer: EquationAnswer
+    ) -> tuple[dict[str, Value], dict[str, list[str]]]:
+        """Compare an answer with all of the user's samples, as the test is the last of them alone.
+
+        Returns
+        -------
+        metrics, notes
+            `EXPLAINED`, and what more a data type knows; notes `ALL_SAMPLES` and `PARTLY`.
+        """
+        if task.evidence is None:
+            return {}, {}
+        count = len(answer.parsed)
+        before = np.array(list(self._losses(task, answer.parsed, task.evidence, range(count))))
+        _, test = self.errors_of(task, answer)
+        share = _share_of_test(task)
+        floors = task.evidence.floors
+        if task.held_out is not None:
+            floors = (1 - share) * floors + share * task.held_out.floors
+        return explained(task, (1 - share) * before + share * np.array(test), floors)
 
     def metric_names(self, task: EquationTask[D]) -> tuple[str, ...]:
         """Return the names of a task's metrics: without a truth there are none that need one."""
         left_out = set() if self.has_terms(task) else {spec.name for spec in TERM_METRICS}
+        if not task.dataset.own:
+            left_out.add(EXPLAINED.name)
         if task.protocol is Protocol.PUBLISHED or task.held_out is not None:
             left_out.add(PUBLISHED_NMSE.name)
         if not task.has_equations:
@@ -520,6 +605,72 @@ def _parse_and_count(
         return read, sum(equation.complexity for equation in read)
     except EquationError as error:
         raise AnswerError(error.message) from None
+
+
+def explained(
+    task: EquationTask[Any], losses: Array, floors: Array
+) -> tuple[dict[str, Value], dict[str, list[str]]]:
+    """Return the share that equations explain, with notes, and on those that explain too little.
+
+    Parameters
+    ----------
+    losses
+        The share that each leaves, (d,).
+    floors
+        What noise leaves of it for the true equations, (d,).
+    """
+    losses = np.where(np.isfinite(losses), losses, np.inf)
+    shares = [max(1 - loss, -1.0) for loss in losses.tolist()]
+    notes: dict[str, list[str]] = {ALL_SAMPLES: [], PARTLY: []}
+    for target, share, floor in zip(task.targets, shares, floors, strict=True):
+        text = f"{100 * share:.3g} % of" if share > _NOTHING else "nothing of"
+        if 1 - share - floor > UNEXPLAINED:
+            notes[PARTLY].append(f"{target} explains {text} what changes in all samples")
+        else:
+            notes[ALL_SAMPLES].append(f"{target} explains {text} what changes")
+    return {EXPLAINED.name: min(shares)}, notes
+
+
+def _share_of_test(task: EquationTask[Any]) -> float:
+    before, test = (part.targets.size for part in (task.refit, task.test))
+    return test / (before + test)
+
+
+def _in_lowest_powers(
+    task: EquationTask[Any], equations: Sequence[Equation]
+) -> tuple[Equation, ...]:
+    """Write equations with the lowest powers of columns of few values; others stay the same."""
+    if not task.levels:
+        return tuple(equations)
+    names = task.variables
+    texts = [in_lowest_powers(one.text, names, task.levels) for one in equations]
+    pairs = zip(equations, texts, strict=True)
+    return tuple(one if text == one.text else parse(text, names) for one, text in pairs)
+
+
+def _notes_of_levels(task: EquationTask[Any], answer: EquationAnswer) -> dict[str, Sequence[str]]:
+    """Return notes on columns of few values that equations have."""
+    names = task.variables
+    used = [
+        (target, cannot_be_told(one.text, names, task.levels), used_in(one.text, names))
+        for target, one in zip(task.targets, answer.parsed, strict=True)
+    ]
+    notes = {
+        LEVELS: [
+            f"{name}: {', '.join(map(repr, values))}"
+            for name, values in task.levels.items()
+            if any(name in variables for _, _, variables in used)
+        ],
+        FORM: [
+            f"{target}: {name} has two values, and any function of it is the same on them as a "
+            "multiple and a constant"
+            for target, functions, _ in used
+            for name in task.levels
+            if name in functions
+        ],
+        PRINTED: [f"{task.targets[place]}: {text}" for place, text in answer.printed.items()],
+    }
+    return {word: texts for word, texts in notes.items() if texts}
 
 
 def _read_predictions(answer: Answer) -> EquationAnswer:

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mdbench.data.smoothing import FEWEST_SAMPLES, centred_curves, smooth, smooth_in_time
+from mdbench.data.smoothing import (
+    FEWEST_SAMPLES,
+    centred_curves,
+    curves_between,
+    smooth,
+    smooth_in_time,
+)
+from mdbench.datatypes.equations.alike import levels_line, levels_of, nearly_the_same
+from mdbench.datatypes.equations.data_warnings import is_switched, of_states, unit_of_rates
 from mdbench.datatypes.equations.data_warnings import of_field as warnings_of_field
-from mdbench.datatypes.equations.data_warnings import of_states, unit_of_rates
 from mdbench.errors import counted
 
 if TYPE_CHECKING:
@@ -52,7 +59,18 @@ def of_trajectory(dataset: Any) -> list[str]:
     first, last = float(given.t.min()), float(given.t.max())
     when = f"time {first:g} to {last:g}{unit and f' {unit}'}"
     lines = [f"{many} of {', '.join(names)}; {when}, {_steps([one.t for one in pieces])}"]
-    lines += getattr(dataset, "notes", ())
+    lines += [*getattr(dataset, "notes", ()), *getattr(dataset, "left_out", ())]
+    if given.inputs is not None:
+        labels = [dataset.names.get(f"v{i}", f"v{i}") for i in range(given.inputs.shape[1])]
+        few = levels_of(dict(zip(labels, given.inputs.T, strict=True)))
+        lines += [levels_line(name, values) for name, values in few.items()]
+        lines += nearly_the_same(labels, given.inputs)
+        lines += [
+            f"{name}: where it keeps each value until the next sample, give --hold zero: else it "
+            "changes evenly from one to the next"
+            for name, column in zip(labels, given.inputs.T, strict=True)
+            if not given.held and is_switched(column)
+        ]
     if dataset.clean.du is not None:
         known = zip(dataset.clean.pieces, pieces, strict=True)
         lines += _foreign_rates(names, [(one.t, noisy.u, one.du) for one, noisy in known])
@@ -88,6 +106,8 @@ def of_trajectory(dataset: Any) -> list[str]:
     lines.append(f"derivatives: {text}" + "; too rough to trust" * rough)
     found = [samples_per_oscillation([curves.u[:, i]], float(sd[i])) for i in moving]
     lines.append(_resolved("sample", "oscillation", found))
+    if jumps := [row for row in longest.jumps if row < LONGEST]:
+        curves = curves_between(t, u, jumps)
     return [*lines, *of_states(names, given, curves)]
 
 
@@ -199,6 +219,9 @@ def of_table(dataset: Any) -> list[str]:
         lines.append(
             f"{', '.join(still)}: the same in all rows, so that nothing can be learnt of it"
         )
+    lines += getattr(table, "left_out", ())
+    lines += [levels_line(name, values) for name, values in levels_of(columns).items()]
+    lines += nearly_the_same(list(columns), x)
     repeated = len(x) - len(np.unique(x, axis=0))
     if repeated:
         lines.append(f"{repeated:,} rows have the inputs of another one")

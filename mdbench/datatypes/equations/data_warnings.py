@@ -6,12 +6,14 @@ trouble is plain; a line names the column, the number that was seen, and the nex
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+
+from mdbench.datatypes.equations.alike import FEW, independent_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +40,22 @@ _FAR = 30.0
 _SIZES = 1e-3, 1e4
 _APART = 1e4
 """Sizes of columns worth a word, and the ratio of two."""
-_HARDLY = 3.0
+_HARDLY = 1.5
 """A state that moves by fewer deviations of its noise hardly moves."""
+_LASTS = 5
+"""Samples that each value of what is set from outside lasts, on the mean."""
+_STEP = 0.25
+"""A change of an input by a larger share of its range is a step."""
+_JUMP, _JUMP_SHARE, _MANY = 8.0, 0.2, 0.1
+"""A state jumps that changes so many times faster than in the steps around, by this share of its
+range; at a larger share of the samples it is its way to move."""
+_SHORT_RUN, _LONG_RUN = 4, 8
+"""Equal samples at an end of the range, and within it, that are worth a word."""
+_STEEP, _SLOW = 2.5, 0.1
+"""A state was moving that changed by so many of its smallest steps, and by this share of its usual
+one, or of its range."""
+_STEADY = 0.1
+"""A state that deviates by no larger share of its mean may be an input."""
 _UNEXPLAINED, _EXPLAINED = 0.1, 0.1
 """A share of squared rates that cubics in the states do not explain, and what remains of that
 where the missing quantity is added."""
@@ -47,6 +63,9 @@ _MAP_SAMPLES, _MAP_LEFT, _MAP_MOVES = 4.0, 0.02, 0.5
 _NEAR, _FAR_RATES, _PAIRS = 0.1, 0.5, 10
 """States so near each other, in deviations, that have rates so different, in their size, on the
 mean: these are no function of those; of so many pairs at least."""
+_QUIET, _UNLIKE = 0.015, 0.5
+"""Noise, in deviations, of quiet data; of unlike rates the squared differences are so large a share
+of their squares (1 for rates that have nothing in common)."""
 _ENDS = 3
 """Nodes at each end of an axis where third differences are not central."""
 _HOUR = 1.0 / 24.0
@@ -69,9 +88,19 @@ def of_states(names: Sequence[str], given: Trajectory, curves: Smoothed | None) 
     """
     pieces = given.pieces
     longest = max(pieces, key=lambda one: len(one.t))
-    lines = [
-        *_outliers(names, longest),
+    switched = [place for place in range(given.u.shape[1]) if is_switched(longest.u[:, place])]
+    steps = _steps_of_inputs(longest, switched)
+    states = [place for place in range(given.u.shape[1]) if place not in switched]
+    flat, rows = _flat(names, longest, states, steps)
+    broken = [
+        *(_switched(names[place], longest.u[:, place]) for place in switched),
+        *_outliers(names, longest, states, steps),
+        *_jumps(names, longest, states, steps | rows),
+        *flat,
         *_empty_rows(longest),
+    ]
+    lines = [
+        *broken,
         *_gaps(pieces),
         *_few_rows(given),
         *_offsets_and_sizes(names, given.u),
@@ -81,7 +110,8 @@ def of_states(names: Sequence[str], given: Trajectory, curves: Smoothed | None) 
     lines += _hardly_moving(names, given.u, curves)
     if line := _like_a_map(names, longest):
         return [*lines, line]
-    return [*lines, *_not_of_states(names, longest, curves)]
+    # What breaks the curves has a remedy of its own, and rates mean little before it.
+    return lines if broken else [*lines, *_not_of_states(names, longest, curves, steps)]
 
 
 def unit_of_rates(step: float, unit: str) -> list[str]:
@@ -96,11 +126,133 @@ def unit_of_rates(step: float, unit: str) -> list[str]:
     ]
 
 
-def _outliers(names: Sequence[str], one: Trajectory) -> list[str]:
+def is_switched(u: Array) -> bool:
+    """Return whether a column has few values, each for several samples, as what is set has."""
+    blocks = 1 + np.count_nonzero(np.diff(u))
+    return 1 < len(np.unique(u)) <= FEW and bool(blocks <= len(u) / _LASTS)
+
+
+def _switched(name: str, u: Array) -> str:
+    values = ", ".join(f"{value:g}" for value in np.unique(u))
+    return (
+        f"{name}: only the values {values}, in steps, as of what is set from outside: where "
+        f"nothing in the system changes it, it is an input: --inputs {name} --hold zero"
+    )
+
+
+def _steps_of_inputs(one: Trajectory, switched: Sequence[int]) -> NDArray[np.bool_]:
+    """Return at which samples (n,) an input steps, or a column that looks like one."""
+    known = [one.u[:, list(switched)]] + ([] if one.inputs is None else [one.inputs])
+    columns = np.concatenate(known, axis=1)
+    stepped = np.zeros(len(one.t), dtype=bool)
+    if columns.shape[1]:
+        steps = np.abs(np.diff(columns, axis=0)) > _STEP * np.ptp(columns, axis=0)
+        stepped[1:] = steps.any(axis=1)
+    return stepped
+
+
+def _near(rows: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
+    """Return which rows are so near one of these."""
+    return np.convolve(rows, np.ones(2 * distance + 1), mode="same") > 0
+
+
+def _jumps(
+    names: Sequence[str], one: Trajectory, states: Sequence[int], steps: NDArray[np.bool_]
+) -> list[str]:
+    """Name states that jump from one course to another, as at a dose."""
     if len(one.t) < 15:  # noqa: PLR2004 - too few to know what is usual
         return []
     lines = []
-    for name, u in zip(names, one.u.T, strict=True):
+    of_input = _near(steps, 2)[1:]
+    for place in states:
+        u = one.u[:, place]
+        changes = np.abs(np.diff(u))
+        if not changes.any():
+            continue
+        rates = changes / np.diff(one.t)
+        # Of digits and counts the least step is no jump, whatever rests around it.
+        beside = np.min(changes[changes > 0]) / np.diff(one.t)
+        for away in (1, 2):
+            beside[away:] = np.maximum(beside[away:], rates[:-away])
+            beside[:-away] = np.maximum(beside[:-away], rates[away:])
+        large = changes > _JUMP_SHARE * np.ptp(u)
+        large[[0, 1, -2, -1]] = False  # of which one side is not known
+        jumped = 1 + np.flatnonzero((rates > _JUMP * beside) & large & ~of_input)
+        if 0 < len(jumped) <= _MANY * len(u):
+            times = ", ".join(f"{float(one.t[k]):.6g}" for k in jumped[:5])
+            lines.append(
+                f"{names[place]}: jumps within one step (at {times}): where something acts there, "
+                "such as a dose, no equation of these columns has it: begin a new trajectory after "
+                "each jump, or give what acts as an input (--inputs)"
+            )
+    return lines
+
+
+def _flat(
+    names: Sequence[str], one: Trajectory, states: Sequence[int], steps: NDArray[np.bool_]
+) -> tuple[list[str], NDArray[np.bool_]]:
+    """Name states that keep one value where they were moving: a sensor that is stuck or at an end.
+
+    The rows (n,) at which that begins and ends are returned, too.
+
+    A state that comes to rest slows down before, and a rounded one turns in steps of its last
+    digit; neither is named, nor what is 0, which a quantity may well be for a while, nor what comes
+    before the first change.
+    """
+    lines: list[str] = []
+    rows = np.zeros(len(one.t), dtype=bool)
+    of_input = _near(steps, 2)
+    for place in states:
+        u = one.u[:, place]
+        changes = np.abs(np.diff(u))
+        moved = np.flatnonzero(changes)
+        if len(moved) < _SHORT_RUN or len(np.unique(u)) <= FEW:
+            continue
+        least = _STEEP * float(np.min(changes[moved]))
+        least = max(least, _SLOW * float(np.sqrt(np.mean(changes**2))))
+        clipped: list[int] = []
+        stuck: list[tuple[int, int]] = []
+        low, high = float(u.min()), float(u.max())
+        for before, after in pairwise([*moved.tolist(), len(u) - 1]):
+            first, last = before + 1, after
+            count = last - first + 1
+            entered = float(np.max(changes[max(before - 1, 0) : before + 1]))
+            left = least if after == len(u) - 1 else float(np.max(changes[after : after + 2]))
+            steep = entered >= least and left >= least
+            if not steep or u[first] == 0 or of_input[first : last + 2].any():
+                continue
+            if u[first] in {low, high} and count >= _SHORT_RUN:
+                clipped.append(first)
+            elif count >= _LONG_RUN:
+                stuck.append((first, last))
+            else:
+                continue
+            rows[[first, min(last + 1, len(u) - 1)]] = True
+        lines += [
+            f"{names[place]}: the same value from {float(one.t[first]):.6g} to "
+            f"{float(one.t[last]):.6g}, though it moved before: a sensor that was stuck? empty "
+            "those cells, and let --missing say what becomes of them"
+            for first, last in stuck[:3]
+        ]
+        if clipped:
+            ends = sorted({float(u[row]) for row in clipped})
+            lines.append(
+                f"{names[place]}: stops at {' and '.join(f'{end:.6g}' for end in ends)} "
+                f"(first at {float(one.t[clipped[0]]):.6g}), as at the end of a sensor's range: "
+                "equations explain the end, not the system; empty those cells, and let --missing "
+                "say what becomes of them"
+            )
+    return lines, rows
+
+
+def _outliers(
+    names: Sequence[str], one: Trajectory, states: Sequence[int], steps: NDArray[np.bool_]
+) -> list[str]:
+    if len(one.t) < 15:  # noqa: PLR2004 - too few to know what is usual
+        return []
+    lines = []
+    of_input = _near(steps, 3)
+    for name, u in ((names[place], one.u[:, place]) for place in states):
         missed = sliding_window_view(u, 5) @ _PATTERN  # at samples 2, 3, ...
         around = sliding_window_view(missed, 5)  # at samples 4, 5, ...
         size = np.linalg.norm(around, axis=1) * np.linalg.norm(_PATTERN)
@@ -114,6 +266,7 @@ def _outliers(names: Sequence[str], one: Trajectory) -> list[str]:
         far = 4 + np.flatnonzero(
             alike & (apart > np.maximum(_SPIKE * usual, _SPIKE_SHARE * spread + 1e-300))
         )
+        far = far[~of_input[far]]
         if 0 < len(far) <= max(3, _FEW * len(u)):
             places = ", ".join(f"{float(one.t[k]):.6g}" for k in far[:5])
             lines.append(
@@ -125,11 +278,21 @@ def _outliers(names: Sequence[str], one: Trajectory) -> list[str]:
 
 
 def _empty_rows(one: Trajectory) -> list[str]:
+    """Name rows of zeros in the midst of others: a system that comes to rest slows down before."""
     zero = (one.u == 0).all(axis=1)
-    count = int(zero.sum())
-    if count in {0, len(zero)} or one.u.shape[1] == 1 or count > len(zero) // 2:
+    if not zero.any() or one.u.shape[1] == 1 or zero.sum() > len(zero) // 2:
         return []
-    first = float(one.t[int(np.argmax(zero))])
+    far = np.abs(one.u) > _SLOW * np.ptp(one.u, axis=0)
+    edges = np.flatnonzero(np.diff(zero.astype(int), prepend=0, append=0))
+    runs = [
+        (first, end)
+        for first, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+        if first > 0 and end < len(zero) and far[first - 1].any() and far[end].any()
+    ]
+    count = sum(end - first for first, end in runs)
+    if not count:
+        return []
+    first = float(one.t[runs[0][0]])
     return [
         (
             f"{count} row{'s' * (count > 1)} with zeros alone, the first at {first:.6g}: where "
@@ -196,12 +359,26 @@ def _offsets_and_sizes(names: Sequence[str], u: Array) -> list[str]:
 
 def _hardly_moving(names: Sequence[str], u: Array, curves: Smoothed) -> list[str]:
     spread, noise = np.std(u, axis=0), np.sqrt(curves.variances)
-    return [
-        f"{name}: hardly moves, {float(s / n):.1f} times its noise: nothing can be learnt of its "
-        "rate; measure where it changes, or give it as an input: --inputs " + name
-        for name, s, n, remark in zip(names, spread, noise, curves.remarks, strict=True)
+    mean = np.abs(np.mean(u, axis=0))
+    hardly = [
+        (name, float(s / n), bool(s <= _STEADY * size))
+        for name, s, n, size, remark in zip(names, spread, noise, mean, curves.remarks, strict=True)
         if not remark and n > 0 and 0 < s < _HARDLY * n
     ]
+    # What is far from steady, or all that there is, is no input: its noise hides how it moves.
+    every = len(hardly) == len(names)
+    hidden = ", ".join(name for name, _, steady in hardly if every or not steady)
+    lines = [
+        f"{name}: hardly moves, {times:.1f} times its noise: nothing can be learnt of its "
+        "rate; measure where it changes, or give it as an input: --inputs " + name
+        for name, times, steady in hardly
+        if steady and not every
+    ]
+    if hidden:
+        lines.append(
+            f"{hidden}: noise is most of what changes: average samples, or measure more of them"
+        )
+    return lines
 
 
 def _like_a_map(names: Sequence[str], one: Trajectory) -> str:
@@ -222,10 +399,12 @@ def _like_a_map(names: Sequence[str], one: Trajectory) -> str:
     )
 
 
-def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> list[str]:
-    """Return a warning where rates are no function of the states."""
+def _not_of_states(
+    names: Sequence[str], one: Trajectory, curves: Smoothed, steps: NDArray[np.bool_]
+) -> list[str]:
+    """Return a warning where rates are no function of the states, away from steps of inputs."""
     n = min(len(one.t), _LONGEST)
-    inner = slice(2, n - 2)
+    inner = 2 + np.flatnonzero(~_near(steps, 1)[2 : n - 2])
     t, u, du = one.t[inner], curves.u[inner], curves.du[inner]
     if len(t) < 30 or u.shape[1] > 4:  # noqa: PLR2004 - too few, or too many products
         return []
@@ -238,7 +417,8 @@ def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> l
         return []
     worst = max(range(u.shape[1]), key=lambda k: _left(of_states, rates[:, [k]]))
     left = _left(of_states, rates[:, [worst]])
-    if left < _UNEXPLAINED or not _differ_at_equal(columns, rates[:, worst]):
+    quiet = float(curves.variances[worst]) < _QUIET**2 * float(np.var(u[:, worst]))
+    if left < _UNEXPLAINED or not _differ_at_equal(columns, rates[:, worst], quiet=quiet):
         return []
     said = f"{names[worst]}: its rate is no smooth function of the columns ({left:.0%} unexplained)"
     if u.shape[1] == 1:
@@ -247,8 +427,9 @@ def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> l
         if _left(_products(both, 3), (second / _sizes(second))[2:-2]) < _UNEXPLAINED:
             return [
                 (
-                    f"{said}, but its second derivative is one of both: a law of second order; add "
-                    "the rate as a second column, or the value some samples ago (delay coordinates)"
+                    f"{said}, but its second derivative is one of both: a state is missing, or the "
+                    "law is of second order; add that state, the rate as a second column, or the "
+                    "value some samples ago (delay coordinates)"
                 )
             ]
     s = (2 * (t - t[0]) / (t[-1] - t[0]) - 1)[:, None]
@@ -258,7 +439,11 @@ def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> l
         and _left(with_time, rates[:, [worst]]) < _EXPLAINED * left
     ):
         return [
-            f"{said}, but of them and the time: add a column for the time, as an input (--inputs)"
+            (
+                f"{said}, but of them and the time: a state is missing, or something acts from "
+                "outside that changes with time; add its column, or, where the law itself has the "
+                "time in it, one for the time (--inputs)"
+            )
         ]
     return [
         (
@@ -268,14 +453,21 @@ def _not_of_states(names: Sequence[str], one: Trajectory, curves: Smoothed) -> l
     ]
 
 
-def _differ_at_equal(columns: Array, rates: Array) -> bool:
-    """Return whether rates differ where all columns are nearly equal, at other times."""
+def _differ_at_equal(columns: Array, rates: Array, *, quiet: bool) -> bool:
+    """Return whether rates differ where all columns are nearly equal, at other times.
+
+    They do so by their size; of quiet data also where those of such pairs are as different as
+    any two, as of an epidemic that grows and decays: then most pairs are at times of small rates.
+    """
     n = len(columns)
     apart = np.sqrt(np.sum((columns[:, None] - columns[None]) ** 2, axis=-1))
     i, j = np.nonzero(apart < _NEAR * np.sqrt(columns.shape[1]))
     later = j - i > max(3, n // 20)
     differences = np.abs(rates[i[later]] - rates[j[later]])
-    return len(differences) >= _PAIRS and float(np.mean(differences)) > _FAR_RATES
+    if len(differences) < _PAIRS or float(np.mean(differences)) > _FAR_RATES:
+        return len(differences) >= _PAIRS
+    power = float(np.sum(rates[i[later]] ** 2 + rates[j[later]] ** 2))
+    return quiet and float(np.sum(differences**2)) > _UNLIKE * power
 
 
 def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> list[str]:
@@ -291,6 +483,13 @@ def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> l
     u = given.u
     flat = u.reshape(-1, u.shape[-1])
     lines = _offsets_and_sizes(names, flat)
+    kept, _ = independent_columns(names, flat, len(names))
+    lines += [
+        f"{name}: constant, or a multiple of another state: leave it out of the file, since nobody "
+        "can tell what either of the two does"
+        for place, name in enumerate(names)
+        if place not in kept
+    ]
     still = np.ptp(u.reshape(-1, *u.shape[-2:]), axis=0).max(axis=1) == 0  # a frame of equal values
     if still[1:].any() and not still.all():
         at = float(given.t[1 + int(np.argmax(still[1:]))])

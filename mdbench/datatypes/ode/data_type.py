@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mdbench.data.curve_cache import CurveCache
 from mdbench.data.derivatives import time_derivative
+from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.data.trajectory import (
     MIN_SAMPLES,
     Trajectory,
@@ -18,14 +21,17 @@ from mdbench.data.trajectory import (
     write_npz,
 )
 from mdbench.datatypes.base import Plots, Source, Split
+from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
+    EXPLAINED,
     NMSE,
     PUBLISHED_NMSE,
     Course,
     EquationTask,
     EquationType,
+    explained,
 )
 from mdbench.datatypes.equations.files import Suites, suffix
 from mdbench.datatypes.equations.options import EXACT, POOL
@@ -54,7 +60,7 @@ from mdbench.datatypes.ode.sweeps import AXES, swept
 from mdbench.datatypes.ode.systems import SOLVER, read_system
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
-from mdbench.metrics.spec import MetricSpec, Value, flag
+from mdbench.metrics.spec import ALL_SAMPLES, PARTLY, MetricSpec, Value, flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,6 +77,13 @@ if TYPE_CHECKING:
 
 FOLLOWED = 0.9
 """A trajectory with a larger R2 is followed: the score of ODEFormer."""
+
+AWAY = 0.7
+"""Half of how far two courses with the same deviation are apart that have nothing in common."""
+STAYS = 0.8
+"""A solution that leaves before the test, the last fifth of the samples, is marked."""
+_NEAR = 1e-3
+"""By so much of a deviation, or by its noise, another start is off."""
 
 _TEST = flag(
     "follows",
@@ -99,6 +112,17 @@ _R2_TEST, _R2_UNSEEN = (
         ("r2_test", "R² test", "through the test window"),
         ("r2_unseen", "R² unseen", "from the second initial condition"),
     )
+)
+_STAYS = MetricSpec(
+    name="solution_stays",
+    title="solution stays",
+    explanation="of data of your own, the share of the samples up to which the solution from the "
+    "first sample stays with the data: the root of its mean squared error, each state over its "
+    f"deviation, is at most {AWAY:g}",
+    better="higher",
+    on_failure=None,
+    digits=3,
+    places=frozenset({"answer"}),
 )
 _ENDED = MetricSpec(
     name="simulation_ended",
@@ -139,6 +163,10 @@ _CHAOTIC = (
 """Of systems with a Lyapunov exponent alone."""
 
 
+_WHOLE: WeakKeyDictionary[Trajectory, tuple[Sequence[Smoothed], Increments]] = WeakKeyDictionary()
+"""All samples of a user's dataset, smoothed, and as what equations are compared with."""
+
+
 class _Samples(NamedTuple):
     """Some samples of one trajectory, as methods are shown them: see `Split`."""
 
@@ -165,6 +193,8 @@ class Ode(EquationType[OdeDataset]):
         _UNSEEN,
         _R2_UNSEEN,
         _ENDED,
+        EXPLAINED,
+        _STAYS,
         *_CHAOTIC,
         COMPLEXITY,
         AGREEMENT,
@@ -178,6 +208,15 @@ class Ode(EquationType[OdeDataset]):
     @cached_property
     def _curves(self) -> CurveCache:
         return CurveCache(self.cache / "curves")
+
+    def _smoothed(self, dataset: OdeDataset, pieces: Sequence[Trajectory]) -> list[Smoothed]:
+        """Smooth trajectories of a dataset, or read what they are when they are smoothed."""
+        return self._curves.get(
+            [(one.t, one.u) for one in pieces],
+            [nodes_between(one.t) for one in pieces],
+            (dataset.scaled, [one.jumps for one in pieces]),
+            lambda: dataset.curves(pieces),
+        )
 
     def advice(self, dataset: OdeDataset) -> list[str]:
         """Describe the data before a method is tried on them."""
@@ -220,18 +259,14 @@ class Ode(EquationType[OdeDataset]):
             needs=_needs_of(dataset.parted(given, protocol)[0]) if view != "table" else (),
             scaled=dataset.scaled,
             held=given.held,
+            levels=_levels(given) if dataset.own else {},
         )
         if protocol is not Protocol.STRICT:
             return self._as_published(make, dataset, view)
         _, tests = dataset.parted(dataset.clean)
         test = _split_of(view, [_measured_samples(one, rates(one)) for one in tests])
         befores, _ = dataset.parted(given)
-        curves = self._curves.get(
-            [(one.t, one.u) for one in befores],
-            [nodes_between(one.t) for one in befores],
-            (dataset.scaled, [one.jumps for one in befores]),
-            lambda: dataset.curves(befores),
-        )
+        curves = self._smoothed(dataset, befores)
         shown = _split_of(view, _given_samples(dataset, curves, befores))
         return make(
             train=shown,
@@ -240,13 +275,14 @@ class Ode(EquationType[OdeDataset]):
             test=test,
             evidence=Increments.of(curves, befores, centred=dataset.scaled),
             held_out=dataset.increments(tests) if dataset.clean.du is None else None,
-            remarks=tuple(
-                dict.fromkeys(
+            remarks=(
+                *dict.fromkeys(
                     f"{variable}: {remark}"
                     for curve in curves
                     for variable, remark in zip(variables, curve.remarks, strict=False)
                     if remark
-                )
+                ),
+                *dataset.left_out,
             ),
         )
 
@@ -286,6 +322,8 @@ class Ode(EquationType[OdeDataset]):
         left_out = set() if task.dataset.unseen else {_UNSEEN.name, _R2_UNSEEN.name}
         if task.dataset.lyapunov is None or task.dataset.unseen is None:
             left_out |= {spec.name for spec in _CHAOTIC}
+        if not task.dataset.own:
+            left_out.add(_STAYS.name)
         return tuple(name for name in super().metric_names(task) if name not in left_out)
 
     def course(self, task: EquationTask[OdeDataset]) -> Course:
@@ -350,6 +388,29 @@ class Ode(EquationType[OdeDataset]):
         ended = ends[0] if ends else Ending.WHOLE
         return scores | {_ENDED.name: None if ended is Ending.LATE else ended.value}
 
+    def on_all_samples(
+        self, task: EquationTask[OdeDataset], answer: EquationAnswer
+    ) -> tuple[dict[str, Value], dict[str, list[str]]]:
+        """Compare an answer with the changes of all samples, and its solution with the states."""
+        dataset = task.dataset
+        if not dataset.scaled and min(len(one.t) for one in dataset.given.pieces) < FEWEST_SAMPLES:
+            return {}, {}
+        if dataset.given not in _WHOLE:
+            whole = self._smoothed(dataset, dataset.given.pieces)
+            known = Increments.of(whole, dataset.given.pieces, centred=dataset.scaled)
+            _WHOLE[dataset.given] = whole, known
+        curves, evidence = _WHOLE[dataset.given]
+        with np.errstate(all="ignore"):
+            losses = [
+                evidence.loss(one.evaluate(evidence.columns), place)
+                for place, one in enumerate(answer.parsed)
+            ]
+        metrics, notes = explained(task, np.array(losses), evidence.floors)
+        share, word, text = _stays(dataset, curves, answer.equations)
+        if text:
+            notes[word].append(text)
+        return metrics | {_STAYS.name: share}, notes
+
     def plots(
         self, dataset: OdeDataset, answers: Sequence[PlottedAnswer], budget: PlotBudget
     ) -> Plots:
@@ -391,6 +452,12 @@ class Ode(EquationType[OdeDataset]):
         yield path, partial(write_npz, trajectory=series)
 
 
+def _levels(given: Trajectory) -> dict[str, tuple[float, ...]]:
+    """Return the values of the inputs that have few."""
+    names = state_names(given)[given.u.shape[1] :]
+    return {} if given.inputs is None else levels_of(dict(zip(names, given.inputs.T, strict=True)))
+
+
 def along(
     series: Trajectory,
     equations: Sequence[str],
@@ -410,6 +477,61 @@ def along(
         frame=Frame.of(series.t, series.u) if scaled else None,
         solver=solver,
     )
+
+
+def _stays(
+    dataset: OdeDataset, curves: Sequence[Smoothed], equations: Sequence[str]
+) -> tuple[float | None, str, str]:
+    """Return how long solutions stay with the data, by samples, and the word and text of a note.
+
+    It starts at the first sample as it is smoothed, or as it was measured, whichever lasts longer.
+    Where a solution goes on and those from nearly equal starts part as well, as those of chaotic
+    systems do, to leave the data is no fault of the equations.  A share that is not known, because
+    a simulation was killed, is None.
+    """
+    pieces = dataset.given.pieces
+    deviations = np.std(dataset.given.u, axis=0)
+    deviations = np.where(deviations > 0, deviations, np.inf)
+    left_at: list[float] = []
+    stayed = excused = 0
+    for series, curve in zip(pieces, curves, strict=True):
+        count, course, start = 0, None, curve.u
+        for begin in (curve.u, series.u):
+            way = along(replace(series, u=begin), equations, scaled=True)
+            if way.ended is Ending.LATE:
+                return None, ALL_SAMPLES, ""
+            together = _samples_together(way.states, curve.u, deviations)
+            if course is None or together > count:
+                count, course, start = together, way, begin
+            if count == len(series.t):
+                break
+        stayed += count
+        if course is None or count == len(series.t):
+            continue
+        left_at.append(float(series.t[count]))
+        off = np.maximum(np.sqrt(curve.variances), _NEAR * np.std(series.u, axis=0))
+        other = along(replace(series, u=start + off), equations, scaled=True)
+        apart = _samples_together(other.states, course.states, deviations)
+        if course.ended is Ending.WHOLE and apart < min(2 * count, len(other.states)):
+            excused += len(series.t) - count
+    n = len(dataset.given.t)
+    share = stayed / n
+    if not left_at:
+        return share, ALL_SAMPLES, "the solution from the first sample stays with the data"
+    of = f" in {len(left_at)} of {len(pieces)} trajectories, first" if len(pieces) > 1 else ""
+    text = f"the solution from the first sample leaves the data{of} at t = {min(left_at):.6g}"
+    if excused:
+        text += ", as do solutions from nearly the same start"
+    return share, PARTLY if stayed + excused < STAYS * n else ALL_SAMPLES, text
+
+
+def _samples_together(states: Array, others: Array, deviations: Array) -> int:
+    """Return for how many samples two courses (n, d) are together."""
+    n = min(len(states), len(others))
+    with np.errstate(all="ignore"):
+        off = (states[:n] - others[:n]) / deviations
+        away = np.flatnonzero(~(np.sqrt(np.mean(off**2, axis=1)) <= AWAY))
+    return int(away[0]) if len(away) else n
 
 
 def _needs_of(pieces: Sequence[Trajectory]) -> tuple[str, ...]:

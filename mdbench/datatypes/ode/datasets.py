@@ -31,6 +31,7 @@ from mdbench.data.trajectory import (
     state_names,
 )
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
+from mdbench.datatypes.equations.alike import independent_columns
 from mdbench.datatypes.equations.files import Suites, find_files, fingerprint, named
 from mdbench.datatypes.equations.options import (
     EXACT,
@@ -101,6 +102,8 @@ class OdeDataset(Dataset):
         Whether the states are in units of the user's, which mean nothing.
     notes
         How the files were read, for people.
+    left_out
+        A line for each column that was left out, and why.
     lyapunov
         The largest Lyapunov exponent, per unit of time; None where it is not known.
     solver
@@ -115,6 +118,7 @@ class OdeDataset(Dataset):
     holdout: str = TIMES
     scaled: bool = False
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     lyapunov: float | None = None
     solver: Mapping[str, Any] = field(default_factory=SOLVER.copy, repr=False)
 
@@ -327,7 +331,7 @@ class OdeFiles(Source[OdeDataset]):
             return f"{len(self.paths)} files"
         path = self.paths[name]
         try:
-            known = read_recording(path, NO_OPTIONS)
+            known, _, _ = _independent(read_recording(path, NO_OPTIONS))
         except (DataError, UsageError):  # it needs options, or loading it raises the error
             return str(path)
         names = ", ".join(f"{theirs}: {own}" for theirs, own in known.names.items())
@@ -354,9 +358,10 @@ class OdeFiles(Source[OdeDataset]):
             path = named(name, self.paths)
             noisy = None if snr_db is None else self.noisy.get((name, snr_db))
             known = read_recording(path, options)
+        known, picked, left_out = _independent(known)
         clean = known.trajectory
         if noisy is not None:
-            measured = read_recording(noisy, options, described_by=path).trajectory
+            measured = picked(read_recording(noisy, options, described_by=path).trajectory)
             if not np.array_equal(measured.t, clean.t):
                 clean = measured  # these states are not known without noise
             u, noise = measured.u, "file"
@@ -388,6 +393,8 @@ class OdeFiles(Source[OdeDataset]):
             holdout=known.holdout,
             scaled=scaled,
             notes=known.notes,
+            left_out=left_out,
+            own=True,
         )
         return made if known.truth is None else replace(made, floor=user_floor(made))
 
@@ -408,6 +415,49 @@ class OdeFiles(Source[OdeDataset]):
         whole = Trajectory.joined(times)
         holdout = _holdout_of(whole, options.get(HOLDOUT.key, ""), paths[0].parent)
         return replace(first, trajectory=whole, holdout=holdout)
+
+
+def _independent(
+    known: UserRecording,
+) -> tuple[UserRecording, Callable[[Trajectory], Trajectory], tuple[str, ...]]:
+    """Leave out the columns that are constant, or the same as another one but for a factor.
+
+    Where the user gives a truth, which may have all of them, none is left out.
+
+    Returns
+    -------
+    recording, function, lines
+        What is kept; what does the same to another trajectory of these columns; and a line for each
+        column that is left out.
+    """
+    series = known.trajectory
+    dim = series.u.shape[1]
+    names = [column.name for column in (*known.states, *known.inputs)]
+    columns = np.stack([*named_columns(series).values()], axis=1)
+    kept, lines = independent_columns(names, columns, dim)
+    if known.truth is not None or len(kept) == len(names):
+        return known, lambda one: one, ()
+    states = [place for place in kept if place < dim]
+    inputs = [place - dim for place in kept if place >= dim]
+
+    def picked(one: Trajectory) -> Trajectory:
+        return replace(
+            one,
+            u=np.ascontiguousarray(one.u[:, states]),
+            du=None if one.du is None else np.ascontiguousarray(one.du[:, states]),
+            inputs=None
+            if one.inputs is None or not inputs
+            else np.ascontiguousarray(one.inputs[:, inputs]),
+            held=one.held and bool(inputs),
+        )
+
+    less = replace(
+        known,
+        trajectory=picked(series),
+        states=tuple(known.states[place] for place in states),
+        inputs=tuple(known.inputs[place] for place in inputs),
+    )
+    return less, picked, tuple(lines)
 
 
 def _in_one_unit(paths: Sequence[Path], several: Sequence[UserRecording]) -> list[Trajectory]:

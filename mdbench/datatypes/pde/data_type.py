@@ -26,6 +26,7 @@ from mdbench.datatypes.base import NO_OPTIONS, Plots, Source
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
+    EXPLAINED,
     NMSE,
     PUBLISHED_NMSE,
     CachedColumns,
@@ -120,6 +121,7 @@ class Pde(EquationType[PdeDataset]):
         PUBLISHED_NMSE,
         *term_metrics("pde"),
         _RESIDUAL,
+        EXPLAINED,
         COMPLEXITY,
         AGREEMENT,
     )
@@ -470,6 +472,7 @@ class _PdeFiles(Source[PdeDataset]):
             rows=Rows(options.get("max_rows"), seed),
             derivatives=derivatives,
             scaled=scaled,
+            own=True,
         )
         if truth is None:
             return dataset

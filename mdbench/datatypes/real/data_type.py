@@ -12,13 +12,17 @@ import numpy as np
 
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source, Split
+from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
+    EXPLAINED,
     EquationTask,
     EquationType,
+    explained,
     table_split,
 )
+from mdbench.datatypes.equations.data_checks import near_noise
 from mdbench.datatypes.equations.files import named
 from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.terms import TERM_METRICS
@@ -26,7 +30,12 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real import FACTS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
 from mdbench.datatypes.real.packaged import PMLB, TableStore, pmlb_files, pmlb_name
-from mdbench.datatypes.real.problem import Measurements, read_measurements, read_title
+from mdbench.datatypes.real.problem import (
+    Measurements,
+    independent,
+    read_measurements,
+    read_title,
+)
 from mdbench.errors import DataError, EquationError, UsageError
 from mdbench.expressions import parse
 from mdbench.expressions.fidelity.skeleton import same_skeleton
@@ -50,6 +59,8 @@ NODES = 2
 """By how many nodes an answer may be larger than the reference."""
 BLACK_BOX = "blackbox"
 """The set, and folder, of the tables without a law that lie in packages."""
+_SOME = 0.4
+"""The share of the variance that may be noise in a table of too few rows to say."""
 _SINGLE = float(np.finfo(np.float32).eps)
 """No error below this is asked for: rows have no more digits than that."""
 
@@ -152,6 +163,7 @@ class Real(EquationType[RealDataset]):
         *_PARTS,
         *TERM_METRICS,
         _UNITS,
+        EXPLAINED,
         COMPLEXITY,
         AGREEMENT,
     )
@@ -209,6 +221,7 @@ class Real(EquationType[RealDataset]):
 
         given = part(kept)
         variance = _variance(given.targets)
+        columns = dict(zip(table.columns, table.x.T, strict=True))
         floor = table.rounding / variance
         evidence = NoisyRows(given.columns, np.array([floor]), given.targets, np.array([variance]))
         return EquationTask(
@@ -223,6 +236,8 @@ class Real(EquationType[RealDataset]):
             test=part(dataset.held_out),
             any_order=True,
             evidence=None if protocol is Protocol.PUBLISHED else evidence,
+            levels=levels_of(columns) if dataset.own else {},
+            remarks=table.left_out,
         )
 
     def has_terms(self, task: EquationTask[RealDataset]) -> bool:
@@ -279,7 +294,19 @@ class Real(EquationType[RealDataset]):
         found = found | {_FVU.name: score}
         if np.ptp(task.test.targets) > 0:  # of one row there is none
             found[_R2.name] = r2(answer.values, task.test.targets)
-        return found, by_state
+        return found, [score] if task.dataset.own else by_state
+
+    def on_all_samples(
+        self, task: EquationTask[RealDataset], answer: EquationAnswer
+    ) -> tuple[dict[str, Value], dict[str, list[str]]]:
+        """Compare an answer with all rows, against the noise that neighbours show."""
+        table = task.dataset.table
+        columns = dict(zip(table.columns, table.x.T, strict=True))
+        values = answer.parsed[0].evaluate(columns)
+        noise = near_noise(table.x, table.y)
+        floor = _SOME if noise is None else noise / _variance(table.y)
+        loss = _fvu(values, table.y, table)
+        return explained(task, np.array([loss]), np.array([floor]))
 
     def loss(self, values: Array, targets: Array) -> float:
         """Compare values with targets under `published`."""
@@ -310,6 +337,11 @@ class _Tables(Source[RealDataset]):
         self._kind = kind  # whose `packages` may be set later
         self._folds: dict[str, list[NDArray[np.intp]]] = {}
         self._read: dict[str, Measurements] = {}
+
+    @property
+    def own(self) -> bool:
+        """Whether they are the user's."""
+        return self.path != self._kind.systems
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
@@ -345,9 +377,8 @@ class _Tables(Source[RealDataset]):
         if name not in self._read:
             path = named(name, {**self.files, **self.packaged})
             kind = self._kind
-            self._read[name] = read_measurements(
-                path, TableStore(kind.cache / BLACK_BOX, kind.packages)
-            )
+            table = read_measurements(path, TableStore(kind.cache / BLACK_BOX, kind.packages))
+            self._read[name] = independent(table) if self.own else table
         return self._read[name]
 
     def names(self) -> list[str]:
@@ -426,6 +457,7 @@ class _Tables(Source[RealDataset]):
             table=table,
             held_out=held_out,
             laws=tuple(laws),
+            own=self.own,
         )
 
 

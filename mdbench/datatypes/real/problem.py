@@ -10,7 +10,7 @@ import csv
 import math
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mdbench.data.columns import to_number
 from mdbench.data.descriptions import read_description
+from mdbench.datatypes.equations.alike import independent_columns
 from mdbench.datatypes.real.packaged import (
     FEWEST_ROWS,
     PMLB,
@@ -115,6 +116,8 @@ class Measurements:
         The variance that the printing of the targets with so many digits has left in them.
     own_names
         What columns are called in the user's file, where they have other names here.
+    left_out
+        A line for each column that was left out, and why.
     """
 
     name: str
@@ -134,11 +137,32 @@ class Measurements:
     y: Array = field(repr=False)
     rounding: float
     own_names: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the inputs."""
         return tuple(self.units)
+
+
+def independent(table: Measurements) -> Measurements:
+    """Leave out the inputs of a user's table that are constant, or that another one gives.
+
+    Where a law is known, which may have all of them, none is left out.
+    """
+    names = [table.own_names.get(name, name) for name in table.columns]
+    kept, lines = independent_columns(names, table.x)
+    if table.laws or len(kept) == len(names):
+        return table
+    columns = {table.columns[place] for place in kept}
+    away = set(table.columns) - columns
+    return replace(
+        table,
+        x=np.ascontiguousarray(table.x[:, kept]),
+        units={name: unit for name, unit in table.units.items() if name not in away},
+        own_names={name: own for name, own in table.own_names.items() if name not in away},
+        left_out=tuple(lines),
+    )
 
 
 def read_title(path: Path) -> str:

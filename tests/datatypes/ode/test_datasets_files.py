@@ -318,7 +318,7 @@ def test_what_smoothing_had_to_give_up_is_shown_and_recorded(
 ) -> None:
     """Five times 1e-12 apart, then a pause: no spline that passes them all is any good between."""
     times = [start / 4 + step * 1e-12 for start in range(20) for step in range(5)]
-    rows = ["t,swing,rest", *(f"{t!r},{np.sin(2 * t).item()!r},1.5" for t in times)]
+    rows = ["t,swing,drift", *(f"{t!r},{np.sin(2 * t).item()!r},{1.5 + t!r}" for t in times)]
     add_method(workspace, "sum", SUM)
     line = ["--algorithm", "sum", "--data-type", "ode", "--n-jobs", "1"]
     assert main(["run", *line, "--dataset-path", str(write(Path("bursts.csv"), rows))]) == 0

@@ -190,7 +190,7 @@ def test_tables_of_the_users_own(tmp_path: Path) -> None:
     assert dataset.truth is None
     found = scores(real, task, "1.01*speed**2")
     assert found["fvu"] < 1e-3
-    assert set(found) == {"fvu", "complexity"}
+    assert set(found) == {"fvu", "complexity", "share_explained"}
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="no tables"):
         _ = real.source(tmp_path / "empty").names()
