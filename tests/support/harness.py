@@ -307,7 +307,7 @@ def _words(pid: int) -> bytes:
 def imported(method: str) -> Iterator[Any]:
     """Import the adapter of one of the project's methods as the worker does.
 
-    Afterwards no module of its folder, or of one that it uses, is left behind.
+    No module of any method is there before, or left behind.
     """
     folder = ROOT / "algorithms" / method
     content = tomllib.loads((folder / "method.toml").read_text(encoding="utf-8"))
@@ -316,13 +316,19 @@ def imported(method: str) -> Iterator[Any]:
     folders = [folder, *used]
     before = sys.path[:]
     sys.path[:0] = map(str, folders)
+    _forget_methods()
     try:
         yield importlib.import_module("adapter")
     finally:
         sys.path[:] = before
-        for each in folders:
-            for path in each.glob("*.py"):
-                sys.modules.pop(path.stem, None)
+        _forget_methods()
+
+
+def _forget_methods() -> None:
+    """Forget all modules of methods: several have modules of one name, such as ``library``."""
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(f"{ROOT}/algorithms/"):
+            del sys.modules[name]
 
 
 def nest(folder: Path, depth: int) -> None:
