@@ -132,6 +132,12 @@ def ending_of(path: Path) -> str:
     return max(known, key=len, default=path.suffix.lower())
 
 
+def is_of_arrays(path: Path) -> bool:
+    """Return whether a file has named arrays, and is no table."""
+    form = FORMATS.get(ending_of(path))
+    return form is not None and form.kind == "arrays"
+
+
 def stem_of(path: Path) -> str:
     """Return the name of a file without its ending."""
     ending = ending_of(path)
