@@ -27,7 +27,9 @@ _MARKS = frozenset(
     )
 )
 """Texts, in lower case, that stand for no value."""
-_LIMIT = re.compile(r"(?:[<>≤≥]=?|bdl|<lod|below|under)\s*[+-]?\d[\d.,]*(?:e[+-]?\d+)?", re.IGNORECASE)
+_LIMIT = re.compile(
+    r"(?:[<>≤≥]=?|bdl|<lod|below|under)\s*[+-]?\d[\d.,]*(?:e[+-]?\d+)?", re.IGNORECASE
+)
 """A value that is only known to be below or above a limit."""
 _NAMED_CODES = frozenset(
     sign * size

@@ -287,10 +287,7 @@ def _with_steps(path: Path, cells: Cells, how: Reading) -> tuple[Cells, Reading]
     title = f"{label} [{unit.strip()}]" if unit.strip() else label
     return Cells(
         (title, *cells.labels),
-        [
-            Row(row.number, [text, *row.cells])
-            for row, text in zip(cells.rows, texts, strict=True)
-        ],
+        [Row(row.number, [text, *row.cells]) for row, text in zip(cells.rows, texts, strict=True)],
         # The times have points; a comma counts in the other columns all the same.
         cells.decimal_comma,
     ), replace(how, time=title, time_format="", why="in equal steps, by --step")
@@ -307,9 +304,7 @@ def _with_joined_time(
 
     labels = [columns_of(cells.labels)[place].label for place in places]
     try:
-        texts = join_times(
-            list(zip(labels, map(cells.column, places), strict=True)), number
-        )
+        texts = join_times(list(zip(labels, map(cells.column, places), strict=True)), number)
     except ValueError as error:
         raise DataError(
             f"{path}: --time {','.join(labels)}: {error}.",
@@ -534,10 +529,12 @@ class _Table:
     def _refuse_parts(self, columns: Sequence[TableColumn], possible: Sequence[int]) -> None:
         """Refuse a table whose time stands in several columns."""
         stretches = list(_stretches(self._of))
-        if any(is_time_name(columns[k]) and rises(columns[k].values, stretches) for k in possible):
-            return
         parts = columns_to_join(self._cells, possible, stretches, self._number)
-        if not parts or any(rises(columns[place].values, stretches) for place in parts):
+        rising = {place for place in possible if rises(columns[place].values, stretches)}
+        clocks = {place for place in parts if columns[place].dates and place in rising}
+        if not parts or any(is_time_name(columns[place]) for place in rising - set(parts)):
+            return
+        if rising & set(parts) - clocks or (clocks and any(columns[k].values is None for k in parts)):
             return
         labels = [self._columns[place].label for place in parts]
         raise DataError(
@@ -707,9 +704,7 @@ class _Table:
                     f"rate: {ignore}, or --inputs {quoted(self._columns[place].label)}"
                 )
             elif part_of(self._columns[place].label):
-                notes.append(
-                    f"{label}: named as a part of a date; where it is one: {ignore}"
-                )
+                notes.append(f"{label}: named as a part of a date; where it is one: {ignore}")
         return notes
 
     def _times(self) -> tuple[Array, str]:
@@ -800,7 +795,9 @@ class _Table:
             now, before = row.cells[place].strip(), self._rows[lines[at - 1]].cells[place].strip()
             raise DataError(
                 f"{self._where(row)}: {self._columns[place].label} is {now}, after {before}",
-                f"Times have to increase. {self._nonmem().strip() or cause.hint}.".replace("..", "."),
+                f"Times have to increase. {self._nonmem().strip() or cause.hint}.".replace(
+                    "..", "."
+                ),
             )
 
     def _refuse_cells(self, places: Sequence[int]) -> None:

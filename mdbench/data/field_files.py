@@ -179,7 +179,9 @@ def read_field_file(path: Path, order: Sequence[str] = ()) -> Field:
     scaled = any(each.dims == (name,) for name, each in variables.items())
     if ending_of(path) == ".mat" or (ending_of(path) in _PLAIN_HDF5 and not scaled):
         arrays = {name: numbers_of(path, name, each) for name, each in variables.items()}
-        return _field(path, arrays, _MATLAB if ending_of(path) == ".mat" else _EXPECTED_ARRAYS, order)
+        return _field(
+            path, arrays, _MATLAB if ending_of(path) == ".mat" else _EXPECTED_ARRAYS, order
+        )
     arrays, labels = _by_dimension(path, variables)
     return replace(_field(path, arrays, _NETCDF), labels=labels)
 
@@ -213,7 +215,11 @@ def refuse_tables(path: Path) -> None:
     folder = path.is_dir()
     files = [file for file in path.glob("*") if file.is_file()] if folder else [path]
     kinds = {FORMATS[ending_of(file)].kind for file in files if ending_of(file) in FORMATS}
-    if not files or not kinds <= {"text", "frame"} or any(ending_of(f) not in FORMATS for f in files):
+    if (
+        not files
+        or not kinds <= {"text", "frame"}
+        or any(ending_of(f) not in FORMATS for f in files)
+    ):
         return
     raise DataError(
         f"{path} is {'a folder of tables' if folder else 'a table'}, and a field needs a grid: "
@@ -297,7 +303,9 @@ def _by_dimension(
         if period is not None:
             arrays[f"{axis}_period"] = np.asarray(period, np.float64)
         elif f"{axis}_period" in variables:
-            arrays[f"{axis}_period"] = numbers_of(path, f"{axis}_period", variables[f"{axis}_period"])
+            arrays[f"{axis}_period"] = numbers_of(
+                path, f"{axis}_period", variables[f"{axis}_period"]
+            )
     if "u" in variables:
         for key in ("u", "du"):
             if key in variables:

@@ -195,7 +195,9 @@ def read_frame(path: Path, form: Format) -> pd.DataFrame:
         raise
     except Exception as error:  # noqa: BLE001 - readers of other packages raise errors of their own
         reason = str(error).strip().split("\n")[0]
-        raise DataError(f"{path} cannot be read: {reason}", f"Save it as CSV, {_OTHERWISE}") from None
+        raise DataError(
+            f"{path} cannot be read: {reason}", f"Save it as CSV, {_OTHERWISE}"
+        ) from None
     if len(table.columns) > MOST_COLUMNS:
         raise DataError(
             f"{path} has {len(table.columns):,} columns, and a table may have {MOST_COLUMNS:,}.",
@@ -221,9 +223,16 @@ def _texts(column: Any) -> list[str]:
     missing = column.isna().tolist()
     if column.dtype.kind == "M":
         # Dates of no time of day as dates, so that they can be put together with one.
-        texts = [str(value) for value in column.astype("datetime64[ns]" if column.dt.tz is None else column.dtype)]
-        if all(text.endswith("00:00:00") for text, gone in zip(texts, missing, strict=True) if not gone):
+        texts = [
+            str(value)
+            for value in column.astype("datetime64[ns]" if column.dt.tz is None else column.dtype)
+        ]
+        if all(
+            text.endswith("00:00:00") for text, gone in zip(texts, missing, strict=True) if not gone
+        ):
             texts = [text.split(" ")[0] for text in texts]
     else:
-        texts = [repr(value) if isinstance(value, float) else str(value) for value in column.tolist()]
+        texts = [
+            repr(value) if isinstance(value, float) else str(value) for value in column.tolist()
+        ]
     return ["" if gone else text for text, gone in zip(texts, missing, strict=True)]

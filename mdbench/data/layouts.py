@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data.cells import Cells, Row, is_missing
+from mdbench.data.columns import to_number
 from mdbench.data.date_numbers import digits_of
 from mdbench.data.roles import folded, rises
-from mdbench.data.times import TimesError, clock_text, day_text, time_reader
+from mdbench.data.times import clock_text, day_text, time_reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +29,7 @@ _PARTS = {
         "year": "year yr yyyy jahr annee ano anno jaar",
         "month": "month mon mo monat mois mes mese maand",
         "day": "day dd dom tag jour dia giorno dag",
-        "doy": "doy yday jday dayofyear day of year julian julianday",
+        "doy": "doy yday jday dayofyear julian julianday dayofyr",
         "week": "week wk isoweek woche semaine semana settimana",
         "quarter": "quarter qtr quartal trimestre",
         "hour": "hour hr hh hours stunde heure hora ora uur",
@@ -61,8 +63,7 @@ _HOUR = 3600.0
 
 def part_of(label: str) -> str:
     """Return which part of a date a column is named after, such as ``month``; empty for none."""
-    name = folded(label)
-    return _PARTS.get(name, _PARTS.get(name.split(" ")[-1] if name.startswith("day of") else "", ""))
+    return _PARTS.get(folded(label).replace(" ", ""), "")
 
 
 def join_times(columns: Sequence[tuple[str, Sequence[str]]], number: Number) -> list[str]:
@@ -82,9 +83,9 @@ def join_times(columns: Sequence[tuple[str, Sequence[str]]], number: Number) -> 
     Examples
     --------
     >>> columns = [("year", ["2024"]), ("month", ["2"]), ("day", ["29"]), ("hour", ["13"])]
-    >>> join_times(columns, float)
+    >>> join_times(columns, to_number)
     ['2024-02-29T13:00:00']
-    >>> join_times([("date", ["29.02.2024"]), ("time", ["9:05"])], float)
+    >>> join_times([("date", ["29.02.2024"]), ("time", ["9:05"])], to_number)
     ['29.02.2024 09:05:00']
     """
     parts: dict[str, Sequence[str]] = {}
@@ -99,7 +100,9 @@ def join_times(columns: Sequence[tuple[str, Sequence[str]]], number: Number) -> 
             )
         parts[part] = texts
     count = len(columns[0][1])
-    return [_joined({part: texts[k] for part, texts in parts.items()}, number) for k in range(count)]
+    return [
+        _joined({part: texts[k] for part, texts in parts.items()}, number) for k in range(count)
+    ]
 
 
 def _is_plain(text: str, number: Number) -> bool:
@@ -250,9 +253,7 @@ def pivot(
         free = next((line for line in lines if not line[place]), None)
         if free is None:
             if not repeats:
-                raise ValueError(
-                    f"line {row.number}: {titles[place]} has two values at {key[-1]}"
-                )
+                raise ValueError(f"line {row.number}: {titles[place]} has two values at {key[-1]}")
             free = [""] * len(titles)
             lines.append(free)
         free[place] = row.cells[values].strip() or "NA"
@@ -362,7 +363,8 @@ class FallingTimes:
             names = [
                 place
                 for place in range(len(self.cells.labels))
-                if place not in {self.time, *self.used} and 1 < self._count(place) <= len(self.t) // 2
+                if place not in {self.time, *self.used}
+                and 1 < self._count(place) <= len(self.t) // 2
             ]
             for pair in combinations(names, 2):
                 if self._separates(pair):
@@ -408,9 +410,13 @@ class FallingTimes:
             f"average --ignore {label}"
         )
         if self._is_subject(place) or len(others) > 1:
-            return f"Where {as_runs}{repeats}" if self._is_numbered_repeat(place) else (
-                f"Where the file holds several trajectories, {as_runs}. Where the time is another "
-                "column: --time COLUMN"
+            return (
+                f"Where {as_runs}{repeats}"
+                if self._is_numbered_repeat(place)
+                else (
+                    f"Where the file holds several trajectories, {as_runs}. Where the time is another "
+                    "column: --time COLUMN"
+                )
             )
         return f"Where {as_long}. Where {as_runs}. Only one of both is right"
 
@@ -445,10 +451,10 @@ class FallingTimes:
 
 def month_and_hour(text: str) -> tuple[int | None, int | None]:
     """Return the month and the hour of a date; None where they are not in its text."""
-    import re  # noqa: PLC0415
-
     clock = re.search(r"[ T](\d{1,2}):\d{2}", text)
-    date = re.match(r"\s*(\d{4})[-/.](\d{1,2})[-/.]\d{1,2}|\s*(\d{1,2})[-/.](\d{1,2})[-/.]\d{2,4}", text)
+    date = re.match(
+        r"\s*(\d{4})[-/.](\d{1,2})[-/.]\d{1,2}|\s*(\d{1,2})[-/.](\d{1,2})[-/.]\d{2,4}", text
+    )
     if clock is None or date is None:
         return None, None
     months = {int(part) for part in (date[2], date[3], date[4]) if part}

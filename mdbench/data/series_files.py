@@ -80,7 +80,9 @@ def _table(path: Path, arrays: Mapping[str, Array], units: Mapping[str, str]) ->
         ["" if np.isnan(value) else repr(float(value)) for value in array.tolist()]
         for array in arrays.values()
     ]
-    return Cells(labels, [Row(k + 1, list(row)) for k, row in enumerate(zip(*columns, strict=True))])
+    return Cells(
+        labels, [Row(k + 1, list(row)) for k, row in enumerate(zip(*columns, strict=True))]
+    )
 
 
 def _row(array: Array) -> Array:

@@ -674,10 +674,15 @@ def read_recording(
     from mdbench.data.series_files import read_arrays  # noqa: PLC0415
 
     described = _read_description_of(described_by or path)
-    asked = {option.key: options.get(option.key, getattr(described, option.key)) for option in READ_OPTIONS}
+    asked = {
+        option.key: options.get(option.key, getattr(described, option.key))
+        for option in READ_OPTIONS
+    }
     arrays = read_arrays(path) if is_of_arrays(path) else None
     if not isinstance(arrays, Trajectory):
-        how = Reading(**{key: tuple(each) if isinstance(each, list) else each for key, each in asked.items()})
+        how = Reading(
+            **{key: tuple(each) if isinstance(each, list) else each for key, each in asked.items()}
+        )
         found = (
             read_csv(path, how, _TAKEN, FEWEST_EACH)
             if arrays is None
