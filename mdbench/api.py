@@ -330,8 +330,8 @@ def _joined_runs(data: Sequence[Any]) -> pd.DataFrame:
 
 
 _FORMS = (
-    "Give a DataFrame, a Series, a list of DataFrames (runs), a dict of columns such as {'t': t, 'x': x}, or the arrays (t, x), all with "
-    "one row for each time."
+    "Give a DataFrame, a Series, a list of DataFrames (runs), a dict of columns such as "
+    "{'t': t, 'x': x}, or the arrays (t, x), all with one row for each time."
 )
 
 
@@ -377,7 +377,7 @@ def _with_its_index(data: pd.DataFrame) -> pd.DataFrame:
 def _of_series(data: pd.Series) -> pd.DataFrame:
     """Return a series as a table, with its index as the times."""
     if isinstance(data.index, pd.RangeIndex):
-        raise ValueError(
+        raise ValueError(  # noqa: TRY004 - its type is right
             "a Series has its times in its index, and this one counts rows: "
             "pandas.Series(x, index=pandas.Index(t, name='t'))"
         )

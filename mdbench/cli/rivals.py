@@ -29,6 +29,7 @@ from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
     from rich.console import Console
 
     from mdbench.records import Record

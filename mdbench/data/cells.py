@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mdbench.data.columns import to_number
+from mdbench.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -160,6 +161,11 @@ def codes_in(values: Array) -> dict[float, int]:
         return {}
     others = {value: count for value, count in counts.items() if value not in codes}
     return dict(sorted((codes | _far_values(others)).items()))
+
+
+def listed_codes(codes: dict[float, int]) -> str:
+    """Return numbers that seem to stand for no value, and in how many cells each is, in words."""
+    return ", ".join(f"{counted(count, 'cell')} of {value:.10g}" for value, count in codes.items())
 
 
 def _far_values(counts: dict[float, int]) -> dict[float, int]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from mdbench.data.cells import Cells, Row, codes_in, is_limit, is_missing, number_of
+from mdbench.data.cells import Cells, Row, codes_in, is_limit, is_missing, listed_codes, number_of
 from mdbench.data.columns import LabelledColumn, columns_of
 from mdbench.data.formats import read_cells
 from mdbench.data.layouts import (
@@ -40,10 +40,9 @@ from mdbench.data.times import (
     looks_like_time,
     past_midnight,
     time_reader,
-    zone_of,
 )
 from mdbench.data.trajectory import MIN_SAMPLES, Trajectory, refuse_rounded, refuse_sizes
-from mdbench.errors import DataError, counted, did_you_mean
+from mdbench.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -60,6 +59,7 @@ _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[,.]\d{3}")
 _TIME_FORMATS = "2026-11-22, 2026-11-22T10:30, 22.11.2026 or 10:30:00"
 
 
+_FEW_SIGNS = 3
 _LONGEST_CELL, _LISTED = 60, 5
 """Characters of a cell in a message, and cells and columns that one lists."""
 _SAME = 1e-6
@@ -531,16 +531,20 @@ class _Table:
         stretches = list(_stretches(self._of))
         parts = columns_to_join(self._cells, possible, stretches, self._number)
         rising = {place for place in possible if rises(columns[place].values, stretches)}
-        clocks = {place for place in parts if columns[place].dates and place in rising}
         if not parts or any(is_time_name(columns[place]) for place in rising - set(parts)):
             return
-        if rising & set(parts) - clocks or (clocks and any(columns[k].values is None for k in parts)):
+        # A time of day rises by itself, with a day more past each midnight.
+        if any(place in rising and not self._is_clock(place) for place in parts):
             return
         labels = [self._columns[place].label for place in parts]
         raise DataError(
             f"{self._path}: {', '.join(labels[:-1])} and {labels[-1]} are the time together.",
             f"Name them as one time: --time {','.join(map(quoted, labels))}",
         )
+
+    def _is_clock(self, place: int) -> bool:
+        label = self._columns[place].label
+        return self._reader(self._cells.column(place), label).kind == "clock"
 
     def _reader(self, texts: Iterable[str], label: str) -> TimeReader:
         return time_reader(
@@ -765,7 +769,7 @@ class _Table:
             ) from None
 
     def _refuse_falling(self, t: Array, lines: NDArray[np.intp]) -> None:
-        """Refuse times that do not rise in each trajectory; say what the file shows of the cause."""
+        """Refuse times that do not rise in each trajectory; say what may be the cause."""
         of = [self._of[k] for k in lines]
         for first, last in _stretches(of):
             steps = np.diff(t[first:last])
@@ -838,22 +842,7 @@ class _Table:
         """Return what to do about cells that are no numbers."""
         hint = "Every cell has to be a finite number"
         if whole:
-            names = ",".join(quoted(self._columns[k].label) for k in whole)
-            if cell.strip().lower() in _TRUTH:
-                hint += ". Write 1 for true and 0 for false, or leave it out: --ignore " + names
-            elif looks_like_time(cell):
-                label = quoted(self._columns[place].label)
-                time = quoted(self._columns[self._choice.place].label)
-                hint += ". Where a date and a time of day are in two columns, put them into one: "
-                hint += f"--time {label},{time}; leave out a second column of times: "
-                hint += f"--ignore {label}"
-            else:
-                hint += ". Leave out columns without numbers: --ignore " + names
-                label = quoted(self._columns[whole[0]].label)
-                count = len(bad[whole[0]])
-                if 1 < count <= len(self._rows) // 3 and self._trajectory is None:
-                    hint += f". Where {label} names trajectories: --trajectory {label}"
-            return hint
+            return hint + self._remedy_of_columns(cell, place, bad, whole)
         if all(self._is_missing(text) for counts in bad.values() for text in counts):
             hint += ". To do without: --missing drop (leaves the line out) or "
             hint += "--missing interpolate (fills it from those before and after)."
@@ -866,14 +855,33 @@ class _Table:
         if looks_like_time(cell):
             return f"{hint}. A second column of times leave out: --ignore"
         signs = [text for text in bad[place] if not self._is_missing(text)]
-        if self._comma:
-            hint += ", with a point or a comma for its decimals."
-        else:
-            hint += ", with a point for its decimals (or a comma, in columns separated by ;)."
-        if signs:
-            typed = ",".join(signs[:3])
-            hint += f" Where it stands for no value: --na-values={typed!r} --missing drop. To "
-            hint += f"leave the column out: --ignore {quoted(self._columns[place].label)}"
+        typed = ",".join(signs[:_FEW_SIGNS])
+        other = " or a comma" if self._comma else ""
+        hint += f", with a point{other} for its decimals"
+        hint += "." if self._comma else " (or a comma, in columns separated by ;)."
+        return (
+            f"{hint} Where it stands for no value: --na-values={typed!r} --missing drop. To leave "
+            f"the column out: --ignore {quoted(self._columns[place].label)}"
+        )
+
+    def _remedy_of_columns(
+        self, cell: str, place: int, bad: Mapping[int, Mapping[str, int]], whole: Sequence[int]
+    ) -> str:
+        """Return what to do about columns in which no cell is a number."""
+        names = ",".join(quoted(self._columns[k].label) for k in whole)
+        if cell.strip().lower() in _TRUTH:
+            return f". Write 1 for true and 0 for false, or leave it out: --ignore {names}"
+        label = quoted(self._columns[place].label)
+        if looks_like_time(cell):
+            time = quoted(self._columns[self._choice.place].label)
+            return (
+                ". Where a date and a time of day are in two columns, put them into one: --time "
+                f"{label},{time}; leave out a second column of times: --ignore {label}"
+            )
+        hint = f". Leave out columns without numbers: --ignore {names}"
+        label, count = quoted(self._columns[whole[0]].label), len(bad[whole[0]])
+        if 1 < count <= len(self._rows) // 3 and self._trajectory is None:
+            hint += f". Where {label} names trajectories: --trajectory {label}"
         return hint
 
     def _nonmem(self) -> str:
@@ -898,11 +906,8 @@ class _Table:
         for place, counts in codes.items():
             values = self._numbers[place]
             others = values[np.isfinite(values) & ~np.isin(values, list(counts))]
-            listed = ", ".join(
-                f"{counted(count, 'cell')} of {value:.10g}" for value, count in counts.items()
-            )
             lines.append(
-                f"{self._labels[place]} has {listed}, far from its others "
+                f"{self._labels[place]} has {listed_codes(counts)}, far from its others "
                 f"({others.min():.4g} to {others.max():.4g})"
             )
         every = sorted({value for counts in codes.values() for value in counts})

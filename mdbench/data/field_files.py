@@ -112,8 +112,8 @@ def write_field(file: IO[bytes] | Path, field: Field) -> None:
 
 
 FIELD_HINT = (
-    "Give an .npz, .mat, .nc or .h5 file (arrays t, x, y and z where there are any, u), or a folder of "
-    "such files."
+    "Give an .npz, .mat, .nc or .h5 file (arrays t, x, y and z where there are any, u), or a "
+    "folder of such files."
 )
 _EXPECTED_ARRAYS = (
     "The arrays t (n_t,), x (n_x,), y and z in 2D and 3D, and u (n_x[, n_y[, n_z]], n_t, d) are "
@@ -273,6 +273,13 @@ def _row(array: Array) -> Array:
 
 
 def numbers_of(path: Path, name: str, variable: Variable) -> Array:
+    """Return the numbers of an array, scaled as its attributes say, NaN where there is none.
+
+    Raises
+    ------
+    DataError
+        If it has other than real numbers.
+    """
     values = without_imaginary(variable.values)
     refuse_unreal(path, name, values.dtype)
     numbers = values.astype(np.float64)

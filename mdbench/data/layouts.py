@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data.cells import Cells, Row, is_missing
-from mdbench.data.columns import to_number
 from mdbench.data.date_numbers import digits_of
 from mdbench.data.roles import folded, rises
 from mdbench.data.times import clock_text, day_text, time_reader
@@ -40,17 +39,21 @@ _PARTS = {
 }
 _OF_A_DAY = ("hour", "minute", "second")
 _SECONDS = {"day": 86_400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
-_MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTH_NAMES = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _QUANTITIES = frozenset(
-    "species variable parameter param quantity analyte compound substance sensor channel gene "
-    "metric item measure measurement taxon element signal property series tag name art spezies "
-    "groesse espece variable especie variavel indicator attribute feature probe".split()
+    """
+    species variable parameter param quantity analyte compound substance sensor channel gene
+    metric item measure measurement taxon element signal property series tag name art
+    spezies groesse espece variable especie variavel indicator attribute feature probe
+    """.split()  # noqa: SIM905 - as long as a page else
 )
 """Words for what a line of a long table is a value of."""
 _SUBJECTS = frozenset(
-    "id subject run patient plot trial replicate rep batch experiment exp well sample animal "
-    "person site station tank reactor culture strain mouse rat cell cycle event individual "
-    "participant versuch lauf essai ensayo plate flask pot tree vessel dish cohort".split()
+    """
+    id subject run patient plot trial replicate rep batch experiment exp well sample animal
+    person site station tank reactor culture strain mouse rat cell cycle event individual
+    participant versuch lauf essai ensayo plate flask pot tree vessel dish cohort
+    """.split()  # noqa: SIM905 - as long as a page else
 )
 """Words for what has a trajectory of its own."""
 _FEWEST_ROWS = 3
@@ -120,15 +123,21 @@ def _kind_of(texts: Sequence[str], label: str, number: Number) -> str:
     return reader.kind if reader.kind in {"date", "clock"} else ""
 
 
+def _value(part: str, text: str, number: Number) -> float:
+    """Return the number of a part of a date; months may be names."""
+    if part == "month" and text[:3].lower() in _MONTH_NAMES:
+        return 1.0 + _MONTH_NAMES.index(text[:3].lower())
+    value = number(text)
+    if value is None or not np.isfinite(value):
+        raise ValueError(f"{text!r} is no {part}")
+    return value
+
+
 def _joined(parts: dict[str, str], number: Number) -> str:
+    """Return the parts of one time as one text."""
+
     def value(part: str) -> float:
-        text = parts.get(part, "0")
-        if part == "month" and text[:3].lower() in _MONTH_NAMES:
-            return 1.0 + _MONTH_NAMES.index(text[:3].lower())
-        found = number(text)
-        if found is None or not np.isfinite(found):
-            raise ValueError(f"{text!r} is no {part}")
-        return found
+        return _value(part, parts.get(part, "0"), number)
 
     seconds = sum(_SECONDS[part] * value(part) for part in _OF_A_DAY)
     has_clock = "clock" in parts or any(part in parts for part in _OF_A_DAY)
@@ -141,20 +150,25 @@ def _joined(parts: dict[str, str], number: Number) -> str:
         days = value("day" if "day" in parts else "doy")
         whole = 86_400.0 * days + (_seconds_of(clock) if "clock" in parts else seconds)
         return f"{int(whole // 86_400)} days {_clock_of(whole % 86_400)}"
-    year = int(value("year"))
+    day = _day_of(int(value("year")), {part: int(value(part)) for part in parts if part in _COARSE})
+    return f"{day}T{clock}" if has_clock and len(day) == len("2026-11-22") else day
+
+
+_COARSE = ("quarter", "month", "week", "doy", "day")
+
+
+def _day_of(year: int, parts: dict[str, int]) -> str:
+    """Return a day, or the week, month or quarter of a year."""
     if "doy" in parts:
-        first = np.datetime64(f"{year:04d}-01-01") + np.timedelta64(int(value("doy")) - 1, "D")
-        return f"{first}T{clock}" if has_clock else str(first)
+        return str(np.datetime64(f"{year:04d}-01-01") + np.timedelta64(parts["doy"] - 1, "D"))
+    if "month" in parts:
+        month = f"{year:04d}-{parts['month']:02d}"
+        return f"{month}-{parts['day']:02d}" if "day" in parts else month
     if "week" in parts:
-        return f"{year:04d}-W{int(value('week')):02d}"
+        return f"{year:04d}-W{parts['week']:02d}"
     if "quarter" in parts:
-        return f"{year:04d}-Q{int(value('quarter'))}"
-    if "month" not in parts:
-        raise ValueError("there is a year, but no month, week or day of the year")
-    if "day" not in parts:
-        return f"{year:04d}-{int(value('month')):02d}"
-    day = f"{year:04d}-{int(value('month')):02d}-{int(value('day')):02d}"
-    return f"{day}T{clock}" if has_clock else day
+        return f"{year:04d}-Q{parts['quarter']}"
+    raise ValueError("there is a year, but no month, week or day of the year")
 
 
 def _clock_of(seconds: float) -> str:
@@ -196,11 +210,13 @@ def columns_to_join(
             and _kind_of(texts[place], cells.labels[place], number) == "date"
         ]
     fine = [of_part[part] for part in _OF_A_DAY if part in of_part] or clocks[:1]
-    trials = []
+    trials: list[list[int]] = []
     if "year" in of_part:
-        for coarse in (("month", "day"), ("doy",), ("month",), ("week",), ("quarter",)):
-            if all(part in of_part for part in coarse):
-                trials.append([of_part["year"], *(of_part[part] for part in coarse)])
+        trials += [
+            [of_part["year"], *(of_part[part] for part in coarse)]
+            for coarse in (("month", "day"), ("doy",), ("month",), ("week",), ("quarter",))
+            if all(part in of_part for part in coarse)
+        ]
     trials += [[place] for place in dates[:1]]
     if "day" in of_part:
         trials.append([of_part["day"]])
@@ -332,7 +348,7 @@ class FallingTimes:
         starts = [0, *(np.flatnonzero(steps < 0) + 1).tolist()]
         sizes = np.diff([*starts, len(self.t)])
         span = float(np.ptp(self.t))
-        back = all(abs(self.t[k] - self.t[0]) <= 0.1 * span for k in starts)  # noqa: PLR2004
+        back = all(abs(self.t[k] - self.t[0]) <= 0.1 * span for k in starts)
         return len(starts) if back and min(sizes) >= _FEWEST_ROWS and (steps != 0).all() else 1
 
     def _autumn(self, steps: Array) -> str:
@@ -354,71 +370,61 @@ class FallingTimes:
 
     def _separated(self) -> str:
         """Return the hint where columns say which lines are of one series."""
-        possible = [
-            place
-            for place in range(len(self.cells.labels))
-            if place not in {self.time, *self.used} and self._separates((place,))
+        others = [
+            place for place in range(len(self.cells.labels)) if place not in {self.time, *self.used}
         ]
+        possible = [place for place in others if self._separates((place,))]
         if not possible:
-            names = [
-                place
-                for place in range(len(self.cells.labels))
-                if place not in {self.time, *self.used}
-                and 1 < self._count(place) <= len(self.t) // 2
-            ]
-            for pair in combinations(names, 2):
-                if self._separates(pair):
-                    names_first = sorted(pair, key=lambda place: not self._is_quantity(place))
-                    quantity, subject = (quoted(self.cells.labels[k]) for k in names_first)
-                    if self._is_quantity(names_first[0]):
-                        return (
-                            f"{quantity} names quantities, and {subject} experiments: --pivot "
-                            f"{quantity} --trajectory {subject}"
-                        )
-                    return (
-                        f"{quantity} and {subject} together say which lines belong together: put "
-                        "both into one column, such as run, and give --trajectory run"
-                    )
-            return ""
-        if len(possible) > 1 and not any(map(self._is_quantity, possible)):
+            few = [place for place in others if 1 < self._count(place) <= len(self.t) // 2]
+            pairs = (pair for pair in combinations(few, 2) if self._separates(pair))
+            return self._separated_by_two(next(pairs, ()))
+        quantities = [place for place in possible if self._is_quantity(place)]
+        if len(possible) > 1 and not quantities:
             listed = ", ".join(quoted(self.cells.labels[place]) for place in possible)
             return (
                 "Where the file holds several trajectories, name the column that separates them "
                 f"(here {listed} do): --trajectory COLUMN. Leave out the others: --ignore COLUMN"
             )
-        place = next(iter([*filter(self._is_quantity, possible), *possible]))
-        label, how_many = quoted(self.cells.labels[place]), self._count(place)
-        others = [
-            self.cells.labels[k]
-            for k in range(len(self.cells.labels))
-            if k not in {self.time, place, *self.used}
-        ]
-        as_long = (
-            f"{label} names {how_many} quantities measured at the same times: --pivot {label} "
-            "makes a column of each"
-        )
-        as_runs = f"{label} names {how_many} experiments: --trajectory {label}"
-        if self._is_quantity(place):
-            more = (
-                f" (and leave out what is no value: --ignore {','.join(map(quoted, others[1:]))})"
-                if len(others) > 1
-                else ""
+        place = [*quantities, *possible][0]
+        return self._separated_by_one(place, [other for other in others if other != place])
+
+    def _separated_by_two(self, pair: Sequence[int]) -> str:
+        if not pair:
+            return ""
+        first, second = sorted(pair, key=lambda place: not self._is_quantity(place))
+        labels = [quoted(self.cells.labels[place]) for place in (first, second)]
+        if self._is_quantity(first):
+            return (
+                f"{labels[0]} names quantities, and {labels[1]} experiments: --pivot {labels[0]} "
+                f"--trajectory {labels[1]}"
             )
-            return f"{as_long}{more}. Where it {as_runs.removeprefix(label + ' ')}"
-        repeats = (
-            ". Where these are repeats of one measurement, their mean is taken by: --repeats "
-            f"average --ignore {label}"
+        return (
+            f"{labels[0]} and {labels[1]} together say which lines belong together: put both into "
+            "one column, such as run, and give --trajectory run"
         )
+
+    def _separated_by_one(self, place: int, others: Sequence[int]) -> str:
+        label, count = quoted(self.cells.labels[place]), self._count(place)
+        as_runs = f"names {count} experiments: --trajectory {label}"
+        as_long = (
+            f"{label} names {count} quantities measured at the same times: --pivot {label} makes a "
+            "column of each"
+        )
+        if self._is_quantity(place):
+            rest = ",".join(quoted(self.cells.labels[k]) for k in others[1:])
+            more = f" (and leave out what is no value: --ignore {rest})" if rest else ""
+            return f"{as_long}{more}. Where it {as_runs}"
+        if self._is_numbered_repeat(place):
+            return (
+                f"Where {label} {as_runs}. Where these are repeats of one measurement, their mean "
+                f"is taken by: --repeats average --ignore {label}"
+            )
         if self._is_subject(place) or len(others) > 1:
             return (
-                f"Where {as_runs}{repeats}"
-                if self._is_numbered_repeat(place)
-                else (
-                    f"Where the file holds several trajectories, {as_runs}. Where the time is another "
-                    "column: --time COLUMN"
-                )
+                f"Where the file holds several trajectories, {label} {as_runs}. Where the time is "
+                "another column: --time COLUMN"
             )
-        return f"Where {as_long}. Where {as_runs}. Only one of both is right"
+        return f"Where {as_long}. Where it {as_runs}. Only one of both is right"
 
     def _is_numbered_repeat(self, place: int) -> bool:
         words = set(folded(self.cells.labels[place]).split())

@@ -241,6 +241,7 @@ def _labels(path: Path, row: Row, separator: str, fewest: int = 2) -> tuple[str,
 
 
 def nameless(where: str, labels: Sequence[str], place: int) -> DataError:
+    """Return the error of a column without a name."""
     return DataError(
         f"{where}: '' is not the name of a column: of {len(labels)} columns number {place + 1} "
         "has none.",

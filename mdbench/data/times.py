@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 from zoneinfo import ZoneInfo
 
@@ -37,7 +38,8 @@ _YEAR_LAST = re.compile(
 )
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([./])(\d{{1,2}})\2(\d{{1,2}})(?:[ T,]+{_CLOCK_TEXT})?")
 _DURATION = re.compile(
-    r"(?P<sign>-?)(?:(?P<days>\d+) days?,? ?\+?)?(?:(?P<h>\d+):(?P<m>\d{2}):(?P<s>\d{2}(?:\.\d+)?))?"
+    r"(?P<sign>-?)(?:(?P<days>\d+) days?,? ?\+?)?"
+    r"(?:(?P<h>\d+):(?P<m>\d{2}):(?P<s>\d{2}(?:\.\d+)?))?"
 )
 """As pandas and Python write spans of time: ``1 days 02:30:00``."""
 _WEEK = re.compile(r"(\d{4})[- ]?[Ww](?:eek)?[- ]?(\d{1,2})(?:-([1-7]))?")
@@ -142,18 +144,11 @@ def time_reader(
     first = next(iter(texts), "")
     if time_format in FORMS:
         return _of_form(FORMS[time_format], first)
-    if time_format and time_format != NUMBER:
-        return _dates(first, lambda text: (_by_format(digits_of(text), time_format), 0.0), zone)
-    if _ISO.match(first):
-        return _dates(first, _iso, zone)
-    if _YEAR_FIRST.fullmatch(first):
-        return _dates(first, lambda text: _parted(_YEAR_FIRST, text, (0, 2, 3), 4), zone)
-    if _YEAR_LAST.fullmatch(first):
-        order = (3, 2, 0) if _day_first(texts) else (3, 0, 2)
-        return _dates(first, lambda text: _parted(_YEAR_LAST, text, order, 4), zone)
+    if time_format != NUMBER and (moment := _moment_reader(texts, time_format)) is not None:
+        return _dates(first, moment, zone)
     for pattern, (unit, read) in _CALENDAR.items():
         if pattern.fullmatch(first):
-            return TimeReader("calendar", lambda text: read(_matched(pattern, text)), unit)  # noqa: B023 - it is returned at once
+            return TimeReader("calendar", partial(_counted, pattern, read), unit)
     if _CLOCK.fullmatch(first):
         return TimeReader("clock", _clock)
     if _is_duration(first):
@@ -166,6 +161,27 @@ def time_reader(
         return value
 
     return (not time_format and _of_numbers(texts, plain, label)) or TimeReader("number", plain)
+
+
+def _moment_reader(
+    texts: Sequence[str], time_format: str
+) -> Callable[[str], tuple[datetime, float]] | None:
+    """Return what reads dates, and seconds to add to each; None where texts are no dates."""
+    first = next(iter(texts), "")
+    if time_format:
+        return lambda text: (_by_format(digits_of(text), time_format), 0.0)
+    if _ISO.match(first):
+        return _iso
+    if _YEAR_FIRST.fullmatch(first):
+        return lambda text: _parted(_YEAR_FIRST, text, (0, 2, 3), 4)
+    if _YEAR_LAST.fullmatch(first):
+        order = (3, 2, 0) if _day_first(texts) else (3, 0, 2)
+        return lambda text: _parted(_YEAR_LAST, text, order, 4)
+    return None
+
+
+def _counted(pattern: re.Pattern[str], read: Callable[[re.Match[str]], float], text: str) -> float:
+    return read(_matched(pattern, text))
 
 
 def _of_numbers(

@@ -394,8 +394,13 @@ def test_clock_times_that_are_none(tmp_path: Path, text: str, why: str) -> None:
 @kind("a date and a time of day in two columns")
 def test_a_date_and_a_time_of_day_in_two_columns(tmp_path: Path) -> None:
     clock = [f"10:{k:02d}:00" for k in range(N)]
-    with pytest.raises(DataError, match=r"(?s)date is '2026-11-28'.*put them into one"):
-        read(tmp_path, {"date": ["2026-11-28"] * N, "time": clock, "x": SWING})
+    for date in ("2026-11-28", "28.11.2026", "20261128"):
+        columns = {"date": [date] * N, "time": clock, "x": SWING}
+        with pytest.raises(DataError, match=r"(?s)are the time together.*--time date,time"):
+            read(tmp_path, columns)
+        found = read(tmp_path, columns, time="date,time")
+        assert is_swing(found, np.arange(float(N)))
+        assert found.time.unit == "min"
 
 
 def test_cells_of_decimal_commas_between_commas_are_explained(tmp_path: Path) -> None:

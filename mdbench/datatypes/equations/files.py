@@ -64,7 +64,6 @@ def find_files(
     DataError
         If there is nothing, if two files have the same name, or if a noisy version has a TOML file.
     """
-
     known = endings(use, in_folders=path.is_dir())
 
     def is_data(file: Path) -> bool:
