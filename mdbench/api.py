@@ -119,9 +119,10 @@ def run(
             raise UsageError("data and dataset_path were both given.", "Give one of them.")
         folder = Path(options.get("result_dir") or "results")
         new = not (folder / f"{name}.csv").exists()
-        if _are_runs(data):
-            data, given["trajectory"] = _joined_runs(data), given.get("trajectory") or RUN
-        given["dataset_path"] = path = write_data(data, folder, name)
+        if runs := _runs_of(data):
+            given["trajectory"] = given.get("trajectory") or RUN
+        own = _joined_runs(runs) if runs else data
+        given["dataset_path"] = path = write_data(own, folder, name)
         try:
             return _run(asked_for(given, study), say)
         except (DataError, UsageError):
@@ -301,13 +302,11 @@ RUN = "run"
 """The column by which runs that are given as a list are distinguished."""
 
 
-def _are_runs(data: Any) -> bool:
+def _runs_of(data: Any) -> Sequence[Any]:
+    """Return the runs of a list of tables; nothing of other data."""
     tables = (pd.DataFrame, pd.Series, Mapping)
-    return (
-        isinstance(data, list | tuple)
-        and len(data) > 0
-        and all(isinstance(part, tables) for part in data)
-    )
+    listed = isinstance(data, list | tuple) and all(isinstance(part, tables) for part in data)
+    return list(data) if listed else []
 
 
 def _joined_runs(data: Sequence[Any]) -> pd.DataFrame:

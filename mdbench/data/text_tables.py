@@ -176,9 +176,8 @@ def _preamble(lines: Sequence[str]) -> int:
         if not line.strip():
             continue
         below = [other for other in lines[k + 1 : k + 12] if other.strip()][:_LINES_OF_A_TABLE]
-        separator: str | None = max(_SEPARATORS, key=line.count)
-        if separator not in line:
-            separator = None
+        most = max(_SEPARATORS, key=line.count)
+        separator = most if most in line else None
         count = len(line.split(separator))
         titles = [cell.strip().strip('"') for cell in line.split(separator)]
         named = all(titles[1:]) and all(to_number(title) is None for title in titles)

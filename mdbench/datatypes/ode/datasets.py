@@ -674,15 +674,13 @@ def read_recording(
     from mdbench.data.series_files import read_arrays  # noqa: PLC0415
 
     described = _read_description_of(described_by or path)
-    asked = {
-        option.key: options.get(option.key, getattr(described, option.key))
+    asked: dict[str, Any] = {
+        option.key: _fixed(options.get(option.key, getattr(described, option.key)))
         for option in READ_OPTIONS
     }
     arrays = read_arrays(path) if is_of_arrays(path) else None
     if not isinstance(arrays, Trajectory):
-        how = Reading(
-            **{key: tuple(each) if isinstance(each, list) else each for key, each in asked.items()}
-        )
+        how = Reading(**asked)
         found = (
             read_csv(path, how, _TAKEN, FEWEST_EACH)
             if arrays is None
@@ -718,6 +716,10 @@ def read_recording(
         internal = OwnNames(known.names).internal
         truth = tuple(map(internal, truth))
     return replace(known, truth=truth)
+
+
+def _fixed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _named_by(
