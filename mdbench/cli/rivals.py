@@ -103,8 +103,8 @@ def certainty_of_record(
     Parameters
     ----------
     places
-        Folders or files of the results, beside which the data are looked for, too: a record names
-        them as seen from the folder of the run.
+        Folders or files of the results: the data are looked for in the folders above them, too,
+        as a record names them as seen from the folder of the run.
 
     Raises
     ------

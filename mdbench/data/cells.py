@@ -189,10 +189,21 @@ def _far_values(counts: dict[float, int]) -> dict[float, int]:
 
 
 def number_of(text: str, *, decimal_comma: bool) -> float | None:
-    """Return the number in a cell, whose decimals may stand behind a comma; None without one."""
+    """Return the number in a cell, None without one.
+
+    Decimals may stand behind a comma, and exponents behind a D, as Fortran writes them.
+
+    Examples
+    --------
+    >>> number_of("1,5", decimal_comma=True), number_of("1.5D-01", decimal_comma=False)
+    (1.5, 0.15)
+    """
+    if _FORTRAN.fullmatch(text):
+        text = text.replace("D", "e").replace("d", "e")
     if decimal_comma and _COMMA.fullmatch(text):
         text = text.replace(",", ".")
     return to_number(text)
 
 
+_FORTRAN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[dD][+-]?\d+")
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")

@@ -174,7 +174,9 @@ def read_csv(
     UnavailableError
         If a package is missing that reads it.
     """
-    return read_table(path, read_cells(path, skip=(how or Reading()).skip), how, taken, fewest)
+    how = how or Reading()
+    cells = read_cells(path, skip=how.skip, fewest=1 if how.step else 2)
+    return read_table(path, cells, how, taken, fewest)
 
 
 def read_table(
@@ -382,7 +384,8 @@ class _Table:
         if not self._states:
             raise DataError(
                 f"{path}: no column is left for the states.",
-                "A table has a time and at least one state.",
+                "A table has a time and at least one state. Where the rows are equal steps apart, "
+                "and no column is the time: --step 0.5 (the step)",
             )
         for place in self._states:
             if not labels[place]:
@@ -707,7 +710,7 @@ class _Table:
                     f"{label}: has the values {values[0]:g} and {values[1]:g} alone, and so no "
                     f"rate: {ignore}, or --inputs {quoted(self._columns[place].label)}"
                 )
-            elif part_of(self._columns[place].label):
+            elif part_of(self._columns[place].label) and len(label) > 2:  # noqa: PLR2004 - mm
                 notes.append(f"{label}: named as a part of a date; where it is one: {ignore}")
         return notes
 
@@ -855,14 +858,13 @@ class _Table:
         if looks_like_time(cell):
             return f"{hint}. A second column of times leave out: --ignore"
         signs = [text for text in bad[place] if not self._is_missing(text)]
-        typed = ",".join(signs[:_FEW_SIGNS])
+        typed = ",".join(text for text in signs if not _DIGIT.match(text))
         other = " or a comma" if self._comma else ""
         hint += f", with a point{other} for its decimals"
         hint += "." if self._comma else " (or a comma, in columns separated by ;)."
-        return (
-            f"{hint} Where it stands for no value: --na-values={typed!r} --missing drop. To leave "
-            f"the column out: --ignore {quoted(self._columns[place].label)}"
-        )
+        if typed and len(signs) <= _FEW_SIGNS:
+            hint += f" Where it stands for no value: --na-values={quoted(typed)} --missing drop."
+        return f"{hint} To leave the column out: --ignore {quoted(self._columns[place].label)}"
 
     def _remedy_of_columns(
         self, cell: str, place: int, bad: Mapping[int, Mapping[str, int]], whole: Sequence[int]

@@ -145,7 +145,7 @@ def stem_of(path: Path) -> str:
 
 
 def description_of(path: Path) -> Path:
-    """Return the TOML file that describes a file: of its name, beside it."""
+    """Return the TOML file that describes a file: of its name, in its folder."""
     return path.with_name(f"{stem_of(path)}.toml")
 
 
@@ -171,7 +171,7 @@ def read_cells(path: Path, *, skip: int = 0, fewest: int = 2) -> Cells:
         return read_text(path, skip=skip, fewest=fewest)
     if skip:
         raise DataError(f"{path} has no lines of text to skip.", "Leave out --skip.")
-    return _cells_of(path, read_frame(path, form))
+    return _cells_of(path, read_frame(path, form), fewest)
 
 
 def read_frame(path: Path, form: Format) -> pd.DataFrame:
@@ -207,12 +207,12 @@ def read_frame(path: Path, form: Format) -> pd.DataFrame:
     return table
 
 
-def _cells_of(path: Path, table: Any) -> Cells:
+def _cells_of(path: Path, table: Any, fewest: int) -> Cells:
     """Return the text of a table of pandas."""
     labels = tuple(
         "" if str(name).startswith("Unnamed: ") else str(name).strip() for name in table.columns
     )
-    if len(labels) < 2:  # noqa: PLR2004 - a time and a state
+    if len(labels) < fewest:
         raise DataError(f"{path} has {len(labels)} column.", "Give the times and the states.")
     columns = [_texts(table.iloc[:, place]) for place in range(len(labels))]
     rows = [Row(k + 2, list(cells)) for k, cells in enumerate(zip(*columns, strict=True))]

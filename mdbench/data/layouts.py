@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.cells import Cells, Row, is_missing
+from mdbench.data.cells import Cells, Row
 from mdbench.data.date_numbers import digits_of
 from mdbench.data.roles import folded, rises
 from mdbench.data.times import clock_text, day_text, time_reader
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _PARTS = {
     word: part
     for part, words in {
-        "year": "year yr yyyy jahr annee ano anno jaar",
-        "month": "month mon mo monat mois mes mese maand",
+        "year": "year yr yy yyyy jahr annee ano anno jaar",
+        "month": "month mon mo mm monat mois mes mese maand",
         "day": "day dd dom tag jour dia giorno dag",
         "doy": "doy yday jday dayofyear julian julianday dayofyr",
         "week": "week wk isoweek woche semaine semana settimana",
@@ -51,7 +51,7 @@ _QUANTITIES = frozenset(
 _SUBJECTS = frozenset(
     """
     id subject run patient plot trial replicate rep batch experiment exp well sample animal
-    person site station tank reactor culture strain mouse rat cell cycle event individual
+    person site station tank reactor culture strain mouse rat rig cell cycle event individual
     participant versuch lauf essai ensayo plate flask pot tree vessel dish cohort
     """.split()  # noqa: SIM905 - as long as a page else
 )
@@ -65,8 +65,19 @@ _HOUR = 3600.0
 
 
 def part_of(label: str) -> str:
-    """Return which part of a date a column is named after, such as ``month``; empty for none."""
+    """Return which part of a date a column is named after, such as ``month``; empty for none.
+
+    Examples
+    --------
+    >>> part_of("Month"), part_of("yyyy"), part_of("depth")
+    ('month', 'year', '')
+    """
     return _PARTS.get(folded(label).replace(" ", ""), "")
+
+
+def part_in(label: str, labels: Sequence[str]) -> str:
+    """Return which part of a date a column is named after: ``mm`` next to ``MM`` is the minute."""
+    return "minute" if label == "mm" and "MM" in labels else part_of(label)
 
 
 def join_times(columns: Sequence[tuple[str, Sequence[str]]], number: Number) -> list[str]:
@@ -93,7 +104,8 @@ def join_times(columns: Sequence[tuple[str, Sequence[str]]], number: Number) -> 
     """
     parts: dict[str, Sequence[str]] = {}
     for label, texts in columns:
-        part = part_of(label) if all(_is_plain(text, number) for text in texts) else ""
+        plain = all(_is_plain(text, number) for text in texts)
+        part = part_in(label, [other for other, _ in columns]) if plain else ""
         part = part or _kind_of(texts, label, number)
         if not part or part in parts:
             raise ValueError(
@@ -150,7 +162,9 @@ def _joined(parts: dict[str, str], number: Number) -> str:
         days = value("day" if "day" in parts else "doy")
         whole = 86_400.0 * days + (_seconds_of(clock) if "clock" in parts else seconds)
         return f"{int(whole // 86_400)} days {_clock_of(whole % 86_400)}"
-    day = _day_of(int(value("year")), {part: int(value(part)) for part in parts if part in _COARSE})
+    year = int(value("year"))
+    year += 2000 * (year < 100)  # noqa: PLR2004 - two digits
+    day = _day_of(year, {part: int(value(part)) for part in parts if part in _COARSE})
     return f"{day}T{clock}" if has_clock and len(day) == len("2026-11-22") else day
 
 
@@ -190,7 +204,7 @@ def columns_to_join(
     Empty where there are none.
     """
     texts = {place: cells.column(place) for place in possible}
-    parts = {place: part_of(cells.labels[place]) for place in possible}
+    parts = {place: part_in(cells.labels[place], cells.labels) for place in possible}
     of_part = {part: place for place, part in reversed(parts.items()) if part}
     others = [
         place
@@ -379,6 +393,9 @@ class FallingTimes:
             pairs = (pair for pair in combinations(few, 2) if self._separates(pair))
             return self._separated_by_two(next(pairs, ()))
         quantities = [place for place in possible if self._is_quantity(place)]
+        subjects = [place for place in possible if self._is_subject(place)]
+        if len(subjects) == 1 and not quantities:
+            possible = subjects
         if len(possible) > 1 and not quantities:
             listed = ", ".join(quoted(self.cells.labels[place]) for place in possible)
             return (
@@ -443,7 +460,7 @@ class FallingTimes:
         """Return whether times rise, or fall, within the lines that are alike in some columns."""
         groups: dict[tuple[str, ...], list[int]] = {}
         columns = [self.cells.column(place) for place in places]
-        if any(is_missing(text) for column in columns for text in column):
+        if not all(text for column in columns for text in column):  # Na is sodium here
             return False
         for k, key in enumerate(zip(*columns, strict=True)):
             groups.setdefault(key, []).append(k)

@@ -158,7 +158,9 @@ def _by_rise(
         if place not in {*rising, *counting} and rises(columns[place].values, stretches, _MOSTLY)
     ]
     if not others:
-        first = (nearly or list(possible))[0]
+        numeric = [place for place in possible if columns[place].values is not None]
+        named = [place for place in numeric if _is_named(columns[place], _LIKELY)]
+        first = [*nearly, *(named if len(named) == 1 else ()), *numeric, *possible][0]
         return None if counting and not nearly else (first, "the first column, as no other rises")
     if len(others) == 1 and not nearly:
         return others[0], "the only column that rises throughout"

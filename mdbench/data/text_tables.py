@@ -172,26 +172,33 @@ def _names_a_time(label: str) -> bool:
 
 def _preamble(lines: Sequence[str]) -> int:
     """Return how many lines stand before a table that begins later in the file; 0 for none."""
-    for k, line in enumerate(lines[:_LONGEST_PREAMBLE]):
-        if not line.strip():
-            continue
-        below = [other for other in lines[k + 1 : k + 12] if other.strip()][:_LINES_OF_A_TABLE]
-        most = max(_SEPARATORS, key=line.count)
-        separator = most if most in line else None
-        count = len(line.split(separator))
-        titles = [cell.strip().strip('"') for cell in line.split(separator)]
-        named = all(titles[1:]) and all(to_number(title) is None for title in titles)
-        alike = all(len(other.split(separator)) == count for other in below)
-        if count < 2 or len(below) < _LINES_OF_A_TABLE or not named or not alike:  # noqa: PLR2004
-            continue
-        numbers = [
-            any(number_of(cell.strip(), decimal_comma=True) is not None for cell in parts)
-            for other in below[1:]
-            for parts in [other.split(separator)]
-        ]
-        if all(numbers):
-            return k
-    return 0
+    headers = [k for k in range(len(lines[:_LONGEST_PREAMBLE])) if _may_be_header(lines, k)]
+    # Of two lines, one below the other, the second may have the units of the first.
+    while len(headers) > 1 and (headers[0] + 1 < headers[1] or not _has_a_time(lines[headers[0]])):
+        headers.pop(0)
+    return headers[0] if headers else 0
+
+
+def _has_a_time(line: str) -> bool:
+    return any(map(_names_a_time, re.split(r"[,;\t]", line)))
+
+
+def _may_be_header(lines: Sequence[str], k: int) -> bool:
+    """Return whether a table of numbers may begin in a line, with the names of its columns."""
+    line = lines[k]
+    below = [other for other in lines[k + 1 : k + 12] if other.strip()][:_LINES_OF_A_TABLE]
+    most = max(_SEPARATORS, key=line.count)
+    separator = most if most in line else None
+    titles = [cell.strip().strip('"') for cell in line.split(separator)]
+    rows = [other.split(separator) for other in below]
+    if len(titles) < 2 or len(rows) < _LINES_OF_A_TABLE or not all(titles[1:]):  # noqa: PLR2004
+        return False
+    if any(to_number(title) is not None for title in titles):
+        return False
+    return all(len(row) == len(titles) for row in rows) and all(
+        any(number_of(cell.strip(), decimal_comma=True) is not None for cell in row)
+        for row in rows[1:]
+    )
 
 
 def _are_units(cells: Sequence[str], count: int) -> bool:
@@ -224,7 +231,10 @@ def _labels(path: Path, row: Row, separator: str, fewest: int = 2) -> tuple[str,
     where = f"{path}, line {row.number}"
     labels = tuple(cell.strip() for cell in row.cells)
     if len(labels) < fewest:  # usually a time and at least one state
-        raise DataError(f"{where}: {separator.join(row.cells)!r} has too few columns", _EXPECTED)
+        raise DataError(
+            f"{where}: {separator.join(row.cells)!r} has too few columns",
+            f"{_EXPECTED} Where the rows are equal steps apart, and there is no time: --step 0.5",
+        )
     if len(labels) > MOST_COLUMNS:
         raise DataError(
             f"{where}: {len(labels):,} columns, and a table may have {MOST_COLUMNS:,}.",
