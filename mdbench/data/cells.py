@@ -108,6 +108,36 @@ def is_missing(text: str) -> bool:
     return plain.lower() in _MARKS or is_limit(plain)
 
 
+class NoValues:
+    """The cells that stand for no value: marks such as ``NA``, and what somebody has named.
+
+    Parameters
+    ----------
+    named
+        Texts and numbers; ``none`` where numbers that look like codes are values.
+    decimal_comma
+        Whether decimals may stand behind a comma.
+
+    Examples
+    --------
+    >>> "-999.00" in NoValues(["-999", "M"]), "m" in NoValues(["M"]), "M" in NoValues([])
+    (True, True, False)
+    """
+
+    def __init__(self, named: Sequence[str], *, decimal_comma: bool = False) -> None:
+        self._comma = decimal_comma
+        self._texts = {text.lower() for text in named}
+        numbers = (number_of(text, decimal_comma=decimal_comma) for text in named)
+        self.numbers = {number for number in numbers if number is not None}
+        self.codes_are_values = "none" in self._texts
+
+    def __contains__(self, cell: str) -> bool:
+        text = cell.strip()
+        if is_missing(text) or text.lower() in self._texts:
+            return True
+        return bool(self.numbers) and number_of(text, decimal_comma=self._comma) in self.numbers
+
+
 def is_limit(text: str) -> bool:
     """Return whether a cell is a limit such as ``<0.5``, below or above which the value lies."""
     return _LIMIT.fullmatch(text.strip()) is not None

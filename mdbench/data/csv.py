@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from mdbench.data.cells import Cells, Row, codes_in, is_limit, is_missing, listed_codes, number_of
+from mdbench.data.cells import Cells, NoValues, Row, codes_in, is_limit, listed_codes, number_of
 from mdbench.data.columns import LabelledColumn, columns_of
 from mdbench.data.formats import read_cells
 from mdbench.data.layouts import (
@@ -367,10 +367,7 @@ class _Table:
         self._path, self._how, self._comma = path, how, cells.decimal_comma
         self._labels = labels = cells.labels
         self._columns = columns_of(labels)
-        self._no_value = {text.lower() for text in how.na_values}
-        self._no_numbers = {
-            value for text in how.na_values if (value := self._number(text)) is not None
-        }
+        self._no_values = NoValues(how.na_values, decimal_comma=self._comma)
         self._trajectory = self._place(how.trajectory) if how.trajectory else None
         self._inputs = [self._place(label) for label in how.inputs]
         self._cells, self._again = self._gathered(cells)
@@ -454,16 +451,9 @@ class _Table:
         """Return the numbers of a column, NaN where there is none."""
         found = [self._number(text) for text in self._cells.column(place)]
         return np.array(
-            [math.nan if one is None or one in self._no_numbers else one for one in found],
+            [math.nan if one is None or one in self._no_values.numbers else one for one in found],
             dtype=np.float64,
         )
-
-    def _is_missing(self, cell: str) -> bool:
-        """Return whether a cell is known to have no value."""
-        text = cell.strip()
-        if is_missing(text) or text.lower() in self._no_value:
-            return True
-        return bool(self._no_numbers) and self._number(text) in self._no_numbers
 
     def _refuse_grouped(self) -> None:
         """Refuse columns in which a comma or a point may stand between thousands.
@@ -551,7 +541,7 @@ class _Table:
 
     def _reader(self, texts: Iterable[str], label: str) -> TimeReader:
         return time_reader(
-            (text for text in texts if not self._is_missing(text)),
+            (text for text in texts if text not in self._no_values),
             self._number,
             self._how.time_format,
             zone=self._how.time_zone,
@@ -744,7 +734,7 @@ class _Table:
 
     def _read(self, reader: TimeReader, row: Row, label: str) -> float:
         cell = row.cells[self._choice.place]
-        if self._how.missing == "drop" and self._is_missing(cell):
+        if self._how.missing == "drop" and cell in self._no_values:
             return math.nan
         try:
             return reader.read(cell.strip())
@@ -817,7 +807,7 @@ class _Table:
         for place in places:
             for k in np.flatnonzero(~np.isfinite(self._numbers[place])):
                 cell = self._rows[int(k)].cells[place].strip()
-                if self._is_missing(cell) and self._how.missing != "refuse":
+                if cell in self._no_values and self._how.missing != "refuse":
                     continue
                 first = first or (self._rows[int(k)], place)
                 counts = bad.setdefault(place, {})
@@ -846,7 +836,7 @@ class _Table:
         hint = "Every cell has to be a finite number"
         if whole:
             return hint + self._remedy_of_columns(cell, place, bad, whole)
-        if all(self._is_missing(text) for counts in bad.values() for text in counts):
+        if all(text in self._no_values for counts in bad.values() for text in counts):
             hint += ". To do without: --missing drop (leaves the line out) or "
             hint += "--missing interpolate (fills it from those before and after)."
             if any(is_limit(text) for counts in bad.values() for text in counts):
@@ -857,7 +847,7 @@ class _Table:
             return f"{hint}. Write 1 for true and 0 for false"
         if looks_like_time(cell):
             return f"{hint}. A second column of times leave out: --ignore"
-        signs = [text for text in bad[place] if not self._is_missing(text)]
+        signs = [text for text in bad[place] if text not in self._no_values]
         typed = ",".join(text for text in signs if not _DIGIT.match(text))
         other = " or a comma" if self._comma else ""
         hint += f", with a point{other} for its decimals"
@@ -899,7 +889,7 @@ class _Table:
 
     def _refuse_codes(self, places: Sequence[int]) -> None:
         """Refuse numbers that seem to stand for no value, until somebody says what they are."""
-        if "none" in self._no_value:
+        if self._no_values.codes_are_values:
             return
         codes = {place: found for place in places if (found := codes_in(self._numbers[place]))}
         if not codes:

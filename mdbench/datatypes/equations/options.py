@@ -80,6 +80,7 @@ INPUTS = Option(
     "COL[,COL]",
     _labels_of("--inputs"),
     changes_system=False,
+    is_list=True,
 )
 TRAJECTORY = Option(
     "--trajectory",
@@ -109,6 +110,7 @@ STATES = Option(
     "COL[,COL]",
     _labels_of("--states"),
     changes_system=False,
+    is_list=True,
 )
 IGNORE = Option(
     "--ignore",
@@ -116,6 +118,7 @@ IGNORE = Option(
     "COL[,COL]",
     _labels_of("--ignore"),
     changes_system=False,
+    is_list=True,
 )
 SKIP = Option(
     "--skip",
@@ -139,6 +142,7 @@ NA_VALUES = Option(
     "TEXT[,TEXT]",
     _texts,
     changes_system=False,
+    is_list=True,
 )
 PIVOT = Option(
     "--pivot",
@@ -161,6 +165,7 @@ TIME = Option(
     "it rises.",
     "COL[,COL]",
     changes_system=False,
+    is_list=True,
 )
 TIME_ZONE = Option(
     "--time-zone",
@@ -220,6 +225,7 @@ AXES_ORDER = Option(
     "t,x",
     _axes,
     changes_system=False,
+    is_list=True,
 )
 OWN_FIELDS = (AXES_ORDER, SCALING, TRUTH)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mdbench.data.cells import codes_in, is_missing, listed_codes, number_of
+from mdbench.data.cells import NoValues, codes_in, is_missing, listed_codes, number_of
 from mdbench.data.columns import to_number
 from mdbench.data.descriptions import read_description
 from mdbench.data.formats import ending_of, endings, read_cells, stem_of
@@ -297,13 +297,9 @@ def _read_own(
     cells = cells.without(out)
     if len(cells.labels) < 2:  # noqa: PLR2004 - an input and a target
         raise DataError(f"{path} has too few columns left.", _EXPECTED)
-    marks = {text.lower() for text in options.get(NA_VALUES.key, ())}
+    marks = NoValues(options.get(NA_VALUES.key, ()), decimal_comma=cells.decimal_comma)
     drop = options.get(MISSING_VALUES.key, "refuse") == "drop"
-    rows = [
-        row
-        for row in cells.rows
-        if not (drop and any(is_missing(one) or one.strip().lower() in marks for one in row.cells))
-    ]
+    rows = [row for row in cells.rows if not (drop and any(cell in marks for cell in row.cells))]
     if cells.decimal_comma:
         rows = [row._replace(cells=[_with_a_point(one) for one in row.cells]) for row in rows]
     table = np.array(
@@ -313,7 +309,7 @@ def _read_own(
         raise DataError(
             f"{path} has {counted(len(rows), 'row')}.", f"At least {FEWEST_ROWS} are needed."
         )
-    if "none" not in marks:
+    if not marks.codes_are_values:
         _refuse_codes(path, cells.labels, table)
     refuse_constant(path, cells.labels[-1], table)
     steps = [_last_digit(row.cells[-1]) for row in rows]
