@@ -40,8 +40,9 @@ _NAMED_CODES = frozenset(
 """Codes of no value in geology, netCDF and memory, besides those of nines."""
 _FEWEST_VALUES = 5
 """Values that a column has besides its codes: fewer do not show what is usual in it."""
-_CODE_APART, _VALUE_APART = 0.5, 5.0
-"""How far outside the others, in their range, a value is that looks like a code; and any other."""
+_CODE_APART, _ONE_APART, _VALUE_APART = 0.5, 2.0, 5.0
+"""How far outside the others, in their range, values are that look like codes; one cell of these
+above the others; and any other value."""
 _SEVERAL = 3
 """Cells of one value, far outside the others, from which on it is taken for a code."""
 _MOST_CODES = 4
@@ -185,7 +186,9 @@ def codes_in(values: Array) -> dict[float, int]:
             apart = max(low - value, value - high)
             foreign = value < 0 <= low  # a code below zero among values that never are
             several = counts[value] > 1 or abs(value) >= 999  # noqa: PLR2004 - 99 may be one
-            if several and (apart > _CODE_APART * (high - low) or (foreign and apart > 0)):
+            once = counts[value] == 1 and value > 0  # may be the first value of what decays
+            far = apart > (_ONE_APART if once else _CODE_APART) * (high - low)
+            if several and (far or (foreign and apart > 0)):
                 codes[value] = counts[value]
     if len(codes) > _MOST_CODES:
         return {}

@@ -580,7 +580,9 @@ class _Table:
         drop = self._how.missing == "drop"
         if not drop:
             self._refuse_falling(rows[:, 0], lines)
-        self._refuse_cells(order)
+        # A mean of those that are known is enough.
+        averaged = self._how.repeats == "average" and bool(np.isfinite(rows).all())
+        self._refuse_cells(order, may_be_missing=averaged or self._how.missing != "refuse")
         self._refuse_codes(order)
         filled = 0
         if drop:
@@ -797,7 +799,7 @@ class _Table:
                 ),
             )
 
-    def _refuse_cells(self, places: Sequence[int]) -> None:
+    def _refuse_cells(self, places: Sequence[int], *, may_be_missing: bool) -> None:
         """Refuse cells that are no finite numbers, unless they are missing and may be.
 
         All of them are listed, so that one command can be typed for all.
@@ -807,7 +809,7 @@ class _Table:
         for place in places:
             for k in np.flatnonzero(~np.isfinite(self._numbers[place])):
                 cell = self._rows[int(k)].cells[place].strip()
-                if cell in self._no_values and self._how.missing != "refuse":
+                if may_be_missing and cell in self._no_values:
                     continue
                 first = first or (self._rows[int(k)], place)
                 counts = bad.setdefault(place, {})

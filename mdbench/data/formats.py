@@ -50,17 +50,20 @@ class Format:
     package: str = ""
 
 
-def _excel(path: Path) -> pd.DataFrame:
-    import pandas as pd  # noqa: PLC0415 - takes a second to load
+def _sheet(engine: Literal["openpyxl", "odf"]) -> Callable[[Path], pd.DataFrame]:
+    def read(path: Path) -> pd.DataFrame:
+        import pandas as pd  # noqa: PLC0415 - takes a second to load
 
-    sheets = pd.read_excel(path, sheet_name=None)
-    filled = {name: sheet for name, sheet in sheets.items() if not sheet.empty}
-    if len(filled) != 1:
-        raise DataError(
-            f"{path} has {len(filled)} sheets with data: {', '.join(map(str, filled))}",
-            "Give a file of one sheet: save the sheet as CSV, or as a workbook of its own.",
-        )
-    return next(iter(filled.values()))
+        sheets = pd.read_excel(path, sheet_name=None, engine=engine)
+        filled = {name: sheet for name, sheet in sheets.items() if not sheet.empty}
+        if len(filled) != 1:
+            raise DataError(
+                f"{path} has {len(filled)} sheets with data: {', '.join(map(str, filled))}",
+                "Give a file of one sheet: save the sheet as CSV, or as a workbook of its own.",
+            )
+        return next(iter(filled.values()))
+
+    return read
 
 
 def _pandas(name: str) -> Callable[[Path], pd.DataFrame]:
@@ -88,8 +91,8 @@ FORMATS: dict[str, Format] = {
     ".tab": Format(_TABLES, "text", in_folders=False),
     ".parquet": Format(_TABLES, "frame", frame=_pandas("read_parquet"), package="pyarrow"),
     ".feather": Format(_TABLES, "frame", frame=_pandas("read_feather"), package="pyarrow"),
-    ".xlsx": Format(_TABLES, "frame", frame=_excel, package="openpyxl"),
-    ".ods": Format(_TABLES, "frame", frame=_excel, package="odfpy"),
+    ".xlsx": Format(_TABLES, "frame", frame=_sheet("openpyxl"), package="openpyxl"),
+    ".ods": Format(_TABLES, "frame", frame=_sheet("odf"), package="odfpy"),
     ".npz": Format(_uses("series", "field", "points"), "arrays"),
     ".mat": Format(_uses("series", "field"), "arrays"),
     ".h5": Format(_uses("series", "field"), "arrays"),

@@ -223,6 +223,13 @@ def columns_to_join(
             and len(digits_of(next(iter(texts[place]), ""))) == 8  # noqa: PLR2004 - YYYYMMDD
             and _kind_of(texts[place], cells.labels[place], number) == "date"
         ]
+    if dates and not clocks:
+        clocks = [
+            place
+            for place in possible
+            if place not in {*others, *dates} and not parts[place]
+            if _kind_of(texts[place], cells.labels[place], number) == "clock"
+        ]
     fine = [of_part[part] for part in _OF_A_DAY if part in of_part] or clocks[:1]
     trials: list[list[int]] = []
     if "year" in of_part:
