@@ -304,7 +304,7 @@ RUN = "run"
 
 def _runs_of(data: Any) -> Sequence[Any]:
     """Return the runs of a list of tables; nothing of other data."""
-    tables = (pd.DataFrame, pd.Series, Mapping)
+    tables = (pd.DataFrame, Mapping)  # two series are the times and a state
     listed = isinstance(data, list | tuple) and all(isinstance(part, tables) for part in data)
     return list(data) if listed else []
 
