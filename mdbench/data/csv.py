@@ -36,6 +36,7 @@ from mdbench.data.text_tables import nameless
 from mdbench.data.times import (
     TimeReader,
     TimesError,
+    common_format,
     in_fitting_unit,
     looks_like_time,
     past_midnight,
@@ -753,6 +754,13 @@ class _Table:
                     f"{self._where(row)}: {cell.strip()!r} is no {kind}: {error}",
                     f"Write times as {_TIME_FORMATS}; for others: --time-format",
                 ) from None
+            if cell in self._no_values:
+                raise DataError(
+                    f"{self._where(row)}: {label} is {cell!r}",
+                    "Every line has to have a time. To leave such lines out: --missing drop",
+                ) from None
+            if hint := self._written_otherwise():
+                raise DataError(f"{self._where(row)}: {label} is {cell!r}", hint) from None
             kind = {
                 "date": "a date, as those before are",
                 "clock": "a clock time, as those before are",
@@ -762,6 +770,17 @@ class _Table:
                 f"{self._where(row)}: {label} is {cell!r}",
                 f"Times have to be {kind} ({_TIME_FORMATS}); for others: --time-format",
             ) from None
+
+    def _written_otherwise(self) -> str:
+        """Return how times are written that are neither numbers nor dates of the usual forms."""
+        texts = self._cells.column(self._choice.place)
+        if form := common_format(texts):
+            return f"Dates that are written so are read by: --time-format {form!r}"
+        units = {text.lstrip("+-0123456789.,eE ") for text in texts}
+        if len(units) == 1 and (unit := units.pop()).isalpha() and all(map(_DIGIT.match, texts)):
+            label = self._columns[self._choice.place].label
+            return f"Write the unit into the header, {label} [{unit}], and numbers alone below it."
+        return ""
 
     def _refuse_falling(self, t: Array, lines: NDArray[np.intp]) -> None:
         """Refuse times that do not rise in each trajectory; say what may be the cause."""

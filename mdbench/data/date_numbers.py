@@ -216,3 +216,26 @@ def serial_day(values: Array, label: str) -> bool:
     return named and any(
         low <= float(values.min()) and float(values.max()) <= high for low, high in _SERIALS
     )
+
+
+_EPOCH = re.compile(r"timestamp|epoch|unix|posix")
+_SINCE_1970 = (9e8, 2.2e9)
+"""Seconds since 1970 of the years 1998 to 2039."""
+
+
+def since_1970(values: Array, label: str) -> float:
+    """Return the seconds of a unit in which numbers are times since 1970; 0 for other numbers.
+
+    Examples
+    --------
+    >>> stamps = 1.7e9 + 60 * np.arange(9.0)
+    >>> since_1970(stamps, "timestamp"), since_1970(1e3 * stamps, "unix_ms")
+    (1.0, 0.001)
+    >>> since_1970(stamps, "t")
+    0.0
+    """
+    low, high = _SINCE_1970
+    for size in (1.0, 1e-3) if _EPOCH.search(label.lower()) else ():
+        if low <= float(values.min()) * size and float(values.max()) * size <= high:
+            return size
+    return 0.0

@@ -57,8 +57,8 @@ _SUBJECTS = frozenset(
 )
 """Words for what has a trajectory of its own."""
 _FEWEST_ROWS = 3
-_SHARED = 0.6
-"""The share of times at which there are lines of most of the names of a long table."""
+_NEARLY = 1.2
+"""Times of several series are the same where all of them are not more, by this factor."""
 _AUTUMN, _EARLY = {3, 4, 5, 9, 10, 11}, 4
 """Months and hours in which clocks are put back."""
 _HOUR = 3600.0
@@ -345,11 +345,16 @@ class FallingTimes:
         falls, ties = int(np.sum(steps < 0)), int(np.sum(steps == 0))
         blocks = self._blocks(steps)
         if blocks > 1:
+            alike = len(np.unique(self.t)) * blocks <= _NEARLY * len(self.t)
+            more = (
+                "Where all repeat one measurement, their mean is taken by: --repeats average"
+                if alike
+                else "Where a clock or counter began again, add to later times what went before"
+            )
             return (
                 f"The lines are {blocks} series one below the other, and no column says which. "
                 "Where each is an experiment of its own, add a column that numbers them, such as "
-                "run, and give --trajectory run. Where all repeat one measurement, their mean is "
-                "taken by: --repeats average"
+                f"run, and give --trajectory run. {more}"
             )
         if ties and ties >= falls:
             return (

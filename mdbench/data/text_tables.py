@@ -174,7 +174,9 @@ def _preamble(lines: Sequence[str]) -> int:
     """Return how many lines stand before a table that begins later in the file; 0 for none."""
     headers = [k for k in range(len(lines[:_LONGEST_PREAMBLE])) if _may_be_header(lines, k)]
     # Of two lines, one below the other, the second may have the units of the first.
-    while len(headers) > 1 and (headers[0] + 1 < headers[1] or not _has_a_time(lines[headers[0]])):
+    while len(headers) > 1 and not any(map(_are_numbers, lines[headers[0] + 1 : headers[1]])):
+        if headers[0] + 1 == headers[1] and _has_a_time(lines[headers[0]]):
+            break
         headers.pop(0)
     return headers[0] if headers else 0
 
@@ -259,6 +261,12 @@ def nameless(where: str, labels: Sequence[str], place: int) -> DataError:
 
 
 def _check_count(where: str, cells: Sequence[str], labels: Sequence[str]) -> None:
+    if [cell.strip() for cell in cells] == list(labels):
+        raise DataError(
+            f"{where} is the header again.",
+            "Delete the line. Where each part of the file is an experiment of its own, number the "
+            "parts in a column, such as run, and give --trajectory run.",
+        )
     if len(cells) != len(labels):
         hint = "Give each line a cell for each column of the header."
         if len(cells) == 2 * len(labels):

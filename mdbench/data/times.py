@@ -12,7 +12,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from mdbench.data.columns import NUMBER
-from mdbench.data.date_numbers import FORMS, SeveralFormsError, digits_of, form_of, serial_day
+from mdbench.data.date_numbers import (
+    FORMS,
+    SeveralFormsError,
+    digits_of,
+    form_of,
+    serial_day,
+    since_1970,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -215,14 +222,22 @@ def _of_serials(
         values = np.array([plain(text) for text in texts])
     except ValueError:
         return None
-    if not len(values) or not serial_day(values, label):
+    if not len(values):
         return None
     origin = float(values[0])
-
-    def days(text: str) -> float:  # to the millisecond: a serial of a spreadsheet has no more
-        return round((plain(text) - origin) * _DAY_SECONDS, 3)
-
-    return TimeReader("date", days, form=f"days of a calendar, as {texts[0]}")
+    if serial_day(values, label):  # to the millisecond: a serial of a spreadsheet has no more
+        return TimeReader(
+            "date",
+            lambda text: round((plain(text) - origin) * _DAY_SECONDS, 3),
+            form=f"days of a calendar, as {texts[0]}",
+        )
+    if size := since_1970(values, label):
+        return TimeReader(
+            "date",
+            lambda text: (plain(text) - origin) * size,
+            form=f"{'seconds' if size == 1.0 else 'milliseconds'} since 1970, as {texts[0]}",
+        )
+    return None
 
 
 def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
@@ -258,6 +273,31 @@ def _duration(text: str) -> float:
     clock = 3600.0 * int(match["h"] or 0) + 60.0 * int(match["m"] or 0) + float(match["s"] or 0.0)
     days = int(match["days"] or 0) * (-1 if match["sign"] else 1)
     return _DAY_SECONDS * days + clock  # as Python has it: -1 days +23:00:00 is an hour before
+
+
+_NAMED_MONTHS = (
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y"),
+    *("%d/%b/%Y", "%d.%b.%Y", "%a %b %d %Y", "%d%b%Y", "%d%b%y", "%Y-%b-%d", "%d-%B-%Y"),
+)
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ":%H:%M:%S")
+
+
+def common_format(texts: Sequence[str]) -> str:
+    """Return the format, as `datetime.strptime` has it, of dates with names of months.
+
+    Examples
+    --------
+    >>> common_format(["31-Jan-2024 10:30", "01-Feb-2024 11:00"]), common_format(["soon"])
+    ('%d-%b-%Y %H:%M', '')
+    """
+    for form in (day + clock for day in _NAMED_MONTHS for clock in _CLOCKS):
+        try:
+            for text in texts:
+                _by_format(text, form)
+        except ValueError:
+            continue
+        return form if texts else ""
+    return ""
 
 
 def zone_of(name: str) -> ZoneInfo:

@@ -36,14 +36,14 @@ DECAY = 8.0 * np.exp(-0.1 * K)
 BEGIN = datetime(2024, 12, 20, 22, 50, tzinfo=UTC)
 
 
-def write(folder: Path, columns: Mapping[str, Sequence[Any] | Array], before: str = "") -> Path:
+def write(folder: Path, columns: Mapping[str, Any], before: str = "") -> Path:
     rows = zip(*([str(one) for one in values] for values in columns.values()), strict=True)
     path = folder / "mine.csv"
     path.write_text(before + "\n".join([",".join(columns), *map(",".join, rows)]) + "\n")
     return path
 
 
-def read(folder: Path, columns: Mapping[str, Sequence[Any] | Array], **how: Any) -> CsvRecording:
+def read(folder: Path, columns: Mapping[str, Any], **how: Any) -> CsvRecording:
     return read_csv(write(folder, columns), Reading(**how))
 
 
@@ -337,6 +337,39 @@ def test_days_of_a_calendar(tmp_path: Path, first: float) -> None:
         found = read(tmp_path, {"Date": t, "x": SWING})
         assert found.time.unit == unit
         np.testing.assert_allclose(found.trajectory.t, size * K, atol=1e-4)
+
+
+@pytest.mark.parametrize(("label", "size"), [("timestamp", 1), ("unix_ms", 1000), ("epoch", 1)])
+def test_seconds_since_1970(tmp_path: Path, label: str, size: int) -> None:
+    for seconds, unit, step in ((1, "s", 1.0), (120, "min", 2.0), (3600, "day", 1 / 24)):
+        t = [(1_700_000_000 + seconds * k) * size for k in range(N)]
+        found = read(tmp_path, {label: t, "x": SWING})
+        assert found.time.unit == unit
+        assert "since 1970" in found.notes[0]
+        np.testing.assert_allclose(found.trajectory.t, step * K, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([one.strftime("%d-%b-%Y") for one in moments(days=1)], "--time-format '%d-%b-%Y'"),
+        ([one.strftime("%b %d %Y %H:%M") for one in moments(hours=1)], "'%b %d %Y %H:%M'"),
+        ([f"{k} s" for k in range(N)], "Write the unit into the header, t .s."),
+        (put(K, {4: ""}), "Every line has to have a time.*--missing drop"),
+        (put(K, {20: "t"}), "t is 't'"),
+    ],
+)
+def test_times_written_otherwise_are_explained(
+    tmp_path: Path, cells: list[Any], message: str
+) -> None:
+    with pytest.raises(DataError, match=f"(?s){message}"):
+        read(tmp_path, {"t": cells, "x": SWING})
+
+
+def test_a_header_in_the_middle_is_named(tmp_path: Path) -> None:
+    columns = {"t": put(K, {20: "t"}), "x": put(SWING, {20: "x"})}
+    with pytest.raises(DataError, match="line 22 is the header again"):
+        read(tmp_path, columns)
 
 
 @kind("spans of time")

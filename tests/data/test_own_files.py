@@ -71,7 +71,7 @@ class OwnFile:
 
     Attributes
     ----------
-    field
+    origin
         Where it comes from.
     content
         Its text, or what writes it.
@@ -91,10 +91,10 @@ class OwnFile:
         Trajectories.
     """
 
-    field: str
+    origin: str
     content: str | Callable[[Path], object]
-    states: Sequence[Array]
-    t: Array = field(default_factory=lambda: K)
+    states: Sequence[Any]
+    t: Any = field(default_factory=lambda: K)
     says: Sequence[tuple[str, str]] = ()
     typed: str = ""
     notes: Sequence[str] = ()
@@ -108,12 +108,17 @@ def gone(values: Array, *rows: int) -> Array:
     return np.delete(values, rows)
 
 
-TIDE = {
+TIDE: dict[str, Any] = {
     "yyyy": dates("%Y", hours=6),
     "mm": dates("%m", hours=6),
     "dd": dates("%d", hours=6),
     "hh": dates("%H", hours=6),
     "mi": dates("%M", hours=6),
+}
+CYCLER: dict[str, Any] = {
+    "Test_Time(s)": K,
+    "Step_Index": [1] * 20 + [2] * 20,
+    "Voltage(V)": SWING,
 }
 AUTUMN = [
     datetime(2024, 10, 26, 22, tzinfo=ZoneInfo("UTC")) + timedelta(minutes=20 * k) for k in range(N)
@@ -332,7 +337,7 @@ FILES = [
     ),
     OwnFile(
         "battery cycler",
-        table(**{"Test_Time(s)": K, "Step_Index": [1] * 20 + [2] * 20, "Voltage(V)": SWING}),
+        table(**CYCLER),
         [SWING],
         typed="--states Voltage",
         notes=["as --states names others: Step_Index"],
@@ -340,7 +345,7 @@ FILES = [
     ),
     OwnFile(
         "battery cycler, all columns",
-        table(**{"Test_Time(s)": K, "Step_Index": [1] * 20 + [2] * 20, "Voltage(V)": SWING}),
+        table(**CYCLER),
         [np.repeat([1.0, 2.0], 20), SWING],
         notes=["Step_Index: has the values 1 and 2 alone.*--ignore Step_Index"],
         unit="s",
@@ -510,7 +515,7 @@ def write(folder: Path, file: OwnFile) -> Path:
     return path
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.field)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.origin)
 def test_a_file_is_read_right_or_refused_with_what_to_type(tmp_path: Path, file: OwnFile) -> None:
     path, typed = write(tmp_path, file), file.typed
     for message, remedy in file.says:
@@ -534,20 +539,25 @@ def test_a_file_is_read_right_or_refused_with_what_to_type(tmp_path: Path, file:
         assert any(re.search(note, line) for line in known.notes), known.notes
 
 
-def test_the_law_of_a_file_is_found_from_what_was_read(tmp_path: Path) -> None:
-    """Rates of what is read follow the law of the formula, in the unit of the times."""
-    by_name = {file.field: file for file in FILES}
-    for name, typed, rate, of in (
-        ("stock and flow, dates as numbers", "", 0.25, lambda x: x * (1 - x / 12)),
-        ("influenza, a year and a week", "--time year,week", 0.25, lambda x: x * (1 - x / 12)),
-        ("three injections at each time", "--repeats average", -0.1, lambda x: x),
-        ("bleaching, frames of a camera", "--ignore Frame --step 2", -0.05, lambda x: x),
-    ):
-        series = read(write(tmp_path, by_name[name]), typed).trajectory
-        x = series.u[:, 0]
-        rates, terms = np.gradient(x, series.t)[2:-2], of(x)[2:-2]
-        assert float(rates @ terms / (terms @ terms)) == pytest.approx(rate, rel=0.02)
+@pytest.mark.parametrize(
+    ("origin", "typed", "rate", "logistic"),
+    [
+        ("stock and flow, dates as numbers", "", 0.25, True),
+        ("influenza, a year and a week", "--time year,week", 0.25, True),
+        ("three injections at each time", "--repeats average", -0.1, False),
+        ("bleaching, frames of a camera", "--ignore Frame --step 2", -0.05, False),
+    ],
+)
+def test_rates_of_what_is_read_follow_the_law(
+    tmp_path: Path, origin: str, typed: str, rate: float, *, logistic: bool
+) -> None:
+    file = next(file for file in FILES if file.origin == origin)
+    series = read(write(tmp_path, file), typed).trajectory
+    x = series.u[:, 0]
+    term = (x * (1 - x / 12) if logistic else x)[2:-2]
+    rates = np.gradient(x, series.t)[2:-2]  # in the unit of the times
+    assert float(rates @ term / (term @ term)) == pytest.approx(rate, rel=0.02)
 
 
 def test_there_are_files_of_many_fields() -> None:
-    assert len({file.field for file in FILES}) == len(FILES) >= 30
+    assert len({file.origin for file in FILES}) == len(FILES) >= 30
