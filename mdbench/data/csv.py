@@ -60,7 +60,7 @@ _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[,.]\d{3}")
 _TIME_FORMATS = "2026-11-22, 2026-11-22T10:30, 22.11.2026 or 10:30:00"
 
 
-_FEW_SIGNS = 3
+_FEW_SIGNS, _LINES_OF_A_NAME = 3, 3
 _LONGEST_CELL, _LISTED = 60, 5
 """Characters of a cell in a message, and cells and columns that one lists."""
 _SAME = 1e-6
@@ -326,6 +326,13 @@ def _pivoted(path: Path, cells: Cells, how: Reading) -> tuple[Cells, Reading]:
     """Make a column of each quantity of a long table."""
     names = _place_of(path, cells.labels, how.pivot)
     keys = [_place_of(path, cells.labels, how.trajectory)] if how.trajectory else []
+    if (count := len(set(cells.column(names)))) * _LINES_OF_A_NAME > max(len(cells.rows), 1):
+        raise DataError(
+            f"{path}: {how.pivot} has {count} different texts in {len(cells.rows)} lines, and so "
+            "is no column of the names of quantities.",
+            "--pivot is for tables with a line for each value, and names the column that says of "
+            "what it is.",
+        )
     columns = [
         TableColumn(one.label, one.unit, None, all(map(looks_like_time, cells.column(place))))
         for place, one in enumerate(columns_of(cells.labels))
@@ -721,6 +728,11 @@ class _Table:
                 f"{self._path}: --time-zone: {error}.", "Give a name such as Europe/Berlin."
             ) from None
         self._form = reader.form
+        if self._how.time_zone and reader.kind != "date":
+            raise DataError(
+                f"{self._path}: {label} has no dates, and --time-zone is of these.",
+                "Leave out --time-zone, or name the column of dates: --time COLUMN",
+            )
         if reader.kind == "number" and np.isfinite(self._numbers[place]).all():
             return self._numbers[place].copy(), ""
         t = np.array([self._read(reader, row, label) for row in self._rows], dtype=np.float64)

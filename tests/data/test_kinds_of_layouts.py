@@ -439,6 +439,8 @@ def test_a_line_for_each_value(tmp_path: Path, label: str, order: str) -> None:
     with pytest.raises(DataError, match=r"(?s)has two values at 39.*--repeats average"):
         read(tmp_path, twice, pivot=label)
     assert is_right(read(tmp_path, twice, pivot=label, repeats="average"), K, SWING, DECAY)
+    with pytest.raises(DataError, match=r"(?s)count has .* different texts in 80 lines"):
+        read(tmp_path, columns, pivot="count")
     with pytest.raises(DataError, match=r"(?s)there are 2 columns.*--ignore"):
         read(tmp_path, columns | {"sd": [0.1] * (2 * N)}, pivot=label)
 
@@ -499,6 +501,8 @@ def test_the_hour_that_comes_twice(tmp_path: Path, minutes: int, form: str) -> N
         assert is_right(read(tmp_path, columns, time_zone="Europe/Berlin"), minutes * K)
     with pytest.raises(DataError, match="no time zone 'Europe/Berln'"):
         read(tmp_path, columns, time_zone="Europe/Berln")
+    with pytest.raises(DataError, match="t has no dates, and --time-zone"):
+        read(tmp_path, {"t": K, "x": SWING}, time_zone="Europe/Berlin")
 
 
 @kind("files that pandas reads")
