@@ -285,15 +285,13 @@ def _with_steps(path: Path, cells: Cells, how: Reading) -> tuple[Cells, Reading]
     for k in range(len(cells.rows)):
         name = of[k] if of else ""
         counts[name] = counts.get(name, -1) + 1
-        texts.append(repr(float(size) * counts[name]))
+        text = repr(float(size) * counts[name])
+        texts.append(text.replace(".", ",") if cells.decimal_comma else text)
     label = _free_label(cells.labels)
     title = f"{label} [{unit.strip()}]" if unit.strip() else label
-    return Cells(
-        (title, *cells.labels),
-        [Row(row.number, [text, *row.cells]) for row, text in zip(cells.rows, texts, strict=True)],
-        # The times have points; a comma counts in the other columns all the same.
-        cells.decimal_comma,
-    ), replace(how, time=title, time_format="", why="in equal steps, by --step")
+    return cells.with_column(0, title, texts), replace(
+        how, time=title, time_format="", why="in equal steps, by --step"
+    )
 
 
 def _with_joined_time(

@@ -96,6 +96,7 @@ def join_times(columns: Sequence[tuple[str, Sequence[str]]], number: Number) -> 
 
     Examples
     --------
+    >>> from mdbench.data.columns import to_number
     >>> columns = [("year", ["2024"]), ("month", ["2"]), ("day", ["29"]), ("hour", ["13"])]
     >>> join_times(columns, to_number)
     ['2024-02-29T13:00:00']

@@ -224,6 +224,9 @@ def test_no_column_of_times(tmp_path: Path, step: str, unit: str) -> None:
     found = read(tmp_path, columns, step=step)
     assert is_right(found, float(step.split(maxsplit=1)[0]) * K, SWING, DECAY)
     assert found.time.unit == unit
+    german = tmp_path / "german.csv"
+    german.write_text(pd.DataFrame(columns).to_csv(index=False, sep=";", decimal=","))
+    assert is_right(read_csv(german, Reading(step="1.125")), 1.125 * K, SWING, DECAY)
     two = {"run": [1] * 20 + [2] * 20, **columns}
     series = read(tmp_path, two, step=step, trajectory="run").trajectory
     np.testing.assert_allclose(series.t[20:], series.t[:20])
