@@ -57,6 +57,8 @@ _SUBJECTS = frozenset(
 )
 """Words for what has a trajectory of its own."""
 _FEWEST_ROWS = 3
+_MOST_PAIRED = 8
+"""Columns of which two together are looked at: those with the fewest texts."""
 _NEARLY = 1.2
 """Times of several series are the same where all of them are not more, by this factor."""
 _AUTUMN, _EARLY = {3, 4, 5, 9, 10, 11}, 4
@@ -283,18 +285,18 @@ def pivot(
     columns = {title: place for place, title in enumerate(titles)}
     rows: dict[tuple[str, ...], list[list[str]]] = {}
     numbers: dict[tuple[str, ...], int] = {}
+    counts: dict[tuple[str, ...], int] = {}
     for row in cells.rows:
         key = tuple(row.cells[place].strip() for place in (*keys, time))
         numbers.setdefault(key, row.number)
-        lines = rows.setdefault(key, [[""] * len(titles)])
-        place = columns[row.cells[names].strip()]
-        free = next((line for line in lines if not line[place]), None)
-        if free is None:
-            if not repeats:
-                raise ValueError(f"line {row.number}: {titles[place]} has two values at {key[-1]}")
-            free = [""] * len(titles)
-            lines.append(free)
-        free[place] = row.cells[values].strip() or "NA"
+        lines = rows.setdefault(key, [])
+        title = row.cells[names].strip()
+        count = counts[(*key, title)] = counts.get((*key, title), 0) + 1
+        if count > 1 and not repeats:
+            raise ValueError(f"line {row.number}: {title} has two values at {key[-1]}")
+        if count > len(lines):
+            lines.append([""] * len(titles))
+        lines[count - 1][columns[title]] = row.cells[values].strip()
     return Cells(
         (*(cells.labels[place] for place in (*keys, time)), *titles),
         [Row(numbers[key], [*key, *line]) for key, lines in rows.items() for line in lines],
@@ -403,7 +405,8 @@ class FallingTimes:
         possible = [place for place in others if self._separates((place,))]
         if not possible:
             few = [place for place in others if 1 < self._count(place) <= len(self.t) // 2]
-            pairs = (pair for pair in combinations(few, 2) if self._separates(pair))
+            fewest = sorted(few, key=self._count)[:_MOST_PAIRED]
+            pairs = (pair for pair in combinations(fewest, 2) if self._separates(pair))
             return self._separated_by_two(next(pairs, ()))
         quantities = [place for place in possible if self._is_quantity(place)]
         subjects = [place for place in possible if self._is_subject(place)]
