@@ -528,7 +528,8 @@ class _Table:
     def _refuse_parts(self, columns: Sequence[TableColumn], possible: Sequence[int]) -> None:
         """Refuse a table whose time stands in several columns."""
         stretches = list(_stretches(self._of))
-        parts = columns_to_join(self._cells, possible, stretches, self._number)
+        numeric = {k for k in possible if np.isfinite(self._numbers[k]).all()}
+        parts = columns_to_join(self._cells, possible, numeric, stretches, self._number)
         rising = {place for place in possible if rises(columns[place].values, stretches)}
         if not parts or any(is_time_name(columns[place]) for place in rising - set(parts)):
             return

@@ -150,6 +150,8 @@ def form_of(texts: Sequence[str], label: str) -> Form | None:
     >>> form_of([str(year) for year in range(1900, 1930)], "year") is None
     True
     """
+    if not texts or not digits_of(texts[0]).isdigit():
+        return None
     texts = [digits_of(text) for text in texts]
     if len(texts) < 2 or not all(text.isascii() and text.isdigit() for text in texts):  # noqa: PLR2004
         return None
@@ -200,6 +202,11 @@ def _is_even(times: Array, *, wraps: bool = False) -> bool:
         steps = np.where(steps < -_DAY / 2, steps + _DAY, steps)
     usual = float(np.median(steps))
     return bool(usual > 0 and np.ptp(steps) <= EVEN * usual)
+
+
+def may_count_days(label: str) -> bool:
+    """Return whether a column is named as dates or times since 1970 are, which are numbers."""
+    return bool(_SERIAL_DATE.search(label.lower()) or _EPOCH.search(label.lower()))
 
 
 def serial_day(values: Array, label: str) -> bool:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data.cells import Cells, Row
-from mdbench.data.date_numbers import digits_of
 from mdbench.data.roles import folded, rises
 from mdbench.data.times import clock_text, day_text, time_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -200,39 +199,49 @@ def _seconds_of(clock: str) -> float:
 
 
 def columns_to_join(
-    cells: Cells, possible: Sequence[int], stretches: Sequence[tuple[int, int]], number: Number
+    cells: Cells,
+    possible: Sequence[int],
+    numeric: Collection[int],
+    stretches: Sequence[tuple[int, int]],
+    number: Number,
 ) -> list[int]:
     """Return the places of columns that are the time together, and none of them alone.
 
     Empty where there are none.
+
+    Parameters
+    ----------
+    possible
+        Places of columns that may be the time.
+    numeric
+        Places of those in which each cell is a number.
+    stretches
+        The first row of each trajectory, and the row behind its last.
+    number
+        Reads a number; None where a text is none.
     """
-    texts = {place: cells.column(place) for place in possible}
     parts = {place: part_in(cells.labels[place], cells.labels) for place in possible}
     of_part = {part: place for place, part in reversed(parts.items()) if part}
-    others = [
-        place
-        for place in possible
-        if not parts[place] and any(not _is_plain(text, number) for text in texts[place])
-    ]
-    kinds = {place: _kind_of(texts[place], cells.labels[place], number) for place in others}
-    dates = [place for place, kind in kinds.items() if kind == "date"]
-    clocks = [place for place, kind in kinds.items() if kind == "clock"]
+
+    def of_kind(places: Iterable[int], kind: str) -> list[int]:
+        return [
+            place
+            for place in places
+            if _kind_of(cells.column(place), cells.labels[place], number) == kind
+        ]
+
+    texts = [place for place in possible if place not in numeric and not parts[place]]
+    numbers = [place for place in possible if place in numeric and not parts[place]]
+    dates, clocks = of_kind(texts, "date"), of_kind(texts, "clock")
     if not dates:
-        dates = [
+        days = [
             place
-            for place in possible
-            if place not in others
-            and len(set(map(len, map(digits_of, texts[place])))) == 1
-            and len(digits_of(next(iter(texts[place]), ""))) == 8  # noqa: PLR2004 - YYYYMMDD
-            and _kind_of(texts[place], cells.labels[place], number) == "date"
+            for place in numbers
+            if cells.rows and re.fullmatch(r"\s*\d{8}(\.0+)?\s*", cells.rows[0].cells[place])
         ]
+        dates = of_kind(days, "date")
     if dates and not clocks:
-        clocks = [
-            place
-            for place in possible
-            if place not in {*others, *dates} and not parts[place]
-            if _kind_of(texts[place], cells.labels[place], number) == "clock"
-        ]
+        clocks = of_kind((place for place in numbers if place not in dates), "clock")
     fine = [of_part[part] for part in _OF_A_DAY if part in of_part] or clocks[:1]
     trials: list[list[int]] = []
     if "year" in of_part:

@@ -17,6 +17,7 @@ from mdbench.data.date_numbers import (
     SeveralFormsError,
     digits_of,
     form_of,
+    may_count_days,
     serial_day,
     since_1970,
 )
@@ -218,6 +219,8 @@ def _of_serials(
     texts: Sequence[str], plain: Callable[[str], float], label: str
 ) -> TimeReader | None:
     """Return what reads the days of a spreadsheet's calendar, where numbers are these."""
+    if not may_count_days(label):
+        return None
     try:
         values = np.array([plain(text) for text in texts])
     except ValueError:
