@@ -42,7 +42,12 @@ from mdbench.data.times import (
     past_midnight,
     time_reader,
 )
-from mdbench.data.trajectory import MIN_SAMPLES, Trajectory, refuse_rounded, refuse_sizes
+from mdbench.data.trajectory import (
+    MIN_SAMPLES,
+    Trajectory,
+    refuse_rounded,
+    refuse_sizes,
+)
 from mdbench.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -328,8 +333,8 @@ def _pivoted(path: Path, cells: Cells, how: Reading) -> tuple[Cells, Reading]:
         raise DataError(
             f"{path}: {how.pivot} has {count} different texts in {len(cells.rows)} lines, and so "
             "is no column of the names of quantities.",
-            "--pivot is for tables with a line for each value, and names the column that says of "
-            "what it is.",
+            "--pivot is for tables with a line for each value, and names the column with the name "
+            "of its quantity.",
         )
     columns = [
         TableColumn(one.label, one.unit, None, all(map(looks_like_time, cells.column(place))))
@@ -382,6 +387,12 @@ class _Table:
         self._numbers = [self._column(place) for place in range(len(labels))]
         self._form = ""
         self._choice = self._time()
+        if (count := len(set(self._of))) > 1 and 2 * count > len(self._rows):
+            raise DataError(
+                f"{path}: {how.trajectory} has {count} different texts in {len(self._rows)} lines, "
+                "and separates no trajectories.",
+                "--trajectory names the column that is the same throughout each experiment.",
+            )
         self._out: list[str] = []
         self._states = self._chosen_states()
         if not self._states:

@@ -474,6 +474,12 @@ def test_repeats_of_a_measurement(tmp_path: Path, count: int) -> None:
     assert [len(one.t) for one in apart.pieces] == [N] * count
 
 
+def test_a_column_that_separates_nothing(tmp_path: Path) -> None:
+    columns = {"t": K, "x": SWING, "y": DECAY}
+    with pytest.raises(DataError, match="x has 40 different texts in 40 lines"):
+        read(tmp_path, columns, trajectory="x")
+
+
 @kind("the newest first")
 def test_the_newest_first(tmp_path: Path) -> None:
     back = slice(None, None, -1)
