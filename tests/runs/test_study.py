@@ -170,6 +170,7 @@ data_type = "ode"
 """
 
 
+@pytest.mark.usefixtures("workspace")
 def test_a_list_of_columns_is_one_value() -> None:
     text = FACTORS.replace('["fd", "smooth", "exact"]', '"fd"').replace(
         'choice = ["own", "benchmark"]', 'states = ["a", "b"]\nna_values = [-9999, "ND"]'
