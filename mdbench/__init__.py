@@ -26,6 +26,8 @@ __all__ = [
     "show",
 ]
 _COMPUTES = ("dataset", "predict", "run")
+_warned: list[str] = []
+"""The name at which the warning about NumPy was given: once a process is enough."""
 _OF_RESULTS = ("leaderboard", "plot", "predict", "report", "show")
 
 
@@ -33,7 +35,8 @@ def __getattr__(name: str) -> object:
     # On first use: what they need takes a second to import.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _COMPUTES and (names := unset()):
+    if name in _COMPUTES and not _warned and (names := unset()):
+        _warned.append(name)
         from warnings import warn  # noqa: PLC0415 - likewise
 
         warn(

@@ -57,7 +57,12 @@ def run(
     data_type: str = "",
     *,
     study: str | Path | None = None,
-    data: pd.DataFrame | Mapping[str, ArrayLike] | Sequence[ArrayLike] | None = None,
+    data: pd.DataFrame
+    | pd.Series
+    | Mapping[str, ArrayLike]
+    | Sequence[ArrayLike]
+    | Sequence[pd.DataFrame]
+    | None = None,
     name: str = "data",
     say: Callable[[str], object] | None = None,
     **options: Any,
@@ -74,9 +79,11 @@ def run(
         A study file instead, with all options; of the others only those may be given with it that
         set where and how it is run.
     data
-        Your own data instead of a dataset: a table, a mapping of column names to arrays, or arrays:
-        the times, shape ``(n,)``, and the states, shape ``(n,)`` or ``(n, states)``.  They are
-        written into ``NAME.csv`` in the folder of the results, and are as `dataset_path` then.
+        Your own data instead of a dataset: a table, a series with the times as its index, a mapping
+        of column names to arrays, or arrays: the times, shape ``(n,)``, and the states, shape
+        ``(n,)`` or ``(n, states)``.  A list of tables is runs of one experiment, with
+        ``trajectory="run"``.  They are written into ``NAME.csv`` in the folder of the results, and
+        are as `dataset_path` then.
     name
         The name of these data.
     say
@@ -112,7 +119,10 @@ def run(
             raise UsageError("data and dataset_path were both given.", "Give one of them.")
         folder = Path(options.get("result_dir") or "results")
         new = not (folder / f"{name}.csv").exists()
-        given["dataset_path"] = path = write_data(data, folder, name)
+        if runs := _runs_of(data):
+            given["trajectory"] = given.get("trajectory") or RUN
+        own = _joined_runs(runs) if runs else data
+        given["dataset_path"] = path = write_data(own, folder, name)
         try:
             return _run(asked_for(given, study), say)
         except (DataError, UsageError):
@@ -288,9 +298,39 @@ def write_data(data: Any, folder: Path, name: Any) -> Path:
     return path
 
 
+RUN = "run"
+"""The column by which runs that are given as a list are distinguished."""
+
+
+def _runs_of(data: Any) -> Sequence[Any]:
+    """Return the runs of a list of tables; nothing of other data."""
+    tables = (pd.DataFrame, Mapping)  # two series are the times and a state
+    listed = isinstance(data, list | tuple) and all(isinstance(part, tables) for part in data)
+    return list(data) if listed else []
+
+
+def _joined_runs(data: Sequence[Any]) -> pd.DataFrame:
+    """Put runs one below the other, with a column that numbers them."""
+    tables = [_table_of(part) for part in data]
+    columns = list(tables[0].columns)
+    for number, part in enumerate(tables):
+        if list(part.columns) != columns:
+            raise UsageError(
+                f"Run {number} has the columns {', '.join(map(str, part.columns))}, and run 0 has "
+                f"{', '.join(map(str, columns))}.",
+                "Give all runs the same columns, in the same order.",
+            )
+    if RUN in columns:
+        raise UsageError(
+            f"The runs have a column {RUN!r} of their own.", "Rename it, or put the runs together."
+        )
+    numbered = [part.assign(**{RUN: number}) for number, part in enumerate(tables)]
+    return pd.concat(numbered, ignore_index=True)
+
+
 _FORMS = (
-    "Give a DataFrame, a dict of columns such as {'t': t, 'x': x}, or the arrays (t, x), all with "
-    "one row for each time."
+    "Give a DataFrame, a Series, a list of DataFrames (runs), a dict of columns such as "
+    "{'t': t, 'x': x}, or the arrays (t, x), all with one row for each time."
 )
 
 
@@ -298,6 +338,8 @@ def _table_of(data: Any) -> pd.DataFrame:
     try:
         if isinstance(data, pd.DataFrame):
             table = _with_its_index(data)
+        elif isinstance(data, pd.Series):
+            table = _of_series(data)
         elif isinstance(data, Mapping):
             table = _of_columns(data)
         elif isinstance(data, np.ndarray) and data.ndim == _TABLE:
@@ -329,6 +371,18 @@ def _with_its_index(data: pd.DataFrame) -> pd.DataFrame:
                 "(data.rename_axis('t')) or row numbers (data.reset_index(drop=True))"
             )
     return data.reset_index()
+
+
+def _of_series(data: pd.Series) -> pd.DataFrame:
+    """Return a series as a table, with its index as the times."""
+    if isinstance(data.index, pd.RangeIndex):
+        raise ValueError(  # noqa: TRY004 - its type is right
+            "a Series has its times in its index, and this one counts rows: "
+            "pandas.Series(x, index=pandas.Index(t, name='t'))"
+        )
+    index = data.index if data.index.name is not None else data.index.rename("t")
+    named = data if data.name is not None else data.rename("x")
+    return named.set_axis(index).reset_index()
 
 
 def _of_columns(data: Mapping[Any, Any]) -> pd.DataFrame:

@@ -349,6 +349,9 @@ DECAY = {"t": np.linspace(0, 5, 60), "x": np.exp(-np.linspace(0, 5, 60))}
         ([DECAY["t"], np.stack([DECAY["x"]] * 2, axis=1)], ["t", "u0", "u1"]),
         (np.stack([DECAY["t"], DECAY["x"]], axis=1), ["t", "u0"]),
         ({name: list(values) for name, values in DECAY.items()}, ["t", "x"]),
+        (pd.Series(DECAY["x"], index=DECAY["t"]), ["t", "x"]),
+        (pd.Series(DECAY["x"], pd.Index(DECAY["t"], name="t"), name="y"), ["t", "y"]),
+        ((pd.Series(DECAY["t"]), pd.Series(DECAY["x"])), ["t", "u0"]),
     ],
 )
 def test_data_of_a_notebook_are_run_once(tmp_path: Path, given: Any, columns: list[str]) -> None:
@@ -377,6 +380,7 @@ def test_data_of_a_notebook_are_run_once(tmp_path: Path, given: Any, columns: li
         ((np.zeros(5), np.zeros((5, 2, 2))), "states"),
         (pd.DataFrame(), "no rows"),
         ({}, "no rows"),
+        (pd.Series(DECAY["x"]), "times in its index"),
         (pd.DataFrame(DECAY).sample(frac=1, random_state=0), "index has no name"),
         (pd.DataFrame(DECAY)[::2].set_index(pd.Index(["a"] * 30)), "index has no name"),
         (pd.DataFrame(np.ones((9, 2)), columns=[["a", "b"], ["t", "x"]]), "several levels"),
@@ -391,6 +395,43 @@ def test_data_that_are_no_table_are_refused_in_two_lines(given: Any, says: str) 
     assert str(error.value).count("\n") == 1
     assert "DataFrame" in error.value.hint
     assert not Path("results").exists()
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_list_of_tables_is_runs_of_one_experiment(tmp_path: Path) -> None:
+    table = pd.DataFrame(DECAY)
+    runs = [table, table.assign(x=2 * table["x"]), DECAY]
+    mdbench.run("zero", "ode", data=runs, name="runs", result_dir=str(tmp_path), say=len)
+    data = mdbench.dataset("runs", "ode", dataset_path=tmp_path / "runs.csv", trajectory="run")
+    assert data.dim == 1
+    assert len(pd.read_csv(tmp_path / "runs.csv")) == 3 * 60
+    for wrong, says in (
+        ([table, table.rename(columns={"x": "y"})], "Run 1 has the columns t, y"),
+        ([table.assign(run=1)], "'run' of their own"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            mdbench.run("zero", "ode", data=wrong, name="wrong", result_dir=str(tmp_path))
+
+
+@pytest.mark.usefixtures("workspace")
+def test_columns_of_spans_are_times_and_lists_are_options(tmp_path: Path) -> None:
+    spans = pd.to_timedelta(DECAY["t"], unit="min")
+    given = {"elapsed": spans, "x": DECAY["x"], "flag": ["ok"] * 60, "n": np.arange(60)}
+    table = mdbench.run(
+        "zero",
+        "ode",
+        data=pd.DataFrame(given),
+        name="spans",
+        result_dir=str(tmp_path),
+        say=len,
+        ignore=["flag", "n"],
+    )
+    assert table["status"].tolist() == ["ok"]
+    data = mdbench.dataset(
+        "spans", "ode", dataset_path=tmp_path / "spans.csv", states=["x"], time="elapsed"
+    )
+    t = data["trajectory"].train["t"]
+    np.testing.assert_allclose(np.diff(t), 60 * np.diff(DECAY["t"])[: len(t) - 1], rtol=1e-6)
 
 
 @pytest.mark.usefixtures("workspace")

@@ -114,11 +114,14 @@ import {module}, numpy
 @pytest.mark.parametrize("order", ["mdbench, numpy", "numpy, mdbench"])
 def test_a_program_that_loads_numpy_first_is_warned(order: str) -> None:
     names = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", *common_kernels()}
-    asks = f"import os, {order}; mdbench.run; mdbench.load; print(*map(os.environ.get, {names}))"
+    asks = (
+        f"import os, {order}; mdbench.run; mdbench.load; mdbench.dataset; mdbench.run; "
+        f"print(*map(os.environ.get, {names}))"
+    )
     unset = {name: value for name, value in os.environ.items() if name not in names}
     root = Path(__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-c", asks],
+        [sys.executable, "-W", "always", "-c", asks],  # but once a process
         env=unset | {"PYTHONPATH": str(root)},
         capture_output=True,
         text=True,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,6 @@ from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from rich.console import Console
 
@@ -72,7 +72,7 @@ def show_rivals(
         one = answers[0]
         noise = "" if snr_db is None else f", {noise_name(snr_db)}"
         try:
-            certainty = certainty_of_record(one, catalog, seconds)
+            certainty = certainty_of_record(one, catalog, seconds, places)
         except AnswerError as error:
             failed = True
             certainty, reason = None, error.message
@@ -95,8 +95,16 @@ def show_rivals(
     return Exit.NOT_AS_WISHED if failed else Exit.DONE
 
 
-def certainty_of_record(record: Record, catalog: Catalog, seconds: float) -> Certainty:
+def certainty_of_record(
+    record: Record, catalog: Catalog, seconds: float, places: Sequence[Path] = ()
+) -> Certainty:
     """Find how sure the answer of a record is; see `certainty_of`.
+
+    Parameters
+    ----------
+    places
+        Folders or files of the results: the data are looked for in the folders above them, too,
+        as a record names them as seen from the folder of the run.
 
     Raises
     ------
@@ -104,6 +112,9 @@ def certainty_of_record(record: Record, catalog: Catalog, seconds: float) -> Cer
         If its file has changed since, or has inputs.
     """
     job = JobSpec.of(record)
+    if (path := job.dataset_path) is not None and not path.exists():
+        near = [above / path for place in places for above in place.resolve().parents]
+        job = replace(job, dataset_path=next(filter(Path.exists, near), path))
     dataset = catalog.load(job)
     assert isinstance(dataset, OdeDataset)  # noqa: S101 - only answers of ODEs are asked about
     own = record.dataset_path is not None

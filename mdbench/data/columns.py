@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 
 MISSING = ("refuse", "drop", "interpolate")
 """Ways to treat cells without a value."""
+NUMBER = "number"
+"""The time format of numbers that are no dates, whatever they look like."""
+TIME_FORMS = (
+    *("YYYYMMDD", "YYYYMMDDHH", "YYYYMMDDHHMM", "YYYYMMDDHHMMSS", "YYYYDDD"),
+    *("YYYYMM", "YYYYWW", "YYMMDD", "HHMMSS", "HHMM"),
+)
+"""The time formats of dates and clock times that are whole numbers."""
 LONGEST = 40
 """Characters of a name in equations."""
 _UNIT = re.compile(r"^(?P<label>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))$")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mdbench.data.formats import description_of
 from mdbench.errors import DataError
 from mdbench.workspace import read_toml
 
@@ -31,6 +32,7 @@ def read_description(path: Path, kind: type[_M], hint: str) -> _M:
     DataError
         If it cannot be read, is no TOML, or has a key or a value that is not allowed.
     """
+    refuse_other_files(path)
     try:
         return kind.model_validate(read_toml(path))
     except OSError as error:
@@ -42,6 +44,22 @@ def read_description(path: Path, kind: type[_M], hint: str) -> _M:
         raise DataError(f"{path}: key {key!r}{given}: {first['msg']}", hint) from None
     except ValueError as error:
         raise DataError(f"{path} is no valid TOML: {error}") from None
+
+
+def refuse_other_files(path: Path) -> None:
+    """Refuse a file that is no TOML file by its name, such as a table of text.
+
+    Raises
+    ------
+    DataError
+        With where tables are read.
+    """
+    if path.is_file() and path.suffix.lower() != ".toml":
+        raise DataError(
+            f"{path} is no TOML file, by which data of this type are described.",
+            "A table of columns and a target is read by --data-type real (docs/real.md), and a "
+            "series over time by --data-type ode (docs/datasets.md).",
+        )
 
 
 class FieldDescription(BaseModel):
@@ -63,7 +81,7 @@ def read_field_description(path: Path) -> FieldDescription:
     DataError
         If it has a key or a value that is not allowed; it names both.
     """
-    file = path.with_suffix(".toml")
+    file = description_of(path)
     return (
         read_description(file, FieldDescription, OWN_PAGE)
         if file.exists()

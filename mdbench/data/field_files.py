@@ -10,6 +10,7 @@ import numpy as np
 
 from mdbench.data.array_files import open_npz, refuse_large, refuse_large_file
 from mdbench.data.field import AXES, Field
+from mdbench.data.formats import FORMATS, ending_of
 from mdbench.data.trajectory import (
     UNREADABLE,
     npz_array,
@@ -110,11 +111,9 @@ def write_field(file: IO[bytes] | Path, field: Field) -> None:
     np.savez(file, **(arrays if field.du is None else arrays | {"du": field.du}))
 
 
-FIELD_ENDINGS = (".npz", ".mat", ".nc", ".nc4", ".cdf")
-"""Of the files that fields are read from, in lower case."""
 FIELD_HINT = (
-    "Give an .npz, .mat or .nc file (arrays t, x, y and z where there are any, u), or a folder of "
-    "such files."
+    "Give an .npz, .mat, .nc or .h5 file (arrays t, x, y and z where there are any, u), or a "
+    "folder of such files."
 )
 _EXPECTED_ARRAYS = (
     "The arrays t (n_t,), x (n_x,), y and z in 2D and 3D, and u (n_x[, n_y[, n_z]], n_t, d) are "
@@ -133,6 +132,7 @@ _INSIDE = (
     "sparse matrix."
 )
 _TIMES = ("t", "time")
+_PLAIN_HDF5 = (".h5", ".hdf5")
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _HEADER = 512
 """Bytes that MATLAB writes before what is HDF5 in its files of version 7.3."""
@@ -146,7 +146,7 @@ _DAMAGED = (
 
 
 @dataclass(frozen=True)
-class _Variable:
+class Variable:
     """An array of a file.
 
     Attributes
@@ -175,17 +175,33 @@ def read_field_file(path: Path, order: Sequence[str] = ()) -> Field:
     """
     if path.suffix.lower() == ".npz":
         return read_field(path, order)
-    try:
-        with PARSER_LOCK:
-            variables = _read(path)
-    except _DAMAGED as error:
-        reason = (isinstance(error, OSError) and error.strerror) or error
-        raise DataError(f"{path} cannot be read: {reason}", FIELD_HINT) from error
-    if path.suffix.lower() == ".mat":
-        arrays = {name: _numbers(path, name, each) for name, each in variables.items()}
-        return _field(path, arrays, _MATLAB, order)
+    variables = read_variables(path, FIELD_HINT)
+    scaled = any(each.dims == (name,) for name, each in variables.items())
+    if ending_of(path) == ".mat" or (ending_of(path) in _PLAIN_HDF5 and not scaled):
+        arrays = {name: numbers_of(path, name, each) for name, each in variables.items()}
+        return _field(
+            path, arrays, _MATLAB if ending_of(path) == ".mat" else _EXPECTED_ARRAYS, order
+        )
     arrays, labels = _by_dimension(path, variables)
     return replace(_field(path, arrays, _NETCDF), labels=labels)
+
+
+def read_variables(path: Path, hint: str) -> dict[str, Variable]:
+    """Read all arrays of a MATLAB, netCDF or HDF5 file.
+
+    Raises
+    ------
+    DataError
+        If the file is missing or damaged, or has what is no array; `hint` says what to give.
+    UnavailableError
+        If the file takes a package that is not installed.
+    """
+    try:
+        with PARSER_LOCK:
+            return _read(path)
+    except _DAMAGED as error:
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise DataError(f"{path} cannot be read: {reason}", hint) from error
 
 
 def refuse_tables(path: Path) -> None:
@@ -198,7 +214,12 @@ def refuse_tables(path: Path) -> None:
     """
     folder = path.is_dir()
     files = [file for file in path.glob("*") if file.is_file()] if folder else [path]
-    if not files or any(file.suffix.lower() not in {".csv", ".tsv", ".txt"} for file in files):
+    kinds = {FORMATS[ending_of(file)].kind for file in files if ending_of(file) in FORMATS}
+    if (
+        not files
+        or not kinds <= {"text", "frame"}
+        or any(ending_of(f) not in FORMATS for f in files)
+    ):
         return
     raise DataError(
         f"{path} is {'a folder of tables' if folder else 'a table'}, and a field needs a grid: "
@@ -251,7 +272,14 @@ def _row(array: Array) -> Array:
     return array.ravel() if array.size == max(array.shape, default=0) else array
 
 
-def _numbers(path: Path, name: str, variable: _Variable) -> Array:
+def numbers_of(path: Path, name: str, variable: Variable) -> Array:
+    """Return the numbers of an array, scaled as its attributes say, NaN where there is none.
+
+    Raises
+    ------
+    DataError
+        If it has other than real numbers.
+    """
     values = without_imaginary(variable.values)
     refuse_unreal(path, name, values.dtype)
     numbers = values.astype(np.float64)
@@ -266,7 +294,7 @@ def _numbers(path: Path, name: str, variable: _Variable) -> Array:
 
 
 def _by_dimension(
-    path: Path, variables: Mapping[str, _Variable]
+    path: Path, variables: Mapping[str, Variable]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """Order the arrays of a netCDF file by the names of their dimensions; name the states."""
     times = [name for name in _TIMES if name in variables and variables[name].dims == (name,)]
@@ -275,14 +303,16 @@ def _by_dimension(
         there = ", ".join(f"{name}({', '.join(each.dims)})" for name, each in variables.items())
         raise DataError(f"{path}: it has {there or 'no variables'}", _NETCDF)
     order = (*axes, times[0])
-    arrays = {"t": _numbers(path, times[0], variables[times[0]])}
+    arrays = {"t": numbers_of(path, times[0], variables[times[0]])}
     for axis in axes:
-        arrays[axis] = _numbers(path, axis, variables[axis])
+        arrays[axis] = numbers_of(path, axis, variables[axis])
         period = variables[axis].attributes.get("period")
         if period is not None:
             arrays[f"{axis}_period"] = np.asarray(period, np.float64)
         elif f"{axis}_period" in variables:
-            arrays[f"{axis}_period"] = _numbers(path, f"{axis}_period", variables[f"{axis}_period"])
+            arrays[f"{axis}_period"] = numbers_of(
+                path, f"{axis}_period", variables[f"{axis}_period"]
+            )
     if "u" in variables:
         for key in ("u", "du"):
             if key in variables:
@@ -295,7 +325,7 @@ def _by_dimension(
     return arrays | {"u": np.stack(states, axis=-1)}, tuple(alone)
 
 
-def _ordered(path: Path, name: str, variable: _Variable, order: tuple[str, ...]) -> Array:
+def _ordered(path: Path, name: str, variable: Variable, order: tuple[str, ...]) -> Array:
     further = [dim for dim in variable.dims if dim not in order]
     if not set(order) <= set(variable.dims) or len(further) > 1:
         raise DataError(
@@ -303,10 +333,10 @@ def _ordered(path: Path, name: str, variable: _Variable, order: tuple[str, ...])
             f"They have to be {', '.join(order)} and, where there are several states, one more.",
         )
     wanted = (*order, *further)
-    return _numbers(path, name, variable).transpose([variable.dims.index(dim) for dim in wanted])
+    return numbers_of(path, name, variable).transpose([variable.dims.index(dim) for dim in wanted])
 
 
-def _read(path: Path) -> dict[str, _Variable]:
+def _read(path: Path) -> dict[str, Variable]:
     refuse_large_file(path)
     with path.open("rb") as file:
         begin = file.read(_HEADER + len(_HDF5))
@@ -315,7 +345,7 @@ def _read(path: Path) -> dict[str, _Variable]:
     return _read_matlab(path) if path.suffix.lower() == ".mat" else _read_netcdf(path)
 
 
-def _read_matlab(path: Path) -> dict[str, _Variable]:
+def _read_matlab(path: Path) -> dict[str, Variable]:
     from scipy.io import loadmat, whosmat  # noqa: PLC0415 - few need it
     from scipy.io.matlab import MatReadError  # noqa: PLC0415
 
@@ -331,25 +361,26 @@ def _read_matlab(path: Path) -> dict[str, _Variable]:
         found = loadmat(path, variable_names=[name for name, _, _ in there])
     except MatReadError as error:
         raise ValueError(str(error)) from error
-    return {name: _Variable(found[name]) for name, _, _ in there}
+    return {name: Variable(found[name]) for name, _, _ in there}
 
 
-def _read_netcdf(path: Path) -> dict[str, _Variable]:
+def _read_netcdf(path: Path) -> dict[str, Variable]:
     from scipy.io import netcdf_file  # noqa: PLC0415 - few need it
 
     with netcdf_file(path, "r", mmap=False) as file:
         refuse_large(path, [(name, each.shape) for name, each in file.variables.items()])
         return {
-            name: _Variable(np.array(each.data), tuple(each.dimensions), dict(each._attributes))  # noqa: SLF001 - SciPy gives them nowhere else
+            name: Variable(np.array(each.data), tuple(each.dimensions), dict(each._attributes))  # noqa: SLF001 - SciPy gives them nowhere else
             for name, each in file.variables.items()
         }
 
 
-def _read_hdf5(path: Path, *, matlab: bool) -> dict[str, _Variable]:
+def _read_hdf5(path: Path, *, matlab: bool) -> dict[str, Variable]:
     try:
         import h5py  # noqa: PLC0415 - optional
     except ImportError:
-        what = "MATLAB of version 7.3" if matlab else "netCDF of version 4"
+        plain = ending_of(path) in _PLAIN_HDF5
+        what = "MATLAB of version 7.3" if matlab else "HDF5" if plain else "netCDF of version 4"
         raise UnavailableError(
             f"{path} is {what}, for which the package h5py is needed; it is not installed.",
             "Save it by save('-v7') or as NETCDF3_64BIT, or add the package (5 MB): "
@@ -365,15 +396,17 @@ def _read_hdf5(path: Path, *, matlab: bool) -> dict[str, _Variable]:
                     what = "a structure or a sparse matrix"
                     raise DataError(f"{path}: {name} is {what}", _INSIDE.format(name=name))
             # Columns come first in MATLAB, and last in HDF5.
-            return {name: _Variable(np.asarray(each[()]).T) for name, each in arrays.items()}
+            return {name: Variable(np.asarray(each[()]).T) for name, each in arrays.items()}
         if groups and not arrays:
             raise DataError(
                 f"{path}: all it has is in groups: {', '.join(groups)}",
                 "Give one of them a file of its own; in xarray: "
-                f"open_dataset({path.name!r}, group={groups[0]!r}).to_netcdf('mine.nc').",
+                f"open_dataset({path.name!r}, group={groups[0]!r}).to_netcdf('mine.nc'). A table "
+                "that pandas wrote: mdbench.run(..., data=pandas.read_hdf("
+                f"{path.name!r})).",
             )
         return {
-            name: _Variable(np.asarray(each[()]), _dimensions(name, each), dict(each.attrs))
+            name: Variable(np.asarray(each[()]), _dimensions(name, each), dict(each.attrs))
             for name, each in arrays.items()
             if not _is_mere_dimension(each.attrs)
         }

@@ -118,7 +118,7 @@ def choose_time(
     >>> choose_time(columns, [0, 1], [(0, 9)])
     TimeChoice(place=1, why='of the columns that rise (N, x) the one with even steps', left_out=())
     """
-    rising = [place for place in possible if _rises(columns[place].values, stretches)]
+    rising = [place for place in possible if rises(columns[place].values, stretches)]
     counting = counting_columns(columns, possible)
 
     found = _by_name(columns, possible, rising) or _by_rise(columns, possible, rising, stretches)
@@ -155,10 +155,12 @@ def _by_rise(
     nearly = [
         place
         for place in possible
-        if place not in {*rising, *counting} and _rises(columns[place].values, stretches, _MOSTLY)
+        if place not in {*rising, *counting} and rises(columns[place].values, stretches, _MOSTLY)
     ]
     if not others:
-        first = (nearly or list(possible))[0]
+        numeric = [place for place in possible if columns[place].values is not None]
+        named = [place for place in numeric if _is_named(columns[place], _LIKELY)]
+        first = [*nearly, *(named if len(named) == 1 else ()), *numeric, *possible][0]
         return None if counting and not nearly else (first, "the first column, as no other rises")
     if len(others) == 1 and not nearly:
         return others[0], "the only column that rises throughout"
@@ -175,7 +177,7 @@ def counting_columns(columns: Sequence[TableColumn], possible: Sequence[int]) ->
     return tuple(
         place
         for place in possible
-        if _INDEX.fullmatch(_folded(columns[place].label)) and _counts(columns[place].values)
+        if _INDEX.fullmatch(folded(columns[place].label)) and _counts(columns[place].values)
     )
 
 
@@ -186,11 +188,11 @@ def is_time_name(column: TableColumn) -> bool:
 
 def lasting(label: str) -> str:
     """Return the unit that a label of times is the name of, such as ``day``; empty for others."""
-    name = _folded(label)
+    name = folded(label)
     return name if name in _LIKELY else ""
 
 
-def _folded(label: str) -> str:
+def folded(label: str) -> str:
     """Return a label in lower case, without accents and signs."""
     spelled = unicodedata.normalize("NFKD", label)
     plain = "".join(each for each in spelled if not unicodedata.combining(each)).casefold()
@@ -200,7 +202,7 @@ def _folded(label: str) -> str:
 def _is_named(column: TableColumn, names: frozenset[str]) -> bool:
     if column.label == "T":  # mostly a temperature
         return names is _LIKELY and column.unit.casefold() in {"", *_TIME_UNITS}
-    words = _folded(column.label).split()
+    words = folded(column.label).split()
     if not words:
         return False
     # As in "time_s" and "sample time", but not in "t_1".
@@ -215,7 +217,8 @@ def _counts(values: Array | None) -> bool:
     return values is not None and len(values) > 1 and bool((np.diff(values) == 1).all())
 
 
-def _rises(values: Array | None, stretches: Sequence[tuple[int, int]], share: float = 1.0) -> bool:
+def rises(values: Array | None, stretches: Sequence[tuple[int, int]], share: float = 1.0) -> bool:
+    """Return whether values rise within each stretch, or so large a share of their steps."""
     if values is None or len(values) < 2:  # noqa: PLR2004 - nothing rises in one row
         return False
     steps = [np.diff(values[first:last]) > 0 for first, last in stretches]

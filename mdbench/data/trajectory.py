@@ -254,8 +254,13 @@ _REMEDIES = {
 """Hints for arrays of other than real numbers, by NumPy's letter for their kind."""
 
 
-def read_npz(path: Path) -> Trajectory:
+def read_npz(path: Path, *, known_rates: bool = True) -> Trajectory:
     """Read and check a trajectory.
+
+    Parameters
+    ----------
+    known_rates
+        Whether derivatives have to be there; else they may be missing.
 
     Raises
     ------
@@ -273,10 +278,11 @@ def read_npz(path: Path) -> Trajectory:
                     "Leave it out of the file. Names and units of states go into a TOML file of "
                     "the same name; inputs and several trajectories are read from CSV files.",
                 )
-            arrays = {key: npz_array(archive, path, key) for key in _KEYS}
+            needed = _KEYS if known_rates or "du" in archive.files else _KEYS[:-1]
+            arrays = {key: npz_array(archive, path, key) for key in needed}
     except UNREADABLE as error:
         raise DataError(f"{path} cannot be read: {reason_of(error)}", _EXPECTED) from error
-    trajectory = Trajectory(arrays["t"], arrays["u"], arrays["du"])
+    trajectory = Trajectory(arrays["t"], arrays["u"], arrays.get("du"))
     trajectory.check(path)
     return trajectory
 
@@ -319,7 +325,7 @@ def npz_array(
     if key not in archive.files:
         raise DataError(
             f"{path}: key {key!r} is missing; it has {', '.join(archive.files) or 'none'}",
-            "Where derivatives are not known, give the data as CSV." if key == "du" else expected,
+            expected,
         )
     try:
         array = np.asarray(archive[key])

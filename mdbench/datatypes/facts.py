@@ -48,6 +48,9 @@ class Option:
         are merged as those of several seeds are.
     method_key
         The key of ``method.toml`` that gives its value where none was typed; empty for none.
+    is_list
+        Whether its value is a list, such as of columns, which is typed with commas: a list in a
+        study is one value of it, and no factor.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Option:
     changes_system: bool = True
     is_fold: bool = False
     method_key: str = ""
+    is_list: bool = False
 
     @property
     def key(self) -> str:

@@ -221,7 +221,8 @@ def to_words(given: Mapping[str, Any]) -> list[str]:
     for key, value in given.items():
         if value is not None and value is not False:
             name = f"--{key.replace('_', '-')}"
-            words.append(name if value is True else f"{name}={value}")
+            text = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+            words.append(name if value is True else f"{name}={text}")
     return words
 
 

@@ -16,6 +16,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from mdbench.datatypes import facts_of
+from mdbench.datatypes import names as data_types
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import (
     SMALLEST_MEMORY_MB,
@@ -438,10 +440,15 @@ def _tables(content: bytes) -> list[tuple[int, dict[str, Any]]]:
 def _each_combination(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a grid for each combination of the values that are listed for factors."""
     typed = {option_key(is_.name): is_ for is_, _ in typed_fields(RunOptions).values()}
+    kind = table.get("data_type")
+    own = facts_of(kind).options if kind in data_types() else ()
+    whole = {option.key for option in own if option.is_list}
     factors = {
         key: value
         for key, value in table.items()
-        if isinstance(value, list) and (key not in typed or not typed[key].several)
+        if isinstance(value, list)
+        and (key not in typed or not typed[key].several)
+        and key not in whole
     }
     for values in product(*factors.values()):
         yield {**table, **dict(zip(factors, values, strict=True))}

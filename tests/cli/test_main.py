@@ -120,9 +120,11 @@ def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
             "ode": {
                 *("--derivatives", "--inputs", "--missing", "--trajectory", "--truth", "--time"),
                 *("--time-format", "--hold", "--holdout", "--pool", "--scaling", "--sweep"),
+                *("--states", "--ignore", "--skip", "--step", "--na-values", "--time-zone"),
+                *("--pivot", "--repeats"),
             },
             "pde": {"--derivatives", "--variant", "--max-rows", "--truth", "--axes", "--scaling"},
-            "real": {"--fold"},
+            "real": {"--fold", "--ignore", "--skip", "--missing", "--na-values"},
             "srsd": {"--dummy-columns", "--target-noise", "--variant"},
             "surface": {"--curvature", "--variant", "--normals", "--noise-percent"},
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +125,20 @@ def test_rivals_of_an_answer_are_shown_in_the_users_words(capsys: Output) -> Non
     assert all(term["error"] < 1e-4 for term in found["terms"])
     assert found["method"] == "near"
     assert found["left"] > 0
+
+
+@pytest.mark.usefixtures("results")
+def test_rivals_are_shown_from_any_folder(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = Path("results").resolve()
+    elsewhere = Path("a") / "b"
+    elsewhere.mkdir(parents=True)
+    monkeypatch.chdir(elsewhere)
+    for place in (results, os.path.relpath(results)):
+        assert main(["rivals", str(place), "--seconds", "0"]) == 0
+        assert "dplace/dt = 1 ± " in " ".join(capsys.readouterr().out.split())
+    (results.parent / "weight.csv").unlink()
+    assert main(["rivals", str(results), "--seconds", "0"]) == 2
+    assert "weight.csv" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("results")

@@ -189,11 +189,17 @@ def test_dates_some_seconds_apart(tmp_path: Path, seconds: int, unit: str) -> No
 
 @kind("times that fall or stay")
 @pytest.mark.parametrize(
-    "change", [lambda t: np.tile(t[: N // 2], 2), lambda t: np.repeat(t[::2], 2)]
+    ("change", "remedy"),
+    [
+        (lambda t: np.tile(t[: N // 2], 2), "2 series one below the other.*--repeats average"),
+        (lambda t: np.repeat(t[::2], 2), "10 lines have the time of the line before.*--repeats"),
+        (lambda t: np.where(t == 3.0, 2.25, t), "1 of 19 steps fall.*sort them"),
+    ],
 )
-def test_times_that_fall_or_stay(tmp_path: Path, change: Any) -> None:
-    with pytest.raises(DataError, match=r"(?s)Times have to increase.*--trajectory.*--time"):
+def test_times_that_fall_or_stay(tmp_path: Path, change: Any, remedy: str) -> None:
+    with pytest.raises(DataError, match=rf"(?s)Times have to increase.*{remedy}") as caught:
         read(tmp_path, {"t": change(STEP), "x": SWING})
+    assert "--trajectory COLUMN" not in str(caught.value)  # there is no such column
 
 
 @kind("semicolons, tabs and spaces")
@@ -315,8 +321,12 @@ def test_several_trajectories_in_a_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"--trajectory COLUMN\. "):
         read(tmp_path, two)
     shuffled = {"run": np.tile(("a", "b"), N), "t": np.repeat(STEP, 2), "x": np.repeat(SWING, 2)}
+    found = read(tmp_path, shuffled, trajectory="run")
+    assert [len(one.t) for one in found.trajectory.pieces] == [N, N]
+    np.testing.assert_allclose(found.trajectory.u[:, 0], np.tile(SWING, 2))
+    again = {"run": np.repeat(("a", "b", "a"), N), "t": np.tile(STEP, 3), "x": np.tile(SWING, 3)}
     with pytest.raises(DataError, match="begins again"):
-        read(tmp_path, shuffled, trajectory="run")
+        read(tmp_path, again, trajectory="run")
 
 
 @kind("an option that names the time")
@@ -384,8 +394,13 @@ def test_clock_times_that_are_none(tmp_path: Path, text: str, why: str) -> None:
 @kind("a date and a time of day in two columns")
 def test_a_date_and_a_time_of_day_in_two_columns(tmp_path: Path) -> None:
     clock = [f"10:{k:02d}:00" for k in range(N)]
-    with pytest.raises(DataError, match=r"(?s)date is '2026-11-28'.*put them into one"):
-        read(tmp_path, {"date": ["2026-11-28"] * N, "time": clock, "x": SWING})
+    for date in ("2026-11-28", "28.11.2026", "20261128"):
+        columns = {"date": [date] * N, "time": clock, "x": SWING}
+        with pytest.raises(DataError, match=r"(?s)are the time together.*--time date,time"):
+            read(tmp_path, columns)
+        found = read(tmp_path, columns, time="date,time")
+        assert is_swing(found, np.arange(float(N)))
+        assert found.time.unit == "min"
 
 
 def test_cells_of_decimal_commas_between_commas_are_explained(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_derivatives_are_part_of_the_layout(tmp_path: Path) -> None:
     [
         ({"t": None}, "key 't' is missing; it has u, du"),
         ({"u": None}, "key 'u' is missing"),
-        ({"du": None}, "give the data as CSV"),
+        ({"du": None}, "key 'du' is missing"),
         (changed("u", (7, 1), np.nan), "u[7, 1] is nan"),
         (changed("du", (0, 0), -np.inf), "du[0, 0] is -inf"),
         (changed("t", 3, np.nan), "t[3] is nan"),

@@ -170,6 +170,16 @@ data_type = "ode"
 """
 
 
+@pytest.mark.usefixtures("workspace")
+def test_a_list_of_columns_is_one_value() -> None:
+    text = FACTORS.replace('["fd", "smooth", "exact"]', '"fd"').replace(
+        'choice = ["own", "benchmark"]', 'states = ["a", "b"]\nna_values = [-9999, "ND"]'
+    )
+    study = Study.read(written(text.replace('["strict", "published"]', '"strict"')))
+    assert len(study.grids) == 2
+    assert {"--states=a,b", "--na-values=-9999,ND"} <= set(study.grids[0].special)
+
+
 def test_a_list_for_one_value_is_a_grid_for_each(workspace: Workspace) -> None:
     study = Study.read(written(FACTORS))
     asked = [

@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _T = TypeVar("_T")
-FILES = ("tests/data/test_kinds_of_tables.py", "tests/data/test_kinds_of_data.py")
+FILES = (
+    "tests/data/test_kinds_of_tables.py",
+    "tests/data/test_kinds_of_layouts.py",
+    "tests/data/test_kinds_of_data.py",
+)
 """The files with the tests."""
 
 

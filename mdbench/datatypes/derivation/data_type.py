@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
+from mdbench.data.descriptions import refuse_other_files
 from mdbench.datatypes.base import (
     NO_OPTIONS,
     Answer,
@@ -118,6 +119,8 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
 
     def source(self, path: Path | None = None) -> Source[Sequences]:
         """Open the project's configurations; or one of the user's, or a folder of them."""
+        if path is not None:
+            refuse_other_files(path)
         return _Configurations(self, self.systems if path is None else path)
 
     def task(self, dataset: Sequences, view: str, protocol: Protocol) -> Task[Sequences]:

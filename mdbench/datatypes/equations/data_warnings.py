@@ -311,11 +311,15 @@ def _gaps(pieces: Sequence[Trajectory]) -> list[str]:
     if steps[most][k] < _GAP * usual:
         return []
     one = pieces[most]
+    count = int(np.sum(every >= _GAP * usual))
+    more = f", the longest of {count} such gaps" if count > 1 else ""
+    part = "part" if len(pieces) == 1 else "part (one for each part of each trajectory)"
     return [
         (
             f"no samples from {float(one.t[k]):.6g} to {float(one.t[k + 1]):.6g}, "
-            f"{steps[most][k] / usual:.0f} usual steps: what is between is a guess; cut the file "
-            "there, and name the parts by a column: --trajectory COLUMN"
+            f"{steps[most][k] / usual:.0f} usual steps{more}: what is between is a guess; add a "
+            f"column that numbers the parts, 1 before a gap and 2 behind it, such as {part}, and "
+            "give --trajectory part"
         )
     ]
 

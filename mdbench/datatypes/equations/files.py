@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from mdbench.data.formats import description_of, ending_of, endings, stem_of
 from mdbench.datatypes.facts import FRESH, sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.limited_process import PARSER_LOCK
@@ -25,16 +26,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.data.formats import Use
+
     Array = NDArray[np.float64]
 
 _T = TypeVar("_T")
 
-_TABLES = frozenset({".tsv", ".txt", ".dat", ".tab"})
-"""Endings of tables of text that are read once they have another."""
+_IN_PYTHON = (
+    "Where Python reads the file, give what it reads: mdbench.run(..., data=table) "
+    "(docs/datasets.md)."
+)
 
 
 def find_files(
-    path: Path, endings: tuple[str, ...], hint: str
+    path: Path, use: Use, hint: str
 ) -> tuple[dict[str, Path], dict[tuple[str, float], Path]]:
     """Find the datasets in a file, or in a folder and the folders in it.
 
@@ -42,8 +47,8 @@ def find_files(
 
     Parameters
     ----------
-    endings
-        Of the files that are data, in lower case.
+    use
+        What is read from the files.
     hint
         What to give instead, where there are none.
 
@@ -59,10 +64,11 @@ def find_files(
     DataError
         If there is nothing, if two files have the same name, or if a noisy version has a TOML file.
     """
+    known = endings(use, in_folders=path.is_dir())
 
     def is_data(file: Path) -> bool:
         hidden = file.name.startswith(".")
-        return file.suffix.lower() in endings and file.is_file() and not hidden
+        return ending_of(file) in known and file.is_file() and not hidden
 
     if path.is_dir():
         files = [file for file in (*path.glob("*"), *path.glob("*/*")) if is_data(file)]
@@ -71,21 +77,21 @@ def find_files(
     else:
         raise DataError(f"There is nothing at {path}.", hint)
     if not files:
-        raise _no_data(path, endings, hint)
+        raise _no_data(path, known, hint)
     clean: dict[str, Path] = {}
     noisy: dict[tuple[str, float], Path] = {}
-    stems = {(file.parent, file.stem) for file in files}
+    stems = {(file.parent, stem_of(file)) for file in files}
     for file in sorted(files):
-        level = re.fullmatch(r"(.+)_snr_(-?\d+(\.\d+)?)", file.stem)
+        level = re.fullmatch(r"(.+)_snr_(-?\d+(\.\d+)?)", stem_of(file))
         if level and (file.parent, level[1]) in stems:
-            if (described := file.with_suffix(".toml")).exists():
+            if (described := description_of(file)).exists():
                 raise DataError(
                     f"{described} describes a noisy version; it would not be read.",
                     f"Write it in {level[1]}.toml, which counts for all versions.",
                 )
             noisy[unicodedata.normalize("NFC", level[1]), float(level[2])] = file
             continue
-        name = unicodedata.normalize("NFC", file.stem)
+        name = unicodedata.normalize("NFC", stem_of(file))
         if name in clean:
             raise DataError(
                 f"{clean[name]} and {file} have the same name.",
@@ -95,14 +101,14 @@ def find_files(
     return clean, noisy
 
 
-def _no_data(path: Path, endings: tuple[str, ...], hint: str) -> DataError:
-    read = " or ".join(sorted(endings))
+def _no_data(path: Path, known: tuple[str, ...], hint: str) -> DataError:
+    read = " or ".join(sorted(known))
     if path.is_dir():
         return DataError(f"{path} has no files that end in {read}.", hint)
-    if ".csv" in endings and path.suffix.lower() in _TABLES:
-        hint = "Tables with tabs or spaces are read under a name that ends in .csv: rename it."
     ending = f"ends in {path.suffix}" if path.suffix else "has no ending"
-    return DataError(f"{path} {ending}; files with data of this type end in {read}.", hint)
+    return DataError(
+        f"{path} {ending}; files with data of this type end in {read}.", f"{hint}  {_IN_PYTHON}"
+    )
 
 
 class SystemFiles(Mapping[str, _T]):

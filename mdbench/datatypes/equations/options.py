@@ -2,32 +2,68 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.data.columns import MISSING
+from mdbench.data.columns import MISSING, NUMBER, TIME_FORMS
 from mdbench.datatypes.facts import Option, Protocol
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 
-def _labels(text: str) -> list[str]:
-    found = [part.strip() for part in text.split(",")]
-    if not all(found):
-        raise UsageError(f"--inputs is {text!r}.", "Give names of columns, separated by commas.")
-    return found
+def _labels_of(name: str) -> Callable[[str], list[str]]:
+    """Return what reads names of columns, which a comma separates, for an option."""
+
+    def read(text: str) -> list[str]:
+        found = [part.strip() for part in text.split(",")]
+        if not all(found):
+            raise UsageError(f"{name} is {text!r}.", "Give names of columns, separated by commas.")
+        return found
+
+    return read
 
 
 def _time_format(text: str) -> str:
-    if "%" not in text:
+    words = (*TIME_FORMS, NUMBER)
+    if "%" not in text and text not in words:
         raise UsageError(
             f"--time-format is {text!r}.",
-            "Give it in the signs of Python's strptime, such as '%d.%m.%Y %H:%M'.",
+            "Give it in the signs of Python's strptime, such as '%d.%m.%Y %H:%M'; or for whole "
+            f"numbers one of {', '.join(words)}.",
         )
     return text
+
+
+def _lines(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,6}", text):
+        raise UsageError(f"--skip is {text!r}.", "Give the number of lines before the header: 12")
+    return int(text)
+
+
+def _step(text: str) -> str:
+    size, _, unit = text.strip().partition(" ")
+    try:
+        value = float(size)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(
+            f"--step is {text!r}.", "Give a number above 0, and a unit if you like: '0.5 min'"
+        )
+    return f"{size} {unit.strip()}".strip()
+
+
+def _texts(text: str) -> list[str]:
+    found = [part.strip() for part in text.split(",")]
+    if not all(found):
+        raise UsageError(
+            f"--na-values is {text!r}.", "Give texts and numbers, separated by commas: -9999,ND"
+        )
+    return found
 
 
 def _axes(text: str) -> list[str]:
@@ -42,8 +78,9 @@ INPUTS = Option(
     "Columns of the user's files that act on the system and are known: they are given to methods, "
     "and not to be predicted.",
     "COL[,COL]",
-    _labels,
+    _labels_of("--inputs"),
     changes_system=False,
+    is_list=True,
 )
 TRAJECTORY = Option(
     "--trajectory",
@@ -66,16 +103,81 @@ TRUTH = Option(
     "EQUATIONS",
     changes_system=False,
 )
+STATES = Option(
+    "--states",
+    "Columns of the user's files that are states, in this order; all others without a role are "
+    "left out.",
+    "COL[,COL]",
+    _labels_of("--states"),
+    changes_system=False,
+    is_list=True,
+)
+IGNORE = Option(
+    "--ignore",
+    "Columns of the user's files that are left out; * stands for any letters: 'qc_*'.",
+    "COL[,COL]",
+    _labels_of("--ignore"),
+    changes_system=False,
+    is_list=True,
+)
+SKIP = Option(
+    "--skip",
+    "Lines of the user's files before the header.",
+    "LINES",
+    _lines,
+    changes_system=False,
+)
+STEP = Option(
+    "--step",
+    "The step of files without a column of times, whose rows are equal steps apart: 0.5, or "
+    "'0.5 min'.",
+    "STEP",
+    _step,
+    changes_system=False,
+)
+NA_VALUES = Option(
+    "--na-values",
+    "Texts and numbers that stand for no value, besides empty cells, NA, '.' and the like: "
+    "--na-values=-9999,ND; none where numbers that look so were measured.",
+    "TEXT[,TEXT]",
+    _texts,
+    changes_system=False,
+    is_list=True,
+)
+PIVOT = Option(
+    "--pivot",
+    "The column that names the quantities of a long table, which has a line for each value: each "
+    "quantity becomes a column.",
+    "COL",
+    changes_system=False,
+)
+REPEATS = Option(
+    "--repeats",
+    "What to do about several lines of one time: refuse them (the default), or take their mean.",
+    "refuse|average",
+    Option.choice("--repeats", ("refuse", "average"), "").parse,
+    changes_system=False,
+)
 TIME = Option(
     "--time",
-    "The column of the user's files that is the time; without it, it is found by its name, by "
-    "dates, or by how it rises.",
-    "COL",
+    "The column of the user's files that is the time; or several that are it together, as "
+    "year,month,day,hour or date,time; without it, it is found by its name, by dates, or by how "
+    "it rises.",
+    "COL[,COL]",
+    changes_system=False,
+    is_list=True,
+)
+TIME_ZONE = Option(
+    "--time-zone",
+    "The time zone of dates without one, such as Europe/Berlin: the hours of autumn and spring at "
+    "which clocks are changed are put right.",
+    "ZONE",
     changes_system=False,
 )
 TIME_FORMAT = Option(
     "--time-format",
-    "How dates are written, in the signs of Python's strptime: '%d/%m/%Y %H:%M'.",
+    "How dates are written, in the signs of Python's strptime: '%d/%m/%Y %H:%M'; or of whole "
+    "numbers YYYYMMDD, YYYYMM, YYYYWW, HHMM and the like, or number where they are no dates.",
     "FORMAT",
     _time_format,
     changes_system=False,
@@ -111,16 +213,19 @@ SCALING = Option(
     Option.choice("--scaling", ("on", "off"), "").parse,
     changes_system=False,
 )
-OWN_OPTIONS = (
-    *(TIME, TIME_FORMAT, INPUTS, HOLD, TRAJECTORY, HOLDOUT, POOL),
-    *(MISSING_VALUES, SCALING, TRUTH),
+READ_OPTIONS = (
+    *(TIME, TIME_FORMAT, TIME_ZONE, STEP, STATES, INPUTS, IGNORE, TRAJECTORY, PIVOT, REPEATS),
+    *(SKIP, MISSING_VALUES, NA_VALUES),
 )
+"""How tables are read."""
+OWN_OPTIONS = (*READ_OPTIONS, HOLD, HOLDOUT, POOL, SCALING, TRUTH)
 AXES_ORDER = Option(
     "--axes",
     "The order of the dimensions of u in the user's files, where it is not x,t (x,y,t, ...).",
     "t,x",
     _axes,
     changes_system=False,
+    is_list=True,
 )
 OWN_FIELDS = (AXES_ORDER, SCALING, TRUTH)
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.descriptions import OWN_PAGE, read_description
+from mdbench.data.formats import description_of, is_of_arrays
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.roles import lasting
 from mdbench.data.smoothing import FEWEST_SAMPLES, Smoothed, curves_between, smooth
@@ -25,7 +26,6 @@ from mdbench.data.trajectory import (
     Trajectory,
     load_or_make,
     named_columns,
-    read_npz,
     split_as_published,
     split_chronologically,
     state_names,
@@ -37,14 +37,11 @@ from mdbench.datatypes.equations.options import (
     EXACT,
     HOLD,
     HOLDOUT,
-    INPUTS,
-    MISSING_VALUES,
     OWN_OPTIONS,
     POOL,
+    READ_OPTIONS,
     SCALING,
-    TIME,
-    TIME_FORMAT,
-    TRAJECTORY,
+    STATES,
     TRUTH,
     derivatives_asked,
     require_exact,
@@ -311,16 +308,17 @@ class OdeSystems(Source[OdeDataset]):
 class OdeFiles(Source[OdeDataset]):
     """Trajectories in files of the user's, whose truth is not known.
 
-    Every NPZ or CSV file in the folder, and in the folders in it, is a dataset of the file's
-    name.  A name that ends in ``_snr_40`` and the like is a noisy version of that dataset.
+    Every table or file of arrays in the folder, and in the folders in it, is a dataset of the
+    file's name.  A name that ends in ``_snr_40`` and the like is a noisy version of that dataset.
     """
 
     def __init__(self, path: Path) -> None:
         self.paths, self.noisy = find_files(
             path,
-            (".npz", ".csv"),
-            "Give an .npz file (arrays t, u, du), a .csv file (time, then states; the first "
-            "line names them), or a folder of such files.",
+            "series",
+            "Give a table (.csv, .tsv, .txt, .xlsx, .parquet: the time, then states; the first "
+            "line names them), a file of arrays (.npz, .mat, .h5, .nc: t, u and, if it is known, "
+            "du), or a folder of such files.",
         )
 
     def names(self) -> list[str]:
@@ -606,8 +604,15 @@ class _File(BaseModel):
     title: str = ""
     source: str = ""
     states: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    skip: int = Field(default=0, ge=0)
+    step: str = ""
+    na_values: tuple[str, ...] = ()
     time: str = ""
     time_format: str = ""
+    time_zone: str = ""
+    pivot: str = ""
+    repeats: Literal["refuse", "average"] = "refuse"
     inputs: tuple[str, ...] = ()
     hold: Literal["zero", "linear"] = "linear"
     trajectory: str = ""
@@ -717,44 +722,26 @@ def read_recording(
         If an option does not fit the file.
     """
     # Imported here, as the project's own systems do not need it.
-    from mdbench.data.csv import Reading, read_csv  # noqa: PLC0415
+    from mdbench.data.csv import Reading, read_csv, read_table  # noqa: PLC0415
+    from mdbench.data.series_files import read_arrays  # noqa: PLC0415
 
     described = _read_description_of(described_by or path)
-    how = Reading(
-        options.get(MISSING_VALUES.key, described.missing),
-        tuple(options.get(INPUTS.key, described.inputs)),
-        options.get(TRAJECTORY.key, described.trajectory),
-        options.get(TIME.key, described.time),
-        options.get(TIME_FORMAT.key, described.time_format),
-    )
-    notes: tuple[str, ...] = ()
-    if path.suffix.lower() == ".npz":
-        if how != Reading():
-            raise UsageError(
-                f"{path} is an NPZ file, which has no columns.",
-                f"{TIME.name}, {TIME_FORMAT.name}, {INPUTS.name}, {TRAJECTORY.name} and "
-                f"{MISSING_VALUES.name} go with CSV files.",
-            )
-        trajectory = read_npz(path)
-        labels = list(described.states) or [f"u{i}" for i in range(trajectory.u.shape[1])]
-        if len(labels) != trajectory.u.shape[1]:
-            raise DataError(
-                f"{path.with_suffix('.toml')}: key 'states' names {len(labels)}; u has "
-                f"{trajectory.u.shape[1]} columns.",
-                OWN_PAGE,
-            )
-        columns = (_TIME, *columns_of(labels, _TAKEN))
-    else:
-        found = read_csv(path, how, _TAKEN, FEWEST_EACH)
+    asked: dict[str, Any] = {
+        option.key: _fixed(options.get(option.key, getattr(described, option.key)))
+        for option in READ_OPTIONS
+    }
+    arrays = read_arrays(path) if is_of_arrays(path) else None
+    if not isinstance(arrays, Trajectory):
+        how = Reading(**asked)
+        found = (
+            read_csv(path, how, _TAKEN, FEWEST_EACH)
+            if arrays is None
+            else read_table(path, arrays, how, _TAKEN, FEWEST_EACH)
+        )
         trajectory, columns = found.trajectory, (found.time, *found.states, *found.inputs)
         notes = found.notes
-        labels = [one.label for one in found.states]
-        if described.states and labels != list(described.states):
-            raise DataError(
-                f"{path.with_suffix('.toml')}: key 'states' is {list(described.states)}, and the "
-                f"states of {path.name} are {labels}.",
-                "Leave the key out; it names the columns of NPZ files.",
-            )
+    else:
+        trajectory, columns, notes = arrays, _named_by(arrays, asked, path), ()
     time, *others = _with_units(columns, described.units, path)
     states, inputs = tuple(others[: trajectory.u.shape[1]]), tuple(others[trajectory.u.shape[1] :])
     holdout = TIMES
@@ -773,7 +760,7 @@ def read_recording(
     truth = user_truth(
         options.get(TRUTH.key),
         described.truth,
-        path.with_suffix(".toml"),
+        description_of(path),
         states=written,
         variables=[column.name for column in (*states, *inputs)],
     )
@@ -783,8 +770,35 @@ def read_recording(
     return replace(known, truth=truth)
 
 
+def _fixed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _named_by(
+    series: Trajectory, asked: Mapping[str, Any], path: Path
+) -> tuple[LabelledColumn, ...]:
+    """Return the columns of a file of arrays t and u, whose states an option may name."""
+    states = asked[STATES.key]
+    others = {key: each for key, each in asked.items() if key != STATES.key}
+    usual = _File(schema=1)
+    if wrong := [key for key, each in others.items() if each != getattr(usual, key)]:
+        names = ", ".join(option.name for option in READ_OPTIONS if option is not STATES)
+        raise UsageError(
+            f"{path} has the arrays t and u, and has no columns: --{wrong[0].replace('_', '-')} "
+            "means nothing there.",
+            f"{names} go with tables, and with files in which each array is a column of its own.",
+        )
+    labels = list(states) or [f"u{i}" for i in range(series.u.shape[1])]
+    if len(labels) != series.u.shape[1]:
+        raise DataError(
+            f"{path}: 'states' names {len(labels)}; u has {series.u.shape[1]} columns.",
+            f"Name each, by --states or the key 'states' of a TOML file.  {OWN_PAGE}",
+        )
+    return (_TIME, *columns_of(labels, _TAKEN))
+
+
 def _read_description_of(path: Path) -> _File:
-    file = path.with_suffix(".toml")
+    file = description_of(path)
     return read_description(file, _File, OWN_PAGE) if file.exists() else _File(schema=1)
 
 
@@ -796,7 +810,7 @@ def _with_units(
     for name, unit in units.items():
         if name not in known:
             raise DataError(
-                f"{path.with_suffix('.toml')}: key 'units.{name}': there is no such column.",
+                f"{description_of(path)}: key 'units.{name}': there is no such column.",
                 did_you_mean(name, known),
             )
         found[known[name]] = replace(found[known[name]], unit=unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mdbench.datatypes.equations.options import IGNORE, MISSING_VALUES, NA_VALUES, SKIP
 from mdbench.datatypes.facts import Option, TypeFacts
 from mdbench.errors import UsageError
 
@@ -16,6 +17,8 @@ def _fold_numbers(text: str) -> list[int]:
     return found
 
 
+OWN_TABLES = (IGNORE, SKIP, MISSING_VALUES, NA_VALUES)
+"""How tables of the user's are read that have no description."""
 FACTS = TypeFacts(
     views=("table",),
     options=(
@@ -27,6 +30,7 @@ FACTS = TypeFacts(
             changes_system=False,
             is_fold=True,
         ),
+        *OWN_TABLES,
     ),
     order=lambda name, _: (name,),
     alone=(".csv",),

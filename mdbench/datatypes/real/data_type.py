@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import unicodedata
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data.formats import description_of, ending_of, endings, stem_of
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source, Split
 from mdbench.datatypes.equations.alike import levels_of
@@ -198,9 +200,10 @@ class Real(EquationType[RealDataset]):
         found: list[tuple[str, Mapping[str, Any]]] = []
         for name in names:
             tables = next(source for source in self._opened if name in source)
-            count = len(tables.folds(name))
+            reading = {key: value for key, value in given.items() if key != "fold"}
+            count = len(tables.folds(name, reading))
             wanted = given.get("fold", range(1, count + 1))
-            found += [(name, {"fold": number}) for number in wanted if number <= count]
+            found += [(name, {"fold": number, **reading}) for number in wanted if number <= count]
         if names and not found:
             raise UsageError(
                 f"--fold is {','.join(map(str, given['fold']))}: no table has so many folds.",
@@ -329,6 +332,10 @@ class Real(EquationType[RealDataset]):
 DATA_TYPE = Real
 
 
+def _key(name: str, options: Mapping[str, Any]) -> str:
+    return f"{name} {json.dumps(dict(options), sort_keys=True)}" if options else name
+
+
 class _Tables(Source[RealDataset]):
     """The tables of a folder, or one of a file; each is read when it is first asked for."""
 
@@ -337,6 +344,7 @@ class _Tables(Source[RealDataset]):
         self._kind = kind  # whose `packages` may be set later
         self._folds: dict[str, list[NDArray[np.intp]]] = {}
         self._read: dict[str, Measurements] = {}
+        """By the name and the options of reading."""
 
     @property
     def own(self) -> bool:
@@ -350,12 +358,25 @@ class _Tables(Source[RealDataset]):
             raise DataError(f"There is nothing at {self.path}.")
         if self.path.is_file():
             # Its description counts, as it does in a folder.
-            described = self.path.with_suffix(".toml")
+            described = description_of(self.path)
+            if ending_of(self.path) not in (".toml", *endings("table")):
+                raise DataError(
+                    f"{self.path} is no table that is read: its name ends in none of "
+                    f"{', '.join(('.toml', *endings('table')))}.",
+                    "Where Python reads it: mdbench.run(..., 'real', data=table)",
+                )
             files = [described if described.is_file() else self.path]
         else:
             known = sorted(self.path.glob("*.toml"))
-            alone = set(self.path.glob("*.csv")) - {file.with_suffix(".csv") for file in known}
-            files = sorted([*known, *alone], key=lambda file: file.stem)
+            stems = {file.stem for file in known}
+            alone = [
+                file
+                for file in self.path.glob("*")
+                if ending_of(file) in endings("table", in_folders=True)
+                and not file.name.endswith(PMLB)
+                and stem_of(file) not in stems
+            ]
+            files = sorted([*known, *alone], key=stem_of)
             files += pmlb_files(self.path)
         if not files:
             raise DataError(
@@ -372,14 +393,25 @@ class _Tables(Source[RealDataset]):
     def __contains__(self, name: str) -> bool:
         return name in self.files or name in self.packaged
 
-    def table(self, name: str) -> Measurements:
+    def table(self, name: str, options: Mapping[str, Any] = NO_OPTIONS) -> Measurements:
         """Return a table; reading it may fetch the packages that it lies in."""
-        if name not in self._read:
+        key = _key(name, options)
+        if key not in self._read:
             path = named(name, {**self.files, **self.packaged})
             kind = self._kind
-            table = read_measurements(path, TableStore(kind.cache / BLACK_BOX, kind.packages))
-            self._read[name] = independent(table) if self.own else table
-        return self._read[name]
+            store = TableStore(kind.cache / BLACK_BOX, kind.packages)
+            table = read_measurements(path, store, options)
+            self._read[key] = independent(table) if self.own else table
+        return self._read[key]
+
+    def _readable(self, name: str) -> Measurements | None:
+        """Return a table; None where it takes options to be read, or loading it says why not."""
+        try:
+            return self.table(name)
+        except DataError:
+            if not self.own:
+                raise
+            return None
 
     def names(self) -> list[str]:
         return list(self.files)
@@ -387,16 +419,19 @@ class _Tables(Source[RealDataset]):
     def groups(self) -> dict[str, list[str]]:
         groups: dict[str, list[str]] = {}
         for name in self.files:
-            groups.setdefault(self.table(name).origin, []).append(name)
+            if (table := self._readable(name)) is not None:
+                groups.setdefault(table.origin, []).append(name)
         return groups | ({BLACK_BOX: list(self.packaged)} if self.packaged else {})
 
     def title(self, name: str) -> str:
         if name in self.packaged:
             return read_title(self.packaged[name])
-        return self.table(name).title
+        table = self._readable(name)
+        return name if table is None else table.title
 
     def background(self, name: str) -> Background:
-        table = self.table(name)
+        if (table := self._readable(name)) is None:
+            return Background()
         units = {column: unit for column, unit in table.units.items() if unit}
         if table.unit:
             what = f"natural logarithm, of {table.unit}" if table.logarithm else table.unit
@@ -404,14 +439,16 @@ class _Tables(Source[RealDataset]):
         return Background(units=units)
 
     def notes(self, name: str) -> Sequence[str]:
-        table = self.table(name)
+        if (table := self._readable(name)) is None:
+            return ()
         return (f"{table.origin}; truth: {table.truth}", *table.notes)
 
-    def folds(self, name: str) -> list[NDArray[np.intp]]:
+    def folds(self, name: str, options: Mapping[str, Any] = NO_OPTIONS) -> list[NDArray[np.intp]]:
         """Return the rows that each fold of a table holds out."""
-        if name not in self._folds:
-            self._folds[name] = folds(name, self.table(name).x)
-        return self._folds[name]
+        key = _key(name, options)
+        if key not in self._folds:
+            self._folds[key] = folds(name, self.table(name, options).x)
+        return self._folds[key]
 
     def load(
         self,
@@ -424,8 +461,9 @@ class _Tables(Source[RealDataset]):
     ) -> RealDataset:
         if snr_db is not None:
             raise UsageError("real has no noise levels: its tables have the noise they had.")
-        table = self.table(name)
-        all_folds, number = self.folds(name), int(options.get("fold", 1))
+        reading = {key: value for key, value in options.items() if key != "fold"}
+        table = self.table(name, reading)
+        all_folds, number = self.folds(name, reading), int(options.get("fold", 1))
         if number > len(all_folds):
             raise UsageError(f"{name} has {len(all_folds)} folds, and --fold is {number}.")
         held_out = all_folds[number - 1]

@@ -11,14 +11,19 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from mdbench.data.cells import NoValues, codes_in, is_missing, listed_codes, number_of
 from mdbench.data.columns import to_number
 from mdbench.data.descriptions import read_description
+from mdbench.data.formats import ending_of, endings, read_cells, stem_of
+from mdbench.data.layouts import quoted
 from mdbench.datatypes.equations.alike import independent_columns
+from mdbench.datatypes.equations.options import IGNORE, MISSING_VALUES, NA_VALUES, SKIP
 from mdbench.datatypes.real.packaged import (
     FEWEST_ROWS,
     PMLB,
@@ -27,7 +32,7 @@ from mdbench.datatypes.real.packaged import (
     pmlb_name,
     refuse_constant,
 )
-from mdbench.errors import DataError, EquationError, counted
+from mdbench.errors import DataError, EquationError, UsageError, counted, did_you_mean
 from mdbench.expressions import parse
 
 if TYPE_CHECKING:
@@ -176,26 +181,30 @@ def read_title(path: Path) -> str:
     return read_description(path, _File, _PAGE).title
 
 
-def read_measurements(path: Path, store: TableStore | None = None) -> Measurements:
-    """Read a table with its description, a file of PMLB, or a CSV file alone, the target last.
+def read_measurements(
+    path: Path, store: TableStore | None = None, options: Mapping[str, Any] | None = None
+) -> Measurements:
+    """Read a table with its description, a file of PMLB, or a table alone, the target last.
 
     Parameters
     ----------
     store
         Where tables of packages and of PMLB are kept; None where there are none.
+    options
+        Those of tables alone: `OWN_TABLES`.
 
     Raises
     ------
     DataError
         If a file cannot be used; it names the file, the key or the line, and the value.
     """
-    name = unicodedata.normalize("NFC", path.stem)
+    name = unicodedata.normalize("NFC", stem_of(path))
     own_names: Mapping[str, str] = {}
     if store is not None and path.name.endswith(PMLB):
         name = pmlb_name(path)
         path, own_names = store.read_pmlb(path)
-    if path.suffix == ".csv":
-        header, x, y, rounding = _read_table(path)
+    if ending_of(path) in endings("table"):
+        header, x, y, rounding = _read_own(path, options or {})
         return Measurements(
             name=name,
             title=name,
@@ -214,6 +223,12 @@ def read_measurements(path: Path, store: TableStore | None = None) -> Measuremen
             y=y,
             rounding=rounding,
             own_names=own_names,
+        )
+    if options:
+        raise UsageError(
+            f"{path.name} describes its table: {', '.join(f'--{key}' for key in options)} has no "
+            "meaning there.",
+            "Mend the table, or give it without its description.",
         )
     file = read_description(path, _File, _PAGE)
     rows = path.with_suffix(".csv")
@@ -290,6 +305,61 @@ def _read_table(path: Path) -> tuple[tuple[str, ...], Array, Array, float]:
     return header, table[:, :-1].copy(), table[:, -1].copy(), float(np.mean(np.square(steps))) / 12
 
 
+def _read_own(
+    path: Path, options: Mapping[str, Any]
+) -> tuple[tuple[str, ...], Array, Array, float]:
+    """Read a table without a description, as `_read_table`."""
+    cells = read_cells(path, skip=options.get(SKIP.key, 0))
+    header = tuple(label.strip() for label in cells.labels)
+    if len(set(header)) < len(header) or not all(header):
+        raise DataError(f"{path}, line 1: {','.join(header)!r} names no columns.", _EXPECTED)
+    ignored = options.get(IGNORE.key, [])
+    for label in ignored:
+        if not any(fnmatchcase(name, label) for name in header):
+            raise DataError(f"{path} has no column {label!r}.", did_you_mean(label, header))
+    out = [k for k, name in enumerate(header) if any(fnmatchcase(name, one) for one in ignored)]
+    cells = cells.without(out)
+    if len(cells.labels) < 2:  # noqa: PLR2004 - an input and a target
+        raise DataError(f"{path} has too few columns left.", _EXPECTED)
+    marks = NoValues(options.get(NA_VALUES.key, ()), decimal_comma=cells.decimal_comma)
+    drop = options.get(MISSING_VALUES.key, "refuse") == "drop"
+    rows = [row for row in cells.rows if not (drop and any(cell in marks for cell in row.cells))]
+    if cells.decimal_comma:
+        rows = [row._replace(cells=[_with_a_point(one) for one in row.cells]) for row in rows]
+    table = np.array(
+        [_numbers(f"{path}, line {row.number}", cells.labels, row.cells) for row in rows]
+    ).reshape(-1, len(cells.labels))
+    if len(rows) < FEWEST_ROWS:
+        raise DataError(
+            f"{path} has {counted(len(rows), 'row')}.", f"At least {FEWEST_ROWS} are needed."
+        )
+    if not marks.codes_are_values:
+        _refuse_codes(path, cells.labels, table)
+    refuse_constant(path, cells.labels[-1], table)
+    steps = [_last_digit(row.cells[-1]) for row in rows]
+    rounding = float(np.mean(np.square(steps))) / 12
+    return cells.labels, table[:, :-1].copy(), table[:, -1].copy(), rounding
+
+
+def _with_a_point(cell: str) -> str:
+    return (
+        cell.replace(",", ".") if number_of(cell.strip(), decimal_comma=True) is not None else cell
+    )
+
+
+def _refuse_codes(path: Path, header: Sequence[str], table: Array) -> None:
+    codes = {name: codes_in(values) for name, values in zip(header, table.T, strict=True)}
+    listed = [f"{name} has {listed_codes(some)}" for name, some in codes.items() if some]
+    if listed:
+        every = sorted({value for some in codes.values() for value in some})
+        typed = ",".join(f"{value:.10g}" for value in every)
+        raise DataError(
+            f"{path}: {'; '.join(listed)}, far from the others of the column.",
+            f"Where these stand for no value: --na-values={typed} --missing drop. Where they were "
+            "measured: --na-values=none",
+        )
+
+
 def _numbers(where: str, header: Sequence[str], cells: Sequence[str]) -> list[float]:
     if len(cells) != len(header):
         raise DataError(
@@ -299,7 +369,12 @@ def _numbers(where: str, header: Sequence[str], cells: Sequence[str]) -> list[fl
     for name, cell in zip(header, cells, strict=True):
         value = to_number(cell)
         if value is None or not math.isfinite(value):
-            raise DataError(f"{where}, column {name!r}: {cell!r} is no finite number", _EXPECTED)
+            hint = _EXPECTED
+            if is_missing(cell):
+                hint += " To leave lines without a value out: --missing drop"
+            elif value is None:
+                hint += f" To leave the column out: --ignore {quoted(name)}"
+            raise DataError(f"{where}, column {name!r}: {cell!r} is no finite number", hint)
         found.append(value)
     return found
 

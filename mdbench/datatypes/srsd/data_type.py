@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data.descriptions import refuse_other_files
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -139,6 +140,8 @@ class Srsd(EquationType[SrsdDataset]):
 
     def source(self, path: Path | None = None) -> Source[SrsdDataset]:
         """Open the project's problems; or a problem file of the user's, or a folder of them."""
+        if path is not None:
+            refuse_other_files(path)
         return Problems(self.systems if path is None else path)
 
     def expand_options(

@@ -15,6 +15,7 @@ import numpy as np
 
 from mdbench.data.array_files import open_npz
 from mdbench.data.columns import to_number
+from mdbench.data.formats import endings
 from mdbench.errors import DataError, EquationError, counted
 from mdbench.expressions import parse
 from mdbench.limited_process import PARSER_LOCK
@@ -467,5 +468,5 @@ _READERS: dict[str, Callable[[Path], tuple[Array, Array | None]]] = {
     ".ply": _ply,
     ".obj": _obj,
 }
-ENDINGS = tuple(_READERS)
+ENDINGS = endings("points")
 """Of files with points."""

@@ -491,18 +491,28 @@ def test_a_folder_in_the_published_layout(kind: Ode, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["tsv", "txt", "DAT"])
-def test_a_table_under_another_ending_is_to_be_renamed(
+def test_a_table_under_another_ending_is_read(kind: Ode, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"table.{ending}"
+    path.write_text("t x\n" + "".join(f"{k} {k * k}\n" for k in range(20)))
+    source = kind.source(path)
+    assert source.names() == ["table"]
+    np.testing.assert_array_equal(load(source, "table").clean.u[:, 0], np.arange(20.0) ** 2)
+
+
+@pytest.mark.parametrize("ending", ["sav", "md", "xls"])
+def test_a_file_that_is_not_read_may_be_given_from_python(
     kind: Ode, tmp_path: Path, ending: str
 ) -> None:
     path = tmp_path / f"table.{ending}"
-    path.write_text("t x\n")
-    with pytest.raises(DataError, match=rf"ends in .{ending}; files (.|\n)*rename it"):
+    path.write_bytes(b"rows")
+    with pytest.raises(DataError, match=rf"ends in .{ending}; files (.|\n)*data=table"):
         kind.source(path)
 
 
 def test_paths_without_data_are_refused(kind: Ode, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("none")
-    for path in (tmp_path, tmp_path / "notes.txt"):
+    (tmp_path / "notes.txt").write_text("none")  # in a folder that is no data
+    (tmp_path / "notes.md").write_text("none")
+    for path in (tmp_path, tmp_path / "notes.md"):
         with pytest.raises(DataError, match=r"(this type|files that) end in(.|\n)*\.csv"):
             kind.source(path)
     with pytest.raises(DataError, match="nothing at"):
