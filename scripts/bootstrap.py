@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402 - not installed yet
-from mdbench.runtimes.environments.subprocesses import (  # noqa: E402  # noqa: E402
+from mdbench.runtimes.environments.locks import split_requirements  # noqa: E402
+from mdbench.runtimes.environments.subprocesses import (  # noqa: E402
     read_pip_settings,
     redact,
     running,
@@ -36,7 +37,6 @@ from mdbench.runtimes.environments.uv import (  # noqa: E402
     discard,
     method_environments,
     run_uv,
-    split_requirements,
 )
 from mdbench.workspace import Workspace  # noqa: E402
 
@@ -133,7 +133,7 @@ def fill(prefix: Path, lock: Path, base: Path, report: Callable[[str], None]) ->
         run_pip(prefix, step, settings, report)
     report("3 of 3: compiling them")
     # Where the checkout cannot be written later, every start would compile all of it.
-    compile_bytecode(prefix, ROOT / "mdbench")
+    compile_bytecode(base, [prefix / "lib", ROOT / "mdbench"])
 
 
 def add(prefix: Path, lock: Path) -> None:

@@ -22,7 +22,7 @@ from mdbench.errors import MethodError, UnavailableError
 from mdbench.limited_process import PARSER_LOCK
 from mdbench.runtimes.environments import docker_cli
 from mdbench.runtimes.environments.docker_cli import follow
-from mdbench.runtimes.environments.uv import split_requirements
+from mdbench.runtimes.environments.locks import split_requirements
 from mdbench.workspace import INSTALLED
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -21,6 +22,8 @@ from uv import find_uv_bin
 
 from mdbench.errors import MethodError, NotFetchedError, UnavailableError
 from mdbench.runtimes import bubblewrap
+from mdbench.runtimes.environments.contents import Skeleton, remove_bytecode
+from mdbench.runtimes.environments.locks import split_requirements
 from mdbench.runtimes.environments.subprocesses import (
     read_pip_settings,
     redact,
@@ -28,12 +31,12 @@ from mdbench.runtimes.environments.subprocesses import (
     with_package_count,
 )
 from mdbench.runtimes.environments.uv import (
+    STAMP,
     build_once,
     compile_bytecode,
     find_made,
     run_uv,
     sealed_mb,
-    split_requirements,
 )
 from mdbench.runtimes.job_folder import Scratch, remove_tree
 from mdbench.runtimes.usage import make_group
@@ -141,6 +144,8 @@ def prepare(
         sources=sources,
     )
     prefix, config, build_lock = plan.prefix, plan.config, plan.build_lock
+    if build and build_lock.is_file():
+        _read_pins(method_name, build_lock)
 
     def make(report: Callable[[str], None]) -> None:
         report(f"making the environment of {method_name} in {prefix}")
@@ -167,25 +172,29 @@ def prepare(
             ["venv", "--quiet", "--no-project", "--allow-existing", *choice, str(prefix)],
             f"{method_name} needs Python {requires_python}, which cannot be had",
         )
+        skeleton = Skeleton.read(prefix)
+        sandbox = partial(_build_sandbox, method_name, skeleton, lock.absolute(), report=report)
         # Copied, or what changes a file here would change the cache and other environments, too.
-        options = ["--require-hashes", "--link-mode", "copy", "--python", str(_python(prefix))]
+        # Not compiled by uv, which would run the interpreter with the packages in.
+        options = ["--require-hashes", "--link-mode", "copy", "--no-compile-bytecode"]
+        options += ["--python", str(_python(prefix))]
         options += [] if config is None else ["--config-file", str(config)]
         options += ["--require-build-hashes"] if build and build_lock.is_file() else []
         sync = ["pip", "sync", *options, str(lock.absolute())]
         failure = f"The environment of {method_name} cannot be made"
         if build:
-            uv_bin = Path(find_uv_bin())
-            with _build_sandbox(method_name, prefix, lock.absolute(), [uv_bin], report) as wrap:
+            with sandbox([Path(find_uv_bin())]) as wrap:
                 uv(sync, failure, wrap)
         else:
             try:
                 uv([*sync, "--no-build"], failure)
             except UnavailableError as error:
                 raise _with_build_hint(error) from None
+        skeleton.check(method_name)
         if fetch is not None:
             report(f"{method_name} gets what no index has: {fetch.name}")
             program = [file.absolute() for file in (fetch, *sources)]
-            with _build_sandbox(method_name, prefix, lock.absolute(), program, report) as wrap:
+            with sandbox(program) as wrap:
                 try:
                     run_uv(
                         _python(prefix),
@@ -202,7 +211,15 @@ def prepare(
                     raise NotFetchedError(
                         error.message, error.hint, passing=error.passing
                     ) from None
-        compile_bytecode(prefix)
+            skeleton.check(method_name)
+        remove_bytecode(prefix)
+        compiled = partial(compile_bytecode, skeleton.base, [prefix / "lib"])
+        if bubblewrap.why_unavailable():
+            compiled()  # files are read, and nothing of them is run
+        else:
+            with sandbox([], network=False) as wrap:
+                compiled(wrap)
+            skeleton.check(method_name)
 
     report = on_line or _ignore
     telling = with_package_count(
@@ -297,17 +314,21 @@ def installed_mb(
 @contextmanager
 def _build_sandbox(
     method_name: str,
-    prefix: Path,
+    skeleton: Skeleton,
     lock: Path,
     shown: Sequence[Path],
+    *,
     report: Callable[[str], None],
+    network: bool = True,
 ) -> Iterator[Wrap]:
-    """Yield a wrapper for a sandbox with the network and the environment, and no user files.
+    """Yield a wrapper for a sandbox with the environment, and no user files.
 
     Parameters
     ----------
     shown
         What is run, and what it reads: uv, or a program of the method's.
+    network
+        Whether it has the network, and what uv needs for it.
 
     Raises
     ------
@@ -321,6 +342,7 @@ def _build_sandbox(
             "wheels and leave build = true out of method.toml.",
         )
     scratch = Scratch(report)
+    prefix = skeleton.prefix
     inside = f"{bubblewrap.INSIDE}/build"
     (scratch.path / "build").mkdir()
     group = make_group()
@@ -330,7 +352,8 @@ def _build_sandbox(
         kept = {
             name: value
             for name, value in environment.items()
-            if name.startswith(_FOR_UV) or name.lower().endswith("_proxy") or name == "PATH"
+            if network
+            and (name.startswith(_FOR_UV) or name.lower().endswith("_proxy") or name == "PATH")
         }
         if secrets := [name for name, value in kept.items() if _is_secret(name, value)]:
             raise UnavailableError(
@@ -339,21 +362,22 @@ def _build_sandbox(
                 "Use an index and a proxy without a password; or make wheels of the packages once, "
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
-        places = [*shown, lock, _python(prefix).resolve().parent.parent]
+        places = [*shown, lock, skeleton.base.parent.parent]
         sibling = (lock.with_name(name) for name in (UV_FILE, BUILD_LOCK))
         places += [file for file in sibling if file.is_file()]
-        places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
+        named = (*_NAMES, *_named_files(kept)) if network else ()
+        places += [Path(each) for each in named if Path(each).exists()]
         if not limited:
             command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
         wrapped = bubblewrap.wrap(
             command,
-            read_only={},
+            read_only={str(prefix / STAMP): prefix / STAMP},
             writable={str(prefix): prefix, inside: scratch.path / "build"},
             environment=kept
             | dict.fromkeys(("HOME", "TMPDIR"), inside)
             | {"UV_CACHE_DIR": f"{inside}/cache", "UV_LINK_MODE": "copy"},
             same_place=[place for place in places if not place.is_relative_to("/usr")],
-            network=True,
+            network=network,
         )
         return wrapped if group is None else group.joining(wrapped)
 
@@ -374,7 +398,7 @@ def _is_secret(name: str, value: str) -> bool:
 def _named_files(environment: Mapping[str, str]) -> list[str]:
     """Return the certificates and the folders of packages that uv gets."""
     found = [value for name, value in environment.items() if name.startswith("SSL_")]
-    links = map(urlsplit, environment.get("UV_FIND_LINKS", "").split(","))
+    links = map(urlsplit, filter(None, environment.get("UV_FIND_LINKS", "").split(",")))
     return [*found, *(unquote(link.path) for link in links if link.scheme in {"", "file"})]
 
 
@@ -474,19 +498,24 @@ def read_lock(method_name: str, lock: Path) -> bytes:
             if source.is_file()
             else f"Write a package a line into {source}, numpy among them; then {type_this}",
         ) from None
-    requirements = split_requirements(content.decode(errors="replace"))
-    if "numpy" not in requirements:
+    if "numpy" not in _read_pins(method_name, lock):
         raise MethodError(
             f"{lock} has no numpy, which the worker of every method needs.",
             f"Add numpy to {source.name}; then {type_this}",
         )
-    bare = [name for name, lines in requirements.items() if "--hash=" not in lines]
-    if bare:
+    return content
+
+
+def _read_pins(method_name: str, lock: Path) -> dict[str, str]:
+    """Read a lock's requirements by package, each with its hashes."""
+    requirements = split_requirements(lock.read_text("utf-8", "replace"), str(lock))
+    if bare := [name for name, lines in requirements.items() if "--hash=" not in lines]:
         raise MethodError(
             f"{lock} has no hashes for {', '.join(bare)}.",
-            f"A lock is made from {source.name}, not written by hand; {type_this}",
+            f"A lock is made from {lock.with_suffix('.in').name}, not written by hand; type: "
+            f"scripts/lock {method_name}",
         )
-    return content
+    return requirements
 
 
 def uv_file(sibling: Path) -> Path | None:
@@ -515,7 +544,26 @@ def uv_file(sibling: Path) -> Path | None:
             f"Allowed are {', '.join(sorted(_UV_KEYS))}; all else, such as an index, is the "
             "user's to set.",
         )
+    if places := [text for text in _texts(content) if _PLACE.search(text)]:
+        raise MethodError(
+            f"{file}: {places[0]!r} is an address or a path.",
+            "Name packages of the index alone, such as 'numpy>=2'.",
+        )
     return file
+
+
+_PLACE = re.compile(r"[@/\\]|\.(?:whl|gz|zip)\b", re.IGNORECASE)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Return all texts in what a TOML file holds."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value
 
 
 def python_range(method_name: str, requires_python: str) -> SpecifierSet:
