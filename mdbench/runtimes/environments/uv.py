@@ -39,8 +39,11 @@ STAMP = ".mdbench-stamp"
 """Marks an environment as ours; holds what it was made for once it is whole."""
 _TAIL_LINES = 12
 _CHECK_SECONDS = 0.2
-_HIDDEN_FROM_UV = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON")
-"""Variables by which another environment that is active would get in the way."""
+_HIDDEN_FROM_UV = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON") + (
+    "UV_COMPILE_BYTECODE",
+)
+"""Variables by which another environment that is active would get in the way, or uv would run what
+it has installed."""
 _HELD: ContextVar[tuple[int, ...]] = ContextVar("locks", default=())
 """Open files of the locks that this thread holds."""
 _PLAIN_OUTPUT = {"UV_NO_PROGRESS": "1", "UV_NO_WRAP": "1", "NO_COLOR": "1"}
@@ -213,7 +216,8 @@ def run_uv(
 _FINAL = re.compile(
     r"no solution found|not found in the package registry|no matching distribution|hash"
     r"|no wheels? |no-build|building .* is disabled|requires-python|no interpreter found"
-    r"|failed to build|returned an error|exit (?:status|code)",
+    r"|failed to build|returned an error|exit (?:status|code)"
+    r"|reserved name|wheel is invalid|unacceptable",
     re.IGNORECASE,
 )
 """Output of uv after which another try would fail in the same way."""
@@ -228,6 +232,8 @@ def _advice(output: Iterable[str]) -> str:
         what = "See to it that the folder named above may be written (UV_CACHE_DIR sets another)"
     elif re.search(r"parse requirement|start of a requirement|Distribution not found", text):
         what = "Write a package of the index a line, such as numpy>=2, into the file named above"
+    elif re.search(r"reserved name|wheel is invalid|unacceptable filename", text):
+        what = "The package is not as wheels are to be: pin another version of it"
     elif re.search(r"not found in the package registry|there is no version of", text):
         what = (
             "Mend the name or version, or name an index that has it in pip's settings (python3 -m "

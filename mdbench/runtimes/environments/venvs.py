@@ -404,7 +404,7 @@ def _named_files(environment: Mapping[str, str]) -> list[str]:
 
 def _with_build_hint(error: UnavailableError) -> UnavailableError:
     """Return what to do where only wheels are installed and one is missing."""
-    if "wheel" not in error.message:
+    if "wheel" not in error.message or "wheel is invalid" in error.message:
         return error
     return UnavailableError(
         error.message,
