@@ -63,7 +63,7 @@ def refuse_unhashed(lock: Path) -> None:
     MethodError
         If there is one; with the ways that work.
     """
-    text = lock.read_text(encoding="utf-8")
+    text = lock.read_bytes().decode("utf-8", "replace")
     if strange := find_strange_line(text):
         bare = [strange[1]]
     else:

@@ -145,7 +145,7 @@ def prepare(
     )
     prefix, config, build_lock = plan.prefix, plan.config, plan.build_lock
     if build and build_lock.is_file():
-        _read_pins(method_name, build_lock)
+        _read_pins(method_name, build_lock, build_lock.read_bytes())
 
     def make(report: Callable[[str], None]) -> None:
         report(f"making the environment of {method_name} in {prefix}")
@@ -498,7 +498,7 @@ def read_lock(method_name: str, lock: Path) -> bytes:
             if source.is_file()
             else f"Write a package a line into {source}, numpy among them; then {type_this}",
         ) from None
-    if "numpy" not in _read_pins(method_name, lock):
+    if "numpy" not in _read_pins(method_name, lock, content):
         raise MethodError(
             f"{lock} has no numpy, which the worker of every method needs.",
             f"Add numpy to {source.name}; then {type_this}",
@@ -506,9 +506,9 @@ def read_lock(method_name: str, lock: Path) -> bytes:
     return content
 
 
-def _read_pins(method_name: str, lock: Path) -> dict[str, str]:
-    """Read a lock's requirements by package, each with its hashes."""
-    requirements = split_requirements(lock.read_text("utf-8", "replace"), str(lock))
+def _read_pins(method_name: str, lock: Path, content: bytes) -> dict[str, str]:
+    """Return the requirements in a lock's content by package, each with its hashes."""
+    requirements = split_requirements(content.decode("utf-8", "replace"), str(lock))
     if bare := [name for name, lines in requirements.items() if "--hash=" not in lines]:
         raise MethodError(
             f"{lock} has no hashes for {', '.join(bare)}.",
