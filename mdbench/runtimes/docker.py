@@ -260,7 +260,7 @@ class DockerWorker(Worker):
         self._heard, self._over = (os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in "ab")
         self._uid = 0 if rootless else os.getuid() or NOBODY_UID
         self._gid = 0 if rootless else os.getgid() or NOBODY_UID
-        super().__init__(scratch, _JOB)
+        super().__init__(scratch, _JOB, output_mb=limits.output_mb)
         self._limits = limits
         self._paths = dict(paths or {})
         self._found: int | None = None

@@ -53,6 +53,9 @@ _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
 _JOB = f"{bubblewrap.INSIDE}/job"
 """The folder that holds those of the jobs, in a sandbox."""
 _STOP_SECONDS = 0.5
+_BEYOND = 64
+"""Processes and threads beyond those of a job that the kernel lets a worker have: its own, those
+that look after a job, and those of the next one."""
 
 
 def enforcement_of(by: str, *, walls: Level) -> Enforcement:
@@ -241,13 +244,21 @@ class VenvWorker(Worker):
             if not folder.is_relative_to(method.parent)
         }
         places |= {path: f"paths/{name}" for name, path in self._paths.items()}
-        super().__init__(scratch, _JOB if wrapped else str(scratch.path / JOB), places)
+        super().__init__(
+            scratch,
+            _JOB if wrapped else str(scratch.path / JOB),
+            places,
+            output_mb=limits.output_mb,
+        )
         self._wrapped = wrapped
         self._mark = uuid.uuid4().hex
         self._own_group = make_group()
         self._hard = bool(
             self._own_group and limits.memory_mb and self._own_group.limit(limits.memory_mb)
         )
+        if self._own_group is not None:
+            # More than a job may have, so that one that tries is seen and ended.
+            self._own_group.limit_processes(limits.processes + _BEYOND + 2 * limits.threads)
         self._most_mb = limits.memory_mb
         self._found: int | None = None
         self._interrupted = False
@@ -414,8 +425,9 @@ class VenvWorker(Worker):
             processes.kill_tree(root)
 
     def breach(self) -> Breach | None:
-        if self._hard and self.meter.killed_for_memory():
-            return Breach("memory", f"used more than the {self._most_mb} MiB that are allowed")
+        if self.meter.killed_for_memory():
+            allowed = f"the {self._most_mb} MiB that are allowed" if self._hard else "there is here"
+            return Breach("memory", f"used more than {allowed}")
         seen, most = self.meter.seen_mb, self._most_mb
         if self._watchdog.breach is None and most is not None and seen > most:
             return Breach("memory", f"used {seen:.0f} MiB of memory; {most} MiB are allowed")
