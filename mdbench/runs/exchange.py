@@ -477,7 +477,8 @@ def within_limits(result: JobResult, worker: Worker, memory_mb: int | None) -> J
     if (answered or result.status is Status.TIMEOUT) and worker.meter.killed_for_memory():
         allowed = "there is here" if memory_mb is None else f"the {memory_mb} MiB that are allowed"
         return JobResult(
-            Status.OUT_OF_MEMORY, f"a process of it was killed: they used more memory than {allowed}"
+            Status.OUT_OF_MEMORY,
+            f"a process of it was killed: they used more memory than {allowed}",
         )
     if not answered and result.status not in _NOT_BY_A_LIMIT:
         breach = worker.breach()

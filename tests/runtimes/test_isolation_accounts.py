@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,6 @@ from isolated import HOME, Bench
 from mdbench.records import Status
 from mdbench.runs import session
 from mdbench.runs.worker_pool import EnvironmentCache
-from mdbench.runtimes import usage
 from mdbench.runtimes.usage import can_make, make_group
 
 if TYPE_CHECKING:
@@ -254,4 +251,3 @@ def test_the_kernel_stops_what_forks_without_end() -> None:
         group.remove()
     assert int(said) == 19
     assert not any(folder.exists() for folder in group.folders)
-    assert usage.make_group is make_group

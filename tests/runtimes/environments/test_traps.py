@@ -216,8 +216,7 @@ REFUSED_DEEDS = {
     ),
     "settings": ("write(prefix + '/pyvenv.cfg', 'home = ' + outside)", "pyvenv.cfg was changed"),
     "settings-elsewhere": (
-        "os.unlink(prefix + '/pyvenv.cfg')\n"
-        "os.symlink(outside + '/mine', prefix + '/pyvenv.cfg')",
+        "os.unlink(prefix + '/pyvenv.cfg')\nos.symlink(outside + '/mine', prefix + '/pyvenv.cfg')",
         "pyvenv.cfg was changed",
     ),
     "link-to-a-folder": ("os.symlink('/etc', site + '/x')", "leads out of it"),

@@ -21,6 +21,7 @@ from mdbench.runtimes.environments.uv import (
     run_uv,
 )
 
+
 class Maker:
     """Makes an environment of one file, and counts."""
 
