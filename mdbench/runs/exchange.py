@@ -471,9 +471,9 @@ def within_limits(result: JobResult, worker: Worker, memory_mb: int | None) -> J
     What the machine did to a job comes first: it says nothing of the method.
     """
     answered = result.status in ANSWERED
-    if not answered and result.status not in _NOT_BY_MACHINE:
-        if fault := worker.machine_fault(result.reason):
-            return JobResult(Status.UNAVAILABLE, fault, lost=True)
+    may_be_machine = not answered and result.status not in _NOT_BY_MACHINE
+    if may_be_machine and (fault := worker.machine_fault(result.reason)):
+        return JobResult(Status.UNAVAILABLE, fault, lost=True)
     if (answered or result.status is Status.TIMEOUT) and worker.meter.killed_for_memory():
         allowed = "there is here" if memory_mb is None else f"the {memory_mb} MiB that are allowed"
         return JobResult(

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,10 +182,8 @@ def test_a_disk_that_is_too_small_is_no_fault_of_the_method(
 
 
 def _tolerant(call: Any, attempt: session.JobSession) -> None:
-    try:
+    with suppress(OSError):  # it is full, as wanted
         call(attempt)
-    except OSError:
-        pass  # it is full, as wanted
 
 
 LIMITED = """
@@ -213,10 +212,9 @@ def test_a_limit_on_files_of_the_machine_is_no_fault_of_the_method(bench: Bench)
     place = bench.workspace
 
     def run(deed: str) -> str:
-        command = [sys.executable, "-c", LIMITED, support, bench.flavour, place.root, place.home]
-        done = subprocess.run(
-            [*command, adapter(deed)], capture_output=True, text=True, check=False
-        )
+        arguments = [support, bench.flavour, place.root, place.home, adapter(deed)]
+        command = [sys.executable, "-c", LIMITED, *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

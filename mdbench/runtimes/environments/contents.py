@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import category
 
@@ -19,6 +18,7 @@ from mdbench.errors import UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 _SETTINGS = "pyvenv.cfg"
 _HIDDEN = {"Cc", "Cf", "Zl", "Zp"}

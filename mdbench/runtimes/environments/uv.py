@@ -39,7 +39,8 @@ STAMP = ".mdbench-stamp"
 """Marks an environment as ours; holds what it was made for once it is whole."""
 _TAIL_LINES = 12
 _CHECK_SECONDS = 0.2
-_HIDDEN_FROM_UV = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON") + (
+_HIDDEN_FROM_UV = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON"),
     "UV_COMPILE_BYTECODE",
 )
 """Variables by which another environment that is active would get in the way, or uv would run what

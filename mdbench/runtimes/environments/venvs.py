@@ -44,6 +44,7 @@ from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from mdbench.runtimes.environments.subprocesses import UvSettings
 
@@ -212,14 +213,7 @@ def prepare(
                         error.message, error.hint, passing=error.passing
                     ) from None
             skeleton.check(method_name)
-        remove_bytecode(prefix)
-        compiled = partial(compile_bytecode, skeleton.base, [prefix / "lib"])
-        if bubblewrap.why_unavailable():
-            compiled()  # files are read, and nothing of them is run
-        else:
-            with sandbox([], network=False) as wrap:
-                compiled(wrap)
-            skeleton.check(method_name)
+        _compile(method_name, skeleton, sandbox)
 
     report = on_line or _ignore
     telling = with_package_count(
@@ -233,6 +227,22 @@ def prepare(
         python_version=_python_version(prefix),
         packages=_packages(prefix),
     )
+
+
+def _compile(
+    method_name: str,
+    skeleton: Skeleton,
+    sandbox: Callable[..., AbstractContextManager[Wrap]],
+) -> None:
+    """Compile what is in an environment; nothing of it is run, with a sandbox or without."""
+    prefix = skeleton.prefix
+    remove_bytecode(prefix)
+    if bubblewrap.why_unavailable():
+        compile_bytecode(skeleton.base, [prefix / "lib"])
+        return
+    with sandbox([], network=False) as wrap:
+        compile_bytecode(skeleton.base, [prefix / "lib"], wrap)
+    skeleton.check(method_name)
 
 
 @dataclass(frozen=True)

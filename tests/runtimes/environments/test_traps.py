@@ -138,7 +138,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("trap", IN_WHEELS)
-def test_a_wheel_leaves_no_trace(shop: Shop, sandbox: str, trap: str) -> None:
+@pytest.mark.usefixtures("sandbox")
+def test_a_wheel_leaves_no_trace(shop: Shop, trap: str) -> None:
     def fill(text: str) -> str:
         text = text.replace("{canary!r}", repr(str(shop.canary)))
         return text.replace("{canary}", str(shop.canary)).replace("{outside}", str(shop.outside))
@@ -153,12 +154,13 @@ def test_a_wheel_leaves_no_trace(shop: Shop, sandbox: str, trap: str) -> None:
     else:
         made = shop.prepare(spy=pin)
         assert made.packages == {"numpy": "1.0", "spy": "1.0"}
-        assert os.readlink(made.python) == os.readlink(shop.prepare().python)
+        assert made.python.readlink() == shop.prepare().python.readlink()
     shop.check_no_trace()
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_bytecode_that_a_wheel_brings_for_another_package_is_not_kept(
-    shop: Shop, sandbox: str
+    shop: Shop,
 ) -> None:
     """It would be taken for that of NumPy's source, which says something else."""
     poisoned = b"unchecked bytecode"
@@ -169,15 +171,17 @@ def test_bytecode_that_a_wheel_brings_for_another_package_is_not_kept(
     shop.check_no_trace()
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_wheel_that_writes_over_another_one_does_so_in_its_own_environment(
-    shop: Shop, sandbox: str
+    shop: Shop,
 ) -> None:
     shop.prepare()
     shop.prepare(spy=write_wheel(shop.wheels, "spy", {"numpy.py": "pi = 4\n"}))
     shop.check_no_trace()
 
 
-def test_links_and_rights_in_a_wheel_are_plain_files(shop: Shop, sandbox: str) -> None:
+@pytest.mark.usefixtures("sandbox")
+def test_links_and_rights_in_a_wheel_are_plain_files(shop: Shop) -> None:
     modes = {
         "spy.py": stat.S_IFREG | 0o6755,
         "link": stat.S_IFLNK | 0o777,
@@ -196,7 +200,8 @@ def test_links_and_rights_in_a_wheel_are_plain_files(shop: Shop, sandbox: str) -
     shop.check_no_trace()
 
 
-def test_what_a_wheel_lists_as_its_own_is_not_removed(shop: Shop, sandbox: str) -> None:
+@pytest.mark.usefixtures("sandbox")
+def test_what_a_wheel_lists_as_its_own_is_not_removed(shop: Shop) -> None:
     lines = "../../../../../../outside/mine,,\n../../../bin/python,,\n"
     shop.prepare(spy=write_wheel(shop.wheels, "spy", {"spy.py": ""}, record=lines))
     again = write_wheel(shop.wheels, "spy", {"spy.py": "x = 1\n"}, record=lines)
