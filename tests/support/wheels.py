@@ -80,13 +80,20 @@ def write_wheel(
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def write_source(folder: Path, name: str, deed: str) -> str:
-    """Write version 1.0 of a source distribution; its build calls what is defined as ``deed``."""
+def write_source(folder: Path, name: str, deed: str, *, dynamic: str = "") -> str:
+    """Write version 1.0 of a source distribution; its build calls what is defined as ``deed``.
+
+    Parameters
+    ----------
+    dynamic
+        A field of its metadata that only its build can tell.
+    """
     path = folder / f"{name}-1.0.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for file, text in {
             "backend.py": deed + _BACKEND.format(name=name),
-            "pyproject.toml": _PROJECT.format(name=name),
+            "pyproject.toml": _PROJECT.format(name=name)
+            + (f'dynamic = ["{dynamic}"]\n' if dynamic else ""),
             "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
         }.items():
             member = tarfile.TarInfo(f"{name}-1.0/{file}")

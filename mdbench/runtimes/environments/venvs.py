@@ -9,10 +9,11 @@ import re
 import subprocess
 import sys
 import sysconfig
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -60,6 +61,7 @@ BUILD_LOCK = "build.lock"
 _UV_KEYS = {"dependency-metadata", "extra-build-dependencies", "override-dependencies"}
 _BUILD_MB = 4096
 """Memory that the builds of an environment may use together."""
+_BUILD_PROCESSES = 4096
 _REMOVAL_SECONDS = 300.0
 _EACH_LIMITED = f'ulimit -v {4 * _BUILD_MB * 1024}; exec "$@"'
 """Where the kernel does not count them together: each by its addresses, of which uv takes many."""
@@ -174,7 +176,15 @@ def prepare(
             f"{method_name} needs Python {requires_python}, which cannot be had",
         )
         skeleton = Skeleton.read(prefix)
-        sandbox = partial(_build_sandbox, method_name, skeleton, lock.absolute(), report=report)
+        siblings = (lock.absolute().with_name(name) for name in (lock.name, UV_FILE, BUILD_LOCK))
+        sandbox = partial(
+            _build_sandbox,
+            method_name,
+            [skeleton.base.parent.parent, *(file for file in siblings if file.is_file())],
+            writable={str(prefix): prefix},
+            read_only={str(prefix / STAMP): prefix / STAMP},
+            report=report,
+        )
         # Copied, or what changes a file here would change the cache and other environments, too.
         # Not compiled by uv, which would run the interpreter with the packages in.
         options = ["--require-hashes", "--link-mode", "copy", "--no-compile-bytecode"]
@@ -324,19 +334,22 @@ def installed_mb(
 @contextmanager
 def _build_sandbox(
     method_name: str,
-    skeleton: Skeleton,
-    lock: Path,
+    always: Sequence[Path],
     shown: Sequence[Path],
     *,
+    writable: Mapping[str, Path],
+    read_only: Mapping[str, Path],
     report: Callable[[str], None],
     network: bool = True,
 ) -> Iterator[Wrap]:
-    """Yield a wrapper for a sandbox with the environment, and no user files.
+    """Yield a wrapper for a sandbox with what packages need to be built, and no user files.
 
     Parameters
     ----------
-    shown
-        What is run, and what it reads: uv, or a program of the method's.
+    always, shown
+        What is run, and what it reads: an interpreter, locks; uv, or a program of the method's.
+    writable, read_only
+        Further files and folders, by what they are called inside.
     network
         Whether it has the network, and what uv needs for it.
 
@@ -352,11 +365,12 @@ def _build_sandbox(
             "wheels and leave build = true out of method.toml.",
         )
     scratch = Scratch(report)
-    prefix = skeleton.prefix
     inside = f"{bubblewrap.INSIDE}/build"
     (scratch.path / "build").mkdir()
     group = make_group()
     limited = group is not None and group.limit(_BUILD_MB)
+    if group is not None:
+        group.limit_processes(_BUILD_PROCESSES)
 
     def wrap(command: list[str], environment: dict[str, str]) -> list[str]:
         kept = {
@@ -372,17 +386,15 @@ def _build_sandbox(
                 "Use an index and a proxy without a password; or make wheels of the packages once, "
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
-        places = [*shown, lock, skeleton.base.parent.parent]
-        sibling = (lock.with_name(name) for name in (UV_FILE, BUILD_LOCK))
-        places += [file for file in sibling if file.is_file()]
+        places = [*always, *shown]
         named = (*_NAMES, *_named_files(kept)) if network else ()
         places += [Path(each) for each in named if Path(each).exists()]
         if not limited:
             command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
         wrapped = bubblewrap.wrap(
             command,
-            read_only={str(prefix / STAMP): prefix / STAMP},
-            writable={str(prefix): prefix, inside: scratch.path / "build"},
+            read_only=read_only,
+            writable={**writable, inside: scratch.path / "build"},
             environment=kept
             | dict.fromkeys(("HOME", "TMPDIR"), inside)
             | {"UV_CACHE_DIR": f"{inside}/cache", "UV_LINK_MODE": "copy"},
@@ -430,6 +442,7 @@ def lock_requirements(
     requires_python: str,
     *,
     options: Sequence[str] = (),
+    build: str = "",
 ) -> None:
     """Pin requirements and all that they need, with hashes, for every platform.
 
@@ -446,6 +459,8 @@ def lock_requirements(
         The Pythons that it is to hold for; must have a lower bound.
     options
         More options of ``uv pip compile``.
+    build
+        The method whose packages may be built to learn what they need: in a sandbox.
 
     Raises
     ------
@@ -468,7 +483,7 @@ def lock_requirements(
     arguments += [*options, requirements_in.name]
     settings = _settings()
 
-    def compile_lock(**indexes: str) -> None:
+    def compile_lock(wrap: Wrap | None = None, **indexes: str) -> None:
         origin = {"UV_CUSTOM_COMPILE_COMMAND": "scripts/lock"}
         environment = {**settings.environment, **origin, **indexes}
         run_uv(
@@ -477,12 +492,46 @@ def lock_requirements(
             settings=replace(settings, environment=environment),
             cwd=folder,
             failure=f"{requirements_in} cannot be locked",
+            wrap=wrap,
         )
 
-    try:
-        compile_lock(UV_INDEX="", UV_FIND_LINKS="")
-    except UnavailableError:
-        compile_lock()
+    with _locking_sandbox(build, output, folder) if build else nullcontext() as wrap:
+        if wrap is not None:
+            arguments[arguments.index("--output-file") + 1] = f"{_LOCKING}/{output.name}"
+        try:
+            compile_lock(wrap, UV_INDEX="", UV_FIND_LINKS="")
+        except UnavailableError:
+            compile_lock(wrap)
+
+
+_LOCKING = f"{bubblewrap.INSIDE}/lock"
+
+
+@contextmanager
+def _locking_sandbox(method_name: str, output: Path, folder: Path) -> Iterator[Wrap]:
+    """Yield a wrapper for a sandbox that reads a method's folder and writes a lock elsewhere."""
+    python, uv_bin = _running_python(), Path(find_uv_bin())
+    with TemporaryDirectory() as place:
+        new = Path(place, output.name)
+        if output.is_file():
+            new.write_bytes(output.read_bytes())  # its pins stay where they can
+        with _build_sandbox(
+            method_name,
+            [python.parent.parent, uv_bin],
+            [folder],
+            writable={_LOCKING: Path(place)},
+            read_only={},
+            report=_ignore,
+        ) as wrap:
+
+            def in_folder(command: list[str], environment: dict[str, str]) -> list[str]:
+                change = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(folder)]
+                return wrap([*change, *command], environment)
+
+            yield in_folder
+        if new.is_symlink() or not new.is_file():
+            raise UnavailableError(f"{output} cannot be made: its packages have removed it.")
+        output.write_bytes(new.read_bytes())
 
 
 def _settings() -> UvSettings:

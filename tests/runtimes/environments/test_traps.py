@@ -19,8 +19,9 @@ from wheels import write_source, write_wheel
 
 from mdbench.errors import UnavailableError
 from mdbench.runtimes import bubblewrap
+from mdbench.runtimes.environments.locks import split_requirements
 from mdbench.runtimes.environments.uv import STAMP
-from mdbench.runtimes.environments.venvs import Environment, prepare
+from mdbench.runtimes.environments.venvs import Environment, lock_requirements, prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -351,4 +352,27 @@ def test_what_is_written_into_an_environment_is_not_run(shop: Shop, way: str) ->
 @pytest.mark.parametrize("way", ["build", "fetch"])
 def test_nothing_outside_can_be_touched(shop: Shop, way: str) -> None:
     do(shop, way, IMPOSSIBLE)
+    shop.check_no_trace()
+
+
+def test_a_lock_is_made_without_running_packages_outside_of_a_sandbox(shop: Shop) -> None:
+    """The requirements of a source distribution are those that its own code tells."""
+    if trouble := bubblewrap.why_unavailable():
+        pytest.skip(f"no bubblewrap: {trouble}")
+    code = "write(outside + '/canary', run)"
+    tolerant = f"try:\n    {code}\nexcept OSError:\n    pass\n"
+    prelude = PRELUDE.format(outside=str(shop.outside), cache="", home="").replace(
+        "(prefix,) =", "prefix ="
+    )
+    prelude = prelude.replace('(site,) = glob.glob(prefix + "/lib/python*/site-packages")', "")
+    write_source(shop.wheels, "spy", prelude + indent(tolerant, "    "), dynamic="dependencies")
+    source, lock = shop.method / "requirements.in", shop.method / "requirements.lock"
+    source.write_text("numpy\nspy\n", encoding="utf-8")
+    with pytest.raises(UnavailableError):
+        lock_requirements(source, lock, HERE, options=["--no-build"])
+    assert not lock.exists()
+    lock_requirements(source, lock, HERE, build="m")
+    assert split_requirements(lock.read_text(encoding="utf-8")).keys() == {"numpy", "spy"}
+    assert "requirements.in" in lock.read_text(encoding="utf-8")
+    lock.unlink()
     shop.check_no_trace()
