@@ -158,6 +158,17 @@ def can_make() -> str:
     return " and ".join(name for name, count in counts.items() if count is not None)
 
 
+@cache
+def can_stop_forks() -> bool:
+    """Whether the kernel limits the number of processes in groups of our own."""
+    made = make_group()
+    if made is None:
+        return False
+    limited = made.limit_processes(1000)
+    made.remove()
+    return limited
+
+
 def group_of(pid: int) -> Group | None:
     """Return the group of a process; None where the kernel counts nothing."""
     try:

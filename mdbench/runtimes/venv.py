@@ -23,7 +23,7 @@ from mdbench.runtimes.environments import venvs
 from mdbench.runtimes.environments.checkouts import get_checkouts
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
-from mdbench.runtimes.usage import can_make, make_group, remove_left_groups
+from mdbench.runtimes.usage import can_make, can_stop_forks, make_group, remove_left_groups
 from mdbench.runtimes.watchdog import POLLED, Watchdog
 from mdbench.runtimes.worker import (
     JOB,
@@ -74,6 +74,8 @@ def enforcement_of(by: str, *, walls: Level) -> Enforcement:
     how = f"limits on {polled} {POLLED}"
     if counted:
         how += f"; a cgroup counts {counted}"
+    if can_stop_forks():
+        how += f"; the kernel lets nobody have more than {_BEYOND} processes beyond the limit"
     levels: dict[str, Level] = {
         "network": walls,
         "files": walls,

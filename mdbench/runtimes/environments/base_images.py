@@ -111,7 +111,7 @@ def download(
         If one is missing or cannot be fetched; holds pip's output.
     """
     follow(
-        [sys.executable, "-m", "pip", *pip_arguments(lock, folder, target)],
+        [sys.executable, "-P", "-m", "pip", *pip_arguments(lock, folder, target)],
         environment={"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_REQUIRE_VIRTUALENV": "0"},
         failure=f"The wheels of {method_name} for Python {target.python} on "
         f"{target.platforms[0]} cannot be had",

@@ -40,7 +40,7 @@ from mdbench.runtimes.environments.uv import (
     sealed_mb,
 )
 from mdbench.runtimes.job_folder import Scratch, remove_tree
-from mdbench.runtimes.usage import make_group
+from mdbench.runtimes.usage import can_make, make_group
 from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
@@ -299,6 +299,15 @@ def _plan(
     short_hash = hashlib.sha256(key.encode()).hexdigest()[:12]
     prefix = find_made(home, f"env-{short_hash}", key)
     return _Plan(prefix, key, lock_sha256, config, build_lock, wanted, here_fits)
+
+
+def describe_making() -> str:
+    """Return where environments are made on this machine, for people."""
+    unpacked = "wheels are unpacked and compiled, and nothing of them is run"
+    if trouble := bubblewrap.why_unavailable():
+        return f"{unpacked}; no builds and no programs that fetch: {trouble}"
+    limits = "a cgroup" if "memory" in can_make() else "each process by its addresses"
+    return f"{unpacked}; builds and programs that fetch are in bubblewrap, limited by {limits}"
 
 
 def installed_mb(
@@ -591,6 +600,12 @@ def uv_file(sibling: Path) -> Path | None:
         If it cannot be read, or sets what is the user's to set.
     """
     file = sibling.absolute().with_name(UV_FILE)
+    project = file.with_name("pyproject.toml")
+    if project.is_file() and project != sibling.absolute() and _sets_uv(project):
+        raise MethodError(
+            f"{project} has settings for uv (tool.uv), such as an index, which are the user's.",
+            f"Remove them; what uv has to know of packages is in {UV_FILE}.",
+        )
     try:
         content = read_toml(file)
     except FileNotFoundError:
@@ -609,6 +624,13 @@ def uv_file(sibling: Path) -> Path | None:
             "Name packages of the index alone, such as 'numpy>=2'.",
         )
     return file
+
+
+def _sets_uv(project: Path) -> bool:
+    try:
+        return "uv" in read_toml(project).get("tool", {})
+    except (OSError, ValueError, AttributeError):
+        return True  # nobody knows what uv makes of it
 
 
 _PLACE = re.compile(r"[@/\\]|\.(?:whl|gz|zip)\b", re.IGNORECASE)

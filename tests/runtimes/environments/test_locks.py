@@ -152,3 +152,13 @@ def test_settings_for_uv_of_the_methods_here_are_read() -> None:
     assert files
     for file in files:
         assert uv_file(file.with_name("requirements.lock")) == file
+
+
+@pytest.mark.parametrize("text", ['[tool.uv]\nindex-url = "https://elsewhere.invalid"', "[["])
+def test_settings_for_uv_are_in_no_other_file(text: str, tmp_path: Path) -> None:
+    project = tmp_path / "pyproject.toml"
+    project.write_text("[project]\nname = 'mine'\n", encoding="utf-8")
+    assert uv_file(tmp_path / "requirements.lock") is None
+    project.write_text(text, encoding="utf-8")
+    with pytest.raises(MethodError, match=r"pyproject\.toml has settings for uv"):
+        uv_file(tmp_path / "requirements.lock")
