@@ -12,7 +12,7 @@ import signal
 import subprocess
 import threading
 import uuid
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -42,7 +42,7 @@ from mdbench.runtimes.worker import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Level, Limits
@@ -258,9 +258,10 @@ class VenvWorker(Worker):
         self._hard = bool(
             self._own_group and limits.memory_mb and self._own_group.limit(limits.memory_mb)
         )
+        # More than a job may have, so that one that tries is seen and ended.
+        self._most_processes = limits.processes + _BEYOND + 2 * limits.threads
         if self._own_group is not None:
-            # More than a job may have, so that one that tries is seen and ended.
-            self._own_group.limit_processes(limits.processes + _BEYOND + 2 * limits.threads)
+            self._own_group.limit_processes(self._most_processes)
         self._most_mb = limits.memory_mb
         self._found: int | None = None
         self._interrupted = False
@@ -424,7 +425,20 @@ class VenvWorker(Worker):
     def kill_job(self) -> None:
         root = self._root()
         if root is not None:
-            processes.kill_tree(root)
+            with self._without_forks():
+                processes.kill_tree(root)
+
+    @contextmanager
+    def _without_forks(self) -> Iterator[None]:
+        """Let the kernel make no process of the worker's meanwhile, or a bomb outruns its end."""
+        group = self._own_group
+        if group is not None:
+            group.limit_processes(0)
+        try:
+            yield
+        finally:
+            if group is not None:
+                group.limit_processes(self._most_processes)
 
     def breach(self) -> Breach | None:
         if self.meter.killed_for_memory():
@@ -449,8 +463,9 @@ class VenvWorker(Worker):
                 _kill(pid)
             return
         _kill(self._process.pid, signal.SIGSTOP)
-        processes.kill_tree(self._process.pid)
-        _kill(self._process.pid)
+        with self._without_forks():
+            processes.kill_tree(self._process.pid)
+            _kill(self._process.pid)
 
     def close(self) -> None:
         try:
