@@ -18,7 +18,8 @@ from isolated import HOME, Bench
 from mdbench.records import Status
 from mdbench.runs import session
 from mdbench.runs.worker_pool import EnvironmentCache
-from mdbench.runtimes.usage import can_make, make_group
+from mdbench.runtimes.usage import can_make, can_stop_forks, make_group
+from mdbench.runtimes.venv import VenvWorker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -249,3 +250,31 @@ def test_the_kernel_stops_what_forks_without_end() -> None:
         group.remove()
     assert int(said) == 19
     assert not any(folder.exists() for folder in group.folders)
+
+
+def test_a_fork_bomb_is_held_by_the_kernel_until_it_is_ended(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if bench.flavour == "docker":
+        return  # its engine does the same
+    if not can_stop_forks():
+        pytest.skip("the kernel counts no processes here")
+    honest = VenvWorker.kill_job
+    counts: list[int] = []
+
+    def counted(worker: VenvWorker) -> None:
+        group = worker._own_group
+        assert group is not None
+        assert group.pids is not None
+        counts.append(int((group.pids / "pids.current").read_text(encoding="ascii")))
+        honest(worker)
+        assert int((group.pids / "pids.max").read_text(encoding="ascii")) == 20 + 64 + 2
+
+    monkeypatch.setattr(VenvWorker, "kill_job", counted)
+    bomb = "while True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
+    bench.add(adapter(bomb))
+    (record,) = bench.run_seeds(0, processes=20).records
+    assert record.status is Status.CRASHED, record.reason
+    assert "20 are allowed" in record.reason
+    assert counts
+    assert max(counts) <= 20 + 64 + 2
