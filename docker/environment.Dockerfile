@@ -10,7 +10,8 @@ COPY wheels/ /wheels/
 # pip stays outside of the environment, which holds what the lock says and nothing else; where
 # the base has none, the one in venv's own wheel serves.  The bytecode is there from the start,
 # for workers cannot write any; it is never checked against the sources, whose times a copy may
-# change; tests are left out; a package may ship a file that is no valid Python.
+# change; tests are left out; a package may ship a file that is no valid Python.  It is the base's
+# Python that compiles: that of the environment would run what packages have put there (*.pth).
 RUN python3 -m venv --without-pip /opt/env \
     && if ! python3 -c 'import pip' 2> /dev/null; then \
         export PYTHONPATH="$(find /usr/share/python-wheels /usr/lib /usr/local/lib \
@@ -20,7 +21,7 @@ RUN python3 -m venv --without-pip /opt/env \
         install --quiet --root-user-action ignore --no-cache-dir --no-index --no-deps \
         --no-compile --find-links /wheels --require-hashes --requirement /wheels/requirements.lock \
     && unset PYTHONPATH \
-    && { /opt/env/bin/python -I -m compileall -q -j 0 --invalidation-mode unchecked-hash \
+    && { python3 -I -S -m compileall -q -j 0 --invalidation-mode unchecked-hash \
         -x '/site-packages/.*/tests?/' /opt/env/lib || true; }
 
 FROM ${BASE_IMAGE} AS environment

@@ -4,4 +4,4 @@ FROM ${ENVIRONMENT}
 LABEL mdbench=1
 COPY mdbench/ /mdbench/
 # As in the environment; a file that is no valid Python is reported when it is imported.
-RUN /opt/env/bin/python -I -m compileall -q --invalidation-mode unchecked-hash /mdbench || true
+RUN python3 -I -S -m compileall -q --invalidation-mode unchecked-hash /mdbench || true

@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402 - not installed yet
-from mdbench.runtimes.environments.subprocesses import (  # noqa: E402  # noqa: E402
+from mdbench.arithmetic import UNFIT, why_unfit  # noqa: E402 - not installed yet
+from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402
+from mdbench.runtimes.environments.locks import split_requirements  # noqa: E402
+from mdbench.runtimes.environments.subprocesses import (  # noqa: E402
     read_pip_settings,
     redact,
     running,
@@ -36,7 +38,6 @@ from mdbench.runtimes.environments.uv import (  # noqa: E402
     discard,
     method_environments,
     run_uv,
-    split_requirements,
 )
 from mdbench.workspace import Workspace  # noqa: E402
 
@@ -133,7 +134,13 @@ def fill(prefix: Path, lock: Path, base: Path, report: Callable[[str], None]) ->
         run_pip(prefix, step, settings, report)
     report("3 of 3: compiling them")
     # Where the checkout cannot be written later, every start would compile all of it.
-    compile_bytecode(prefix, ROOT / "mdbench")
+    compile_bytecode(base, [prefix / "lib", ROOT / "mdbench"])
+    if "numpy" in requirements and (why := why_unfit(python)):
+        (prefix / UNFIT).write_text(f"{why}\n", encoding="utf-8")
+        say(
+            f"the common routines of linear algebra fail on this processor ({why}): it uses its "
+            "own, and last digits may differ from those of other machines"
+        )
 
 
 def add(prefix: Path, lock: Path) -> None:

@@ -58,7 +58,11 @@ def lock_method(name: str, options: list[str]) -> None:
     source = method.lock.with_suffix(".in")
     refuse_direct(source)
     before = method.lock.read_bytes() if method.lock.is_file() else None
-    lock_requirements(source, method.lock, method.spec.python, options=options)
+    if method.spec.build:
+        lock_requirements(source, method.lock, method.spec.python, options=options, build=name)
+    else:  # only wheels are installed, and nothing is run to learn what they need
+        wheels = ["--no-build", *options]
+        lock_requirements(source, method.lock, method.spec.python, options=wheels)
     try:
         refuse_unhashed(method.lock)
         read_lock(name, method.lock)
@@ -72,7 +76,9 @@ def lock_method(name: str, options: list[str]) -> None:
         print(f"{name}: {note}", file=sys.stderr)
     builds = method.lock.with_name("build.in")
     if builds.is_file():
-        lock_requirements(builds, builds.with_name(BUILD_LOCK), method.spec.python, options=options)
+        lock = builds.with_name(BUILD_LOCK)
+        wheels = ["--no-build", *options]
+        lock_requirements(builds, lock, method.spec.python, options=wheels)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from mdbench.datatypes.suites import Suite, members, read_suites
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError, counted
 from mdbench.method_spec import FAMILIES
 from mdbench.runs.options import parse_words
-from mdbench.runtimes.environments.venvs import installed_mb
+from mdbench.runtimes import bubblewrap
+from mdbench.runtimes.environments.venvs import describe_making, installed_mb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -319,8 +320,10 @@ def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False
     from mdbench.runtimes.base import ENFORCED, RUNTIMES
 
     found = [_probed(name, workspace) for name in RUNTIMES if name != "auto"]
+    sandboxed, making = not bubblewrap.why_unavailable(), describe_making()
     if json_:
-        print(json.dumps({"schema": 1, "runtimes": found}))
+        made = {"sandbox": sandboxed, "how": making}
+        print(json.dumps({"schema": 1, "runtimes": found, "environments": made}))
         return
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("runtime", *ENFORCED):
@@ -332,6 +335,11 @@ def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False
         how = "; ".join(filter(None, [one["how"], one["missing"], one["unavailable"]]))
         table.add_row(one["runtime"], *(cells or ["-"] * len(ENFORCED)), escape(how))
     console.print(table)
+    console.print(
+        f"environments made in a sandbox: {'yes' if sandboxed else 'no'}; {making}.",
+        soft_wrap=True,
+        markup=False,
+    )
     console.print(
         "network: one endpoint, for a method with [access] llm = true: a socket in its job's "
         "folder, at which the bench listens; nothing else.",

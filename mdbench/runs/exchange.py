@@ -73,6 +73,7 @@ _CAUSED_BY_METHOD = {
 }
 """Errors that a method can cause in its folder; others, such as a full disk, are the machine's."""
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+_NOT_BY_MACHINE = {Status.UNSUPPORTED, Status.UNAVAILABLE}
 _NOT_BY_A_LIMIT = {Status.TIMEOUT, Status.UNSUPPORTED, Status.UNAVAILABLE}
 _MOST_APART_S, _MOST_APART = 0.1, 0.05
 """Most by which a job's clock may be behind ours, which waits for files and messages, too."""
@@ -465,8 +466,20 @@ class JobExchange:
 
 
 def within_limits(result: JobResult, worker: Worker, memory_mb: int | None) -> JobResult:
-    """Return the limit that a job broke as its result, whether or not it was ended for it."""
+    """Return the limit that a job broke as its result, whether or not it was ended for it.
+
+    What the machine did to a job comes first: it says nothing of the method.
+    """
     answered = result.status in ANSWERED
+    may_be_machine = not answered and result.status not in _NOT_BY_MACHINE
+    if may_be_machine and (fault := worker.machine_fault(result.reason)):
+        return JobResult(Status.UNAVAILABLE, fault, lost=True)
+    if (answered or result.status is Status.TIMEOUT) and worker.meter.killed_for_memory():
+        allowed = "there is here" if memory_mb is None else f"the {memory_mb} MiB that are allowed"
+        return JobResult(
+            Status.OUT_OF_MEMORY,
+            f"a process of it was killed: they used more memory than {allowed}",
+        )
     if not answered and result.status not in _NOT_BY_A_LIMIT:
         breach = worker.breach()
         if breach is not None:

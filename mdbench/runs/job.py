@@ -289,6 +289,10 @@ def _run_with_retries(
             if not error.passing:
                 raise
             outcome = JobResult(Status.UNAVAILABLE, str(error), lost=True)
+        except OSError:
+            if not number:
+                raise
+            break  # the first try has the reason
         outcome.retries = number
         if outcome.killed or outcome.lost:
             slot.wait_for_end()
@@ -313,6 +317,8 @@ def _run_session(
 
     folder = worker.make_folder()
     try:
+        start_s = worker.meter.start_s or 0.0
+        worker.meter.charge(slot.environments.start_beyond_first(one.method, start_s))
         fresh = not slot.keeps(worker, one.method)
         name = secrets.token_hex(16)
         worker.begin_log(log, name)

@@ -73,6 +73,9 @@ class RetryPolicy:
         self._ended.set()
 
 
+_NOISE: Final = 1.5
+_NOISE_S: Final = 0.25
+"""Seconds of CPU time by which two starts of one worker may differ besides."""
 GRACE_S: Final = 2.0
 """Seconds that a cluster takes at most to kill all processes of a task, one by one."""
 
@@ -93,6 +96,7 @@ class EnvironmentCache:
         self._retries: dict[str, int] = {}
         self._worked: set[str] = set()
         self._done: set[str] = set()
+        self._starts: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def get(self, method: Method, parts: Mapping[str, str] | None = None) -> Prepared:
@@ -143,6 +147,24 @@ class EnvironmentCache:
         """Remember that the method's adapter can be imported."""
         with self._lock:
             self._worked.add(method.name)
+
+    def start_beyond_first(self, method: Method, start_s: float) -> float:
+        """Return the CPU seconds of a worker's start that its job has to answer for.
+
+        The import of an adapter is no job's work, however slow it is, as long as it takes what it
+        took at first.  What it takes beyond that is work that was moved there; half as much more
+        is noise, as of cores that others use.
+
+        Parameters
+        ----------
+        start_s
+            What the worker has used before its first job; 0 where it has served one.
+        """
+        with self._lock:
+            if start_s <= 0.0:
+                return 0.0
+            first = self._starts.setdefault(method.name, start_s)
+        return start_s - first if start_s > _NOISE * first + _NOISE_S else 0.0
 
     def record_unavailable(self, method: Method, outcome: JobResult) -> None:
         """Record a job's `unavailable` for all jobs of its method, which are not tried then.

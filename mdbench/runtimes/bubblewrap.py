@@ -113,10 +113,10 @@ def wrap(
     same = {str(path): path for path in same_place}
     for above in _folders_above([*same, *read_only, *writable]):
         options += ["--dir", above]  # else only who starts the sandbox could pass them
-    for inside, path in (same | dict(read_only)).items():
-        options += ["--ro-bind", str(path), inside]
-    for inside, path in writable.items():
-        options += ["--bind", str(path), inside]
+    mounts = [("--ro-bind", str(path), inside) for inside, path in (same | dict(read_only)).items()]
+    mounts += [("--bind", str(path), inside) for inside, path in writable.items()]
+    for mount in sorted(mounts, key=lambda mount: len(Path(mount[2]).parts)):
+        options += mount  # what lies in another one comes after it, or would be covered
     for place in (INSIDE, "/dev", "/"):
         options += ["--remount-ro", place]
     options += ["--chdir", "/tmp"]  # noqa: S108

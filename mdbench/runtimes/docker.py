@@ -261,7 +261,7 @@ class DockerWorker(Worker):
         own = job_uid()
         self._uid = 0 if rootless else os.getuid() or own
         self._gid = 0 if rootless else os.getgid() or own
-        super().__init__(scratch, _JOB)
+        super().__init__(scratch, _JOB, output_mb=limits.output_mb)
         self._limits = limits
         self._paths = dict(paths or {})
         self._found: int | None = None

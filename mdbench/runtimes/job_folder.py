@@ -58,6 +58,13 @@ class Scratch:
         self._lock = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
+    def is_there(self) -> bool:
+        """Whether the folder is still where it was made: no job can reach its claim."""
+        try:
+            return os.path.samestat(os.fstat(self._lock), os.stat(self.path / LOCK_FILE))  # noqa: PTH116
+        except OSError:
+            return False
+
     def remove(self) -> None:
         """Remove the folder with all that is in it, or set it aside."""
         _remove_or_quarantine(self.path, self._report)

@@ -10,7 +10,7 @@ import os
 import time
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,16 +40,20 @@ class Group:
         Its folder for either; the same one under version 2.
     version
         That of the groups: 1 or 2.
+    pids
+        Its folder where the kernel counts its processes; None where it does not.
     """
 
     cpu: Path
     memory: Path
     version: int
+    pids: Path | None = None
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """Its folders, each once."""
-        return tuple(dict.fromkeys((self.cpu, self.memory)))
+        found = (self.cpu, self.memory, self.pids)
+        return tuple(dict.fromkeys(folder for folder in found if folder is not None))
 
     def cpu_s(self) -> float | None:
         """Return the CPU seconds that it has used; None where that is not known."""
@@ -98,6 +102,14 @@ class Group:
                 (self.memory / name).write_text(str(value), encoding="ascii")
         return _number(self.memory / names[0]) == values[0]
 
+    def limit_processes(self, most: int) -> bool:
+        """Limit its processes and threads; return whether the kernel enforces that."""
+        if self.pids is None:
+            return False
+        with suppress(OSError):
+            (self.pids / "pids.max").write_text(str(most), encoding="ascii")
+        return _number(self.pids / "pids.max") == most
+
     def joining(self, command: Sequence[str]) -> list[str]:
         """Return the command that runs another one in the group."""
         return ["/bin/sh", "-c", _JOIN, "sh", *map(str, self.folders), "--", *command]
@@ -128,6 +140,10 @@ def make_group() -> Group | None:
     except OSError:
         made.remove()
         return None
+    if found.pids is not None:
+        with suppress(OSError):
+            (found.pids / name).mkdir(exist_ok=True)
+            return replace(made, pids=found.pids / name)
     return made
 
 
@@ -140,6 +156,17 @@ def can_make() -> str:
     counts = {"cpu": made.cpu_s(), "memory": made.peak_mb()}
     made.remove()
     return " and ".join(name for name, count in counts.items() if count is not None)
+
+
+@cache
+def can_stop_forks() -> bool:
+    """Whether the kernel limits the number of processes in groups of our own."""
+    made = make_group()
+    if made is None:
+        return False
+    limited = made.limit_processes(1000)
+    made.remove()
+    return limited
 
 
 def group_of(pid: int) -> Group | None:
@@ -155,10 +182,11 @@ def group_of(pid: int) -> Group | None:
     mounts = _mounts()
     if {"cpuacct", "memory"} <= mounts.keys() & paths.keys():
         cpu, memory = (_below(mounts[name], paths[name]) for name in ("cpuacct", "memory"))
-        return Group(cpu, memory, 1)
+        counted = "pids" in mounts and "pids" in paths
+        return Group(cpu, memory, 1, _below(mounts["pids"], paths["pids"]) if counted else None)
     if "" in mounts and "" in paths:
         folder = _below(mounts[""], paths[""])
-        return Group(folder, folder, 2)
+        return Group(folder, folder, 2, folder)
     return None
 
 
@@ -250,6 +278,12 @@ class UsageMeter:
         Returns the worker's process; None while it is not known.
     group
         Returns its group; None where there is none.
+
+    Attributes
+    ----------
+    start_s
+        CPU seconds that the worker had used before its first job began; 0 when another one has
+        begun, and None before there is one.
     """
 
     def __init__(self, root: Callable[[], int | None], group: Callable[[], Group | None]) -> None:
@@ -267,9 +301,17 @@ class UsageMeter:
         self._most_cpu = 0.0
         self._worker_mb = 0.0
         self._most_mb = 0.0
+        self._extra = 0.0
+        self.start_s: float | None = None
+
+    def charge(self, seconds: float) -> None:
+        """Add CPU time that was used before the job began to what it has used."""
+        self._extra = seconds
 
     def begin(self) -> None:
         """A job begins."""
+        is_first = self.start_s is None
+        self._extra = 0.0
         self._own, self._before, self._most_mb = {}, {}, 0.0
         self._most_cpu = 0.0
         self._group = group = self._find_group()
@@ -286,6 +328,9 @@ class UsageMeter:
             self._before = {pid: own for pid, (own, _) in found.items()}
             self._whole_before = sum(own + ended for own, ended in found.values())
             self._worker_mb = processes.memory_mb(root)
+        self.start_s = 0.0
+        if is_first:
+            self.start_s = self._whole_before if self._cpu is None else self._cpu
 
     @property
     def _counted(self) -> bool:
@@ -324,7 +369,7 @@ class UsageMeter:
         if used is None and self._root() is not None:
             self.sample()
             used = self._cpu_seen()
-        return used
+        return None if used is None else used + self._extra
 
     def end(self) -> ResourceUsage:
         """Return what the job has used up to now."""
@@ -337,7 +382,7 @@ class UsageMeter:
         if cpu is None or peak is None:
             return ResourceUsage()
         by = cpu_by if cpu_by == peak_by else f"cpu by {cpu_by}, memory by {peak_by}"
-        return ResourceUsage(max(0.0, cpu), peak, by)
+        return ResourceUsage(max(0.0, cpu) + self._extra, peak, by)
 
     def _cpu_of_group(self) -> float | None:
         now = None if self._group is None else self._group.cpu_s()

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import threading
 import uuid
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -24,7 +24,7 @@ from mdbench.runtimes.environments import venvs
 from mdbench.runtimes.environments.checkouts import get_checkouts
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
-from mdbench.runtimes.usage import can_make, make_group, remove_left_groups
+from mdbench.runtimes.usage import can_make, can_stop_forks, make_group, remove_left_groups
 from mdbench.runtimes.watchdog import POLLED, Watchdog
 from mdbench.runtimes.worker import (
     JOB,
@@ -44,7 +44,7 @@ from mdbench.runtimes.worker import (
 from mdbench.worker.leftovers import memory_files, shared_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Level, Limits
@@ -55,6 +55,9 @@ _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
 _JOB = f"{bubblewrap.INSIDE}/job"
 """The folder that holds those of the jobs, in a sandbox."""
 _STOP_SECONDS = 0.5
+_BEYOND = 64
+"""Processes and threads beyond those of a job that the kernel lets a worker have: its own, those
+that look after a job, and those of the next one."""
 
 
 def enforcement_of(by: str, *, walls: Level) -> Enforcement:
@@ -73,6 +76,8 @@ def enforcement_of(by: str, *, walls: Level) -> Enforcement:
     how = f"limits on {polled} {POLLED}"
     if counted:
         how += f"; a cgroup counts {counted}"
+    if can_stop_forks():
+        how += f"; the kernel lets nobody have more than {_BEYOND} processes beyond the limit"
     levels: dict[str, Level] = {
         "network": walls,
         "files": walls,
@@ -244,13 +249,22 @@ class VenvWorker(Worker):
             if not folder.is_relative_to(method.parent)
         }
         places |= {path: f"paths/{name}" for name, path in self._paths.items()}
-        super().__init__(scratch, _JOB if wrapped else str(scratch.path / JOB), places)
+        super().__init__(
+            scratch,
+            _JOB if wrapped else str(scratch.path / JOB),
+            places,
+            output_mb=limits.output_mb,
+        )
         self._wrapped = wrapped
         self._mark = uuid.uuid4().hex
         self._own_group = make_group()
         self._hard = bool(
             self._own_group and limits.memory_mb and self._own_group.limit(limits.memory_mb)
         )
+        # More than a job may have, so that one that tries is seen and ended.
+        self._most_processes = limits.processes + _BEYOND + 2 * limits.threads
+        if self._own_group is not None:
+            self._own_group.limit_processes(self._most_processes)
         self._most_mb = limits.memory_mb
         self._found: int | None = None
         self._interrupted = False
@@ -427,11 +441,25 @@ class VenvWorker(Worker):
     def kill_job(self) -> None:
         root = self._root()
         if root is not None:
-            processes.kill_tree(root)
+            with self._without_forks():
+                processes.kill_tree(root)
+
+    @contextmanager
+    def _without_forks(self) -> Iterator[None]:
+        """Let the kernel make no process of the worker's meanwhile, or a bomb outruns its end."""
+        group = self._own_group
+        if group is not None:
+            group.limit_processes(0)
+        try:
+            yield
+        finally:
+            if group is not None:
+                group.limit_processes(self._most_processes)
 
     def breach(self) -> Breach | None:
-        if self._hard and self.meter.killed_for_memory():
-            return Breach("memory", f"used more than the {self._most_mb} MiB that are allowed")
+        if self.meter.killed_for_memory():
+            allowed = f"the {self._most_mb} MiB that are allowed" if self._hard else "there is here"
+            return Breach("memory", f"used more than {allowed}")
         seen, most = self.meter.seen_mb, self._most_mb
         if self._watchdog.breach is None and most is not None and seen > most:
             return Breach("memory", f"used {seen:.0f} MiB of memory; {most} MiB are allowed")
@@ -451,8 +479,9 @@ class VenvWorker(Worker):
                 _kill(pid)
             return
         _kill(self._process.pid, signal.SIGSTOP)
-        processes.kill_tree(self._process.pid)
-        _kill(self._process.pid)
+        with self._without_forks():
+            processes.kill_tree(self._process.pid)
+            _kill(self._process.pid)
 
     def close(self) -> None:
         try:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import math
 import os
+import resource
 import secrets
+import signal
 import stat
 import time
 from abc import ABC, abstractmethod
@@ -15,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import processes
-from mdbench.runtimes.base import JobFolder, WorkerGoneError, WorkerTimeoutError
+from mdbench.runtimes.base import OUTPUT_MB, JobFolder, WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.job_folder import JobDirectory, LogSink, PathRedactor
 from mdbench.runtimes.processes import JOB_UIDS, worker_cores
 from mdbench.runtimes.protocol import (
@@ -44,6 +48,11 @@ if TYPE_CHECKING:
 JOB = "job"
 """The folder that holds those of a worker's jobs, below its scratch folder."""
 
+_MIB = 2**20
+_LEAST_FREE_MB = 1.0
+"""Space on a disk below which it is full."""
+_FULL = os.strerror(errno.ENOSPC)
+_TOO_LARGE = (os.strerror(errno.EFBIG), signal.SIGXFSZ.name)
 _CHECK_SECONDS = 1.0
 """Seconds between two checks of a silent worker."""
 
@@ -61,6 +70,8 @@ class Worker(ABC):
         What the worker calls the folder that holds those of its jobs.
     places
         Folders of the machine that the worker may name, and what is written instead.
+    output_mb
+        What a job may leave in its folder, in MiB.
 
     Attributes
     ----------
@@ -75,7 +86,12 @@ class Worker(ABC):
     hello: Hello | None = None
 
     def __init__(
-        self, scratch: Scratch, inside: str, places: Mapping[Path, str] | None = None
+        self,
+        scratch: Scratch,
+        inside: str,
+        places: Mapping[Path, str] | None = None,
+        *,
+        output_mb: int = OUTPUT_MB,
     ) -> None:
         self._redactor = PathRedactor({scratch.path: "sandbox", **(places or {})})
         self.log = LogSink(self._redactor.redact_bytes)
@@ -83,6 +99,8 @@ class Worker(ABC):
         self._jobs = JobDirectory(scratch.path / JOB, scratch.path / "bin", self._grant)
         self._inside = inside
         self._is_unusable = False
+        self._output_mb = output_mb
+        self._free_mb = math.inf
         self._paused: set[int] = set()
         self._job_pids: set[int] = set()
         self.meter = UsageMeter(self._root, self._group)
@@ -172,7 +190,31 @@ class Worker(ABC):
         self._job_pids = set()
         self.meter.begin()
         name, folder = self._jobs.begin()
+        self._free_mb = _free_mb(self._jobs.descriptor)
         return JobFolder(folder, f"{self._inside}/{name}", self._jobs.descriptor)
+
+    def machine_fault(self, reason: str) -> str:
+        """Return what this machine did to the job that has failed; empty if it did nothing.
+
+        Parameters
+        ----------
+        reason
+            Why the job has failed, as far as is known.
+        """
+        place = self._scratch.path.parent
+        if not self._scratch.is_there():
+            return f"{place} was removed, or its files, while the job ran"
+        if reason.startswith("killed: "):
+            return ""  # it was over a limit of its own
+        most = self._output_mb
+        if _free_mb(self._jobs.descriptor) < _LEAST_FREE_MB:
+            return f"no space is left in {place}, where a job may write {most} MiB"
+        if _FULL in reason and self._free_mb < most:
+            return f"{place} had {self._free_mb:.0f} MiB left, where a job may write {most} MiB"
+        sizes, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        if any(words in reason for words in _TOO_LARGE) and 0 <= sizes < most * _MIB:
+            return f"no file may be larger than {sizes} bytes here (ulimit -f)"
+        return ""
 
     def remove_folder(self, folder: JobFolder) -> None:  # noqa: ARG002 - there is one
         """Remove a job's files, whatever the job did to them, or serve no other job."""
@@ -303,6 +345,14 @@ class Worker(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _free_mb(folder: int) -> float:
+    """Return the space for more files where an open folder is, in MiB; 0 without room for names."""
+    found = os.fstatvfs(folder)
+    if found.f_files and not found.f_favail:
+        return 0.0
+    return found.f_bavail * found.f_frsize / _MIB
 
 
 WORKER_COMMAND = ("-s", "-B", "-m", "mdbench.worker")

@@ -361,9 +361,11 @@ _SHARED_FILES = {
 }
 # Signals, whose first argument is a process: kill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo.
 _SIGNALS_TO = {"x86_64": "62 234 129 297", "aarch64": "129 131 138 240"}
-# Limits and ways of scheduling, likewise, where 0 is the caller: prlimit64, sched_setaffinity and
+# Limits and ways of scheduling, likewise, where 0 is the caller: prlimit64, sched_setscheduler and
 # its kind.
-_OVER_OTHERS = {"x86_64": "302 203 144 142 314", "aarch64": "261 122 119 118 274"}
+_OVER_OTHERS = {"x86_64": "302 144 142 314", "aarch64": "261 119 118 274"}
+# sched_setaffinity, by which a job would take cores that are not its own.
+_CORES = {"x86_64": "203", "aarch64": "122"}
 # Signals to what is no plain number: tkill, pidfd_send_signal.
 _SIGNALS = {"x86_64": "200 424", "aarch64": "130 424"}
 # fcntl and ioctl, by which the kernel can be made to send a signal to somebody.
@@ -396,7 +398,8 @@ class _Program(ctypes.Structure):
 
 def install_filter() -> bool:
     """Refuse debugging, keys, shared memory that is no file, and more; return whether it works."""
-    return _install(_NEVER, families=_FAMILIES)
+    never = {name: f"{calls} {_CORES[name]}" for name, calls in _NEVER.items()}
+    return _install(never, families=_FAMILIES)
 
 
 def deny_namespaces() -> bool:

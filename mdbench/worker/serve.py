@@ -267,7 +267,9 @@ def _limit_output(megabytes: int | None) -> None:
     """Limit the size of each file; a write beyond it fails, with errno EFBIG."""
     if megabytes is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (megabytes * 2**20, megabytes * 2**20))
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)  # the machine's: not to be raised
+        size = megabytes * 2**20 if most < 0 else min(most, megabytes * 2**20)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 def _prefer_for_oom_kill() -> None:

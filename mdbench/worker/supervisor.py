@@ -68,6 +68,12 @@ class _JobProcess:
         for each in (self._start_read, self._name_write, self._status_write):
             os.close(each)
 
+    def discard(self) -> None:
+        """Close all ends: there is no process."""
+        self.close()
+        for each in (self._start_read, self._name_write, self._status_write):
+            os.close(each)
+
     def start(self) -> None:
         """Start the next job; the process may have died meanwhile."""
         with suppress(BrokenPipeError):
@@ -162,7 +168,7 @@ class Supervisor:
             it had none; None to end the worker.
         """
         self._reap()
-        self._current, self._prepared = self._prepared or self._fork(child), None
+        self._current, self._prepared = self._prepared or self._fork_in_time(child), None
         process = self._current
         process.start()
         self._pid = process.pid
@@ -184,7 +190,8 @@ class Supervisor:
                 and has_next
                 and self.sandbox.possible
             ):
-                self._prepared = self._fork(child)
+                with suppress(BlockingIOError):  # the job has all processes that there may be
+                    self._prepared = self._fork(child)
         self._pid = 0
         job = process.read_name()
         self._current = None
@@ -205,9 +212,25 @@ class Supervisor:
             if not os.read(self._lease, 65536):
                 return
 
+    def _fork_in_time(self, child: Callable[[int, int], None]) -> _JobProcess:
+        """Fork, waiting for what a job that is being ended has left no room for."""
+        until = time.monotonic() + _CLEAR_SECONDS
+        while True:
+            try:
+                return self._fork(child)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise
+                self._reap()
+                time.sleep(0.005)
+
     def _fork(self, child: Callable[[int, int], None]) -> _JobProcess:
         process = _JobProcess()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except BlockingIOError:
+            process.discard()
+            raise
         if pid:
             process.keep_parent_ends(pid)
             return process

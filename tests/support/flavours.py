@@ -14,7 +14,7 @@ from harness import ROOT, HereRuntime, children
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.docker import DockerRuntime
 from mdbench.runtimes.environments.images import Images
-from mdbench.runtimes.environments.uv import split_requirements
+from mdbench.runtimes.environments.locks import split_requirements
 from mdbench.runtimes.job_folder import LOCK_FILE, PREFIX
 
 if TYPE_CHECKING:

@@ -151,6 +151,23 @@ HELD = (
         ("test_costs_are_measured_from_outside",),
     ),
     Held(
+        "take more cores than it was given (`sched_setaffinity`)",
+        *("hard: refused",) * 4,
+        ("test_no_job_takes_more_cores_than_it_was_given",),
+    ),
+    Held(
+        "do its work at import, which is before it has begun",
+        "what an import takes beyond the first one's counts",
+        *(SAME,) * 3,
+        ("test_what_an_import_takes_beyond_the_first_one_is_a_jobs_work",),
+    ),
+    Held(
+        "let children die for want of memory, and answer",
+        "`out_of_memory`",
+        *("`out_of_memory` with a cgroup; else if it is seen",) * 3,
+        ("test_a_child_that_memory_killed_is_no_answer",),
+    ),
+    Held(
         "compute on while the bench weighs its candidates",
         "soft: stopped, and looked at",
         SAME,

@@ -22,7 +22,7 @@ from mdbench.errors import MethodError, UnavailableError
 from mdbench.limited_process import PARSER_LOCK
 from mdbench.runtimes.environments import docker_cli
 from mdbench.runtimes.environments.docker_cli import follow
-from mdbench.runtimes.environments.uv import split_requirements
+from mdbench.runtimes.environments.locks import split_requirements
 from mdbench.workspace import INSTALLED
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def download(
         If one is missing or cannot be fetched; holds pip's output.
     """
     follow(
-        [sys.executable, "-m", "pip", *pip_arguments(lock, folder, target)],
+        [sys.executable, "-P", "-m", "pip", *pip_arguments(lock, folder, target)],
         environment={"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_REQUIRE_VIRTUALENV": "0"},
         failure=f"The wheels of {method_name} for Python {target.python} on "
         f"{target.platforms[0]} cannot be had",

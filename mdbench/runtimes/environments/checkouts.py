@@ -15,6 +15,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, TypeAlias
 
 from mdbench.errors import MethodError, UnavailableError
+from mdbench.runtimes.environments.contents import find_trap
 from mdbench.runtimes.environments.subprocesses import redact, running
 from mdbench.runtimes.job_folder import Scratch
 
@@ -31,6 +32,8 @@ _MOST_BYTES = 2**30
 """Bytes of a checkout: weights are no code, and have `paths`."""
 
 
+_PROTOCOLS = "file:git:http:https:ssh"
+"""Of these alone: others are names of programs on PATH, which an address could choose."""
 _OF_ANOTHER = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"}
 """Variables that would make git work on another repository, as in a hook."""
 
@@ -125,6 +128,8 @@ def _put(who: str, folder: Path, files: Files) -> None:
             for each in (path, *(os.path.join(path, name) for name in below)):  # noqa: PTH118
                 if not os.path.islink(each):  # noqa: PTH114 - names of os.walk
                     Path(each).chmod(0o755)
+        if trouble := find_trap(new, {}):
+            raise MethodError(f"{who}: {trouble}.")
         _remove(folder)
         new.rename(folder)
     finally:
@@ -211,7 +216,8 @@ class _Repository:
             stdin.seek(0)
             with running(
                 [program, *where, *arguments],
-                env=kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+                env=kept
+                | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_ALLOW_PROTOCOL": _PROTOCOLS},
                 stdin=stdin,
                 stdout=stdout,
                 stderr=subprocess.PIPE,

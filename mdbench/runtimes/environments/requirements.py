@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from mdbench.errors import MethodError
 from mdbench.limited_process import PARSER_LOCK
-from mdbench.runtimes.environments.uv import split_requirements
+from mdbench.runtimes.environments.locks import find_strange_line, split_requirements
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,8 +63,13 @@ def refuse_unhashed(lock: Path) -> None:
     MethodError
         If there is one; with the ways that work.
     """
-    found = split_requirements(lock.read_text(encoding="utf-8"))
-    if bare := [lines.partition("\n")[0] for lines in found.values() if "--hash=" not in lines]:
+    text = lock.read_bytes().decode("utf-8", "replace")
+    if strange := find_strange_line(text):
+        bare = [strange[1]]
+    else:
+        pins = split_requirements(text).values()
+        bare = [lines.partition("\n")[0] for lines in pins if "--hash=" not in lines]
+    if bare:
         raise MethodError(
             f"{lock.with_suffix('.in')}: no index has a hash of {', '.join(bare)}, which is a "
             "repository, an address or a path.",

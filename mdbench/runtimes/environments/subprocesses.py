@@ -263,7 +263,7 @@ def read_pip_settings(python: str | Path) -> dict[str, str]:
     UnavailableError
         If pip refuses its own settings.
     """
-    command = [str(python), "-m", "pip", "config", "list"]
+    command = [str(python), "-P", "-m", "pip", "config", "list"]  # not that of the working folder
     environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONUTF8": "1"}
     done = subprocess.run(
         command,

@@ -18,11 +18,13 @@ import tempfile
 import time
 from collections import deque
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdbench.errors import UnavailableError
+from mdbench.errors import UnavailableError, printable
+from mdbench.runtimes.environments.contents import find_trap
 from mdbench.runtimes.environments.subprocesses import check_stopped, redact, running
 from mdbench.workspace import PREPARED
 
@@ -37,8 +39,14 @@ STAMP = ".mdbench-stamp"
 """Marks an environment as ours; holds what it was made for once it is whole."""
 _TAIL_LINES = 12
 _CHECK_SECONDS = 0.2
-_HIDDEN_FROM_UV = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON")
-"""Variables by which another environment that is active would get in the way."""
+_HIDDEN_FROM_UV = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON"),
+    "UV_COMPILE_BYTECODE",
+)
+"""Variables by which another environment that is active would get in the way, or uv would run what
+it has installed."""
+_HELD: ContextVar[tuple[int, ...]] = ContextVar("locks", default=())
+"""Open files of the locks that this thread holds."""
 _PLAIN_OUTPUT = {"UV_NO_PROGRESS": "1", "UV_NO_WRAP": "1", "NO_COLOR": "1"}
 
 
@@ -78,8 +86,8 @@ def build_once(
     def usable(report: Callable[[str], None]) -> bool:
         if not _is_whole(prefix, key):
             return False
-        if change := sealed and detect_change(prefix, but=STAMP):
-            report(f"{prefix.name} is made again: {change}")
+        if change := sealed and (detect_change(prefix, but=STAMP) or find_trap(prefix)):
+            report(printable(f"{prefix.name} is made again: {change}"))
         return not change
 
     try:
@@ -101,6 +109,7 @@ def discard(prefix: Path, on_line: Callable[[str], None]) -> bool:
     if not (prefix / STAMP).is_file():
         return False
     with file_lock(prefix, on_line):
+        _write_stamp(prefix, "")  # cut short, it is not whole
         _empty(prefix)
         shutil.rmtree(prefix)
         _list_file(prefix).unlink(missing_ok=True)
@@ -188,10 +197,11 @@ def run_uv(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        pass_fds=() if wrap is not None else _HELD.get(),
     ) as process:
         assert process.stdout is not None  # noqa: S101 - for the type checker
         for line in process.stdout:
-            shown = redact(line.rstrip())
+            shown = printable(redact(line.rstrip()))
             if shown:
                 tail.append(shown)
                 if on_line:
@@ -207,7 +217,8 @@ def run_uv(
 _FINAL = re.compile(
     r"no solution found|not found in the package registry|no matching distribution|hash"
     r"|no wheels? |no-build|building .* is disabled|requires-python|no interpreter found"
-    r"|failed to build|returned an error|exit (?:status|code)",
+    r"|failed to build|returned an error|exit (?:status|code)"
+    r"|reserved name|wheel is invalid|unacceptable",
     re.IGNORECASE,
 )
 """Output of uv after which another try would fail in the same way."""
@@ -222,6 +233,8 @@ def _advice(output: Iterable[str]) -> str:
         what = "See to it that the folder named above may be written (UV_CACHE_DIR sets another)"
     elif re.search(r"parse requirement|start of a requirement|Distribution not found", text):
         what = "Write a package of the index a line, such as numpy>=2, into the file named above"
+    elif re.search(r"reserved name|wheel is invalid|unacceptable filename", text):
+        what = "The package is not as wheels are to be: pin another version of it"
     elif re.search(r"not found in the package registry|there is no version of", text):
         what = (
             "Mend the name or version, or name an index that has it in pip's settings (python3 -m "
@@ -256,63 +269,67 @@ def _takes_files(folder: Path) -> bool:
         return False
 
 
-def compile_bytecode(prefix: Path, *more: Path) -> None:
-    """Write the bytecode of all that is installed in an environment, and of more folders.
+def compile_bytecode(
+    python: Path,
+    folders: Sequence[Path],
+    wrap: Callable[[list[str], dict[str, str]], list[str]] | None = None,
+) -> None:
+    """Write the bytecode of all that is in some folders, without running any of it.
 
     Workers write none, nor does a user who has set PYTHONDONTWRITEBYTECODE, and without it
     SymPy alone takes 2 s to import instead of 0.5 s.  Tests, half of what there is to compile,
     are left out, which uv's own option cannot do.
+
+    Parameters
+    ----------
+    python
+        An interpreter of the machine: that of an environment reads what packages have put there
+        (``*.pth``, ``sitecustomize``, ``pyvenv.cfg``) before it does anything else.
+    folders
+        The folders.
+    wrap
+        As of `run_uv`.
     """
     processes = min(8, len(os.sched_getaffinity(0)))
     options = ["-q", "-j", str(processes), "-x", "/site-packages/.*/tests?/"]
     # Isolated, so that PYTHONPYCACHEPREFIX does not put it elsewhere.  A package may ship a file
     # that is no valid Python, so the exit status means nothing.
-    folders = [str(folder) for folder in (prefix / "lib", *more)]
+    command = [str(python), "-I", "-S", "-m", "compileall", *options, *map(str, folders)]
     with running(
-        [str(prefix / "bin" / "python"), "-I", "-m", "compileall", *options, *folders],
+        command if wrap is None else wrap(command, dict(os.environ)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        pass_fds=() if wrap is not None else _HELD.get(),
     ) as process:
         process.wait()
 
 
-def split_requirements(text: str) -> dict[str, str]:
-    r"""Split the text of a lock into its requirements with their hashes, by package.
-
-    A package that is pinned differently for different Pythons keeps all its requirements.
-
-    Examples
-    --------
-    >>> split_requirements("numpy==2.0.0 \\\n    --hash=sha256:12\n    # via scipy\n")
-    {'numpy': 'numpy==2.0.0 \\\n    --hash=sha256:12\n'}
-    """
-    found: dict[str, list[str]] = {}
-    lines = found.setdefault("", [])
-    for line in text.splitlines(keepends=True):
-        bare = line.lstrip()
-        if not bare or bare[0] == "#":
-            continue
-        if len(bare) == len(line):
-            lines = found.setdefault(re.split(r"[^\w.-]", line, maxsplit=1)[0].lower(), [])
-        lines.append(line)
-    return {name: "".join(lines) for name, lines in found.items() if lines}
-
-
 def _make(prefix: Path, key: str, make: Callable[[], None], *, sealed: bool) -> None:
-    stamp = prefix / STAMP
-    if prefix.is_dir() and any(prefix.iterdir()) and not stamp.is_file():
+    if prefix.is_dir() and any(prefix.iterdir()) and not (prefix / STAMP).is_file():
         raise UnavailableError(
             f"{prefix} is in the way: it was not made by mdbench.",
             "Move it away or remove it, then run the same command again.",
         )
     prefix.mkdir(exist_ok=True)
-    stamp.write_text("", encoding="utf-8")
+    _write_stamp(prefix, "")
     _empty(prefix)
+    if sealed:
+        prefix.chmod(0o700)  # until it is known that nothing in it has rights of another user
     make()
     if sealed:
+        prefix.chmod(0o700 | stat.S_IMODE(prefix.parent.stat().st_mode) & 0o755)
         seal(prefix, but=STAMP)
-    stamp.write_text(key, encoding="utf-8")
+    _write_stamp(prefix, key)
+
+
+def _write_stamp(prefix: Path, text: str) -> None:
+    """Write the stamp whole or not at all, and through no link that somebody has put there."""
+    new = prefix / f"{STAMP}.new"
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w") as file:
+        file.write(text)
+    new.replace(prefix / STAMP)
 
 
 def _is_whole(prefix: Path, key: str) -> bool:
@@ -339,7 +356,12 @@ def file_lock(prefix: Path, on_line: Callable[[str], None]) -> Iterator[None]:
                 waiting = True
                 check_stopped()
                 time.sleep(_CHECK_SECONDS)
-        yield
+        # Programs that outlive this process, when it is killed, go on holding the lock.
+        before = _HELD.set((*_HELD.get(), file.fileno()))
+        try:
+            yield
+        finally:
+            _HELD.reset(before)
 
 
 def _lock_file(prefix: Path) -> Path:

@@ -9,9 +9,11 @@ import re
 import subprocess
 import sys
 import sysconfig
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +23,8 @@ from uv import find_uv_bin
 
 from mdbench.errors import MethodError, NotFetchedError, UnavailableError
 from mdbench.runtimes import bubblewrap
+from mdbench.runtimes.environments.contents import Skeleton, remove_bytecode
+from mdbench.runtimes.environments.locks import split_requirements
 from mdbench.runtimes.environments.subprocesses import (
     read_pip_settings,
     redact,
@@ -28,19 +32,20 @@ from mdbench.runtimes.environments.subprocesses import (
     with_package_count,
 )
 from mdbench.runtimes.environments.uv import (
+    STAMP,
     build_once,
     compile_bytecode,
     find_made,
     run_uv,
     sealed_mb,
-    split_requirements,
 )
 from mdbench.runtimes.job_folder import Scratch, remove_tree
-from mdbench.runtimes.usage import make_group
+from mdbench.runtimes.usage import can_make, make_group
 from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from mdbench.runtimes.environments.subprocesses import UvSettings
 
@@ -56,6 +61,7 @@ BUILD_LOCK = "build.lock"
 _UV_KEYS = {"dependency-metadata", "extra-build-dependencies", "override-dependencies"}
 _BUILD_MB = 4096
 """Memory that the builds of an environment may use together."""
+_BUILD_PROCESSES = 4096
 _REMOVAL_SECONDS = 300.0
 _EACH_LIMITED = f'ulimit -v {4 * _BUILD_MB * 1024}; exec "$@"'
 """Where the kernel does not count them together: each by its addresses, of which uv takes many."""
@@ -141,6 +147,8 @@ def prepare(
         sources=sources,
     )
     prefix, config, build_lock = plan.prefix, plan.config, plan.build_lock
+    if build and build_lock.is_file():
+        _read_pins(method_name, build_lock, build_lock.read_bytes())
 
     def make(report: Callable[[str], None]) -> None:
         report(f"making the environment of {method_name} in {prefix}")
@@ -167,25 +175,37 @@ def prepare(
             ["venv", "--quiet", "--no-project", "--allow-existing", *choice, str(prefix)],
             f"{method_name} needs Python {requires_python}, which cannot be had",
         )
+        skeleton = Skeleton.read(prefix)
+        siblings = (lock.absolute().with_name(name) for name in (lock.name, UV_FILE, BUILD_LOCK))
+        sandbox = partial(
+            _build_sandbox,
+            method_name,
+            [skeleton.base.parent.parent, *(file for file in siblings if file.is_file())],
+            writable={str(prefix): prefix},
+            read_only={str(prefix / STAMP): prefix / STAMP},
+            report=report,
+        )
         # Copied, or what changes a file here would change the cache and other environments, too.
-        options = ["--require-hashes", "--link-mode", "copy", "--python", str(_python(prefix))]
+        # Not compiled by uv, which would run the interpreter with the packages in.
+        options = ["--require-hashes", "--link-mode", "copy", "--no-compile-bytecode"]
+        options += ["--python", str(_python(prefix))]
         options += [] if config is None else ["--config-file", str(config)]
         options += ["--require-build-hashes"] if build and build_lock.is_file() else []
         sync = ["pip", "sync", *options, str(lock.absolute())]
         failure = f"The environment of {method_name} cannot be made"
         if build:
-            uv_bin = Path(find_uv_bin())
-            with _build_sandbox(method_name, prefix, lock.absolute(), [uv_bin], report) as wrap:
+            with sandbox([Path(find_uv_bin())]) as wrap:
                 uv(sync, failure, wrap)
         else:
             try:
                 uv([*sync, "--no-build"], failure)
             except UnavailableError as error:
                 raise _with_build_hint(error) from None
+        skeleton.check(method_name)
         if fetch is not None:
             report(f"{method_name} gets what no index has: {fetch.name}")
             program = [file.absolute() for file in (fetch, *sources)]
-            with _build_sandbox(method_name, prefix, lock.absolute(), program, report) as wrap:
+            with sandbox(program) as wrap:
                 try:
                     run_uv(
                         _python(prefix),
@@ -202,7 +222,8 @@ def prepare(
                     raise NotFetchedError(
                         error.message, error.hint, passing=error.passing
                     ) from None
-        compile_bytecode(prefix)
+            skeleton.check(method_name)
+        _compile(method_name, skeleton, sandbox)
 
     report = on_line or _ignore
     telling = with_package_count(
@@ -216,6 +237,22 @@ def prepare(
         python_version=_python_version(prefix),
         packages=_packages(prefix),
     )
+
+
+def _compile(
+    method_name: str,
+    skeleton: Skeleton,
+    sandbox: Callable[..., AbstractContextManager[Wrap]],
+) -> None:
+    """Compile what is in an environment; nothing of it is run, with a sandbox or without."""
+    prefix = skeleton.prefix
+    remove_bytecode(prefix)
+    if bubblewrap.why_unavailable():
+        compile_bytecode(skeleton.base, [prefix / "lib"])
+        return
+    with sandbox([], network=False) as wrap:
+        compile_bytecode(skeleton.base, [prefix / "lib"], wrap)
+    skeleton.check(method_name)
 
 
 @dataclass(frozen=True)
@@ -264,6 +301,15 @@ def _plan(
     return _Plan(prefix, key, lock_sha256, config, build_lock, wanted, here_fits)
 
 
+def describe_making() -> str:
+    """Return where environments are made on this machine, for people."""
+    unpacked = "wheels are unpacked and compiled, and nothing of them is run"
+    if trouble := bubblewrap.why_unavailable():
+        return f"{unpacked}; no builds and no programs that fetch: {trouble}"
+    limits = "a cgroup" if "memory" in can_make() else "each process by its addresses"
+    return f"{unpacked}; builds and programs that fetch are in bubblewrap, limited by {limits}"
+
+
 def installed_mb(
     method_name: str,
     lock: Path,
@@ -297,17 +343,24 @@ def installed_mb(
 @contextmanager
 def _build_sandbox(
     method_name: str,
-    prefix: Path,
-    lock: Path,
+    always: Sequence[Path],
     shown: Sequence[Path],
+    *,
+    writable: Mapping[str, Path],
+    read_only: Mapping[str, Path],
     report: Callable[[str], None],
+    network: bool = True,
 ) -> Iterator[Wrap]:
-    """Yield a wrapper for a sandbox with the network and the environment, and no user files.
+    """Yield a wrapper for a sandbox with what packages need to be built, and no user files.
 
     Parameters
     ----------
-    shown
-        What is run, and what it reads: uv, or a program of the method's.
+    always, shown
+        What is run, and what it reads: an interpreter, locks; uv, or a program of the method's.
+    writable, read_only
+        Further files and folders, by what they are called inside.
+    network
+        Whether it has the network, and what uv needs for it.
 
     Raises
     ------
@@ -325,12 +378,15 @@ def _build_sandbox(
     (scratch.path / "build").mkdir()
     group = make_group()
     limited = group is not None and group.limit(_BUILD_MB)
+    if group is not None:
+        group.limit_processes(_BUILD_PROCESSES)
 
     def wrap(command: list[str], environment: dict[str, str]) -> list[str]:
         kept = {
             name: value
             for name, value in environment.items()
-            if name.startswith(_FOR_UV) or name.lower().endswith("_proxy") or name == "PATH"
+            if network
+            and (name.startswith(_FOR_UV) or name.lower().endswith("_proxy") or name == "PATH")
         }
         if secrets := [name for name, value in kept.items() if _is_secret(name, value)]:
             raise UnavailableError(
@@ -339,21 +395,20 @@ def _build_sandbox(
                 "Use an index and a proxy without a password; or make wheels of the packages once, "
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
-        places = [*shown, lock, _python(prefix).resolve().parent.parent]
-        sibling = (lock.with_name(name) for name in (UV_FILE, BUILD_LOCK))
-        places += [file for file in sibling if file.is_file()]
-        places += [Path(each) for each in (*_NAMES, *_named_files(kept)) if Path(each).exists()]
+        places = [*always, *shown]
+        named = (*_NAMES, *_named_files(kept)) if network else ()
+        places += [Path(each) for each in named if Path(each).exists()]
         if not limited:
             command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
         wrapped = bubblewrap.wrap(
             command,
-            read_only={},
-            writable={str(prefix): prefix, inside: scratch.path / "build"},
+            read_only=read_only,
+            writable={**writable, inside: scratch.path / "build"},
             environment=kept
             | dict.fromkeys(("HOME", "TMPDIR"), inside)
             | {"UV_CACHE_DIR": f"{inside}/cache", "UV_LINK_MODE": "copy"},
             same_place=[place for place in places if not place.is_relative_to("/usr")],
-            network=True,
+            network=network,
         )
         return wrapped if group is None else group.joining(wrapped)
 
@@ -374,13 +429,13 @@ def _is_secret(name: str, value: str) -> bool:
 def _named_files(environment: Mapping[str, str]) -> list[str]:
     """Return the certificates and the folders of packages that uv gets."""
     found = [value for name, value in environment.items() if name.startswith("SSL_")]
-    links = map(urlsplit, environment.get("UV_FIND_LINKS", "").split(","))
+    links = map(urlsplit, filter(None, environment.get("UV_FIND_LINKS", "").split(",")))
     return [*found, *(unquote(link.path) for link in links if link.scheme in {"", "file"})]
 
 
 def _with_build_hint(error: UnavailableError) -> UnavailableError:
     """Return what to do where only wheels are installed and one is missing."""
-    if "wheel" not in error.message:
+    if "wheel" not in error.message or "wheel is invalid" in error.message:
         return error
     return UnavailableError(
         error.message,
@@ -396,6 +451,7 @@ def lock_requirements(
     requires_python: str,
     *,
     options: Sequence[str] = (),
+    build: str = "",
 ) -> None:
     """Pin requirements and all that they need, with hashes, for every platform.
 
@@ -412,6 +468,8 @@ def lock_requirements(
         The Pythons that it is to hold for; must have a lower bound.
     options
         More options of ``uv pip compile``.
+    build
+        The method whose packages may be built to learn what they need: in a sandbox.
 
     Raises
     ------
@@ -434,7 +492,7 @@ def lock_requirements(
     arguments += [*options, requirements_in.name]
     settings = _settings()
 
-    def compile_lock(**indexes: str) -> None:
+    def compile_lock(wrap: Wrap | None = None, **indexes: str) -> None:
         origin = {"UV_CUSTOM_COMPILE_COMMAND": "scripts/lock"}
         environment = {**settings.environment, **origin, **indexes}
         run_uv(
@@ -443,12 +501,46 @@ def lock_requirements(
             settings=replace(settings, environment=environment),
             cwd=folder,
             failure=f"{requirements_in} cannot be locked",
+            wrap=wrap,
         )
 
-    try:
-        compile_lock(UV_INDEX="", UV_FIND_LINKS="")
-    except UnavailableError:
-        compile_lock()
+    with _locking_sandbox(build, output, folder) if build else nullcontext() as wrap:
+        if wrap is not None:
+            arguments[arguments.index("--output-file") + 1] = f"{_LOCKING}/{output.name}"
+        try:
+            compile_lock(wrap, UV_INDEX="", UV_FIND_LINKS="")
+        except UnavailableError:
+            compile_lock(wrap)
+
+
+_LOCKING = f"{bubblewrap.INSIDE}/lock"
+
+
+@contextmanager
+def _locking_sandbox(method_name: str, output: Path, folder: Path) -> Iterator[Wrap]:
+    """Yield a wrapper for a sandbox that reads a method's folder and writes a lock elsewhere."""
+    python, uv_bin = _running_python(), Path(find_uv_bin())
+    with TemporaryDirectory() as place:
+        new = Path(place, output.name)
+        if output.is_file():
+            new.write_bytes(output.read_bytes())  # its pins stay where they can
+        with _build_sandbox(
+            method_name,
+            [python.parent.parent, uv_bin],
+            [folder],
+            writable={_LOCKING: Path(place)},
+            read_only={},
+            report=_ignore,
+        ) as wrap:
+
+            def in_folder(command: list[str], environment: dict[str, str]) -> list[str]:
+                change = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(folder)]
+                return wrap([*change, *command], environment)
+
+            yield in_folder
+        if new.is_symlink() or not new.is_file():
+            raise UnavailableError(f"{output} cannot be made: its packages have removed it.")
+        output.write_bytes(new.read_bytes())
 
 
 def _settings() -> UvSettings:
@@ -474,19 +566,24 @@ def read_lock(method_name: str, lock: Path) -> bytes:
             if source.is_file()
             else f"Write a package a line into {source}, numpy among them; then {type_this}",
         ) from None
-    requirements = split_requirements(content.decode(errors="replace"))
-    if "numpy" not in requirements:
+    if "numpy" not in _read_pins(method_name, lock, content):
         raise MethodError(
             f"{lock} has no numpy, which the worker of every method needs.",
             f"Add numpy to {source.name}; then {type_this}",
         )
-    bare = [name for name, lines in requirements.items() if "--hash=" not in lines]
-    if bare:
+    return content
+
+
+def _read_pins(method_name: str, lock: Path, content: bytes) -> dict[str, str]:
+    """Return the requirements in a lock's content by package, each with its hashes."""
+    requirements = split_requirements(content.decode("utf-8", "replace"), str(lock))
+    if bare := [name for name, lines in requirements.items() if "--hash=" not in lines]:
         raise MethodError(
             f"{lock} has no hashes for {', '.join(bare)}.",
-            f"A lock is made from {source.name}, not written by hand; {type_this}",
+            f"A lock is made from {lock.with_suffix('.in').name}, not written by hand; type: "
+            f"scripts/lock {method_name}",
         )
-    return content
+    return requirements
 
 
 def uv_file(sibling: Path) -> Path | None:
@@ -503,6 +600,12 @@ def uv_file(sibling: Path) -> Path | None:
         If it cannot be read, or sets what is the user's to set.
     """
     file = sibling.absolute().with_name(UV_FILE)
+    project = file.with_name("pyproject.toml")
+    if project.is_file() and project != sibling.absolute() and _sets_uv(project):
+        raise MethodError(
+            f"{project} has settings for uv (tool.uv), such as an index, which are the user's.",
+            f"Remove them; what uv has to know of packages is in {UV_FILE}.",
+        )
     try:
         content = read_toml(file)
     except FileNotFoundError:
@@ -515,7 +618,33 @@ def uv_file(sibling: Path) -> Path | None:
             f"Allowed are {', '.join(sorted(_UV_KEYS))}; all else, such as an index, is the "
             "user's to set.",
         )
+    if places := [text for text in _texts(content) if _PLACE.search(text)]:
+        raise MethodError(
+            f"{file}: {places[0]!r} is an address or a path.",
+            "Name packages of the index alone, such as 'numpy>=2'.",
+        )
     return file
+
+
+def _sets_uv(project: Path) -> bool:
+    try:
+        return "uv" in read_toml(project).get("tool", {})
+    except (OSError, ValueError, AttributeError):
+        return True  # nobody knows what uv makes of it
+
+
+_PLACE = re.compile(r"[@/\\]|\.(?:whl|gz|zip)\b", re.IGNORECASE)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Return all texts in what a TOML file holds."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value
 
 
 def python_range(method_name: str, requires_python: str) -> SpecifierSet:

@@ -18,6 +18,7 @@ from zipfile import ZipFile, ZipInfo
 import pytest
 from harness import ROOT, add_method, make_workspace
 from packaging.tags import sys_tags
+from wheels import write_wheel
 
 from mdbench import methods
 from mdbench.errors import MethodError, UnavailableError
@@ -115,7 +116,7 @@ Scipy[fast]==1.2 \\
 
 
 def test_a_line_that_is_no_requirement_is_named() -> None:
-    with pytest.raises(MethodError, match="'numpy=2' in a lock is no requirement"):
+    with pytest.raises(MethodError, match="line 1: 'numpy=2 --hash=sha256:12' is no package"):
         base_images.wanted("numpy=2 --hash=sha256:12\n", X86)
 
 
@@ -476,6 +477,36 @@ def test_an_image_holds_the_method_and_is_built_once_by_two_at_once(
     environment = _inspect(f"mdbench-env-{TINY}:{made.identity[:12]}")
     assert environment["Config"]["Labels"]["mdbench.kind"] == "environment"
     assert made.size_mb == pytest.approx(_inspect(made.id)["Size"] / 1e6, abs=0.1)
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("trap", ["run-at-start", "python-as-script"])
+def test_packages_are_not_run_while_an_image_is_built(
+    workspace: Workspace, shelf: Path, tmp_path: Path, trap: str
+) -> None:
+    """Else the name of what has run would be in the image, or on the machine."""
+    canaries = [f"/canary-{os.getpid()}", "/opt/env/canary", str(tmp_path / "canary")]
+    code = f"for name in {canaries}:\n    try: open(name, 'w')\n    except OSError: pass\n"
+    line = f"import os; exec({code!r})\n"
+    files = {
+        "run-at-start": {
+            **dict.fromkeys(("spy.pth", "sitecustomize.py", "usercustomize.py"), line),
+            **dict.fromkeys(("compileall.py", "pip/__init__.py", "encodings/__init__.py"), code),
+            "{data}/data/lib/spy.pth": line,
+        },
+        "python-as-script": {
+            "{data}/scripts/python3": "#!/bin/sh\n" + "".join(f"echo >{n}\n" for n in canaries)
+        },
+    }[trap]
+    digest = write_wheel(shelf, "spy", files)
+    lock = workspace.algorithms / TINY / "requirements.lock"
+    lock.write_text(f"{lock.read_text()}spy==1.0 \\\n    --hash=sha256:{digest}\n")
+    made, _ = build(workspace)
+    show = ["run", "--rm", "--network=none", "--entrypoint=find", made.id, "/", "-xdev"]
+    assert "canary" not in docker_cli.docker([*show, "-name", "canary*"], "")
+    assert "spy" in docker_cli.docker([*show, "-name", "spy-1.0.dist-info"], "")
+    assert not Path(canaries[0]).exists()
+    assert not Path(canaries[2]).exists()
 
 
 @pytest.mark.usefixtures("engine")

@@ -4,12 +4,13 @@ import multiprocessing
 import shutil
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from harness import ROOT
 
 from mdbench.errors import UnavailableError
+from mdbench.runtimes.environments.locks import split_requirements
 from mdbench.runtimes.environments.subprocesses import UvSettings
 from mdbench.runtimes.environments.uv import (
     STAMP,
@@ -18,11 +19,7 @@ from mdbench.runtimes.environments.uv import (
     compile_bytecode,
     discard,
     run_uv,
-    split_requirements,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Maker:
@@ -143,12 +140,10 @@ def test_bytecode_is_written_of_all_but_tests(
     for path in (package / "module.py", package / "tests" / "module.py"):
         path.write_text("x = 1\n", encoding="utf-8")
     (package / "template.py").write_text("no {{ Python }}\n", encoding="utf-8")
-    (prefix / "bin").mkdir()
-    (prefix / "bin" / "python").symlink_to(sys.executable)
     own = tmp_path / "checkout"
     (own / "below").mkdir(parents=True)
     (own / "below" / "module.py").write_text("x = 1\n", encoding="utf-8")
-    compile_bytecode(prefix, own)
+    compile_bytecode(Path(sys.executable), [prefix / "lib", own])
     compiled = [path.parent.parent for path in tmp_path.rglob("*.pyc")]
     assert sorted(compiled) == sorted([own / "below", package])
 
@@ -208,7 +203,7 @@ def test_requirements_are_split_by_package() -> None:
         "numpy==2.1.0 ; python_full_version >= '3.12' \\\n"
         "    --hash=sha256:cc\n"
         "\n"
-        "PyYAML>=6\n"
+        "PyYAML==6\n"
     )
     assert split_requirements(lock) == {
         "numpy": (
@@ -218,7 +213,7 @@ def test_requirements_are_split_by_package() -> None:
             "numpy==2.1.0 ; python_full_version >= '3.12' \\\n"
             "    --hash=sha256:cc\n"
         ),
-        "pyyaml": "PyYAML>=6\n",
+        "pyyaml": "PyYAML==6\n",
     }
     assert split_requirements("") == {}
 
