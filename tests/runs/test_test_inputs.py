@@ -187,17 +187,33 @@ SPY = """
 """
 
 
-def test_a_job_prints_no_state_of_the_test(workspace: Workspace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["strict", "published"])
+def test_a_channel_without_any_loss_passes_nothing_of_the_test(
+    workspace: Workspace, tmp_path: Path, protocol: str
+) -> None:
+    """All that twenty jobs are sent, as if each could give it to all that come."""
     add_method(workspace, "spy", SPY)
-    options = RunOptions(("spy",), "ode", ("lotka-volterra-simple",), result_dir=tmp_path / "out")
+    options = RunOptions(
+        ("spy",),
+        "ode",
+        ("lotka-volterra-simple",),
+        seeds=tuple(range(20)),
+        protocol=Protocol(protocol),
+        result_dir=tmp_path / "out",
+    )
     plan = make_plan(options, workspace)
-    [record] = execute(plan, HereRuntime(), Quiet()).records
-    assert record.status is Status.OK
-    assert record.log is not None
-    log = (tmp_path / "out" / record.log).read_text(encoding="utf-8")
-    sent = {float.fromhex(line.split()[1]) for line in log.splitlines() if "sent " in line}
+    records = execute(plan, HereRuntime(), Quiet()).records
+    assert {record.status for record in records} == {Status.OK}, records[0].reason
+    sent: set[float] = set()
+    for record in records:
+        assert record.log is not None
+        log = (tmp_path / "out" / record.log).read_text(encoding="utf-8")
+        sent |= {float.fromhex(line.split()[1]) for line in log.splitlines() if "sent " in line}
     one = resolve_jobs(plan, HereRuntime())[0]
     task = plan.catalog.task(one, plan.catalog.load(one.job))
-    assert sent
-    assert sent <= set(task.refit.inputs["X"].ravel().tolist())
-    assert not sent & set(task.test.inputs["X"].ravel().tolist())
+    test = set(task.test.inputs["X"].ravel().tolist())
+    if protocol == "strict":
+        assert sent <= set(task.refit.inputs["X"].ravel().tolist())
+        assert not sent & test
+    else:
+        assert test <= sent  # as that pipeline sends them: docs/isolation.md says so

@@ -117,7 +117,7 @@ HELD = (
     ),
     Held(
         "patch the worker at import, so that it serves the jobs otherwise",
-        "held by `--fresh-sandbox` only",
+        "held by `--fresh-sandbox`, the default for folders outside the project",
         SAME,
         SAME,
         SAME,
