@@ -7,6 +7,7 @@ again.  What it states of its budget, its key and its measurements must at least
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -14,15 +15,15 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from mdbench import datatypes
-from mdbench.errors import MdbenchError
+from mdbench import datatypes, methods
+from mdbench.errors import MdbenchError, MethodError
 from mdbench.records import ANSWERED, Status, key_of
 from mdbench.runs.record import this_machine
 from mdbench.runs.reproduce import rescore_all
 from mdbench.runs.spec import JobSpec, backstop_s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import FrontEntry, Record
@@ -235,13 +236,31 @@ def check_records(
     n_jobs
         Processes; None for as many as are worth starting.
     """
+    adapters = _adapters(workspace)
     for done in rescore_all(records, workspace, n_jobs):
-        yield _verdict(done)
+        yield _verdict(done, adapters)
 
 
-def _verdict(done: RescoredRecord) -> Verdict:
+def _adapters(workspace: Workspace) -> dict[str, str]:
+    """Return the names of the methods here by the fingerprints of their folders."""
+    found = {}
+    for name, method in methods.discover(workspace.algorithms).items():
+        if not isinstance(method, MethodError):
+            with suppress(MethodError, OSError):
+                found[method.fingerprint()] = name
+    return found
+
+
+def _faults_of_name(record: Record, adapters: Mapping[str, str]) -> Iterator[str]:
+    """Yield that a record's folder is known by another name, which its key does not hold."""
+    known = adapters.get(record.key_parts.get("adapter", ""), record.algorithm)
+    if known != record.algorithm:
+        yield f"algorithm is {record.algorithm!r}, and its folder is that of {known}"
+
+
+def _verdict(done: RescoredRecord, adapters: Mapping[str, str]) -> Verdict:
     before, after = done.before, done.after
-    faults = contradictions(before)
+    faults = [*contradictions(before), *_faults_of_name(before, adapters)]
     if done.left:
         reason = "its data are the user's own" if before.dataset_path else done.left
         return Verdict(before, Trust.CLAIMED, reason, tuple(faults))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import add_method, number
+from harness import ZERO, HereRuntime, Quiet, add_method, execute, make_workspace, number
 
 from mdbench.cli import main
 from mdbench.cli.options import Exit
@@ -24,7 +24,9 @@ from mdbench.registry.board import join
 from mdbench.registry.checks import Trust, Verdict, check_records, contradictions
 from mdbench.registry.store import Registry, Submission
 from mdbench.runs.catalog import Catalog
+from mdbench.runs.plan import make_plan
 from mdbench.runs.reproduce import rescored
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -469,3 +471,17 @@ def test_a_report_counts_the_records_that_do_not_fit_together(
     rows[0]["key"] = "0" * 64
     rows[2]["status"], rows[2]["reason"] = "failed", "it did"
     assert "3 of 3 records do not fit together" in told()
+
+
+def test_a_record_under_another_methods_name_is_found_by_its_folder(tmp_path: Path) -> None:
+    """The key does not hold the name: what else would show that `zero` calls itself `sindy`?"""
+    place = make_workspace(tmp_path)
+    for name in ("zero", "other"):
+        add_method(place, name, ZERO + f"# {name}\n")
+    options = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=tmp_path / "out")
+    [record] = execute(make_plan(options, place), HereRuntime(), Quiet()).records
+    assert record.answered
+    for name, found in (("zero", False), ("other", True), ("sindy", True)):
+        renamed = record.model_copy(update={"algorithm": name})
+        [verdict] = check_records([renamed], place, 1)
+        assert any("its folder is that of zero" in fault for fault in verdict.faults) is found
