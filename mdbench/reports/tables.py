@@ -24,7 +24,7 @@ from mdbench.reports.leaderboard import APART_FAMILIES
 from mdbench.reports.ranking import FEWEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     import rich.table
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -635,7 +635,40 @@ def attainable(board: Leaderboard) -> str:
                 f"Systems that can be {spec.title} under noise: {', '.join(levels)}. For the "
                 "others another equation is as likely, or a constant cannot be known to 5 %."
             )
-    return " ".join(texts)
+    return " ".join([*texts, *_moved_laws(board)])
+
+
+_MOVED = re.compile(r"\+moved=[1-9]\d*")
+"""The condition of a dataset whose law is that of another one with other constants and starts."""
+
+
+def _moved_laws(board: Leaderboard) -> Iterator[str]:
+    """Yield what each method identifies of laws as they are, and of the same ones moved.
+
+    A method that knows a benchmark's laws by heart has fewer of the second.
+    """
+    flag = next((spec for spec in board.known if spec.kind == "flag" and spec.mark), None)
+    if flag is None:
+        return
+    found: dict[str, dict[tuple[str, float | None, str], dict[bool, float]]] = {}
+    for entry in board.entries:
+        value = entry.values.get(flag.name, 0.0) if entry.answered else 0.0
+        if entry.attempted and isinstance(value, float | int):
+            law = _MOVED.sub("", entry.case.system), entry.case.snr_db, entry.repeat
+            moved = _MOVED.search(entry.case.system) is not None
+            found.setdefault(entry.method, {}).setdefault(law, {}).setdefault(moved, float(value))
+    texts = []
+    for method, laws in found.items():
+        pairs = [(both[False], both[True]) for both in laws.values() if len(both) == 2]  # noqa: PLR2004
+        if pairs:
+            here, there = (sum(values) for values in zip(*pairs, strict=True))
+            texts.append(f"{method} {here:.0f} and {there:.0f} of {len(pairs)}")
+    if texts:
+        yield (
+            f"Laws that were {flag.title} as they are, and with other constants, starts and order "
+            f"of states: {', '.join(texts)}. Far fewer of the second mean that a method knows the "
+            "laws."
+        )
 
 
 def undecided(board: Leaderboard) -> str:

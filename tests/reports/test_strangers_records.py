@@ -16,6 +16,7 @@ from mdbench.errors import RecordsError
 from mdbench.records import Record
 from mdbench.registry.checks import contradictions
 from mdbench.reports.joining import read_places
+from mdbench.reports.tables import attainable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,3 +119,19 @@ def test_whoever_was_given_the_truth_is_a_reference(name: str) -> None:
     standing = {row.method: (row.standing, row.reference) for row in board.rows}
     assert standing[name] == ("reference", True)
     assert standing["operon"] == ("compared", False)
+
+
+def test_what_is_identified_of_moved_laws_stands_below_the_board() -> None:
+    records = []
+    for number in range(8):
+        for suffix, by_heart, honest in (("", 1.0, float(number < 5)), ("+moved=1", 0.0, 1.0)):
+            for method, value in (("table", by_heart), ("honest", honest)):
+                records.append(data(method, f"s{number}{suffix}", scores={"identified": value}))
+    records.append(data("alone", "s0", scores={"identified": 1.0}))
+    results = [Record.model_validate(one) for one in records]
+    text = attainable(leaderboards_of(results, None)["ode"])
+    assert "table 8 and 0 of 8" in text
+    assert "honest 5 and 8 of 8" in text
+    assert "alone" not in text
+    plain = [one for one in results if "moved" not in one.dataset]
+    assert "moved" not in attainable(leaderboards_of(plain, None)["ode"])
