@@ -140,7 +140,8 @@ def checked(text: str, change: Any = None, rows: str = "all") -> float:
     predictions = np.array(np.broadcast_to(values, (200, 1)))
     if change is not None:
         assert check.drawn is not None
-        where = {"all": slice(None), "given": ~check.drawn, "drawn": check.drawn}[rows]
+        masks = {"all": np.ones(200, bool), "given": ~check.drawn, "drawn": check.drawn}
+        where = masks[rows]
         predictions[where] = change(predictions[where])
     return compare_predictions([values], predictions, check.drawn)
 
