@@ -95,9 +95,11 @@ UNSCORED: dict[str, set[str]] = {name: {"agreement"} for name in TYPES} | {
     "derivation": {
         spec.name for spec in classes(["derivation"])[0].metrics if spec.name.startswith(S_SETS)
     },
-    "pde": {"agreement", "residual"},
+    # What an answer explains of all samples is of a user's data alone: see test_own_series.py.
+    "ode": {"agreement", "share_explained", "solution_stays"},
+    "pde": {"agreement", "residual", "share_explained"},
     # Of tables without a law, which are a user's or lie in packages: see test_packaged.py.
-    "real": {"agreement", "r2", "recovered_any"},
+    "real": {"agreement", "r2", "recovered_any", "share_explained"},
 }
 """What no golden answer has: under `strict` methods' predictions are part of no table."""
 

@@ -23,7 +23,11 @@ from mdbench.datatypes.base import (
     select_per_target,
 )
 from mdbench.datatypes.equations.alike import cannot_be_told, in_lowest_powers, used_in
-from mdbench.datatypes.equations.prediction_check import check_split, compare_predictions
+from mdbench.datatypes.equations.prediction_check import (
+    check_split,
+    compare_predictions,
+    refuse_contradiction,
+)
 from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
 from mdbench.datatypes.equations.tuning import cut_in_two
 from mdbench.datatypes.facts import Protocol
@@ -234,6 +238,8 @@ class EquationType(DataType[D, EquationTask[D]]):
             check = answer.asked or CheckSplit(**vars(task.test))
             expected = self.values_in_each_precision(task, read, check.columns)
             agrees = compare_predictions(expected, predictions, check.drawn, strict=strict)
+        elif strict and agrees is not None:
+            refuse_contradiction(agrees)
         _check_finite(scored, "values of the equations on the test inputs")
         lowest = _in_lowest_powers(task, read)
         printed = {i: one.text for i, one in enumerate(read) if lowest[i] is not one}

@@ -122,15 +122,27 @@ def compare_predictions(
     if bad:
         raise AnswerError(f"{bad} of {int(given.sum())} predictions are not finite")
     agrees = min(agreement(each[given], predictions[given]) for each in values)
-    if strict and agrees > CONTRADICTION:
+    if strict:
+        refuse_contradiction(agrees)
+    if strict and drawn is not None and given.any():
+        _compare_drawn(exact, predictions, given, usable & _like_rows(drawn, usable))
+    return agrees
+
+
+def refuse_contradiction(agrees: float) -> None:
+    """Refuse an answer whose predictions are so far from its equations.
+
+    Raises
+    ------
+    AnswerError
+        If they contradict each other.
+    """
+    if agrees > CONTRADICTION:
         raise AnswerError(
             f"its predictions contradict its equations: on inputs of its fit they differ by "
             f"{math.sqrt(agrees):.2g} of their root mean square; "
             f"{math.sqrt(CONTRADICTION):g} is allowed"
         )
-    if strict and drawn is not None and given.any():
-        _compare_drawn(exact, predictions, given, usable & _like_rows(drawn, usable))
-    return agrees
 
 
 def _compare_drawn(
