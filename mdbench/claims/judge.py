@@ -116,7 +116,7 @@ def judge(
     methods
         The methods of this benchmark.
     own_code
-        Those whose code was written here after a paper: what they find is shown beside the claim,
+        Those whose code was written here after a paper: what they find is shown with the claim,
         and neither confirms nor contradicts it.
     """
     if claim.unlike or spec is None:

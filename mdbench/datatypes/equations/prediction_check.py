@@ -40,7 +40,7 @@ _SEED = b"prediction check"
 
 
 def check_split(given: Split, seed: int) -> CheckSplit:
-    """Return samples of a fit, every other one with values of its columns drawn anew.
+    """Return samples of a fit, every other one with values drawn from its columns.
 
     A drawn sample has in each column the value of some sample of the fit, so that columns keep to
     the values and the range that the method has seen.  Times keep their order.
