@@ -27,6 +27,8 @@ CASES = 20
 """Laws that are tried, each as it is and moved, unless others are asked for."""
 SUSPICIOUS = 0.01
 """The chance, of an honest method, below which more laws as they are are suspicious."""
+MOST_DRAWS = 1000
+"""Draws of other constants that there are."""
 DATA_TYPE = "ode"
 """The data type whose laws can be moved."""
 

@@ -90,6 +90,7 @@ def check_moved_laws(
     runtime_name: str = "auto",
     *,
     seconds: float | None = None,
+    number: int = 1,
 ) -> int:
     """Print for each method what it identifies of laws as they are and moved; 1 if one knows them.
 
@@ -109,7 +110,9 @@ def check_moved_laws(
 
     with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
         for name in names:
-            finding = check_memory(name, workspace, runtime, report, seconds=seconds or SECONDS)
+            finding = check_memory(
+                name, workspace, runtime, report, seconds=seconds or SECONDS, number=number
+            )
             known += not finding.passed
             words = f"{_mark(finding)} {escape(f'{name}: {finding.point}: {finding.explanation}')}"
             console.print(words, soft_wrap=True)

@@ -956,6 +956,13 @@ def audit(
     sign: Annotated[
         Path | None, typer.Option(metavar="KEY", help="A private SSH key that signs the result.")
     ] = None,
+    moved: Annotated[
+        bool,
+        typer.Option(
+            "--moved",
+            help="Run its methods of ode on the same laws with other constants, too.",
+        ),
+    ] = False,
     n_jobs: NJobs = None,
 ) -> int:
     """Run a random sample of a bundle's jobs again, and write how the results agree."""
@@ -963,7 +970,14 @@ def audit(
 
     console = Console(highlight=False)
     return audit_bundle(
-        bundle, console, share=share, salt=salt, out=out, key=sign, n_jobs=_n_jobs(n_jobs)
+        bundle,
+        console,
+        share=share,
+        salt=salt,
+        out=out,
+        key=sign,
+        moved=moved,
+        n_jobs=_n_jobs(n_jobs),
     )
 
 

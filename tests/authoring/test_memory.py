@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from mdbench.authoring.memory import CASES, SUSPICIOUS, MemoryCheck, check_memory
+from mdbench.cli import main
+from mdbench.cli.options import Exit
 from mdbench.datatypes import find
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.moved import moved_system
@@ -167,3 +169,21 @@ def test_a_method_for_no_systems_is_refused(workspace: Workspace, tmp_path: Path
     toml.write_text(toml.read_text("utf-8").replace('["ode"]', '["srsd"]'), "utf-8")
     with pytest.raises(UsageError, match="gives no equations of ode"):
         check_memory("tables", workspace, HereRuntime(), lambda _: None)
+
+
+def test_an_audit_finds_who_knows_the_laws(
+    command_line: Workspace,
+    ode: DataType[Any, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    add_method(command_line, "table", TABLE.format(table=table_of(ode)), more=FOLDER)
+    asked = ["--algorithm", "table", "--data-type", "ode", "--dataset", "rc-circuit"]
+    assert main(["run", *asked, "--work", "20"]) == 0
+    assert main(["bundle", "results", "--out", "b.zip", "--author", "A", "--title", "T"]) == 0
+    capsys.readouterr()
+    audit = ["audit", "b.zip", "--sample", "1", "--salt", "x", "--out", str(tmp_path / "a.json")]
+    assert main(audit) == Exit.DONE  # each of its jobs is what it says
+    assert main([*audit, "--moved"]) == Exit.NOT_AS_WISHED
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "broken table: laws are identified from their data" in printed
