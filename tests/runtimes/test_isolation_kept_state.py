@@ -58,6 +58,7 @@ def test_the_bits_are_found_where_nothing_separates(
 ASKS = """
 import fcntl
 import os
+import resource
 import socket
 import struct
 import ctypes
@@ -91,7 +92,8 @@ class Adapter:
     def fit(self, problem):
         self.targets = len(problem.targets)
         print(sorted(works()), flush=True)
-        os.sched_setaffinity(0, os.sched_getaffinity(0))  # what is its own it may set
+        own = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, own)  # what is its own it may set
         with open("own", "wb") as file:
             fcntl.lockf(file, fcntl.LOCK_EX)
     def predict(self, problem):
