@@ -152,12 +152,12 @@ class _LocalRun:
         try:
             with ThreadPoolExecutor(1) as scorer, slot:
                 while (one := self._queue.take(held)) is not None:
-                    if time.monotonic() + one.job.timeout_s + ENDING_S > self._end:
-                        self._queue.release(one)
-                        continue  # a shorter one may still fit
                     if only_predicts(one):
                         self._do_case([one, *self._queue.take_case_of(one)])
                         continue
+                    if self._may_end_late(one):
+                        self._queue.release(one)
+                        continue  # a shorter one may still fit
                     held = one.job.algorithm
                     slot.has_next = bool(self._queue)
                     try:
@@ -182,12 +182,22 @@ class _LocalRun:
         What is sent for a prediction shows the test's inputs, and could be passed to a later fit.
         """
         for first in range(0, len(jobs), MOST_WAITING):
-            waiting = []
-            for one in jobs[first : first + MOST_WAITING]:
-                waiting.append(_WaitingJob(partial(self._do_in_slot_of_its_own, one)))
-                waiting[-1].start_and_wait_for_fit()
-            for job in waiting:
-                job.finish()
+            waiting: list[_WaitingJob] = []
+            try:
+                for one in jobs[first : first + MOST_WAITING]:
+                    if self._may_end_late(one):
+                        self._queue.release(one)
+                        continue
+                    job = _WaitingJob(partial(self._do_in_slot_of_its_own, one))
+                    job.start_and_wait_for_fit()
+                    waiting.append(job)
+            finally:  # also where no further thread can be started
+                for job in waiting:
+                    job.finish()
+
+    def _may_end_late(self, one: ResolvedJob) -> bool:
+        """Whether a job that is begun now may not have ended when the time of the run is up."""
+        return time.monotonic() + one.job.timeout_s + ENDING_S > self._end
 
     def _do_in_slot_of_its_own(self, one: ResolvedJob, before_test: Callable[[], None]) -> None:
         slot = self._new_slot()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.datatypes.facts import Protocol
 from mdbench.errors import DataError, MethodError, UnavailableError, counted
 from mdbench.language_models import PROMPTS
 from mdbench.language_models.views import prompt_view
@@ -344,7 +343,7 @@ def _run_session(
                 interrupted=lambda: slot.interrupted,
                 before_test=before_test,
             )
-            if session.sends_test_inputs and one.job.protocol is Protocol.STRICT:
+            if session.sends_test_inputs:
                 fresh = slot.retire(one.method) or fresh
             outcome = session.run()
         forks = worker.hello is not None and worker.hello.forks

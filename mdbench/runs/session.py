@@ -154,8 +154,8 @@ class JobSession:
 
     @property
     def sends_test_inputs(self) -> bool:
-        """Whether the method is sent the inputs of the test, after its fit."""
-        return self._check is None
+        """Whether under `strict` the method is sent the inputs of the test, after its fit."""
+        return self._check is None and self._task.protocol is Protocol.STRICT
 
     def run(self) -> JobResult:
         """Do the job; whatever happens, there is a result."""
@@ -236,7 +236,7 @@ class JobSession:
             reason = f"the answer is not the candidate chosen: {' ; '.join(choice.equations)}"
             raise JobStoppedError(Status.INVALID_OUTPUT, reason, waits=True)
         # The inputs of the test are sent only where predictions are scored.
-        if self.sends_test_inputs and self._task.protocol is Protocol.STRICT:
+        if self.sends_test_inputs:
             with PausedJob(self._worker) as paused:
                 self._before_test()
             self._exchange.deadline += paused.seconds

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harness import HereRuntime, Quiet, add_method, execute, make_workspace
 
+from mdbench.backends.local import LocalBackend
 from mdbench.cli.report import leaderboards_of
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan
@@ -171,3 +172,20 @@ def test_an_error_or_an_end_before_the_prediction_keeps_nobody_waiting(
     )
     records = execute(make_plan(options, workspace), HereRuntime(), Quiet()).records
     assert sorted(str(record.status) for record in records) == ["failed"] * 2 + ["ok"] * 2
+
+
+def test_no_job_is_begun_that_may_end_after_the_time_of_the_run(workspace: Workspace) -> None:
+    add_predictor(workspace, "line", LINE)
+    options = RunOptions(
+        ("line",),
+        "ode",
+        ("rc-circuit",),
+        seeds=(0, 1),
+        timeout_s=50.0,
+        result_dir=workspace.root / "results",
+    )
+    plan = make_plan(options, workspace)
+    short = execute(plan, HereRuntime(), Quiet(), LocalBackend(seconds=60.0))
+    assert (short.ran, short.left) == (0, 2)
+    whole = execute(plan, HereRuntime(), Quiet(), LocalBackend(seconds=600.0))
+    assert (whole.ran, whole.left) == (2, 0)

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _labels_of(name: str) -> Callable[[str], list[str]]:
-    """Return what reads names of columns, which a comma separates, for an option."""
+def _listed(
+    name: str, hint: str = "Give names of columns, separated by commas."
+) -> Callable[[str], list[str]]:
+    """Return what reads words that a comma separates, for an option."""
 
     def read(text: str) -> list[str]:
         found = [part.strip() for part in text.split(",")]
         if not all(found):
-            raise UsageError(f"{name} is {text!r}.", "Give names of columns, separated by commas.")
+            raise UsageError(f"{name} is {text!r}.", hint)
         return found
 
     return read
@@ -57,15 +59,6 @@ def _step(text: str) -> str:
     return f"{size} {unit.strip()}".strip()
 
 
-def _texts(text: str) -> list[str]:
-    found = [part.strip() for part in text.split(",")]
-    if not all(found):
-        raise UsageError(
-            f"--na-values is {text!r}.", "Give texts and numbers, separated by commas: -9999,ND"
-        )
-    return found
-
-
 def _axes(text: str) -> list[str]:
     found = [part.strip() for part in text.split(",")]
     if "t" not in found or "x" not in found or not set(found) <= {"t", "x", "y", "z"}:
@@ -78,7 +71,7 @@ INPUTS = Option(
     "Columns of the user's files that act on the system and are known: they are given to methods, "
     "and not to be predicted.",
     "COL[,COL]",
-    _labels_of("--inputs"),
+    _listed("--inputs"),
     changes_system=False,
     is_list=True,
 )
@@ -108,7 +101,7 @@ STATES = Option(
     "Columns of the user's files that are states, in this order; all others without a role are "
     "left out.",
     "COL[,COL]",
-    _labels_of("--states"),
+    _listed("--states"),
     changes_system=False,
     is_list=True,
 )
@@ -116,7 +109,7 @@ IGNORE = Option(
     "--ignore",
     "Columns of the user's files that are left out; * stands for any letters: 'qc_*'.",
     "COL[,COL]",
-    _labels_of("--ignore"),
+    _listed("--ignore"),
     changes_system=False,
     is_list=True,
 )
@@ -140,7 +133,7 @@ NA_VALUES = Option(
     "Texts and numbers that stand for no value, besides empty cells, NA, '.' and the like: "
     "--na-values=-9999,ND; none where numbers that look so were measured.",
     "TEXT[,TEXT]",
-    _texts,
+    _listed("--na-values", "Give texts and numbers, separated by commas: -9999,ND"),
     changes_system=False,
     is_list=True,
 )
