@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from labelled import Law, Pair, rewritten
 
-from mdbench.expressions.grammar import read
+from eqverdict.grammar import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -16,19 +16,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdbench.datatypes.srsd.laws import draw, read_problem
-from mdbench.errors import EquationError
-from mdbench.expressions import parse, srbench
-from mdbench.expressions.srbench import (
+from eqverdict import parse, srbench
+from eqverdict.srbench import (
     POSITIVE,
     normalized_edit_distance,
     symbolic_solution,
 )
+from mdbench.datatypes.srsd.laws import draw, read_problem
+from mdbench.errors import EquationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.expressions.srbench import Distance, Solution
+    from eqverdict.srbench import Distance, Solution
 
 NAMES = ("x0", "x1", "x2", "x3")
 UNARY = tuple(f"{name}({{a}})" for name in ("sqrt", "sin", "cos", "tan", "atan", "exp", "log"))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import sympy
 
-from mdbench.expressions import parse
+from eqverdict import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

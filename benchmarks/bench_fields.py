@@ -24,11 +24,11 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 from development_fields import SYSTEMS, WAYS, as_published, clean_field, dataset  # noqa: E402
 from harness import imported  # noqa: E402 - a method is imported as in the tests
 
+from eqverdict.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench import datatypes  # noqa: E402
 from mdbench.datatypes.base import Candidate  # noqa: E402
 from mdbench.datatypes.facts import Protocol  # noqa: E402
 from mdbench.errors import AnswerError  # noqa: E402
-from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench.methods import find as find_method  # noqa: E402
 from mdbench.worker import Problem  # noqa: E402
 

@@ -23,8 +23,8 @@ sys.path[:0] = [str(ROOT / "tests" / "support")]
 
 from torch_methods import specification, torch_inside  # noqa: E402 - where the methods' tests are
 
-from mdbench.expressions import parse  # noqa: E402
-from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
+from eqverdict import parse  # noqa: E402
+from eqverdict.fidelity.compare import Verdict, compare  # noqa: E402
 
 if TYPE_CHECKING:
     from inside import Inside

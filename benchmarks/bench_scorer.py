@@ -24,9 +24,9 @@ from adversarial import hidden_pairs, rewritten_pairs
 from bench_comparison import pairs as drawn_pairs
 from labelled import Pair, answers, ends, laws, pairs
 
-from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.expressions.fidelity.skeleton import same_skeleton
-from mdbench.expressions.srbench import srbench_solution, symbolic_solution
+from eqverdict.fidelity.compare import Verdict, compare
+from eqverdict.fidelity.skeleton import same_skeleton
+from eqverdict.srbench import srbench_solution, symbolic_solution
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -24,12 +24,12 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from harness import imported  # noqa: E402 - a method is imported as in the tests
 
+from eqverdict import parse  # noqa: E402
+from eqverdict.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench import datatypes  # noqa: E402
 from mdbench.datatypes.base import Candidate  # noqa: E402
 from mdbench.datatypes.facts import Protocol  # noqa: E402
 from mdbench.errors import AnswerError  # noqa: E402
-from mdbench.expressions import parse  # noqa: E402
-from mdbench.expressions.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench.methods import find as find_method  # noqa: E402
 from mdbench.metrics.regression import nmse  # noqa: E402
 from mdbench.metrics.spec import best_by_complexity, fitness  # noqa: E402

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict import parse
 from mdbench import datatypes
 from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import noise_name
-from mdbench.expressions import parse
 from mdbench.reports.combine import read_rows
 
 if TYPE_CHECKING:

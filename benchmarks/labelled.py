@@ -17,14 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdbench.datatypes.ode import systems as ode
-from mdbench.datatypes.pde import systems as pde
-from mdbench.datatypes.srsd.laws import read_problem
-from mdbench.errors import EquationError
-from mdbench.expressions.grammar import read
-from mdbench.expressions.interval_eval import known_value
-from mdbench.expressions.srbench import POSITIVE
-from mdbench.expressions.tree import (
+from eqverdict.grammar import read
+from eqverdict.interval_eval import known_value
+from eqverdict.srbench import POSITIVE
+from eqverdict.tree import (
     CONSTANTS,
     FUNCTIONS,
     Call,
@@ -36,6 +32,10 @@ from mdbench.expressions.tree import (
     Variable,
     text_of,
 )
+from mdbench.datatypes.ode import systems as ode
+from mdbench.datatypes.pde import systems as pde
+from mdbench.datatypes.srsd.laws import read_problem
+from mdbench.errors import EquationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

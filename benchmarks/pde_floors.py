@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eqverdict import parse
+from eqverdict.atoms import monomial_text
+from eqverdict.expand import expand
 from mdbench import datatypes
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde.data_type import Pde
 from mdbench.datatypes.pde.tasks import clean_test, inner_samples
-from mdbench.expressions import parse
-from mdbench.expressions.atoms import monomial_text
-from mdbench.expressions.expand import expand
 from mdbench.metrics.regression import nmse
 
 if TYPE_CHECKING:

@@ -26,10 +26,10 @@ import numpy as np
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
+from eqverdict.scores import Comparison, compare
 from mdbench.backends.local import open_backend
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import DataError, UsageError, counted, did_you_mean
-from mdbench.expressions.scores import Comparison, compare
 from mdbench.records import Budget, LlmUse, Measured, Record, Selection, results_files
 from mdbench.records.store import read_records
 from mdbench.runs.catalog import Catalog

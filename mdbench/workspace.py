@@ -19,6 +19,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import eqverdict
 from mdbench.errors import DataError, MethodError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -274,10 +275,11 @@ def bench_hash() -> str:
     import numpy as np  # noqa: PLC0415 - much that finds a workspace needs no numbers
 
     digest = hashlib.sha256()
-    for file in sorted(_HERE.rglob("*.py")):
-        content = file.read_bytes()
-        digest.update(f"{file.relative_to(_HERE)}\0{len(content)}\0".encode())
-        digest.update(content)
+    for package in (_HERE, Path(eqverdict.__file__).parent):
+        for file in sorted(package.rglob("*.py")):
+            content = file.read_bytes()
+            digest.update(f"{file.relative_to(package.parent)}\0{len(content)}\0".encode())
+            digest.update(content)
     others = [f"{platform.python_version()} {platform.machine()} {platform.libc_ver()}"]
     # Names of packages' folders have the versions.
     others += sorted(each.name for each in Path(np.__file__).parent.parent.iterdir())

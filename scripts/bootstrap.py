@@ -134,7 +134,7 @@ def fill(prefix: Path, lock: Path, base: Path, report: Callable[[str], None]) ->
         run_pip(prefix, step, settings, report)
     report("3 of 3: compiling them")
     # Where the checkout cannot be written later, every start would compile all of it.
-    compile_bytecode(base, [prefix / "lib", ROOT / "mdbench"])
+    compile_bytecode(base, [prefix / "lib", ROOT / "eqverdict", ROOT / "mdbench"])
     if "numpy" in requirements and (why := why_unfit(python)):
         (prefix / UNFIT).write_text(f"{why}\n", encoding="utf-8")
         say(

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from golden_answers import DATASETS, chosen, landed
 
+from eqverdict.limited_process import LimitedProcess
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Protocol
-from mdbench.limited_process import LimitedProcess
 from mdbench.records import Status
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.record import score_fields

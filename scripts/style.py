@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/*.md")
-CODE: Final = ("mdbench/**/*.py", "scripts/*.py", "algorithms/*/*.py", "algorithms/*/*.toml")
+CODE: Final = (
+    "eqverdict/**/*.py",
+    "mdbench/**/*.py",
+    "scripts/*.py",
+    "algorithms/*/*.py",
+    "algorithms/*/*.toml",
+)
 MOST: Final = 30
 """Words of a sentence."""
 WORDS: Final[dict[str, str]] = {

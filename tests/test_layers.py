@@ -19,8 +19,8 @@ TEMPLATE = PACKAGE / "authoring" / "template"
 
 LAYERS = (
     {"arithmetic", "search_path", "errors", "worker"},
-    {"limited_process", "owners", "workspace"},
-    {"metrics", "data", "expressions"},
+    {"doors", "owners", "workspace"},
+    {"metrics", "data"},
     {"drawing"},
     {"datatypes"},
     {"method_spec", "records"},
@@ -30,6 +30,7 @@ LAYERS = (
     {"backends"},
     {"authoring", "api", "certificates", "claims", "derivations", "registry"},
     {"cli"},
+    {"extensions"},
 )
 """The packages, from the lowest; those of one layer do not import each other."""
 

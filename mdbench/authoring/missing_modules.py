@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdbench.limited_process import PARSER_LOCK
+from eqverdict.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

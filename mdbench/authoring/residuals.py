@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.expressions.grammar import read
-from mdbench.expressions.tree import Call, Chain, Negation, Number, Power, value, with_part
+from eqverdict.grammar import read
+from eqverdict.tree import Call, Chain, Negation, Number, Power, value, with_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from mdbench.expressions.tree import Node
+    from eqverdict.tree import Node
 
     Array = NDArray[np.float64]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict import parse
 from mdbench.authoring.residuals import Samples, best_gain
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.base import EquationTask, EquationType
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, RecordsError
-from mdbench.expressions import parse
 from mdbench.records import read_latest, results_files
 
 if TYPE_CHECKING:

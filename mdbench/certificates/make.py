@@ -1,4 +1,4 @@
-"""Makes certificates of records: the search, whose result `mdbench.certificates.verify` checks."""
+"""Makes certificates of records: the search, whose result `eqverdict.verify` checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import islice, permutations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mdbench.certificates.verify import (
+from eqverdict.verify import (
     DIGITS,
     Refused,
     Ring,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
+from eqverdict.verify import Refused, is_proof, verify
 from mdbench.certificates.make import certificate_of
-from mdbench.certificates.verify import Refused, is_proof, verify
 from mdbench.cli.options import Exit
 from mdbench.cli.report import read_results, records_of, write
 from mdbench.errors import UsageError, counted

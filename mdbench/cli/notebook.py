@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from rich.console import Console
 
+from eqverdict.printers import LANGUAGES
 from mdbench.cli.report import ALL, html_of, leaderboards_of, read_results, write
 from mdbench.cli.results import PredictionOptions, answers_of, prediction, remarks
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.expressions.printers import LANGUAGES
 from mdbench.reports.classes import Wanted
 from mdbench.reports.language_models import read_probes
 from mdbench.reports.systems import code

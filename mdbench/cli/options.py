@@ -94,7 +94,7 @@ def _protocols(context: typer.Context, incomplete: str) -> list[str]:
 
 def _languages(context: typer.Context, incomplete: str) -> list[str]:
     del context
-    from mdbench.expressions.printers import LANGUAGES
+    from eqverdict.printers import LANGUAGES
 
     return _beginning(LANGUAGES, incomplete)
 

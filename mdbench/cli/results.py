@@ -16,6 +16,9 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
+from eqverdict import parse
+from eqverdict.printers import LANGUAGES, names_in
+from eqverdict.printers.digits import digits_needed
 from mdbench.backends.local import LocalBackend
 from mdbench.cli.options import Exit
 from mdbench.cli.report import ALL, leaderboards_of, names_of, read_results, write
@@ -27,9 +30,6 @@ from mdbench.datatypes.equations.options import HOLD
 from mdbench.datatypes.ode.simulation import Ending, simulate
 from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.errors import EquationError, RecordsError, UsageError, counted, did_you_mean
-from mdbench.expressions import parse
-from mdbench.expressions.printers import LANGUAGES, names_in
-from mdbench.expressions.printers.digits import digits_needed
 from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED
 from mdbench.records import RecordStore, results_files
 from mdbench.records.store import OTHER_FOLDER

@@ -13,21 +13,21 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from eqverdict import parse
+from eqverdict.grammar import NO_NUMBERS
+from eqverdict.notations import in_core_notation
+from eqverdict.printers import names_in
+from eqverdict.scores import UNREADABLE, compare, unreadable
+from eqverdict.srbench import MAX_SECONDS
 from mdbench.errors import EquationError, UsageError, did_you_mean
-from mdbench.expressions import parse
-from mdbench.expressions.grammar import NO_NUMBERS
-from mdbench.expressions.notations import in_core_notation
-from mdbench.expressions.printers import names_in
-from mdbench.expressions.scores import UNREADABLE, compare, unreadable
-from mdbench.expressions.srbench import MAX_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import Console
 
-    from mdbench.expressions.difficulty import Difficulty
-    from mdbench.expressions.scores import Comparison
+    from eqverdict.difficulty import Difficulty
+    from eqverdict.scores import Comparison
     from mdbench.language_models.contamination import ProbeResult
     from mdbench.runs.study import JudgeOptions, ProbeOptions
 
@@ -106,7 +106,7 @@ def show_difficulty(
     EquationError
         If the law cannot be read.
     """
-    from mdbench.expressions.difficulty import difficulty, read_ranges
+    from eqverdict.difficulty import difficulty, read_ranges
 
     if ranges is not None:
         law = in_core_notation(law)

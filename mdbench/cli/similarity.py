@@ -11,17 +11,17 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from eqverdict.similarity import similarity
 from mdbench import datatypes
 from mdbench.cli.options import Exit
 from mdbench.errors import UsageError, counted, did_you_mean
-from mdbench.expressions.similarity import similarity
 from mdbench.runs.plan import select_names
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mdbench.expressions.similarity import Similarity
+    from eqverdict.similarity import Similarity
 
 _MOST_SAME = 12
 

@@ -8,6 +8,7 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.array_files import open_npz, refuse_large, refuse_large_file
 from mdbench.data.field import AXES, Field
 from mdbench.data.formats import FORMATS, ending_of
@@ -19,7 +20,6 @@ from mdbench.data.trajectory import (
     without_imaginary,
 )
 from mdbench.errors import DataError, UnavailableError
-from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.array_files import open_npz
 from mdbench.data.cells import Cells, Row
 from mdbench.data.field_files import numbers_of, read_variables
 from mdbench.data.formats import ending_of
 from mdbench.data.trajectory import UNREADABLE, Trajectory, npz_array, read_npz, reason_of
 from mdbench.errors import DataError
-from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,9 @@ from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.array_files import open_npz
 from mdbench.errors import DataError, counted
-from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from eqverdict.difficulty import Difficulty
     from mdbench.datatypes.facts import Option
-    from mdbench.expressions.difficulty import Difficulty
     from mdbench.metrics.spec import MetricSpec, Value
 
     Array = NDArray[np.float64]

@@ -13,8 +13,8 @@ Five ways of asking about one problem, each with several completions of one ques
     Names without meaning, and rows in units that were drawn, so that other constants hold.
 
 An answer is right if some choice of its constants makes it the law
-(`mdbench.expressions.fidelity.skeleton`), and exact if its own constants do, to 5 %
-(`mdbench.expressions.fidelity.compare`).
+(`eqverdict.fidelity.skeleton`), and exact if its own constants do, to 5 %
+(`eqverdict.fidelity.compare`).
 No data type and no metric is named here: whatever has variables, targets and a true law can be
 asked about.
 """
@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from eqverdict import parse
+from eqverdict.fidelity.compare import Verdict, compare
+from eqverdict.fidelity.skeleton import same_skeleton
 from mdbench.errors import EquationError
-from mdbench.expressions import parse
-from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.language_models.answers import without_thoughts
 from mdbench.language_models.chat_requests import RefusedError
 from mdbench.language_models.question_report import QuestionReport

@@ -1,4 +1,4 @@
-"""A language model as the judge of answers, compared with the rule of `mdbench.expressions`.
+"""A language model as the judge of answers, compared with the rule of `eqverdict`.
 
 SurfaceBench has its symbolic accuracy judged by GPT-4o: whether some choice of the constants makes
 an equation the true one.  Here a rule decides that (the metric ``skeleton``).  A judge is asked

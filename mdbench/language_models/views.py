@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict import parse
+from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.data.columns import OwnNames
 from mdbench.errors import EquationError
-from mdbench.expressions import parse
-from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.language_models import PROMPTS
 
 if TYPE_CHECKING:

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from markupsafe import Markup
 
-from mdbench.data.columns import OwnNames
-from mdbench.datatypes.base import PlotBudget, Plots, PlottedAnswer
-from mdbench.datatypes.facts import Protocol
-from mdbench.drawing.numbers import NOTHING, noise_name
-from mdbench.drawing.svg import COLOURS
-from mdbench.errors import MdbenchError, RecordsError, counted, printable
-from mdbench.expressions.printers import (
+from eqverdict.printers import (
     left_hand_side,
     mathml,
     name_as,
@@ -27,6 +21,12 @@ from mdbench.expressions.printers import (
     sympy_symbols,
     written_as,
 )
+from mdbench.data.columns import OwnNames
+from mdbench.datatypes.base import PlotBudget, Plots, PlottedAnswer
+from mdbench.datatypes.facts import Protocol
+from mdbench.drawing.numbers import NOTHING, noise_name
+from mdbench.drawing.svg import COLOURS
+from mdbench.errors import MdbenchError, RecordsError, counted, printable
 from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED, RESTS
 from mdbench.records import Record
 from mdbench.records.attached import attached, unpacked

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.datatypes.facts import Protocol
-from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

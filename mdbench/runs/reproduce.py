@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel, delayed, parallel_config
 
+from eqverdict.fidelity.compare import compare
+from eqverdict.tree import ALIASES, CONSTANTS, FUNCTIONS
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import EquationError, MdbenchError, UsageError
-from mdbench.expressions.fidelity.compare import compare
-from mdbench.expressions.tree import ALIASES, CONSTANTS, FUNCTIONS
 from mdbench.metrics.spec import PRINTED
 from mdbench.records import ANSWERED, Status, comparable, key_of
 from mdbench.runs.catalog import Catalog

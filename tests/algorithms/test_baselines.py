@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from harness import ROOT, HereRuntime, Quiet, execute, known, number
 
+from eqverdict import parse
+from eqverdict.tree import FUNCTIONS
 from mdbench.authoring.check import check_method
-from mdbench.expressions import parse
-from mdbench.expressions.tree import FUNCTIONS
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions

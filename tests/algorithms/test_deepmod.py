@@ -14,8 +14,8 @@ import pytest
 from fields import field_problem, rotation, spread, without_targets
 from harness import ROOT
 
+from eqverdict import parse
 from mdbench.data.field import Field, FieldColumns
-from mdbench.expressions import parse
 from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import Workspace
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from genetic_methods import evaluate_text, modules
 
-from mdbench.expressions import parse
+from eqverdict import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ from harness import ROOT, imported
 from scipy.integrate import solve_ivp
 from scipy.interpolate import make_interp_spline
 
-from mdbench.expressions.fidelity.compare import compare
+from eqverdict.fidelity.compare import compare
 from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from language_loops import (
 )
 from torch_methods import ALGORITHMS, folders, modules, specification
 
-from mdbench.expressions import parse
+from eqverdict import parse
 from mdbench.worker import BudgetSpent, LanguageModelError, Problem, Reply, Unavailable
 
 if TYPE_CHECKING:

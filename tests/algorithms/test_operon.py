@@ -12,7 +12,7 @@ from harness import ROOT
 from inside import Inside, inside
 from numpy.typing import NDArray
 
-from mdbench.expressions import parse
+from eqverdict import parse
 from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import Workspace
 

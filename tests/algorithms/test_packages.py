@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from stand_ins import adapter, made, module, problem, values
 from torch_methods import folders, modules
 
-from mdbench.expressions import parse
+from eqverdict import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

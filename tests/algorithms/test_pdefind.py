@@ -15,9 +15,9 @@ import pytest
 from fields import burgers, cut, field_problem, rotation, spread, without_targets
 from harness import ROOT, imported
 
+from eqverdict import parse
 from mdbench.data.derivatives import accurate_derivative, fewest_nodes, space_derivative
 from mdbench.data.field import Field, FieldColumns
-from mdbench.expressions import parse
 from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:

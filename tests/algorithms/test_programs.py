@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from torch_methods import ALGORITHMS, modules
 
-from mdbench.expressions import parse
+from eqverdict import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from harness import ROOT
 
-from mdbench.expressions import parse
+from eqverdict import parse
 from mdbench.worker import Problem, Unavailable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from harness import imported
 from scipy.integrate import solve_ivp
 
-from mdbench.expressions.fidelity.compare import compare
+from eqverdict.fidelity.compare import compare
 from mdbench.worker import Problem
 
 if TYPE_CHECKING:

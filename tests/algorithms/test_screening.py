@@ -13,7 +13,7 @@ from genetic_methods import evaluate_text, nmse, specification, table
 from harness import imported
 from sweeps import sampled
 
-from mdbench.expressions.fidelity.compare import compare
+from eqverdict.fidelity.compare import compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

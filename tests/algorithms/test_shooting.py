@@ -13,8 +13,8 @@ import pytest
 from harness import ROOT, imported
 from scipy.integrate import solve_ivp
 
+from eqverdict.fidelity.compare import compare
 from mdbench.data.smoothing import smooth
-from mdbench.expressions.fidelity.compare import compare
 from mdbench.worker import Problem
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_methods import folders, modules, specification
 
-from mdbench.expressions import parse
+from eqverdict import parse
 from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from fields import burgers, field_problem, spread, without_targets
 from harness import ROOT, imported
 from sweeps import sampled
 
+from eqverdict import parse
+from eqverdict.fidelity.compare import Verdict, compare
 from mdbench import datatypes
 from mdbench.datatypes.base import Candidate
 from mdbench.datatypes.facts import Protocol
-from mdbench.expressions import parse
-from mdbench.expressions.fidelity.compare import Verdict, compare
 from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from harness import imported
 from scipy.integrate import solve_ivp
 from weakident_numbers import noisy, numbers
 
-from mdbench.expressions import parse
+from eqverdict import parse
 from mdbench.worker import Problem, Unsupported
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from harness import ROOT, add_method, make_workspace
 
+from eqverdict.structure import structure
 from mdbench import datatypes
 from mdbench.authoring.fresh import MANIFEST, check_commitment, commit, commitment, draw
 from mdbench.authoring.truths import check_truths
@@ -19,7 +20,6 @@ from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.datatypes.srsd.laws import draw as samples_of
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import DataError, UsageError
-from mdbench.expressions.structure import structure
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from eqverdict.fidelity.compare import compare
 from mdbench.authoring.memory import CASES, SUSPICIOUS, MemoryCheck, check_memory
 from mdbench.cli import main
 from mdbench.cli.options import Exit
@@ -18,7 +19,6 @@ from mdbench.datatypes import find
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.moved import moved_system
 from mdbench.errors import UsageError
-from mdbench.expressions.fidelity.compare import compare
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ import pytest
 from harness import ROOT
 from scipy.optimize import least_squares
 
+from eqverdict import parse
 from mdbench.authoring.residuals import FEWEST, Gain, Samples, best_gain, library
 from mdbench.cli import main
-from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,11 +19,11 @@ from harness import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eqverdict.equation import parse
+from eqverdict.verify import Refused, Ring, is_proof, verify
 from mdbench.certificates.make import certificate_of
-from mdbench.certificates.verify import Refused, Ring, is_proof, verify
 from mdbench.cli import main
 from mdbench.errors import EquationError
-from mdbench.expressions.equation import parse
 from mdbench.records import RecordStore
 
 if TYPE_CHECKING:

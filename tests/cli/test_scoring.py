@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sweeps import paired
 
+from eqverdict.scores import compare
 from mdbench.cli import main, score
-from mdbench.expressions.scores import compare
 
 if TYPE_CHECKING:
-    from mdbench.expressions.scores import Comparison
+    from eqverdict.scores import Comparison
 
 Output = pytest.CaptureFixture[str]
 

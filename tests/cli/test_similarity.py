@@ -7,9 +7,9 @@ import json
 import pytest
 from harness import ROOT
 
+from eqverdict.similarity import similarity
 from mdbench.cli.main import main
 from mdbench.cli.similarity import laws_of
-from mdbench.expressions.similarity import similarity
 
 
 def test_collections_are_compared_by_operators_and_trees(

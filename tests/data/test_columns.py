@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eqverdict import parse
+from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.data.columns import OwnNames, columns_of
-from mdbench.expressions import parse
-from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 
 TAKEN = {*FUNCTIONS, *CONSTANTS}
 headers = st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=6)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from harness import ROOT, HereRuntime, add_method, make_workspace
 
+from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench import worker
-from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.records import RecordStore, Status
 from mdbench.runs.array_exchange import ArrayExchangeError, read_predictions
 from mdbench.runs.plan import make_plan

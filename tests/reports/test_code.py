@@ -16,8 +16,8 @@ import sympy
 from printed_code import COMPILER, of_julia
 from reporting import EXAMPLE
 
-from mdbench.expressions.printers import CPrinter, JuliaPrinter, name_as
-from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
+from eqverdict.printers import CPrinter, JuliaPrinter, name_as
+from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.records import Record
 from mdbench.reports.systems import code
 

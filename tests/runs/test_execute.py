@@ -35,13 +35,13 @@ from harness import (
 )
 from rich.console import Console
 
+from eqverdict import equation
+from eqverdict.limited_process import LimitedProcess
 from mdbench import datatypes
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import simulation
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError, RecordsError, ScorerError, UnavailableError
-from mdbench.expressions import equation
-from mdbench.limited_process import LimitedProcess
 from mdbench.records import SCHEMA, Record, RecordStore, Status, comparable
 from mdbench.records.store import RecordWriter
 from mdbench.reports.systems import summary_line

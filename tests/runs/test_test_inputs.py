@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from harness import HereRuntime, Quiet, add_method, execute
 
+from eqverdict import parse
 from mdbench.datatypes.base import Split
 from mdbench.datatypes.equations.prediction_check import (
     MOST_ROWS,
@@ -20,7 +21,6 @@ from mdbench.datatypes.equations.prediction_check import (
 )
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError
-from mdbench.expressions import parse
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan, resolve_jobs
 from mdbench.runs.study import RunOptions

@@ -10,7 +10,7 @@ from mock_models import FAULTS, KNOWS, MockModels, law_of
 from mock_table import MODELS, mock_faults, mock_finding, mock_table
 from reporting import result
 
-from mdbench.expressions import parse
+from eqverdict import parse
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import Study
 from mdbench.workspace import Workspace

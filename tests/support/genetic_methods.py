@@ -12,7 +12,7 @@ import numpy as np
 from harness import ROOT
 from numpy.typing import NDArray
 
-from mdbench.expressions import parse
+from eqverdict import parse
 from mdbench.worker import Problem
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from eqverdict.grammar import read
+from eqverdict.printers import names_in
+from eqverdict.tree import ALIASES, Call, Chain, Negation, Node, Number, Power, Variable
 from mdbench.errors import EquationError
-from mdbench.expressions.grammar import read
-from mdbench.expressions.printers import names_in
-from mdbench.expressions.tree import ALIASES, Call, Chain, Negation, Node, Number, Power, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

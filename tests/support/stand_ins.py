@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from torch_methods import folders, modules, specification
 
-from mdbench.expressions import parse
+from eqverdict import parse
 from mdbench.worker import Problem
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.descriptions import refuse_other_files
 from mdbench.datatypes.base import (
     NO_OPTIONS,
@@ -58,7 +59,6 @@ from mdbench.datatypes.derivation.scores import (
 from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings, read_settings
 from mdbench.datatypes.derivation.steps import symbol
 from mdbench.errors import AnswerError, DataError, RecordsError, UsageError, did_you_mean
-from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import read_toml, write_whole
 
 if TYPE_CHECKING:

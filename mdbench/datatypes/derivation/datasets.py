@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
+from eqverdict.limited_process import LimitedProcess
 from mdbench.datatypes.derivation.calculus import Calculation, calculation
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.operators import SUBSTITUTIONS, learn, news, replay
@@ -18,7 +19,6 @@ from mdbench.datatypes.derivation.renaming import GREEK, LETTERS, names, rename,
 from mdbench.datatypes.derivation.settings import GeneratorSettings
 from mdbench.datatypes.derivation.steps import Derivation, Step
 from mdbench.errors import DataError
-from mdbench.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

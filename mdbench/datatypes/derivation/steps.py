@@ -12,8 +12,8 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.printing.latex import LatexPrinter
 
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.errors import DataError, counted
-from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

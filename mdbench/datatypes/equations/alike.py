@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.expressions.grammar import read
-from mdbench.expressions.tree import (
+from eqverdict.grammar import read
+from eqverdict.tree import (
     Call,
     Chain,
     Negation,

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from eqverdict import Equation, parse
 from mdbench.datatypes.base import (
     Answer,
     CheckSplit,
@@ -32,7 +33,6 @@ from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
 from mdbench.datatypes.equations.tuning import cut_in_two
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, EquationError, counted
-from mdbench.expressions import Equation, parse
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import (
     ALL_SAMPLES,

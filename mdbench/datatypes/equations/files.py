@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.formats import description_of, ending_of, endings, stem_of
 from mdbench.datatypes.facts import FRESH, sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
-from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:

@@ -327,7 +327,7 @@ def _checked(
     where: str,
     error: type[DataError | UsageError],
 ) -> tuple[str, ...]:
-    from mdbench.expressions import parse  # noqa: PLC0415 - a list of datasets needs no NumPy
+    from eqverdict import parse  # noqa: PLC0415 - a list of datasets needs no NumPy
 
     found: dict[str, str] = {}
     for left, text in pairs:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from eqverdict import Equation
     from mdbench.data.smoothing import Smoothed
     from mdbench.data.trajectory import Trajectory
-    from mdbench.expressions import Equation
 
     Array = NDArray[np.float64]
 

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict.atoms import monomial_text
+from eqverdict.expand import expand
+from eqverdict.fidelity.compare import Verdict, compare
+from eqverdict.fidelity.verdict import negligible, used
+from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.datatypes.base import Scores
 from mdbench.datatypes.equations.identifiability import is_identifiable
 from mdbench.errors import EquationError
-from mdbench.expressions.atoms import monomial_text
-from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.compare import Verdict, compare
-from mdbench.expressions.fidelity.verdict import negligible, used
-from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.metrics.spec import MetricSpec, flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from eqverdict.atoms import Monomial
+    from eqverdict.fidelity.compare import Term
+    from eqverdict.fidelity.verdict import Numerical, Structural
     from mdbench.datatypes.base import Task
-    from mdbench.expressions.atoms import Monomial
-    from mdbench.expressions.fidelity.compare import Term
-    from mdbench.expressions.fidelity.verdict import Numerical, Structural
     from mdbench.metrics.spec import Value
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -269,7 +269,7 @@ def _skeleton(
 ) -> Value:
     """Whether for each equation some choice of its constants makes it the true one."""
     # Imported here, as answers that are identified do not need it.
-    from mdbench.expressions.fidelity.skeleton import same_skeleton  # noqa: PLC0415
+    from eqverdict.fidelity.skeleton import same_skeleton  # noqa: PLC0415
 
     ranges = tuple((name, *ends) for name, ends in domain.items())
     undecided = False

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from eqverdict import parse
+from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.descriptions import OWN_PAGE, read_description
@@ -53,8 +55,6 @@ from mdbench.datatypes.ode import FACTS
 from mdbench.datatypes.ode.sweeps import SECOND_START, SETS, Conditions
 from mdbench.datatypes.ode.systems import SOLVER, integrate, read_system
 from mdbench.errors import DataError, UsageError, did_you_mean
-from mdbench.expressions import parse
-from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.metrics.regression import nmse
 
 if TYPE_CHECKING:

@@ -20,23 +20,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from eqverdict.expand import expand
+from eqverdict.fidelity.models import Model
+from eqverdict.fidelity.writings import plain_writing
+from eqverdict.grammar import read
+from eqverdict.tidy import tidy
+from eqverdict.tree import parts
 from mdbench.datatypes.equations.files import compile_equations
 from mdbench.datatypes.equations.identifiability import FAR
 from mdbench.datatypes.ode.fitting import Fitting
 from mdbench.datatypes.ode.sensitivity import Course, LostError, MovingSystem
-from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.models import Model
-from mdbench.expressions.fidelity.writings import plain_writing
-from mdbench.expressions.grammar import read
-from mdbench.expressions.tidy import tidy
-from mdbench.expressions.tree import parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from mdbench.expressions.atoms import Monomial, Sum
+    from eqverdict.atoms import Monomial, Sum
 
     Array = NDArray[np.float64]
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eqverdict import parse
+from eqverdict.structure import structure, structures
 from mdbench.data.noise import generator_of
 from mdbench.data.trajectory import split_chronologically
 from mdbench.datatypes.equations.files import fresh_number
 from mdbench.datatypes.ode.simulation import compiled
 from mdbench.datatypes.ode.systems import T_END, OdeSystem, integrate
 from mdbench.errors import DataError, EquationError
-from mdbench.expressions import parse
-from mdbench.expressions.structure import structure, structures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

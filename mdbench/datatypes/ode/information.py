@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eqverdict.expand import expand
 from mdbench.data.trajectory import state_names
 from mdbench.datatypes.equations.identifiability import (
     FLOOR,
@@ -35,15 +36,14 @@ from mdbench.datatypes.equations.identifiability import (
 from mdbench.datatypes.ode.fitted_system import FittedSystem, Series, neat
 from mdbench.datatypes.ode.fitting import ROUNDS
 from mdbench.datatypes.ode.sensitivity import Course, MovingSystem
-from mdbench.expressions.expand import expand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from eqverdict.atoms import Monomial
     from mdbench.datatypes.ode.datasets import OdeDataset
-    from mdbench.expressions.atoms import Monomial
 
     Array = NDArray[np.float64]
 

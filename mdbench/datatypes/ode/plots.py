@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from eqverdict.grammar import check
 from mdbench.data.trajectory import split_chronologically
 from mdbench.datatypes.ode.simulation import Frame, simulate
 from mdbench.drawing.svg import COLOURS, LEFT, MARKERS, Axis, Plot, dashes, marker
 from mdbench.errors import MdbenchError
-from mdbench.expressions.grammar import check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eqverdict.expand import expand
+from eqverdict.fidelity.models import MAX_CONSTANTS, Model
 from mdbench.datatypes.equations.identifiability import WORTH
 from mdbench.datatypes.ode.fitted_system import Change, FittedSystem, Series, neat
 from mdbench.datatypes.ode.rival_search import RivalSearch, Searched
 from mdbench.datatypes.ode.sensitivity import LostError
 from mdbench.errors import AnswerError, EquationError
-from mdbench.expressions.expand import expand
-from mdbench.expressions.fidelity.models import MAX_CONSTANTS, Model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from mdbench.expressions.atoms import Sum
+    from eqverdict.atoms import Sum
 
     Array = NDArray[np.float64]
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mdbench.expressions.fidelity.models import Model
+from eqverdict.fidelity.models import Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from mdbench.expressions.atoms import Sum
+    from eqverdict.atoms import Sum
 
     Array = NDArray[np.float64]
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from eqverdict.grammar import read
+from eqverdict.limited_process import PARSER_LOCK, LimitedProcess
+from eqverdict.tree import FUNCTIONS, Call, Chain, Negation, Node, Number, Power, Variable
 from mdbench.datatypes.ode.systems import SOLVER
-from mdbench.expressions.grammar import read
-from mdbench.expressions.tree import FUNCTIONS, Call, Chain, Negation, Node, Number, Power, Variable
-from mdbench.limited_process import PARSER_LOCK, LimitedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

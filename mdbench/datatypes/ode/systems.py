@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.trajectory import MIN_SAMPLES
 from mdbench.datatypes.equations.files import (
     FUNCTIONS,
@@ -31,7 +32,6 @@ from mdbench.datatypes.equations.files import (
     texts,
 )
 from mdbench.errors import DataError
-from mdbench.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

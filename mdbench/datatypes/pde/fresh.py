@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eqverdict import parse
+from eqverdict.structure import structure, structures
 from mdbench.data.noise import generator_of
 from mdbench.data.trajectory import split_chronologically
 from mdbench.datatypes.equations.files import fresh_number
@@ -20,8 +22,6 @@ from mdbench.datatypes.pde.generators import make_fields
 from mdbench.datatypes.pde.solvers.spectral import derivatives_along
 from mdbench.datatypes.pde.systems import Nodes, PdeSystem, derivative_names
 from mdbench.errors import DataError, EquationError
-from mdbench.expressions import parse
-from mdbench.expressions.structure import structure, structures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

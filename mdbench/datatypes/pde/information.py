@@ -36,6 +36,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
 
+from eqverdict.atoms import monomial_text
+from eqverdict.expand import expand
 from mdbench.data.derivatives import accurate_derivative, space_derivative
 from mdbench.data.field import Field, FieldColumns, feature_names
 from mdbench.data.trajectory import split_chronologically
@@ -48,16 +50,14 @@ from mdbench.datatypes.equations.identifiability import (
     Findings,
     limits_of,
 )
-from mdbench.expressions.atoms import monomial_text
-from mdbench.expressions.expand import expand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from eqverdict.atoms import Monomial
     from mdbench.datatypes.pde.tasks import PdeDataset
-    from mdbench.expressions.atoms import Monomial
 
     Array = NDArray[np.float64]
 

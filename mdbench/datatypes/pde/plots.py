@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from eqverdict import parse
+from eqverdict.fidelity.verdict import used
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.field import FieldColumns, feature_names
 from mdbench.data.trajectory import split_chronologically
 from mdbench.drawing.svg import LEVELS, UNDEFINED, Axis, levels, png_uri, ticks
 from mdbench.errors import MdbenchError
-from mdbench.expressions import parse
-from mdbench.expressions.fidelity.verdict import used
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

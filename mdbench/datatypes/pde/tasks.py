@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from eqverdict import parse
 from mdbench.data.derivatives import one_sided_nodes, time_derivative
 from mdbench.data.field import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES
@@ -17,7 +18,6 @@ from mdbench.datatypes.equations.options import EXACT
 from mdbench.datatypes.equations.selection import Evidence
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde.weak_form import SmoothedField, WeakWindows, smoothed_field
-from mdbench.expressions import parse
 from mdbench.metrics.regression import nmse
 
 if TYPE_CHECKING:

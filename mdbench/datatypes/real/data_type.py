@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict import parse
+from eqverdict.fidelity.skeleton import same_skeleton
 from mdbench.data.formats import description_of, ending_of, endings, stem_of
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source, Split
@@ -39,8 +41,6 @@ from mdbench.datatypes.real.problem import (
     read_title,
 )
 from mdbench.errors import DataError, EquationError, UsageError
-from mdbench.expressions import parse
-from mdbench.expressions.fidelity.skeleton import same_skeleton
 from mdbench.metrics.regression import r2
 from mdbench.metrics.spec import MetricSpec, Value, flag
 

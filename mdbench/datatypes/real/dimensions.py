@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict.grammar import read
+from eqverdict.tree import Call, Chain, Negation, Power, Variable
 from mdbench.errors import DataError
-from mdbench.expressions.grammar import read
-from mdbench.expressions.tree import Call, Chain, Negation, Power, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pint import UnitRegistry
 
-    from mdbench.expressions.tree import Node
+    from eqverdict.tree import Node
 
     Array = NDArray[np.float64]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from eqverdict import parse
 from mdbench.drawing.svg import COLOURS, Axis, Plot, dashes, marker
 from mdbench.errors import EquationError
-from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

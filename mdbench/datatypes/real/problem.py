@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from eqverdict import parse
 from mdbench.data.cells import NoValues, codes_in, is_missing, listed_codes, number_of
 from mdbench.data.columns import to_number
 from mdbench.data.descriptions import read_description
@@ -33,7 +34,6 @@ from mdbench.datatypes.real.packaged import (
     refuse_constant,
 )
 from mdbench.errors import DataError, EquationError, UsageError, counted, did_you_mean
-from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.expressions import Equation
+    from eqverdict import Equation
 
     Array = NDArray[np.float64]
 

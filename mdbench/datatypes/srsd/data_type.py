@@ -7,6 +7,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict import srbench
+from eqverdict.compensated_eval import correctly_rounded_values
+from eqverdict.difficulty import Difficulty, difficulty
+from eqverdict.grammar import read
 from mdbench.data.descriptions import refuse_other_files
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
@@ -24,10 +28,6 @@ from mdbench.datatypes.srsd import FACTS
 from mdbench.datatypes.srsd.datasets import ProblemName, Problems, SrsdDataset
 from mdbench.datatypes.srsd.laws import SRBENCH, read_problem
 from mdbench.errors import EquationError
-from mdbench.expressions import srbench
-from mdbench.expressions.compensated_eval import correctly_rounded_values
-from mdbench.expressions.difficulty import Difficulty, difficulty
-from mdbench.expressions.grammar import read
 from mdbench.metrics.regression import is_accurate, nmse, r2, relative_error
 from mdbench.metrics.spec import MetricSpec, Value, flag
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from eqverdict import Equation
     from mdbench.datatypes.base import Source, Split
     from mdbench.datatypes.equations.base import EquationAnswer
     from mdbench.datatypes.equations.selection import Evidence
-    from mdbench.expressions import Equation
 
     Array = NDArray[np.float64]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eqverdict import parse
+from eqverdict.structure import structure, structures
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.equations.files import fresh_number
 from mdbench.errors import DataError, EquationError
-from mdbench.expressions import parse
-from mdbench.expressions.structure import structure, structures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

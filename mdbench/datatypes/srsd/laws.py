@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict import parse
+from eqverdict.compensated_eval import correctly_rounded_values
+from eqverdict.grammar import read
+from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.data.noise import generator_of
 from mdbench.errors import DataError, EquationError
-from mdbench.expressions import parse
-from mdbench.expressions.compensated_eval import correctly_rounded_values
-from mdbench.expressions.grammar import read
-from mdbench.expressions.tree import CONSTANTS, FUNCTIONS
 from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:

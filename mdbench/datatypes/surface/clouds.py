@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy.spatial import cKDTree
 
+from eqverdict import parse
+from eqverdict.grammar import read
+from eqverdict.tree import Call, Chain, Negation, Power, Variable, value
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.surface.level_sets import CELLS as LEVEL_CELLS
 from mdbench.datatypes.surface.level_sets import LevelSet, level_set, onto
 from mdbench.datatypes.surface.problem import OUTPUTS
-from mdbench.expressions import parse
-from mdbench.expressions.grammar import read
-from mdbench.expressions.tree import Call, Chain, Negation, Power, Variable, value
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from eqverdict.tree import Node
     from mdbench.datatypes.surface.level_sets import Function
-    from mdbench.expressions.tree import Node
 
     Array = NDArray[np.float64]
     Fraction: TypeAlias = "tuple[Any, dict[Hashable, int]]"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqverdict import parse, srbench
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import Plots, Split
 from mdbench.datatypes.equations.base import (
@@ -39,7 +40,6 @@ from mdbench.datatypes.surface.metrics import (
 )
 from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows
 from mdbench.errors import AnswerError, EquationError
-from mdbench.expressions import parse, srbench
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from eqverdict.grammar import read
+from eqverdict.tree import Call, Chain, Power, names_in, parts
 from mdbench.datatypes.surface.clouds import Distances
-from mdbench.expressions.grammar import read
-from mdbench.expressions.tree import Call, Chain, Power, names_in, parts
 from mdbench.metrics.spec import MetricSpec, flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mdbench.expressions.tree import Node
+    from eqverdict.tree import Node
 
 FAILURES = ("none", "fitting", "search")
 FORMS = {

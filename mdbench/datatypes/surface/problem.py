@@ -13,12 +13,12 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from eqverdict import parse
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.array_files import open_npz
 from mdbench.data.columns import to_number
 from mdbench.data.formats import endings
 from mdbench.errors import DataError, EquationError, counted
-from mdbench.expressions import parse
-from mdbench.limited_process import PARSER_LOCK
 from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from eqverdict.limited_process import LimitedProcess
 from mdbench.datatypes.surface.clouds import (
     Distances,
     Shape,
@@ -29,7 +30,6 @@ from mdbench.datatypes.surface.clouds import (
 )
 from mdbench.datatypes.surface.level_sets import gradient, newton
 from mdbench.errors import MdbenchError
-from mdbench.limited_process import LimitedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.errors import MethodError, UnavailableError
-from mdbench.limited_process import PARSER_LOCK
 from mdbench.runtimes.environments import docker_cli
 from mdbench.runtimes.environments.docker_cli import follow
 from mdbench.runtimes.environments.locks import split_requirements

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 
+from eqverdict.limited_process import PARSER_LOCK
 from mdbench.errors import MethodError
-from mdbench.limited_process import PARSER_LOCK
 from mdbench.runtimes.environments.locks import find_strange_line, split_requirements
 
 if TYPE_CHECKING:

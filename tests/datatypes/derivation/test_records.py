@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as within
 from hypothesis import strategies as st
 
-from mdbench import limited_process
+from eqverdict import limited_process
 from mdbench.datatypes.derivation import calculus, datasets
 from mdbench.datatypes.derivation.calculus import (
     Calculation,

@@ -9,6 +9,7 @@ import pytest
 from harness import ROOT
 from own_data import integrated, table, task_of
 
+from eqverdict import parse
 from mdbench import datatypes
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.alike import (
@@ -19,7 +20,6 @@ from mdbench.datatypes.equations.alike import (
     nearly_the_same,
 )
 from mdbench.datatypes.facts import Protocol
-from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,6 +12,7 @@ from harness import ROOT, known, number
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eqverdict import parse
 from mdbench.data.field import Field
 from mdbench.datatypes import find
 from mdbench.datatypes.base import Answer, Candidate
@@ -23,7 +24,6 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.datatypes.pde.tasks import PdeDataset, Rows
 from mdbench.errors import AnswerError, EquationError
-from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,6 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from sweeps import sampled
 
+from eqverdict.structure import structure
 from mdbench.authoring.truths import check_truths
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.terms import coefficient_distance
@@ -18,7 +19,6 @@ from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.simulation import valid_time
 from mdbench.datatypes.ode.systems import OdeSystem, integrate, read_system
 from mdbench.errors import DataError, EquationError
-from mdbench.expressions.structure import structure
 
 FOLDER = Path(__file__).parents[3] / "datasets" / "ode"
 SUITES = {

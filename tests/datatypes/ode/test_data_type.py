@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mdbench
+from eqverdict import parse
 from mdbench.data.noise import SNR_LEVELS_DB, add_noise
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, read_npz
@@ -25,7 +26,6 @@ from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.datasets import OdeDataset
 from mdbench.datatypes.ode.systems import OdeSystem, integrate
 from mdbench.errors import DataError, UsageError
-from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

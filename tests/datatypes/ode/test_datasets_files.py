@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from harness import add_method, number
 
+from eqverdict import parse
 from mdbench.cli import main
 from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, named_columns
@@ -20,7 +21,6 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.errors import DataError, UsageError
-from mdbench.expressions import parse
 from mdbench.language_models.views import prompt_view
 from mdbench.records import RecordStore
 from mdbench.runs.catalog import Catalog

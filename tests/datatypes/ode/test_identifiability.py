@@ -11,6 +11,8 @@ from harness import add_method
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eqverdict import parse
+from eqverdict.expand import expand
 from mdbench.cli import main
 from mdbench.datatypes.equations.identifiability import (
     Finding,
@@ -26,8 +28,6 @@ from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.information import Information
 from mdbench.datatypes.ode.systems import read_system
 from mdbench.errors import DataError
-from mdbench.expressions import parse
-from mdbench.expressions.expand import expand
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from harness import ROOT
 
+from eqverdict import parse
 from mdbench.datatypes.ode.simulation import Ending, answer, compiled, simulate, trajectory_r2
 from mdbench.datatypes.ode.systems import SOLVER, integrate, read_system
 from mdbench.errors import DataError
-from mdbench.expressions import parse
 
 T = np.linspace(0.0, 2.0, 21)
 

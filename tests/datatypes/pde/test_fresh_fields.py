@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from harness import ROOT, make_workspace
 
+from eqverdict import parse
 from mdbench import datatypes
 from mdbench.authoring.fresh import draw
 from mdbench.authoring.truths import check_truths
@@ -19,7 +20,6 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde.fresh import NODES, TIMES, _accepted, _draw
 from mdbench.datatypes.pde.systems import Nodes, PdeSystem, read_system
 from mdbench.errors import DataError
-from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,13 +9,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from eqverdict.expand import expand
 from mdbench import datatypes
 from mdbench.data.derivatives import accurate_derivative
 from mdbench.data.field import Field
 from mdbench.datatypes.equations.identifiability import all_findings, identifiability
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde.information import FieldInformation
-from mdbench.expressions.expand import expand
 from mdbench.workspace import Workspace
 
 Array = NDArray[np.float64]

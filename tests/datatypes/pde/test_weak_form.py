@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from eqverdict import parse
 from mdbench.data.field import Field, FieldColumns
 from mdbench.data.noise import add_noise
 from mdbench.datatypes.pde.weak_form import WeakWindows, smoothed_field
-from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

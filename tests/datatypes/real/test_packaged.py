@@ -11,13 +11,13 @@ from harness import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eqverdict import parse
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import Real
 from mdbench.datatypes.real.packaged import PackagedTable, TableStore, _readable
 from mdbench.datatypes.real.problem import read_title
 from mdbench.errors import DataError
-from mdbench.expressions import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from harness import ROOT, HereRuntime, Quiet, add_method, execute, known, number
 
+from eqverdict import equation, parse
+from eqverdict.compensated_eval import correctly_rounded_values
+from eqverdict.grammar import read
+from eqverdict.limited_process import LimitedProcess
+from eqverdict.srbench import symbolic_solution
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.datatypes.srsd.datasets import ProblemName, Problems, SrsdDataset
 from mdbench.errors import DataError, UsageError
-from mdbench.expressions import equation, parse
-from mdbench.expressions.compensated_eval import correctly_rounded_values
-from mdbench.expressions.grammar import read
-from mdbench.expressions.srbench import symbolic_solution
-from mdbench.limited_process import LimitedProcess
 from mdbench.metrics.regression import nmse, r2
 from mdbench.records import RecordStore, Status
 from mdbench.runs.plan import make_plan

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from harness import ROOT
 
+from eqverdict.difficulty import HARD, LIMITS, difficulty, read_ranges
 from mdbench.cli import main
 from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError, UsageError
-from mdbench.expressions.difficulty import HARD, LIMITS, difficulty, read_ranges
 
 FILE = Path(__file__).with_name("difficulty.csv")
 """Operations and ranges that the released generator counts; with its labels."""

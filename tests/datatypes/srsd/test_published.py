@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from reporting import EXAMPLE
 
+from eqverdict.srbench import normalized_edit_distance
 from mdbench.datatypes.srsd.data_type import Srsd
-from mdbench.expressions.srbench import normalized_edit_distance
 from mdbench.records import Record
 from mdbench.reports.comparison import read_published_sets
 from mdbench.reports.export import sets_table

@@ -10,6 +10,7 @@ import pytest
 from harness import ROOT
 from sweeps import sampled
 
+from eqverdict import parse
 from mdbench.authoring.truths import check_truths
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Protocol
@@ -17,7 +18,6 @@ from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.datatypes.srsd.datasets import Problems, SrsdDataset
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import DataError
-from mdbench.expressions import parse
 
 FOLDER = ROOT / "datasets" / "srsd"
 FILES = sorted((FOLDER / "srbench").glob("*.toml"))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from eqverdict.grammar import read
 from mdbench.datatypes.surface.clouds import Shape, fraction, zeros_of
 from mdbench.datatypes.surface.level_sets import gradient, level_set, onto
-from mdbench.expressions.grammar import read
 
 if TYPE_CHECKING:
     from mdbench.datatypes.surface.level_sets import LevelSet

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import KDTree
 
+from eqverdict import parse
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Selection, Source, Split
 from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, EquationTask, EquationType
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.errors import UsageError
-from mdbench.expressions import parse
 from mdbench.metrics.spec import MetricSpec
 
 if TYPE_CHECKING:

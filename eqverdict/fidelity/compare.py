@@ -1,0 +1,475 @@
+"""Whether an answer is the true system, by the rule of MDBench, and how much of it is.
+
+The authors compared equations by hand: *identified* are those with all terms, no other, and
+every coefficient within 5 %; those with one term missing or too many are counted apart.  Here the
+same is computed; ``docs/fidelity.md`` explains it, and what a term is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING
+
+from eqverdict.atoms import monomial_text, whole
+from eqverdict.equation import parse
+from eqverdict.errors import EquationError
+from eqverdict.expand import expand
+from eqverdict.fidelity.verdict import (
+    EquivalenceChecks,
+    Match,
+    Numerical,
+    Structural,
+    Symbolic,
+    combine,
+    identified,
+    match,
+)
+from eqverdict.grammar import read
+from eqverdict.tree import needs_a_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from eqverdict.atoms import Monomial, Sum
+    from eqverdict.fidelity.numeric import ValueComparison
+    from eqverdict.fidelity.points import Domain
+
+
+_MOST_CELLS = 40_000
+"""Trees whose sizes have a larger product are not compared."""
+_LITTLE = Fraction(1, 1000)
+"""Terms with coefficients below this share of the largest may be the rounding of others."""
+_NEAR = 0.2
+"""Constants that are farther off are so in every writing."""
+_DIGITS = 6
+"""Significant digits of the terms that are named."""
+
+
+class Verdict(StrEnum):
+    """The verdict on an answer."""
+
+    IDENTIFIED = "identified"
+    """All terms, no other, every constant within 5 %."""
+    ONE_TERM_OFF = "one_term_off"
+    """Exactly one term is missing or too many in the whole system, at least one is found, and all
+    that are found are within 5 %."""
+    DIFFERENT = "different"
+    NOT_IDENTIFIED = "not identified"
+    """It is another system; whether it is one term off is undecided."""
+    UNDECIDED = "undecided"
+    """A step met a limit, and what is known allows more than one of the others."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of the variables of truth and answer, and the known ranges of their values."""
+
+    true: tuple[str, ...]
+    predicted: tuple[str, ...]
+    domain: Domain
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of one equation.
+
+    Attributes
+    ----------
+    equation
+        The index of the equation.
+    text
+        To be read by people, with rounded constants.
+    exact
+        For `parse`, in full precision.
+    """
+
+    equation: int
+    text: str
+    exact: str
+
+
+@dataclass(frozen=True)
+class EquationPair:
+    """One equation and the true one.
+
+    Attributes
+    ----------
+    found, wrong
+        How many of the truth's terms were found, and how many of these have a wrong coefficient.
+    error
+        The largest relative error of a constant among them.
+    missing, extra
+        Terms of one side only, each with the sum that it is of.
+    decided
+        Whether all of this is known.
+    """
+
+    truth: Sum
+    prediction: Sum
+    found: int
+    wrong: int
+    error: float | None
+    missing: tuple[tuple[Monomial, Sum], ...]
+    extra: tuple[tuple[Monomial, Sum], ...]
+    decided: bool = True
+    find_checks: Callable[[], EquivalenceChecks] | None = None
+
+    @cached_property
+    def checks(self) -> EquivalenceChecks:
+        """The three verdicts, worked out when they are asked for."""
+        if self.find_checks is None:
+            raise AssertionError("an equation has been compared without its checks")
+        return self.find_checks()
+
+    @property
+    def faults(self) -> int:
+        """Number of terms that are missing, too many or wrong."""
+        return len(self.missing) + len(self.extra) + self.wrong
+
+
+class TermComparison:
+    """An answer compared with the truth, term by term.
+
+    What is costly and not always needed is worked out when it is asked for.
+    """
+
+    def __init__(self, pairs: Sequence[EquationPair]) -> None:
+        self._pairs = pairs
+        self._n_true = sum(len(pair.truth) for pair in pairs)
+        self._n_found = sum(pair.found for pair in pairs)
+        self._n_predicted = self._n_found + sum(len(pair.extra) for pair in pairs)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict on the whole system."""
+        decided = [pair for pair in self._pairs if pair.decided]
+        faults = sum(pair.faults for pair in decided)
+        if faults > 1 or any(pair.wrong for pair in decided):
+            return Verdict.DIFFERENT
+        if len(decided) < len(self._pairs):
+            apart = any(identified(checks) is False for checks in self.by_equation)
+            return Verdict.NOT_IDENTIFIED if apart or faults else Verdict.UNDECIDED
+        if not faults:
+            return Verdict.IDENTIFIED
+        return Verdict.ONE_TERM_OFF if self._n_found else Verdict.DIFFERENT
+
+    @property
+    def identified(self) -> bool | None:
+        """Whether the answer is the truth, by the rule of ``docs/fidelity.md``; None: undecided."""
+        return None if self.verdict is Verdict.UNDECIDED else self.verdict is Verdict.IDENTIFIED
+
+    @property
+    def precision(self) -> float:
+        """Share of the answer's terms that the truth has, whatever their coefficients are."""
+        return _share(self._n_found, self._n_predicted, self._n_true)
+
+    @property
+    def recall(self) -> float:
+        """Share of the truth's terms that the answer has."""
+        return _share(self._n_found, self._n_true, self._n_predicted)
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        return _share(2 * self._n_found, self._n_true + self._n_predicted, 0)
+
+    @property
+    def coefficient_error(self) -> float | None:
+        """Largest relative error of a constant among the terms found; None without any."""
+        return max((p.error for p in self._pairs if p.error is not None), default=None)
+
+    @property
+    def constants_off(self) -> float | None:
+        """Share by which constants are off, where nothing else is; else None."""
+        alone = self.verdict is Verdict.DIFFERENT and not self.missing and not self.extra
+        return self.coefficient_error if alone else None
+
+    @cached_property
+    def edit_distance(self) -> float | None:
+        """Nodes to change over nodes of the truth, at most 1, between the multiplied-out systems.
+
+        None if the truth could not be multiplied out.
+        """
+        if not all(pair.decided for pair in self._pairs):
+            return None
+        # What is the same in another form is so in that of the truth.
+        if not any(pair.faults for pair in self._pairs):
+            return 0.0
+        # Imported here, as answers without faults do not need it.
+        from eqverdict.tree_edit_distance import edit_distance, tree_of_sums  # noqa: PLC0415
+
+        true = tree_of_sums([pair.truth for pair in self._pairs])
+        tree = tree_of_sums([p.prediction if p.faults else p.truth for p in self._pairs])
+        if true == tree:
+            return 0.0
+        if len(tree) >= 2 * len(true):
+            return 1.0  # no fewer edits than the trees differ in size
+        if len(tree) * len(true) > _MOST_CELLS:
+            return None
+        return min(1.0, edit_distance(true, tree) / len(true))
+
+    @cached_property
+    def missing(self) -> tuple[Term, ...]:
+        """Terms that only the truth has."""
+        return _terms(pair.missing for pair in self._pairs)
+
+    @cached_property
+    def extra(self) -> tuple[Term, ...]:
+        """Terms that only the answer has."""
+        return _terms(pair.extra for pair in self._pairs)
+
+    @cached_property
+    def matched(self) -> tuple[Term, ...]:
+        """Terms of the answer that the truth has too, as far as they can be named."""
+        extra = [{monomial for monomial, _ in pair.extra} for pair in self._pairs]
+        return _terms(
+            [(monomial, pair.prediction) for monomial in pair.prediction if monomial not in left]
+            for pair, left in zip(self._pairs, extra, strict=True)
+        )
+
+    @cached_property
+    def by_equation(self) -> tuple[EquivalenceChecks, ...]:
+        """The three verdicts on each equation."""
+        return tuple(pair.checks for pair in self._pairs)
+
+    @cached_property
+    def findings(self) -> EquivalenceChecks:
+        """The three verdicts on the system, of which `verdict` is made."""
+        known = [each.structural for each in self.by_equation]
+        off = [each for each in known if each is not Structural.SAME]
+        if Structural.UNKNOWN in known:
+            structural = Structural.UNKNOWN
+        elif not off:
+            structural = Structural.SAME
+        elif off == [Structural.ONE_TERM_OFF] and self._n_found:
+            structural = Structural.ONE_TERM_OFF
+        else:
+            structural = Structural.OTHER
+        return combine(self.by_equation, structural)
+
+
+def compare(
+    truth: Sequence[str],
+    prediction: Sequence[str],
+    variables: Sequence[str],
+    *,
+    truth_variables: Sequence[str] | None = None,
+    domain: Mapping[str, tuple[float, float]] | None = None,
+) -> TermComparison:
+    """Compare an answer with the truth.
+
+    Parameters
+    ----------
+    truth, prediction
+        One right-hand side for each target, in the same order.
+    variables
+        The names that the answer may use.
+    truth_variables
+        Those of the truth, where they are others.
+    domain
+        The least and the largest value of variables, as far as they are known: equations that are
+        the same for positive numbers are the same where only such are.  Others have either sign.
+
+    Raises
+    ------
+    EquationError
+        If an equation cannot be read.
+    ValueError
+        If there are not as many equations in the answer as in the truth.
+
+    References
+    ----------
+    Ziaei Bideh et al., "MDBench", AAAI 2026, tables 3, A5 and A6.
+
+    Examples
+    --------
+    >>> compare(["u0*(1.84 - 1.45*u1)"], ["1.8*u0 - 1.5*u0*u1"], ["u0", "u1"]).verdict.value
+    'identified'
+    >>> found = compare(["sin(u0) - u1"], ["cos(u0 - 1.57)"], ["u0", "u1"])
+    >>> found.verdict.value, [term.text for term in found.missing]
+    ('one_term_off', ['-u1'])
+    """
+    names = tuple(variables)
+    true_names = names if truth_variables is None else tuple(truth_variables)
+    ranges = tuple((name, float(low), float(high)) for name, (low, high) in (domain or {}).items())
+    known = Names(true_names, names, ranges)
+    return _compare(tuple(truth), tuple(prediction), known)
+
+
+@lru_cache(maxsize=1_024)
+def _compare(truth: tuple[str, ...], prediction: tuple[str, ...], names: Names) -> TermComparison:
+    return TermComparison([_equation(t, p, names) for t, p in zip(truth, prediction, strict=True)])
+
+
+def _share(part: int, whole: int, other: int) -> float:
+    """Return a share; of nothing at all it is 1 if there is nothing on the other side either."""
+    if whole:
+        return part / whole
+    return 0.0 if other else 1.0
+
+
+def _equation(truth: str, prediction: str, names: Names) -> EquationPair:
+    """Compare two equations, the cheapest way first.
+
+    Texts; terms, where all are powers of variables; else values, with the constants of the truth's
+    standard form moved.
+    """
+    parse(prediction, names.predicted)  # what cannot be read is an error, what is too large is not
+    t, p = _terms_or_whole(truth, names.true), _terms_or_whole(prediction, names.predicted)
+    if t == p and read(truth, names.true) == read(prediction, names.predicted):
+        same = EquivalenceChecks(Symbolic.EQUAL, Numerical.EQUAL, Structural.SAME, "the same text")
+        return replace(pair_of(t, t, match(t, t)), find_checks=lambda: same)
+    large = is_whole(t) or is_whole(p)
+    direct = None if large else pair_of(t, p, match(t, p))
+    polynomials = is_polynomial(t) and is_polynomial(p)
+    polynomials = polynomials and not needs_a_domain(read(prediction, names.predicted))
+    if direct is not None and polynomials and not _may_be_the_truth(direct):
+        # Each has one form only, and the arithmetic is exact.
+        symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
+        compared = partial(_values, truth, prediction, names)
+        return replace(direct, find_checks=lambda: checks_of(symbolic, direct, compared()))
+    # Imported here, as in `_values`: polynomials do not need it, nor python-flint.
+    from eqverdict.fidelity.identify import compare_by_values  # noqa: PLC0415
+
+    return compare_by_values((truth, prediction), (t, p), direct, names)
+
+
+def _values(truth: str, prediction: str, names: Names) -> ValueComparison:
+    from eqverdict.fidelity.numeric import ValueComparison  # noqa: PLC0415
+
+    return ValueComparison(truth, prediction, names.true, names.predicted, names.domain)
+
+
+def checks_of(
+    symbolic: Symbolic,
+    direct: EquationPair | None,
+    values: ValueComparison,
+    *,
+    found: EquationPair | None = None,
+    near: bool | None = False,
+    extra: bool = False,
+    hidden: Mapping[str, float] | None = None,
+) -> EquivalenceChecks:
+    """Return the three verdicts on two equations.
+
+    Parameters
+    ----------
+    direct
+        The two compared term by term; None if one of them is too large to be multiplied out.
+    found
+        What is known of them by values and other forms, where they are not polynomials.
+    near
+        Whether they are the same with the truth's constants moved; None where it is not known.
+    extra
+        Whether the answer has structure without effect on the domain.
+    hidden
+        A point where they differ though they do not at any point drawn at random.
+    """
+    from eqverdict.fidelity.numeric import EXACT  # noqa: PLC0415 - see `_equation`
+
+    compared = values.compared
+    if hidden is not None:
+        numerical, at = Numerical.APART, _at(hidden)
+        explanation = f"the same at all points drawn at random, and apart at {at}"
+    elif values.undefined:
+        numerical, explanation = Numerical.APART, "it has no values where the truth has some"
+    elif compared.equal and (found is None or near):
+        numerical = Numerical.EQUAL
+        exact = compared.share <= EXACT
+        digits = round(-math.log10(EXACT if exact else values.tolerance))
+        explanation = f"equal to {digits} digits at {compared.points} points"
+    elif compared.equal is None:
+        numerical, explanation = Numerical.NEAR if near else Numerical.UNKNOWN, ""
+    else:
+        numerical = Numerical.NEAR if near else Numerical.APART
+        if near is None:
+            numerical = Numerical.UNKNOWN
+        explanation = f"apart by {compared.share:.1g} at {_at(compared.point or {})}"
+        if compared.equal:
+            explanation = "equal to rounding, with a part that rounding hides"
+    known = direct if found is None or found.faults else found
+    if known is None:
+        structural = Structural.UNKNOWN
+    elif known.faults:
+        off = known.faults == 1 and not known.wrong
+        structural = Structural.ONE_TERM_OFF if off else Structural.OTHER
+    elif found is not None and found.faults:
+        structural = Structural.OTHER
+    else:
+        structural = Structural.SAME
+    # Equal to fewer digits than there are may be another equation.
+    rounded = compared.share > EXACT
+    checks = EquivalenceChecks.of(symbolic, numerical, structural, explanation, rounded=rounded)
+    return replace(checks, extra_structure=extra and numerical is not Numerical.APART)
+
+
+def _at(point: Mapping[str, float]) -> str:
+    return ", ".join(f"{name}={number!r}" for name, number in point.items()) or "any point"
+
+
+def _terms_or_whole(text: str, names: tuple[str, ...]) -> Sum:
+    """Multiply out; what is too large to be is one term."""
+    try:
+        return expand(text, names)
+    except EquationError:
+        parse(text, names)
+        return {((whole(text), 1),): Fraction(1)}
+
+
+def is_whole(terms: Sum) -> bool:
+    """Whether a sum is one term that was too large to be multiplied out."""
+    return any(atom.kind == "whole" for monomial in terms for atom, _ in monomial)
+
+
+def is_polynomial(terms: Sum) -> bool:
+    """Whether a sum has whole powers of variables only."""
+    return all(
+        atom.kind == "variable" and power.denominator == 1
+        for monomial in terms
+        for atom, power in monomial
+    )
+
+
+def _may_be_the_truth(pair: EquationPair) -> bool:
+    """Whether two polynomials with other terms or constants may be the same by the rule.
+
+    In another writing of the truth all constants may be within 5 %; what is missing or too many
+    may be the rounding of numbers, or have no effect.
+    """
+    if not pair.faults or not pair.truth:
+        return False
+    if (pair.error or 0.0) > _NEAR:
+        return False
+    largest = max(map(abs, pair.truth.values()))
+    return all(
+        abs(terms[monomial]) < _LITTLE * largest for monomial, terms in (*pair.missing, *pair.extra)
+    )
+
+
+def pair_of(t: Sum, p: Sum, matched: Match) -> EquationPair:
+    """Return what the terms of two sums show."""
+    return EquationPair(
+        truth=t,
+        prediction=p,
+        found=len(matched.pairs),
+        wrong=matched.wrong,
+        error=matched.error,
+        missing=tuple((monomial, t) for monomial in matched.missing),
+        extra=tuple((monomial, p) for monomial in matched.extra),
+    )
+
+
+def _terms(groups: Iterable[Iterable[tuple[Monomial, Sum]]]) -> tuple[Term, ...]:
+    return tuple(
+        Term(
+            number,
+            monomial_text(monomial, terms[monomial], _DIGITS),
+            monomial_text(monomial, terms[monomial]),
+        )
+        for number, group in enumerate(groups)
+        for monomial, terms in group
+    )

@@ -1,0 +1,604 @@
+"""Whether constants can be moved until two equations have the same values.
+
+`ConstantMatcher` moves the constants of the truth's terms; `fit_parametric` those of an equation as
+it is written.  Both first in double precision, then with all digits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import combinations, islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eqverdict.atoms import PI
+from eqverdict.fidelity.models import (
+    FARTHEST,
+    Model,
+    fit_model,
+)
+from eqverdict.fidelity.numeric import (
+    CHECKED,
+    CLOSE,
+    EXACT,
+    ROUNDED,
+    ValueComparison,
+    exact_point,
+    spread_out,
+)
+from eqverdict.fidelity.parametric import ParametricExpression, parametrize
+from eqverdict.fidelity.verdict import TOLERANCE
+from eqverdict.interval_eval import (
+    DIGITS,
+    ball_value,
+    exact_ball,
+    known_value,
+    precision,
+    provably_differ,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from eqverdict.atoms import Sum
+    from eqverdict.tree import Node
+
+    Array = NDArray[np.float64]
+
+_POLISHED = 1e-100
+"""Constants are moved until values agree to this share, as what lies far away needs them so."""
+_STEPS = 20
+
+
+class Equivalence(StrEnum):
+    """The relation of the values of an answer to those of the truth."""
+
+    SAME = "same"
+    """Equal, with the truth's constants moved by 5 % at most."""
+    OTHER_CONSTANTS = "other constants"
+    """Equal, with constants that have moved farther."""
+    APART = "apart"
+    """Their values differ."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class MovedTruth:
+    """The truth with its constants moved: at columns of points, and at a point of balls."""
+
+    floats: Callable[[Mapping[str, Array]], Array]
+    precise: Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """A relation, with the largest relative error of a constant where there is one."""
+
+    relation: Equivalence
+    error: float | None = None
+    moved: MovedTruth | None = None
+
+
+class ConstantMatcher(ValueComparison):
+    """The values of truth and answer, where the truth's constants may move.
+
+    Attributes
+    ----------
+    is_close
+        Whether double precision shows no difference with the constants moved by 5 % at most.
+    """
+
+    is_close = False
+
+    def relation(
+        self, terms: Sum, without: Sum | None = None, *, exact: bool = False
+    ) -> MatchResult:
+        """Whether the constants of terms can be moved to where the answer's values are.
+
+        Parameters
+        ----------
+        terms
+            The truth, or a part of it.
+        without
+            Terms that are taken away from the answer.
+        exact
+            Whether values have to be equal to all digits.
+        """
+        tolerance = EXACT if exact else self.tolerance
+        model = Model(terms)
+        values, left = self.values, None if without is None else Model(without)
+        if left is not None:
+            with np.errstate(all="ignore"):
+                values = values - left.dual(self.columns, np.zeros(len(left.moving)))[0][0]
+        fit = fit_model(model, self.columns, values)
+        if fit is None:
+            return MatchResult(Equivalence.UNKNOWN)
+        if fit.residual > CLOSE or np.max(np.abs(fit.shifts), initial=0.0) > FARTHEST:
+            return MatchResult(Equivalence.APART)
+        error = float(np.max(np.abs(fit.shifts), initial=0.0))
+        if error > TOLERANCE * (1 + ROUNDED**0.5):
+            return MatchResult(Equivalence.OTHER_CONSTANTS, error)
+        self.is_close = self.is_close or without is None
+        agreed, moved = self._polished(model, fit.shifts, left)
+        if agreed is None:
+            return MatchResult(Equivalence.UNKNOWN)
+        if (
+            agreed > tolerance
+            or (agreed > EXACT and not self._agrees_everywhere(model, moved, left))
+            or not self.agrees_far(lambda point: model.precise_terms(point, moved), left)
+        ):
+            return MatchResult(Equivalence.APART)
+        shifts = np.array([float(shift) for shift in moved])
+        error = float(np.max(np.abs(shifts), initial=0.0))
+        kept = error <= TOLERANCE and not (
+            _becomes_whole_number(model, shifts) or _loses_a_part(model, shifts)
+        )
+        return MatchResult(
+            Equivalence.SAME if kept else Equivalence.OTHER_CONSTANTS,
+            error,
+            MovedTruth(
+                lambda columns: _first(model.dual(columns, shifts)),
+                lambda point: model.precise(point, moved),
+            ),
+        )
+
+    def _agrees_everywhere(self, model: Model, moved: Sequence[Any], left: Model | None) -> bool:
+        """Whether values are the same at all points, where they are not equal to all digits."""
+        for i in np.flatnonzero(np.isfinite(self.values) & np.isfinite(self.true_values)):
+
+            def both(i: Any = i) -> tuple[Any, Any, Any]:
+                wanted, point = self._wanted(i, left)
+                found = model.precise(point, moved)
+                return found, wanted, abs(found) + abs(wanted)
+
+            try:
+                if provably_differ(both, self.tolerance)[0]:
+                    return False
+            except ArithmeticError:
+                continue
+        return True
+
+    def _polished(
+        self, model: Model, shifts: Array, left: Model | None
+    ) -> tuple[float | None, Sequence[Any]]:
+        """Move constants on with all digits; return by what share values then differ at most."""
+        # Where constants can stand in for others, those that need not move do not.
+        for least in (CLOSE, _RELATIVE * float(np.max(np.abs(shifts), initial=0.0))):
+            moving = np.abs(shifts) > least
+            found = self._moved_on(model, np.where(moving, shifts, 0.0), moving, left)
+            if found[0] is None or found[0] <= EXACT:
+                return found
+        return self._moved_on(model, shifts, np.ones(len(shifts), bool), left)
+
+    def _moved_on(
+        self, model: Model, shifts: Array, moving: NDArray[np.bool_], left: Model | None
+    ) -> tuple[float | None, Sequence[Any]]:
+        with np.errstate(all="ignore"):
+            dual, sizes = model.dual(self.columns, shifts)
+            if left is not None:
+                sizes = sizes + left.dual(self.columns, np.zeros(len(left.moving)))[1]
+            usable = np.isfinite(dual).all(axis=0) & np.isfinite(self.values) & (sizes > 0)
+        chosen = spread_out(np.flatnonzero(usable), self.base, len(shifts) + CHECKED)
+        if len(chosen) <= len(shifts):
+            return None, []
+        inverse = np.zeros((len(shifts), len(chosen)))
+        inverse[moving] = np.linalg.pinv(
+            (dual[1:][:, chosen][moving] / sizes[chosen]).T, rcond=1e-12
+        )
+        with precision(DIGITS):
+            exact = [exact_ball(float(shift)) for shift in shifts]
+            try:
+                wanted = [self._wanted(i, left) for i in chosen]
+                worst = np.inf
+                for _ in range(_STEPS):
+                    errors = [
+                        ((target - model.precise(point, exact)) / exact_ball(float(size))).mid()
+                        for (target, point), size in zip(wanted, sizes[chosen], strict=True)
+                    ]
+                    error = float(max(map(abs, errors)))
+                    if error <= _POLISHED or error > worst / 2:
+                        return min(worst, error), exact
+                    worst = error
+                    step = inverse @ np.array([float(each) for each in errors])
+                    exact = [
+                        (a + exact_ball(float(b))).mid() for a, b in zip(exact, step, strict=True)
+                    ]
+            except ArithmeticError:
+                return None, []
+        return worst, exact
+
+    def _wanted(self, i: int, left: Model | None) -> tuple[Any, dict[str, Any]]:
+        point = exact_point(self.point(i))
+        target = ball_value(self.prediction, point)
+        if left is not None:
+            target -= left.precise(point, [0] * len(left.moving))
+        return target, point
+
+
+_RELATIVE = 1e-3
+"""A shift that is smaller than the largest by this share may be the rounding of a fit."""
+_FIT_STEPS = 60
+_NEARBY_STEPS = 15
+_STALLED = 0.999
+"""A step that leaves more than this of the error is the last."""
+_SHARES = (0.25, 0.5, 1.0)
+"""Shares of the points, nearest to the middle first: waves and poles are found near it."""
+_TRIES = 6
+_ENOUGH = 1e-13
+_SEEN = 1e-6
+"""Slopes that are smaller than the largest by this share are rounding."""
+_MOVED = 1e-6
+"""Constants that have moved by less are first tried as they are written."""
+_ALIKE = 1e-12
+"""Columns are a sum of others where a singular value is smaller than the largest by this."""
+_NEAR = 1e-6
+"""Residuals below this are looked at with more digits."""
+_POLISHING = 30
+_TINY = 1e-50
+"""The step of differences, as a share."""
+_WHOLE = 1e-9
+_MOST_WRITTEN = 12
+_MOST_GAUGES = 24
+"""Choices of constants that stand still."""
+_FARTHEST_TOGETHER = 0.2
+"""Where all constants may move, and the nearest way is farther, no choice of them is within 5 %."""
+
+
+def fit_parametric(
+    equation: ParametricExpression,
+    columns: Mapping[str, Array],
+    wanted: Array,
+    start: Array,
+    free: Sequence[int],
+    *,
+    nearby: bool = False,
+) -> Array | None:
+    """Move some constants until an equation has some values, to double precision.
+
+    Parameters
+    ----------
+    nearby
+        Whether only what a few steps reach is looked for.
+
+    Returns
+    -------
+    NDArray or None
+        None where no way was found.
+    """
+    fit = _Fit(equation, columns, wanted, _least(wanted))
+    if equation.is_linear:
+        constants = fit.solved(start, free)
+        return constants if fit.is_near(constants) else None
+    order = np.argsort(_distances(columns), kind="stable")
+    constants = start
+    for share in _SHARES[-1:] if nearby else _SHARES:
+        kept = order[: max(int(share * len(order)), 2 * len(start) + 2)]
+        steps = _NEARBY_STEPS if nearby else _FIT_STEPS
+        constants = fit.at(kept).stepped(constants, free, steps)
+    return constants if fit.is_near(constants) else None
+
+
+def _least(wanted: Array) -> float:
+    """Return the size below which differences from what is wanted count by themselves."""
+    sizes = np.abs(wanted[wanted != 0])
+    return 1e-2 * float(np.median(sizes)) if len(sizes) else 1e-300
+
+
+def _distances(columns: Mapping[str, Array]) -> Array:
+    """Return how far from the middle each point is."""
+    far = []
+    for column in columns.values():
+        apart = np.abs(column - np.median(column))
+        far.append(apart / (np.median(apart) or 1.0))
+    return np.asarray(np.max(far, axis=0), np.float64)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """An equation, and the values that it has to have at some points."""
+
+    equation: ParametricExpression
+    columns: Mapping[str, Array]
+    wanted: Array
+    least: float
+
+    def at(self, rows: NDArray[np.intp]) -> _Fit:
+        """Return the same at some of the points."""
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return replace(self, columns=columns, wanted=self.wanted[rows])
+
+    def residuals(self, constants: Array) -> tuple[Array, Array]:
+        """Return differences over sizes, none above 1, so that no pole outweighs the rest."""
+        with np.errstate(all="ignore"):
+            values = self.equation.values(self.columns, constants)
+            weights = 1 / (np.abs(self.wanted) + np.abs(values) + self.least)
+            error = (values - self.wanted) * weights
+        undefined = ~np.isfinite(error)
+        return np.where(undefined, 1.0, error), np.where(undefined, 0.0, weights)
+
+    def is_near(self, constants: Array) -> bool:
+        """Whether more digits are useful."""
+        return float(np.max(np.abs(self.residuals(constants)[0]))) <= _NEAR
+
+    def solved(self, start: Array, free: Sequence[int]) -> Array:
+        """Solve for constants that the values are linear in, the nearest to the start there are.
+
+        What least squares of all points do not reach within some share, no choice of them does.
+        """
+        chosen = list(free)
+        fixed = start.copy()
+        fixed[chosen] = 0.0
+        rest, bare = (
+            self.equation.values(self.columns, each) for each in (fixed, np.zeros(len(start)))
+        )
+        slopes = np.empty((len(bare), len(chosen)))
+        for place, unit in enumerate(np.eye(len(start))[chosen]):
+            slopes[:, place] = self.equation.values(self.columns, unit) - bare
+        weights = 1 / (np.abs(self.wanted) + self.least)
+        slopes, missing = slopes * weights[:, None], (self.wanted - rest) * weights
+        if not (np.isfinite(slopes).all() and np.isfinite(missing).all()):
+            return start
+        lengths = np.max(np.abs(slopes), axis=0, initial=0.0)
+        lengths[lengths == 0] = 1.0
+        slopes /= lengths
+        left, sizes, right = np.linalg.svd(slopes, full_matrices=False)
+        seen = sizes > _ALIKE * sizes.max(initial=0.0)
+        there = (right[seen].T / sizes[seen]) @ left[:, seen].T
+        found = there @ missing
+        found += there @ (missing - slopes @ found)
+        if not seen.all():
+            own = start[chosen] * lengths
+            found += own - there @ (slopes @ own)
+        solved = start.copy()
+        solved[chosen] = found / lengths
+        return solved
+
+    def stepped(self, start: Array, free: Sequence[int], steps: int) -> Array:
+        """Take damped steps (Levenberg and Marquardt) as long as they lead nearer."""
+        constants, damping = start.copy(), 1e-3
+        error, weights = self.residuals(constants)
+        for _ in range(steps):
+            now = np.linalg.norm(error)
+            if now <= _ENOUGH:
+                break
+            with np.errstate(all="ignore"):
+                slopes = self.equation.slopes(self.columns, constants)[:, free] * weights[:, None]
+                slopes[~np.isfinite(slopes)] = 0.0
+                lengths = np.max(np.abs(slopes), axis=0)
+            # What double precision hardly shows does not move here.
+            lost = ~(lengths > _SEEN * np.max(lengths, initial=0.0)) | ~np.isfinite(lengths)
+            slopes[:, lost], lengths[lost] = 0.0, 1.0
+            slopes = slopes / lengths
+            for _ in range(_TRIES):
+                lifted = np.vstack([slopes, np.sqrt(damping) * np.eye(len(free))])
+                shift = np.zeros(len(start))
+                moves = np.linalg.lstsq(lifted, np.append(-error, np.zeros(len(free))), rcond=None)[
+                    0
+                ]
+                with np.errstate(all="ignore"):
+                    shift[free] = moves / lengths
+                    tried = constants + shift * np.where(constants == 0, 1.0, np.abs(constants))
+                new, new_weights = self.residuals(tried)
+                if np.linalg.norm(new) < now:
+                    constants, error, weights = tried, new, new_weights
+                    damping = max(damping / 10, 1e-14)
+                    break
+                damping *= 10
+            else:
+                break
+            if np.linalg.norm(error) > _STALLED * now:
+                break
+        return constants
+
+
+def refined_constants(  # noqa: PLR0917 - what a fit needs
+    equation: ParametricExpression,
+    values: ValueComparison,
+    node: Node,
+    columns: Mapping[str, Array],
+    constants: Array,
+    free: Sequence[int],
+) -> tuple[Array, list[Any]] | None:
+    """Move constants on with all digits, until an equation is another one.
+
+    Parameters
+    ----------
+    values
+        To what share the two have to agree, and where: at some of the points, and far from them.
+    node
+        The other equation.
+    columns
+        The points where both have values.
+    constants
+        From where, near enough for double precision.
+    free
+        The indices of those that may move.
+
+    Returns
+    -------
+    tuple or None
+        The constants, rounded and with all digits; None where the two do not agree.
+    """
+    n = len(next(iter(columns.values())))
+    chosen = np.unique(np.linspace(0, n - 1, min(n, 2 * len(constants) + CHECKED)).astype(int))
+    some = {name: column[chosen] for name, column in columns.items()}
+    try:
+        wanted = [
+            known_value(node, {name: float(c[i]) for name, c in some.items()})
+            for i in range(len(chosen))
+        ]
+        for snapped, moving in _choices(equation, constants, free):
+            error, exact = _polished(equation, some, wanted, snapped, moving)
+            if error <= values.tolerance and values.agrees_far_with(node, equation.tree, exact):
+                return np.array([float(c) for c in exact]), exact
+    except ArithmeticError:
+        pass
+    return None
+
+
+def _choices(
+    equation: ParametricExpression, constants: Array, free: Sequence[int]
+) -> Iterator[tuple[Array, list[int]]]:
+    """Return what may move: only what has moved before, and then all.
+
+    Where constants come in pairs that can stand in for each other, all together find no way.
+    """
+    start = equation.start
+    moved = np.abs(constants - start) > _MOVED * np.abs(start)
+    moving = [k for k in free if moved[k]]
+    if len(moving) < len(free):
+        yield np.where(moved, constants, start), moving
+    yield constants, list(free)
+
+
+def _polished(
+    equation: ParametricExpression,
+    columns: Mapping[str, Array],
+    wanted: Sequence[Any],
+    constants: Array,
+    free: Sequence[int],
+) -> tuple[float, list[Any]]:
+    """Take steps as long as each halves the largest error, and give it with the constants."""
+    names = list(columns)
+    with precision(DIGITS):
+        exact = [exact_ball(float(c)) for c in constants]
+        sizes = [abs(each).mid() if each != 0 else exact_ball(1.0) for each in wanted]
+        points = [
+            exact_point(dict(zip(names, map(float, row), strict=True)))
+            for row in zip(*columns.values(), strict=True)
+        ]
+
+        def errors(tried: Sequence[Any]) -> list[Any]:
+            return [
+                ((target - equation.precise(point, tried)) / size).mid()
+                for target, point, size in zip(wanted, points, sizes, strict=True)
+            ]
+
+        best, worst = exact, np.inf
+        for _ in range(_POLISHING):
+            now = errors(exact)
+            error = max(float(abs(each)) for each in now)
+            if not all(math.isfinite(float(each)) for each in now):
+                return worst, best  # what doubles round to a value may have none
+            if error <= _POLISHED or error > worst / 2:
+                return (error, exact) if error < worst else (worst, best)
+            worst, best = error, list(exact)
+            # Differences of so many digits: what double precision cannot see counts, too.
+            steps = [abs(exact[k]) * exact_ball(_TINY) or exact_ball(_TINY) for k in free]
+            columns_of = []
+            for k, step in zip(free, steps, strict=True):
+                ahead = [*exact[:k], (exact[k] + step).mid(), *exact[k + 1 :]]
+                columns_of.append(
+                    [(b - a) / exact_ball(_TINY) for a, b in zip(errors(ahead), now, strict=True)]
+                )
+            if not free:
+                break
+            lengths = [max(map(abs, column)).mid() or exact_ball(1.0) for column in columns_of]
+            slopes = np.array(
+                [
+                    [float((each / length).mid()) for each in column]
+                    for column, length in zip(columns_of, lengths, strict=True)
+                ]
+            ).T
+            if not np.isfinite(slopes).all():
+                break
+            most = max(map(abs, now)).mid()
+            moves = np.linalg.pinv(slopes, rcond=1e-10) @ np.array(
+                [float((each / most).mid()) for each in now]
+            )
+            for k, step, length, move in zip(free, steps, lengths, moves, strict=True):
+                scale = step / exact_ball(_TINY)
+                exact[k] = (exact[k] + exact_ball(float(move)) * most / length * scale).mid()
+    return worst, best
+
+
+def _first(found: tuple[Array, Array]) -> Array:
+    return np.asarray(found[0][0], np.float64)
+
+
+def _becomes_whole_number(model: Model, shifts: Array) -> bool:
+    exponents = [float(model.moving[i].value) * (1 + shifts[i]) for i in model.exponents]
+    return any(abs(exponent - round(exponent)) < ROUNDED for exponent in exponents)
+
+
+def _loses_a_part(model: Model, shifts: Array) -> bool:
+    """Whether a wave of both sine and cosine is one of them no more, or has one of another sign."""
+    for constant, shift in zip(model.moving, shifts, strict=True):
+        if constant.phase and constant.value not in {0, PI / 2}:
+            before, after = float(constant.value), float(constant.value) + float(shift)
+            for part in (math.sin, math.cos):
+                if part(before) * part(after) <= 0:
+                    return True
+    return False
+
+
+def constant_shift(
+    values: ConstantMatcher, written: Node, *, fixed: str = ""
+) -> tuple[float, MovedTruth] | None:
+    """Return by how much the constants of a writing of the truth have to move to give the answer.
+
+    Where constants can stand in for each other all but as many as are needed stand still:
+    whichever leaves the least.  So the verdict does not depend on the units of variables.
+
+    Parameters
+    ----------
+    written
+        The writing.
+    fixed
+        The text of a number in it that does not move.
+
+    Returns
+    -------
+    tuple or None
+        The largest share of a constant, and the truth with those constants; None where the answer
+        cannot be brought to that form.
+    """
+    truth = parametrize(written, named=False, fixed=fixed)
+    usable = np.isfinite(values.true_values) & np.isfinite(values.values)
+    n = len(truth.start)
+    if not 0 < n <= _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):
+        return None
+    columns = {name: column[usable] for name, column in values.columns.items()}
+    wanted = values.values[usable]
+    sizes = np.abs(wanted) + np.abs(values.true_values[usable])
+    with np.errstate(all="ignore"):
+        slopes = truth.slopes(columns, truth.start) / sizes[:, None]
+    slopes = slopes[np.isfinite(slopes).all(axis=1)]
+    rank = int(np.linalg.matrix_rank(slopes, rtol=1e-8)) if len(slopes) else 0
+    everywhere = fit_parametric(truth, columns, wanted, truth.start, list(range(n)), nearby=True)
+    # With all free to move, none moves farther than where some stand still, or not by much.
+    if everywhere is None or np.max(np.abs(everywhere / truth.start - 1)) > _FARTHEST_TOGETHER:
+        return None
+    found: list[tuple[float, Array, list[int]]] = []
+    for free in map(list, islice(combinations(range(n), rank), _MOST_GAUGES)):
+        if rank < n and np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
+            continue
+        constants = fit_parametric(truth, columns, wanted, truth.start, free, nearby=True)
+        if constants is not None:
+            shift = float(np.max(np.abs(constants / truth.start - 1), initial=0.0))
+            values.is_close = values.is_close or shift <= TOLERANCE * (1 + ROUNDED**0.5)
+            found.append((shift, constants, free))
+    for _, constants, free in sorted(found, key=itemgetter(0)):
+        exact = refined_constants(truth, values, values.prediction, columns, constants, free)
+        if exact is None or becomes_whole(truth, exact[0]):
+            continue
+        shift = float(np.max(np.abs(exact[0] / truth.start - 1), initial=0.0))
+        return shift, _moved_truth(truth, *exact)
+    return None
+
+
+def _moved_truth(truth: ParametricExpression, rounded: Array, exact: list[Any]) -> MovedTruth:
+    return MovedTruth(
+        lambda columns: truth.values(columns, rounded), lambda point: truth.precise(point, exact)
+    )
+
+
+def becomes_whole(equation: ParametricExpression, constants: Array) -> bool:
+    """Whether an exponent has become a whole number, which is another structure."""
+    return any(abs(constants[k] - round(constants[k])) < _WHOLE for k in equation.exponents)

@@ -1,0 +1,447 @@
+"""Whether an answer is the true equation, where not both are polynomials.
+
+The verdict is about two functions, not about two texts.  The truth is brought to the standard form
+with the fewest constants.  The answer is the truth if that form has the answer's values with its
+constants moved by 5 % at most (``docs/fidelity.md``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eqverdict.atoms import monomial_text, skeleton_of
+from eqverdict.errors import EquationError
+from eqverdict.expand import expand
+from eqverdict.fidelity.compare import (
+    EquationPair,
+    checks_of,
+    is_polynomial,
+    is_whole,
+    pair_of,
+)
+from eqverdict.fidelity.constant_match import (
+    ConstantMatcher,
+    Equivalence,
+    MatchResult,
+    MovedTruth,
+    constant_shift,
+)
+from eqverdict.fidelity.printed_digits import (
+    may_be_printed,
+    printed_shift,
+    with_whole_exponents,
+)
+from eqverdict.fidelity.standard_forms import (
+    fewest_constants,
+    standard_forms,
+)
+from eqverdict.fidelity.verdict import TOLERANCE, Symbolic, match
+from eqverdict.fidelity.writings import ONE_TEXT, plain_writing, shortest_writings
+from eqverdict.grammar import read
+from eqverdict.interval_eval import ball_value
+from eqverdict.tree import needs_a_domain, text_of, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from eqverdict.atoms import Monomial, Sum
+    from eqverdict.fidelity.compare import Names
+
+    Array = NDArray[np.float64]
+
+_ONE = Fraction(1)
+_LONGEST_NUMBER = 10**60
+"""Longer whole numbers are rounded when they are read."""
+_MOST_LEFT_OUT = 12
+"""Sums of more terms are not tried with each of them left out."""
+
+
+def compare_by_values(
+    texts: tuple[str, str],
+    sums: tuple[Sum, Sum],
+    direct: EquationPair | None,
+    names: Names,
+) -> EquationPair:
+    """Compare two equations that are not both polynomials.
+
+    Parameters
+    ----------
+    texts, sums
+        Truth and answer, as they are written and as sums of terms.
+    direct
+        The two compared term by term; None if one of them is too large to be multiplied out.
+    """
+    t, p = sums
+    truth, prediction = texts
+    if t and _is_nothing(truth, names.true):
+        truth, t = "0", {}
+    prediction, p = _plainly(prediction, p, names.predicted)
+    texts = truth, prediction
+    if (t, p) != sums:
+        direct = None if direct is None else pair_of(t, p, match(t, p))
+    found = _Comparison(texts, (t, p), direct, names).result()
+    if found.values.is_close and not (found.near and found.same_structure):
+        found = _without_idle_parts(texts, t, found, names)
+    if found.same_form:
+        symbolic = Symbolic.EQUAL
+    elif is_polynomial(t) and is_polynomial(sums[1]) and not found.extra and p == sums[1]:
+        symbolic = Symbolic.UNEQUAL
+    else:
+        symbolic = Symbolic.NOT_PROVED
+    checks = partial(
+        checks_of,
+        symbolic,
+        direct,
+        found.values,
+        found=found.pair,
+        near=found.near,
+        extra=found.extra,
+        hidden=found.hidden,
+    )
+    return replace(found.pair, find_checks=checks)
+
+
+def _plainly(text: str, terms: Sum, names: tuple[str, ...]) -> tuple[str, Sum]:
+    """Write an answer without what is only the rounding of its numbers, where that is known.
+
+    Returns
+    -------
+    str
+        The equation.
+    Sum
+        Its terms.
+    """
+    whole = with_whole_exponents(terms)
+    if whole is not None:
+        return whole, expand(whole, names)
+    if terms and _is_nothing(text, names):
+        return "0", {}
+    longest = max((max(abs(c.numerator), c.denominator) for c in terms.values()), default=1)
+    short = longest < _LONGEST_NUMBER
+    if short and is_polynomial(terms) and not needs_a_domain(read(text, names)):
+        # What has cancelled to all digits of double precision is gone from these.
+        exact = (
+            f"({c.numerator}/{c.denominator})*{monomial_text(m, _ONE)}" for m, c in terms.items()
+        )
+        return " + ".join(exact) or "0", terms
+    return text, terms
+
+
+def _is_nothing(text: str, names: tuple[str, ...]) -> bool:
+    """Whether all of an equation cancels, which no number of digits shows."""
+    return {} in standard_forms(text, names).values() and not needs_a_domain(read(text, names))
+
+
+def _without_idle_parts(texts: tuple[str, str], t: Sum, found: _Result, names: Names) -> _Result:
+    """Compare once more without what has no effect on the domain, if there is any."""
+    # Imported here, as most answers that differ differ by much.
+    from eqverdict.fidelity.idle_parts import without_idle_parts  # noqa: PLC0415
+
+    values = found.values
+    rest = without_idle_parts(values.prediction, values.columns, values.box)
+    if rest is None:
+        return found
+    text = text_of(rest)
+    try:
+        p = expand(text, names.predicted)
+    except EquationError:
+        return found
+    direct = pair_of(t, p, match(t, p))
+    other = _Comparison((texts[0], text), (t, p), direct, names).result()
+    return replace(other, extra=True) if other.near else found
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What is known of two equations.
+
+    Attributes
+    ----------
+    same_form
+        Whether a standard form of both is the same.
+    same_structure
+        Whether a standard form of both is the same but for its numbers.
+    near
+        Whether they are the same with the truth's constants moved; None where it is not known.
+    extra
+        Whether the answer has structure without effect on the domain.
+    hidden
+        A point at which they differ, where no point drawn at random shows it.
+    """
+
+    pair: EquationPair
+    values: ConstantMatcher
+    same_form: bool
+    same_structure: bool
+    near: bool | None
+    extra: bool
+    hidden: Mapping[str, float] | None = None
+
+
+class _Comparison:
+    def __init__(
+        self,
+        texts: tuple[str, str],
+        sums: tuple[Sum, Sum],
+        direct: EquationPair | None,
+        names: Names,
+    ) -> None:
+        self.truth, self.prediction = texts
+        self.t, self.p = sums
+        self.direct = direct
+        self.names = names
+        self.values = ConstantMatcher(*texts, names.true, names.predicted, names.domain)
+        # Of these each number is exact, however long it is.
+        exact = is_polynomial(self.t) and is_polynomial(self.p)
+        self.values.is_rounded = self.values.is_rounded and not exact
+        self.true_forms = fewest_constants(self.truth, names.true)
+        self.forms = standard_forms(self.prediction, names.predicted)
+        self.near: bool | None = False
+        self.hidden: Mapping[str, float] | None = None
+
+    def result(self) -> _Result:
+        same = self._same_form()
+        pair = self._pair(same_form=same)
+        alike = same or self._has_its_skeleton()
+        return _Result(pair, self.values, same, alike, self.near, False, self.hidden)
+
+    def _same_form(self) -> bool:
+        """Whether the two have a form in common, and the values of it."""
+        if self.direct is not None and self.t == self.p and self._is_faithful():
+            return True
+        true = list(standard_forms(self.truth, self.names.true).values())
+        if not any(form in true for form in self.forms.values()):
+            return False
+        if not (needs_a_domain(self.values.truth) or needs_a_domain(self.values.prediction)):
+            return True
+        return self.values.equal is not False and not self.values.undefined
+
+    def _is_faithful(self) -> bool:
+        return (
+            not self.values.undefined
+            and self.values.faithful(self.t, of_truth=True)
+            and self.values.faithful(self.p, of_truth=False)
+        )
+
+    def _pair(self, *, same_form: bool) -> EquationPair:
+        if same_form:
+            return self._identified(0.0)
+        if self.values.undefined:
+            return _nothing_matched(self.t, self.p)
+        found = self._moved()
+        self.near = None if found.relation is Equivalence.UNKNOWN else False
+        if found.relation is Equivalence.SAME and not self._differs(found):
+            return self._identified(found.error or 0.0)
+        if found.relation is Equivalence.OTHER_CONSTANTS:
+            return EquationPair(self.t, self.p, len(self.t), 1, found.error, (), ())
+        return self._off_by_terms(unknown=found.relation is Equivalence.UNKNOWN)
+
+    def _identified(self, error: float) -> EquationPair:
+        self.near = True
+        return EquationPair(self.t, self.p, len(self.t), 0, error, (), ())
+
+    def _moved(self) -> MatchResult:
+        """Whether the truth's constants can be moved to where the answer's values are."""
+        if (whole := self._as_a_whole()) is not None:
+            return whole
+        found = [
+            self.values.relation(form)
+            for name, form in self.true_forms
+            if name != "as written" or self.values.faithful(form, of_truth=True)
+        ]
+        for (_, form), each in zip(self.true_forms, found, strict=False):
+            if each.relation is Equivalence.SAME and _shows_its_constants(form):
+                return self._unless_it_holds_more(each)
+        others = [each for each in found if each.relation in _MOVED]
+        if others or self._has_its_skeleton():
+            moved = self._moved_as_written()
+            if moved is not None and moved.relation is Equivalence.SAME:
+                return moved
+            others += [] if moved is None else [moved]
+        if others:
+            return MatchResult(Equivalence.OTHER_CONSTANTS, min(map(_error, others)))
+        if (printed := self._as_printed()) is not None:
+            return printed
+        unknown = not found or any(each.relation is Equivalence.UNKNOWN for each in found)
+        return MatchResult(Equivalence.UNKNOWN if unknown else Equivalence.APART)
+
+    def _as_a_whole(self) -> MatchResult | None:
+        """Whether the values are the truth's as they are, or a multiple of them; None if not."""
+        values = self.values
+        if values.equal:
+            values.is_close = True
+            return self._unless_it_holds_more(
+                MatchResult(Equivalence.SAME, 0.0, _as_written(values))
+            )
+        factor = values.proportional()
+        if factor is not None and abs(factor) <= TOLERANCE and not values.holds_more:
+            return MatchResult(Equivalence.SAME, abs(factor))
+        return None
+
+    def _unless_it_holds_more(self, found: MatchResult) -> MatchResult:
+        return MatchResult(Equivalence.APART) if self.values.holds_more else found
+
+    def _has_its_skeleton(self) -> bool:
+        """Whether in some form the answer is the truth but for its constants."""
+        true = [sorted(map(skeleton_of, form)) for _, form in self.true_forms]
+        return any(sorted(map(skeleton_of, form)) in true for form in self.forms.values())
+
+    def _moved_as_written(self) -> MatchResult | None:
+        """Move the constants of each writing of the forms with the fewest constants."""
+        best: MatchResult | None = None
+        writings = [
+            (text, ONE_TEXT) for _, form in self.true_forms for text in shortest_writings(form)
+        ]
+        if any(_units_matter(form) for _, form in self.true_forms):
+            writings.append((self.truth, ""))
+        for text, fixed in dict.fromkeys(writings):
+            try:
+                written = read(text, self.names.true)
+            except EquationError:
+                continue  # a form that is nested deeper than an equation may be
+            found = constant_shift(self.values, written, fixed=fixed)
+            if found is None or self.values.holds_more:
+                continue
+            error, moved = found
+            if error <= TOLERANCE:
+                return MatchResult(Equivalence.SAME, error, moved)
+            if best is None or error < _error(best):
+                best = MatchResult(Equivalence.OTHER_CONSTANTS, error)
+        return best
+
+    def _as_printed(self) -> MatchResult | None:
+        """Whether the answer's numbers, moved by what printing rounds off, make it the truth.
+
+        In some standard form the two have the same terms. With the truth's constants moved by 5 %
+        at most, each number of the one is that of the other, but for its rounding.
+        """
+        true = standard_forms(self.truth, self.names.true)
+        for _, form in self.true_forms:
+            for other, mine in self.forms.items():
+                if other not in true or not may_be_printed(true[other], mine):
+                    continue
+                error = printed_shift(form, other, mine, self.names.true)
+                if error is not None:
+                    return MatchResult(Equivalence.SAME, error)
+        return None
+
+    def _differs(self, found: MatchResult) -> bool:
+        """Whether the two differ where no point that was drawn shows it."""
+        if found.moved is None:
+            return False  # the same terms, but for the rounding of numbers
+        if self._has_its_skeleton():
+            return False  # the same terms, and all points agree
+        self.hidden = self.values.hidden_difference(found.moved.floats, found.moved.precise)
+        return self.hidden is not None
+
+    def _off_by_terms(self, *, unknown: bool) -> EquationPair:
+        """Return what is known of two equations with different values."""
+        if self.direct is None and not self.forms:
+            missing = tuple((monomial, self.t) for monomial in self.t)
+            return EquationPair(self.t, {}, 0, 0, None, missing, (), decided=False)
+        best = self._nearest()
+        if unknown:
+            return replace(best, decided=False)
+        if best.faults == 1 and not best.wrong:
+            return best
+        return self._but_for_one_term() or self._with_faults(best)
+
+    def _with_faults(self, best: EquationPair) -> EquationPair:
+        """Return a pair; where all terms seem to be found the values are others all the same."""
+        return best if best.faults else _nothing_matched(self.t, self.p)
+
+    def _nearest(self) -> EquationPair:
+        """Return the two in the forms in which the fewest terms are wrong."""
+        pairs = [] if self.direct is None else [self.direct]
+        if not (is_polynomial(self.t) and is_polynomial(self.p)):
+            pairs += [
+                pair_of(form, mine, match(form, mine))
+                for _, form in self.true_forms
+                for mine in self.forms.values()
+            ]
+        if not pairs:
+            return _nothing_matched(self.t, self.p)
+        return min(pairs, key=lambda pair: (pair.faults, pair.wrong))
+
+    def _but_for_one_term(self) -> EquationPair | None:
+        """Leave out one term after the other: of the truth, or of the answer."""
+        for _, form in self.true_forms:
+            for left in form if 1 < len(form) <= _MOST_LEFT_OUT else ():
+                rest = {monomial: c for monomial, c in form.items() if monomial != left}
+                found = self.values.relation(rest)
+                if found.relation is Equivalence.SAME and not self._differs(found):
+                    missing = ((left, form),)
+                    return EquationPair(form, self.p, len(form) - 1, 0, found.error, missing, ())
+            for left, mine in self._own_terms():
+                found = self.values.relation(form, without={left: mine[left]})
+                if found.relation is Equivalence.SAME:
+                    extra = ((left, mine),)
+                    return EquationPair(form, mine, len(form), 0, found.error, (), extra)
+        return None
+
+    def _own_terms(self) -> Iterator[tuple[Monomial, Sum]]:
+        """Yield the terms of the answer in all its forms, each once."""
+        seen: set[tuple[Monomial, Fraction]] = set()
+        for mine in (*self.forms.values(), *([] if is_whole(self.p) else [self.p])):
+            if not 1 < len(mine) <= _MOST_LEFT_OUT:
+                continue
+            for left, c in mine.items():
+                if (left, c) not in seen:
+                    seen.add((left, c))
+                    yield left, mine
+
+
+_MOVED = frozenset({Equivalence.SAME, Equivalence.OTHER_CONSTANTS})
+
+
+def _shows_its_constants(form: Sum) -> bool:
+    """Whether the constants of a sum of terms are those of its shortest writing."""
+    return plain_writing(form) in shortest_writings(form) and not _units_matter(form)
+
+
+def _error(found: MatchResult) -> float:
+    return np.inf if found.error is None else found.error
+
+
+def _as_written(values: ConstantMatcher) -> MovedTruth:
+    """Return the truth as it is, to be compared everywhere."""
+    tree = values.truth
+
+    def floats(columns: Mapping[str, Array]) -> Array:
+        n = len(next(iter(columns.values())))
+        return np.array(np.broadcast_to(np.asarray(value(tree, columns), np.float64), n))
+
+    def precise(point: Mapping[str, Any]) -> Any:
+        return ball_value(tree, point)
+
+    return MovedTruth(floats, precise)
+
+
+def _units_matter(terms: Sum) -> bool:
+    """Whether coefficients change unevenly with the units of variables.
+
+    In other units a logarithm leaves a constant, and a power that is not whole leaves a factor that
+    depends on its exponent.
+    """
+    return any(
+        atom.kind == "log"
+        or (power.denominator != 1 and atom.kind != "exp")
+        or _units_matter(dict(atom.inner))
+        or _units_matter(dict(atom.second or ()))
+        for monomial in terms
+        for atom, power in monomial
+    )
+
+
+def _nothing_matched(t: Sum, p: Sum) -> EquationPair:
+    """Return a pair in which nothing is found: terms that are alike stand for other values."""
+    missing = tuple((monomial, t) for monomial in t)
+    return EquationPair(t, p, 0, 0, None, missing, tuple((monomial, p) for monomial in p))

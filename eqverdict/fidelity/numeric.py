@@ -1,0 +1,518 @@
+"""Whether two equations have the same values at fixed points of the task's domain, and beyond.
+
+Double precision shows nearly all wrong answers to differ.  The others are evaluated with more
+digits, where equal means equal to ninety of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eqverdict.fidelity.points import far_points, points, widened, with_branches
+from eqverdict.fidelity.verdict import TOLERANCE
+from eqverdict.grammar import read
+from eqverdict.interval_eval import (
+    DIGITS,
+    FAR_DIGITS,
+    TooLargeError,
+    ball_sum,
+    ball_value,
+    exact_ball,
+    known_value,
+    precision,
+    provably_differ,
+)
+from eqverdict.tree import Node, Variable, names_in, parts, value, with_part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from eqverdict.atoms import Sum
+    from eqverdict.fidelity.models import Model
+    from eqverdict.fidelity.points import Domain
+
+    Array = NDArray[np.float64]
+
+CLOSE = 1e-8
+"""Values of double precision that agree to this share are looked at with more digits."""
+EXACT = 1e-90
+"""Values of `DIGITS` digits that agree to this share are equal to all digits."""
+ROUNDED = 1e-12
+"""Those of equations with long numbers agree to this share: their numbers are rounded."""
+_EXACT_FAR = 1e-20
+_ROUNDED_FAR = 1e-6
+"""The same well beyond the domain, where more may cancel."""
+_LONG = re.compile(r"(?<![\w.])(?=[\d.]{13})\d*\.\d+")
+"""A number that was printed in double precision."""
+_NEARLY = 1e-3
+"""Values that are farther from a constant difference or ratio are not looked at."""
+_UNDEFINED = 0.2
+"""An answer without values at more than this share of the truth's points is another equation."""
+_LOOKED_AT = 3
+"""Number of points at which double precision is compared with more digits."""
+CHECKED = 12
+_FEWEST = 4
+"""Equal is what is equal at so many points or more."""
+_UNSEEN = 1e-11
+"""Smaller changes of values cannot be seen where numbers are rounded."""
+_LOOKED_AT_CLOSELY = 6
+_SUSPECT = 1e-16
+"""Differences of double precision below this share are not looked at with more digits."""
+_ROUNDED_HIDDEN = 1e-11
+"""Where numbers are rounded, differences below this share are their rounding."""
+_ASIDE = Fraction(1, 10**12)
+"""And those that a point aside by this share shows, too."""
+_FITTED_ASIDE = Fraction(1, 10**100)
+"""The same where numbers are exact: constants that were moved are known to so many digits."""
+_PART = "the part"
+_MOST_PARTS = 400
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The proved relation of the values of two equations.
+
+    Attributes
+    ----------
+    equal
+        Whether they are equal at all points that were evaluated; None where it is undecided.
+    points
+        At how many points they are.
+    share
+        By how much they differ there over their size: at most, or, where they differ, at least.
+    point
+        A point where they differ.
+    """
+
+    equal: bool | None
+    points: int = 0
+    share: float = 0.0
+    point: Mapping[str, float] | None = None
+
+    def joined(self, other: Agreement) -> Agreement:
+        """Combine what is known from two sets of points."""
+        if other.equal is None or self.equal is False:
+            return self
+        if self.equal is None or other.equal is False:
+            return other
+        return Agreement(True, self.points + other.points, max(self.share, other.share))
+
+
+class ValueComparison:
+    """The values of the truth and of an answer at the points of a task's domain.
+
+    Parameters
+    ----------
+    truth, prediction
+        Right-hand sides that can be read.
+    true_names, names
+        The variables that they may use.
+    domain
+        What is known of the variables' values.
+    """
+
+    def __init__(
+        self,
+        truth: str,
+        prediction: str,
+        true_names: tuple[str, ...],
+        names: tuple[str, ...],
+        domain: Domain,
+    ) -> None:
+        self.truth, self.prediction = read(truth, true_names), read(prediction, names)
+        used = {node.name for tree in (self.truth, self.prediction) for node in names_in(tree)}
+        self._names = tuple(dict.fromkeys(n for n in (*true_names, *names) if n in used))
+        self._domain = tuple(each for each in domain if each[0] in used)
+        self._cancelled: list[Node] = []
+        self._is_multiple = False
+        self.is_rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
+
+    @cached_property
+    def columns(self) -> Mapping[str, Array]:
+        """The points, with those on the other sides of branches."""
+        base = points(self._names, self._domain)
+        known = {name: (low, high) for name, low, high in self._domain}
+        return with_branches(base, (self.truth, self.prediction), known)
+
+    @cached_property
+    def box(self) -> dict[str, tuple[float, float]]:
+        """The domain: what is known of each variable, half as wide again, with its sign."""
+        known = {name: (low, high) for name, low, high in self._domain}
+        return {name: widened(known.get(name)) for name in self._names}
+
+    @cached_property
+    def scale(self) -> float:
+        """The root mean square of the truth's values at the points."""
+        finite = self.true_values[np.isfinite(self.true_values)]
+        with np.errstate(all="ignore"):
+            found = float(np.sqrt(np.mean(np.square(finite)))) if len(finite) else 0.0
+        return found if math.isfinite(found) else 0.0
+
+    def hidden_difference(
+        self,
+        floats: Callable[[Mapping[str, Array]], Array],
+        precise: Callable[[Mapping[str, Any]], Any],
+        other: Node | None = None,
+    ) -> Mapping[str, float] | None:
+        """Search the domain for a point at which the answer is not what the truth has become.
+
+        Parameters
+        ----------
+        floats, precise
+            The truth with its constants moved: at columns of points, and at a point of balls.
+        other
+            What it is compared with, where that is not the answer.
+
+        Returns
+        -------
+        Mapping or None
+            Such a point; None where none is found.
+        """
+        # Imported here, as only what agrees at all points that were drawn is searched.
+        from eqverdict.fidelity.hidden_difference import places_of_interest  # noqa: PLC0415
+
+        tolerance = _ROUNDED_HIDDEN if self.is_rounded else EXACT
+        compared = self.prediction if other is None else other
+        for columns in places_of_interest((self.prediction, self.truth), self.box):
+            with np.errstate(all="ignore"):
+                one = floats(columns)
+                n = len(one)
+                found = np.broadcast_to(np.asarray(value(compared, columns), np.float64), n)
+                share = np.abs(one - found) / (np.abs(one) + np.abs(found) + self.scale)
+            share[~np.isfinite(share)] = 0.0
+            order = np.argsort(-share, kind="stable")
+            for i in order[:_LOOKED_AT_CLOSELY]:
+                if share[i] <= _SUSPECT:
+                    break
+                point = {name: float(column[i]) for name, column in columns.items()}
+
+                def both(point: Mapping[str, float] = point) -> tuple[Any, Any, Any]:
+                    balls = exact_point(point)
+                    true, answer = precise(balls), ball_value(compared, balls)
+                    size = abs(true) + abs(answer) + exact_ball(self.scale)
+                    # Near a pole the last digits of numbers move values by much.
+                    aside = exact_ball(1 + (_ASIDE if self.is_rounded else _FITTED_ASIDE))
+                    there = precise({name: number * aside for name, number in balls.items()})
+                    size += abs(there - true) / exact_ball(tolerance)
+                    return true, answer, size
+
+                try:
+                    if provably_differ(both, tolerance)[0]:
+                        return point
+                except ArithmeticError:
+                    continue
+        return None
+
+    @cached_property
+    def true_values(self) -> Array:
+        """The truth, in double precision."""
+        return self._values(self.truth)
+
+    @cached_property
+    def values(self) -> Array:
+        """The answer, in double precision."""
+        return self._values(self.prediction)
+
+    def _values(self, node: Node) -> Array:
+        n = len(next(iter(self.columns.values()))) if self.columns else 1
+        with np.errstate(all="ignore"):
+            found = np.broadcast_to(np.asarray(value(node, self.columns), np.float64), n)
+        known = np.flatnonzero(np.isfinite(found))
+        looked_at = known[:: max(1, len(known) // _LOOKED_AT)]
+        if all(self._is_near(node, i, found[i]) for i in looked_at):
+            return found
+        self._cancelled.append(node)
+        return np.array([self._rounded_value(node, i) for i in range(n)])
+
+    def _is_near(self, node: Node, i: Any, number: float) -> bool:
+        wanted = self._rounded_value(node, i)
+        return math.isnan(wanted) or abs(number - wanted) <= CLOSE * abs(wanted)
+
+    def _rounded_value(self, node: Node, i: Any) -> float:
+        try:
+            return float(self._precise(node, i).mid())
+        except ArithmeticError:
+            return math.nan
+
+    def _precise(self, node: Node, i: Any) -> Any:
+        return known_value(node, self.point(i))
+
+    def point(self, i: Any) -> dict[str, float]:
+        """Return one of the points."""
+        return {name: float(column[i]) for name, column in self.columns.items()}
+
+    @cached_property
+    def undefined(self) -> bool:
+        """Whether the answer has no values in much of where the truth has some."""
+        defined = np.isfinite(self.true_values)
+        doubted = np.flatnonzero(defined & np.isnan(self.values))
+        if len(doubted) <= _UNDEFINED * defined.sum():
+            return False
+        none = 0
+        for i in doubted:
+            try:
+                self._precise(self.prediction, i)
+            except TooLargeError:
+                continue  # there is one, but it is not known
+            except ArithmeticError:
+                none += 1
+        return none > _UNDEFINED * int(defined.sum())
+
+    @cached_property
+    def equal(self) -> bool | None:
+        """Whether the two have the same values as they are written; None if undecided."""
+        return self.compared.equal
+
+    @cached_property
+    def compared(self) -> Agreement:
+        """The proved relation of the values of the two as they are written."""
+        one, other = self.true_values, self.values
+        usable = np.isfinite(one) & np.isfinite(other)
+        with np.errstate(all="ignore"):
+            share = np.abs(one - other) / (np.abs(one) + np.abs(other))
+        far = np.flatnonzero(usable & (share > CLOSE))
+        # The farthest apart first: one point is enough.
+        found = self._compare_at(far[np.argsort(-share[far], kind="stable")][: CHECKED // 2])
+        if found.equal is not False:
+            # What double precision cannot show may be a small number next to what cancels.
+            found = found.joined(self._compare_at(spread_out(np.flatnonzero(usable), self.base)))
+        if found.equal is not False:
+            near = found.points
+            found = found.joined(self._compare_far(lambda point: [ball_value(self.truth, point)]))
+            # Far away less is asked for, which does not do where there is little else.
+            enough = near >= _FEWEST or (found.points >= _FEWEST and found.share <= self.tolerance)
+            # Where the values of the answer are not known it may differ.
+            if found.equal and not (enough and self._is_known):
+                return Agreement(None)
+        return found
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether the answer's values are known at nearly all points where the truth's are."""
+        true = np.isfinite(self.true_values)
+        return bool((true & np.isfinite(self.values)).sum() >= (1 - _UNDEFINED) * true.sum())
+
+    def _compare_at(self, chosen: NDArray[np.intp]) -> Agreement:
+        found = Agreement(None)
+        for i in chosen:
+            try:
+                apart, share = provably_differ(lambda i=i: self._both(i), self.tolerance)  # type: ignore[misc]
+            except ArithmeticError:
+                continue
+            if apart:
+                return Agreement(False, share=share, point=self.point(i))
+            found = found.joined(Agreement(True, 1, share))
+        return found
+
+    @cached_property
+    def holds_more(self) -> bool:
+        """Whether a part of the answer is there that rounded numbers cannot show.
+
+        Such a part could as well be a number, to as many digits as rounding leaves, and is none
+        with all of them.  Where no number is rounded values are equal to all digits or they are
+        not, and nothing can hide.
+        """
+        exact = self.compared.equal and self.compared.share <= EXACT
+        if not self.is_rounded or exact or self._is_multiple:
+            return False
+        usable = np.flatnonzero(np.isfinite(self.values))
+        size = np.abs(self.values[usable])
+        for part in list(parts(self.prediction))[:_MOST_PARTS] if len(usable) else ():
+            if part.constant is not None or part is self.prediction:
+                continue
+            tree = with_part(self.prediction, part, Variable(None, _PART))
+            with np.errstate(all="ignore"):
+                number = np.broadcast_to(value(part, self.columns), self.values.shape)[usable[0]]
+                fixed = {**self.columns, _PART: np.full(self.values.shape, number)}
+                other = np.broadcast_to(value(tree, fixed), self.values.shape)[usable]
+                same = np.abs(other - self.values[usable]) <= _UNSEEN * size
+            if same.all() and not self._is_number(part, tree, usable):
+                return True
+        return False
+
+    def _is_number(self, part: Node, tree: Node, usable: NDArray[np.intp]) -> bool:
+        """Whether a part may be a number in an equation, with all digits."""
+        try:
+            for i in spread_out(usable, self.base):
+
+                def both(i: Any = i) -> tuple[Any, Any, Any]:
+                    number = ball_value(part, exact_point(self.point(usable[0])))
+                    point = exact_point(self.point(i))
+                    one = ball_value(self.prediction, point)
+                    other = ball_value(tree, {**point, _PART: number})
+                    return one, other, abs(one) + abs(other)
+
+                if provably_differ(both, EXACT)[0]:
+                    return False
+        except ArithmeticError:
+            pass  # it is not known
+        return True
+
+    def proportional(self) -> float | None:
+        """Return the factor between the truth and an answer that is a multiple of it, less 1."""
+        ratio = self.factor()
+        if ratio is None or abs(ratio - 1) > 2 * TOLERANCE:
+            return None
+        usable = np.isfinite(self.true_values) & np.isfinite(self.values) & (self.values != 0)
+        apart = np.abs(self.values - ratio * self.true_values)[usable]
+        farthest = np.flatnonzero(usable)[np.argsort(-apart / np.abs(self.values[usable]))]
+        factors = []
+        for i in [*farthest[: CHECKED // 2], *spread_out(np.flatnonzero(usable), self.base)]:
+            try:
+                one, other = (self._precise(each, i) for each in (self.truth, self.prediction))
+            except ArithmeticError:
+                continue
+            with precision(DIGITS):
+                factors.append(other / one)
+        if len(factors) < _FEWEST or not self._is_known:
+            return None
+        with precision(DIGITS):
+            k = factors[0].mid()
+            if not all(abs(factor - k) <= self.tolerance for factor in factors):
+                return None
+        if not self.agrees_far(lambda point: [k * ball_value(self.truth, point)]):
+            return None
+        with precision(DIGITS):
+            self._is_multiple = all(abs(factor - k) <= EXACT for factor in factors)
+            return float(k - 1)
+
+    def agrees_far(
+        self, truth: Callable[[Mapping[str, Any]], list[Any]], left: Model | None = None
+    ) -> bool:
+        """Whether the answer is a sum of terms well beyond the domain, too."""
+        return self._compare_far(truth, left).equal is not False
+
+    def agrees_far_with(self, node: Node, tree: Node, constants: Sequence[Any]) -> bool:
+        """Whether an equation is another with other constants well beyond the domain, too."""
+
+        def moved(point: Mapping[str, Any]) -> list[Any]:
+            return [ball_value(tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})]
+
+        return self._compare_far(moved, node=node).equal is not False
+
+    def _compare_far(
+        self,
+        truth: Callable[[Mapping[str, Any]], list[Any]],
+        left: Model | None = None,
+        node: Node | None = None,
+    ) -> Agreement:
+        other_side = self.prediction if node is None else node
+        tolerance = _ROUNDED_FAR if self.is_rounded else _EXACT_FAR
+        # What is rounded is lost where it cancels, and the nearest points of all are such.
+        last = -2 if self.is_rounded else None
+        found = Agreement(None)
+        for numbers in far_points(self._names, self._domain)[:last]:
+
+            def both(numbers: Mapping[str, float] = numbers) -> tuple[Any, Any, Any]:
+                point = exact_point(numbers)
+                terms, other = truth(point), ball_value(other_side, point)
+                taken = left.precise(point, [0] * len(left.moving)) if left else 0
+                # Moved constants have fewer digits than what may cancel here.
+                size = ball_sum(map(abs, terms)) + abs(other)
+                return ball_sum(terms) + taken, other, size
+
+            try:
+                apart, share = provably_differ(both, tolerance, FAR_DIGITS)
+            except ArithmeticError:
+                continue
+            if apart:
+                return Agreement(False, share=share, point=numbers)
+            found = found.joined(Agreement(True, 1, share))
+        return found
+
+    @property
+    def tolerance(self) -> float:
+        """To what share values have to agree."""
+        return ROUNDED if self.is_rounded else EXACT
+
+    @property
+    def cancels(self) -> bool:
+        """Whether too much cancels for double precision in one of the two."""
+        known = self.true_values, self.values
+        return bool(self._cancelled) and bool(known)
+
+    @property
+    def base(self) -> int:
+        """Number of points without those of branches."""
+        return len(next(iter(points(self._names, self._domain).values()), ()))
+
+    def _both(self, i: Any) -> tuple[Any, Any, Any]:
+        point = exact_point(self.point(i))
+        one, other = (ball_value(each, point) for each in (self.truth, self.prediction))
+        return one, other, abs(one) + abs(other)
+
+    def faithful(self, terms: Sum, *, of_truth: bool) -> bool:
+        """Whether terms have the values of the equation that they were made of.
+
+        What holds for numbers of one sign only has been taken for granted in them.
+        """
+        node, values = (
+            (self.truth, self.true_values) if of_truth else (self.prediction, self.values)
+        )
+        # Imported here, as it is for equations that are no polynomials.
+        from eqverdict.fidelity.models import Model  # noqa: PLC0415
+
+        model = Model(terms)
+        still = np.zeros(len(model.moving))
+        with np.errstate(all="ignore"):
+            dual, sizes = model.dual(self.columns, still)
+            difference = np.abs(np.broadcast_to(dual[0], values.shape) - values)
+            doubted = np.isfinite(values) & ~(difference <= CLOSE * (sizes + np.abs(values)))
+        for i in np.flatnonzero(doubted):
+            try:
+                wanted = self._precise(node, i)
+            except ArithmeticError:
+                continue
+
+            def both(i: Any = i, wanted: Any = wanted) -> tuple[Any, Any, Any]:
+                found = model.precise(exact_point(self.point(i)), still.tolist())
+                return found, wanted, abs(found) + abs(wanted)
+
+            try:
+                if provably_differ(both, CLOSE)[0]:
+                    return False
+            except TooLargeError:
+                continue
+            except ArithmeticError:
+                return False
+        return True
+
+    def offset(self) -> float | None:
+        """Return the constant that is nearly the answer minus the truth; None if none is."""
+        with np.errstate(all="ignore"):
+            difference = self.values - self.true_values
+        return self._constant(difference, np.abs(self.true_values))
+
+    def factor(self) -> float | None:
+        """Return the constant that is nearly the answer over the truth; None if none is."""
+        with np.errstate(all="ignore"):
+            ratio = self.values / np.where(self.true_values == 0, np.nan, self.true_values)
+        return self._constant(ratio, np.abs(ratio)) or None
+
+    def _constant(self, values: Array, sizes: Array) -> float | None:
+        known = np.isfinite(values)
+        if not known.any():
+            return None
+        middle = float(np.median(values[known]))
+        near = np.abs(values - middle)[known] <= _NEARLY * sizes[known]
+        return middle if near.mean() > 1 - _UNDEFINED else None
+
+
+def exact_point(point: Mapping[str, float]) -> dict[str, Any]:
+    """Make exact balls of the numbers of a point."""
+    return {name: exact_ball(number) for name, number in point.items()}
+
+
+def spread_out(chosen: NDArray[np.intp], base: int, most: int = CHECKED) -> NDArray[np.intp]:
+    """Keep all points that were added to those of the domain, and some of these."""
+    added, drawn = chosen[chosen >= base], chosen[chosen < base]
+    return np.concatenate([drawn[:most], added])

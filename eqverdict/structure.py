@@ -1,0 +1,122 @@
+"""What equations are apart from their constants and from the names of their variables.
+
+Two systems have the same structure if their terms, multiplied out, are the same but for
+coefficients, phases and the constants inside of functions, whatever the variables are called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from contextlib import suppress
+from itertools import permutations, product
+from math import factorial, prod
+from typing import TYPE_CHECKING
+
+from eqverdict.errors import EquationError
+from eqverdict.expand import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from eqverdict.atoms import Atom, Monomial
+
+_MOST_ORDERS = 1_000
+"""Orders of variables that are tried: of alike ones all have to be."""
+_NAME = re.compile(r"<(\w+)>")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def structures(
+    problems: Iterable[tuple[Sequence[str], Sequence[str]]], *, states: bool = False
+) -> set[str]:
+    """Return the structures of problems, each equations and variables; see `structure`.
+
+    Those with so many variables that are alike that not all orders can be tried have none.
+    """
+    found = set()
+    for equations, variables in problems:
+        with suppress(EquationError):
+            found.add(structure(equations, variables, states=states))
+    return found
+
+
+def structure(equations: Sequence[str], variables: Sequence[str], *, states: bool = False) -> str:
+    """Return a text that is the same for all equations of one structure.
+
+    Parameters
+    ----------
+    equations
+        Right-hand sides.
+    variables
+        The names that they may use.
+    states
+        Whether the equations are those of the variables, one each and in order, as those of a
+        system of differential equations are; else the order of the equations is kept.
+
+    Raises
+    ------
+    EquationError
+        If one cannot be multiplied out, or if too many variables are alike.
+
+    Examples
+    --------
+    >>> structure(["3*a*b - a", "b"], ["a", "b"]) == structure(["x - 0.1*y*x", "y"], ["x", "y"])
+    True
+    >>> structure(["a**2"], ["a"]) == structure(["a**3"], ["a"])
+    False
+    """
+    shapes = [_terms(text, variables) for text in equations]
+    used = {name for shape in shapes for term in shape for name in _NAME.findall(term)}
+    alike: dict[tuple[object, ...], list[str]] = defaultdict(list)
+    for name in variables:
+        if states or name in used:
+            marks = [_mark(shape, name) for shape in shapes]
+            own = [marks[variables.index(name)]] if states else []
+            alike[tuple(own), tuple(sorted(marks) if states else marks)].append(name)
+    groups = [alike[key] for key in sorted(alike, key=repr)]
+    if prod(factorial(len(group)) for group in groups) > _MOST_ORDERS:
+        raise EquationError("its structure is not found out: too many variables are alike")
+    found = []
+    for orders in product(*map(permutations, groups)):
+        order = [name for group in orders for name in group]
+        # Names that are in no equation, so that none is replaced twice.
+        names = {name: f"v_{place}" for place, name in enumerate(order)}
+        rest = {name: f"w_{place}" for place, name in enumerate(variables) if name not in names}
+        renamed = [
+            _WORD.sub(lambda word: (names | rest).get(word[0], word[0]), text)  # noqa: B023
+            for text in equations
+        ]
+        shaped = [
+            " + ".join(sorted(_terms(text, [*names.values(), *rest.values()]))) or "0"
+            for text in renamed
+        ]
+        if states:
+            shaped = [shaped[variables.index(name)] for name in order]
+        found.append("; ".join(shaped))
+    return min(found)
+
+
+def _terms(text: str, variables: Sequence[str]) -> set[str]:
+    return {_product(monomial) for monomial in expand(text, tuple(variables))}
+
+
+def _product(monomial: Monomial) -> str:
+    factors = (
+        f"{_atom(atom)}{'' if atom.kind == 'exp' else f'^{power}'}" for atom, power in monomial
+    )
+    return "*".join(sorted(factors)) or "1"
+
+
+def _atom(atom: Atom) -> str:
+    if atom.kind == "variable":
+        return f"<{atom.text}>"
+    parts = [part for part in (atom.inner, atom.second) if part is not None]
+    inner = (" + ".join(sorted({_product(each) for each, _ in part})) or "0" for part in parts)
+    return f"{atom.kind}({', '.join(inner)})"
+
+
+def _mark(terms: set[str], name: str) -> str:
+    """Write what terms have of a variable, whatever the others are called and in any order."""
+    marked = (_NAME.sub(lambda one: "@" if one[1] == name else "_", term) for term in terms)
+    return repr(sorted("".join(sorted(each)) for each in marked))

@@ -1,0 +1,137 @@
+"""The doors of the core: how an extension, or somebody else's package, adds something by its name.
+
+An extension is a folder in ``mdbench/extensions`` with a file ``entry_points.txt``, which is what an
+installed package has of the same name::
+
+    [mdbench.runtimes]
+    podman = mdbench.extensions.engines.podman:PodmanRuntime
+
+Folders of extensions that ``$MDBENCH_EXTENSIONS`` names (separated as in ``$PATH``) are looked at,
+too, and so are all packages that are installed.  A name of the core is never replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import ChainMap
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdbench.errors import UnavailableError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EXTENSIONS = Path(__file__).resolve().parent / "extensions"
+"""The folder of the extensions that come with the core."""
+VARIABLE = "MDBENCH_EXTENSIONS"
+"""The environment variable that names more folders of extensions."""
+FILE = "entry_points.txt"
+
+
+class Door:
+    """A kind of addition, such as runtimes: names, and what is imported for each.
+
+    Parameters
+    ----------
+    group
+        The name of the door, such as ``mdbench.runtimes``.
+    kind
+        What comes in by it, for messages: ``runtime``.
+    core
+        The core's own members: references ``module:attribute`` by their names.
+    """
+
+    def __init__(self, group: str, kind: str, core: Mapping[str, str]) -> None:
+        self.group = group
+        self.kind = kind
+        self.core = core
+
+    def names(self) -> list[str]:
+        """Return all names: the core's in the order of its table, then others in alphabetic order."""
+        others = {*extensions(self.group), *packages(self.group)} - self.core.keys()
+        return [*self.core, *sorted(others)]
+
+    def __contains__(self, name: str) -> bool:
+        return self.reference(name) is not None
+
+    def reference(self, name: str) -> str | None:
+        """Return where a member is, ``module:attribute``; None where nobody has added it.
+
+        Installed packages are asked last, as that takes longest.
+        """
+        if name in self.core:
+            return self.core[name]
+        return extensions(self.group).get(name) or packages(self.group).get(name)
+
+    def load(self, name: str) -> Any:
+        """Import a member.
+
+        Raises
+        ------
+        UsageError
+            If there is none of that name; shows near names.
+        UnavailableError
+            If what another package has added cannot be imported.
+        """
+        reference = self.reference(name)
+        if reference is None:
+            raise UsageError(
+                f"There is no {self.kind} {name!r}.", did_you_mean(name, self.names())
+            )
+        module, _, attribute = reference.partition(":")
+        try:
+            member = import_module(module)
+            for part in attribute.split("."):
+                member = getattr(member, part)
+        except (ImportError, AttributeError) as error:
+            if name in self.core:
+                raise
+            raise UnavailableError(
+                f"The {self.kind} {name} ({reference}) cannot be loaded: {error}.",
+                "Install what it needs, or remove the package that adds it.",
+            ) from error
+        return member
+
+
+def extensions(group: str) -> Mapping[str, str]:
+    """Return what folders of extensions add by a door: references by their names."""
+    return _added(os.environ.get(VARIABLE, "")).get(group, {})
+
+
+@cache
+def _added(more: str) -> Mapping[str, Mapping[str, str]]:
+    groups: dict[str, dict[str, str]] = {}
+    for folder in map(Path, filter(None, more.split(os.pathsep))):
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))
+    for folder in (EXTENSIONS, *map(Path, filter(None, more.split(os.pathsep)))):
+        for file in sorted(folder.glob(f"*/{FILE}")):
+            for group, members in _read(file.read_text(encoding="utf-8")).items():
+                known = groups.setdefault(group, {})
+                groups[group] = dict(ChainMap(known, members))
+    return groups
+
+
+def _read(text: str) -> dict[str, dict[str, str]]:
+    """Read the format of ``entry_points.txt``: heads of groups, and lines ``name = reference``."""
+    groups: dict[str, dict[str, str]] = {}
+    members: dict[str, str] = {}
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            members = groups.setdefault(line.strip("[]"), {})
+        elif line and line[0] not in "#;":
+            name, _, reference = line.partition("=")
+            members[name.strip()] = reference.strip()
+    return groups
+
+
+@cache
+def packages(group: str) -> Mapping[str, str]:
+    """Return what installed packages add by a door: references by their names."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - reads all packages' files
+
+    return {point.name: point.value for point in entry_points(group=group)}

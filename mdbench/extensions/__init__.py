@@ -1,0 +1,1 @@
+"""What the core does not need: each folder can be taken away, and comes in by the core's doors."""
