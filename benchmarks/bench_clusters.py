@@ -31,9 +31,9 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 from clusters import open_here, outcome, place_with, plan_of  # noqa: E402
 from harness import HereRuntime, Quiet  # noqa: E402
 
-from mdbench.backends.dask import DaskBackend  # noqa: E402
 from mdbench.backends.local import LocalBackend  # noqa: E402
-from mdbench.backends.slurm import SlurmBackend  # noqa: E402
+from mdbench.extensions.clusters.dask import DaskBackend  # noqa: E402
+from mdbench.extensions.clusters.slurm import SlurmBackend  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.workspace import Workspace  # noqa: E402
 

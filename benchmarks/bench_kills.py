@@ -26,7 +26,7 @@ from mdbench.records import RecordStore, comparable
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
 
 LONGEST = 4.0

@@ -25,8 +25,8 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 from harness import HereRuntime, Quiet, add_method, make_workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
-from mdbench.backends.node import NodeRequest  # noqa: E402
-from mdbench.backends.shards import ShardFiles, merge  # noqa: E402
+from mdbench.extensions.clusters.node import NodeRequest  # noqa: E402
+from mdbench.extensions.clusters.shards import ShardFiles, merge  # noqa: E402
 from mdbench.records import RecordStore  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.runs.plan import make_plan  # noqa: E402

@@ -29,7 +29,7 @@ from mdbench.runs.plan import (  # noqa: E402
     resolve_jobs,
 )
 from mdbench.runs.study import RunOptions  # noqa: E402
-from mdbench.runtimes.base import open_runtime  # noqa: E402
+from mdbench.runtimes.registry import open_runtime  # noqa: E402
 
 CHILD = "import sys; from mdbench.cli import main; sys.exit(main(sys.argv[1:]))"
 

@@ -35,7 +35,7 @@ from mdbench.records import ANSWERED
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.job import run_job
 from mdbench.runs.spec import JobSpec, backstop_s
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ RECORD_BYTES = 3_400
 
 # Measured here, on 2 cores that others kept busy.
 MERGE_S = 3.8 / 100_000
-"""Of a record in `mdbench.backends.shards.merge` (bench_merge.py)."""
+"""Of a record in `mdbench.extensions.clusters.shards.merge` (bench_merge.py)."""
 LEAVE_S = 2.4e-3
 """Of a record that the command takes down as it comes: read, checked, written, synced; 0.3 ms of it
 are CPU, the rest is the disk."""

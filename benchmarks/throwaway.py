@@ -13,7 +13,7 @@ from mdbench.backends.local import LocalBackend
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
 from eqverdict.scores import Comparison, compare
-from mdbench.backends.local import open_backend
+from mdbench.backends.registry import open_backend
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import DataError, UsageError, counted, did_you_mean
 from mdbench.records import Budget, LlmUse, Measured, Record, Selection, results_files
@@ -37,7 +37,7 @@ from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.options import parse_words, to_words
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace, write_whole
 
 if TYPE_CHECKING:

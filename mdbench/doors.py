@@ -1,7 +1,7 @@
-"""The doors of the core: how an extension, or somebody else's package, adds something by its name.
+"""The doors of the core: how an extension, or another package, adds something by its name.
 
-An extension is a folder in ``mdbench/extensions`` with a file ``entry_points.txt``, which is what an
-installed package has of the same name::
+An extension is a folder in ``mdbench/extensions`` with a file ``entry_points.txt``.  Installed
+packages have a file of the same name and form::
 
     [mdbench.runtimes]
     podman = mdbench.extensions.engines.podman:PodmanRuntime
@@ -51,7 +51,7 @@ class Door:
         self.core = core
 
     def names(self) -> list[str]:
-        """Return all names: the core's in the order of its table, then others in alphabetic order."""
+        """Return all names: the core's in the order of its table, then others by the alphabet."""
         others = {*extensions(self.group), *packages(self.group)} - self.core.keys()
         return [*self.core, *sorted(others)]
 
@@ -79,9 +79,7 @@ class Door:
         """
         reference = self.reference(name)
         if reference is None:
-            raise UsageError(
-                f"There is no {self.kind} {name!r}.", did_you_mean(name, self.names())
-            )
+            raise UsageError(f"There is no {self.kind} {name!r}.", did_you_mean(name, self.names()))
         module, _, attribute = reference.partition(":")
         try:
             member = import_module(module)
@@ -135,3 +133,16 @@ def packages(group: str) -> Mapping[str, str]:
     from importlib.metadata import entry_points  # noqa: PLC0415 - reads all packages' files
 
     return {point.name: point.value for point in entry_points(group=group)}
+
+
+RUNTIMES = Door(
+    "mdbench.runtimes",
+    "runtime",
+    {
+        "venv": "mdbench.runtimes.venv:VenvRuntime",
+        "docker": "mdbench.runtimes.docker:DockerRuntime",
+    },
+)
+"""Ways to isolate methods: classes of `mdbench.runtimes.base.Runtime`."""
+BACKENDS = Door("mdbench.backends", "backend", {"local": "mdbench.backends.local:LocalBackend"})
+"""Places where jobs run: classes of `mdbench.runs.execute.Backend`."""

@@ -25,7 +25,7 @@ from bundles import read_bundle, restore, write_bundle
 from reference_runs import runs_of
 from rich.console import Console
 
-from mdbench.backends.local import open_backend
+from mdbench.backends.registry import open_backend
 from mdbench.cli.main import complain
 from mdbench.cli.run import Display
 from mdbench.errors import MdbenchError, UsageError, counted
@@ -37,7 +37,7 @@ from mdbench.runs.forecast import forecast
 from mdbench.runs.plan import balanced, environment_key, make_plan
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import Study
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
 from results import check, write_page
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from edition import Edition
 from rich.console import Console
 
-from mdbench.backends.local import open_backend
+from mdbench.backends.registry import open_backend
 from mdbench.cli.main import complain
 from mdbench.cli.run import Display
 from mdbench.errors import MdbenchError
@@ -30,7 +30,7 @@ from mdbench.language_models.views import prompt_view
 from mdbench.runs.execute import execute
 from mdbench.runs.llm import LlmConnection
 from mdbench.runs.study import Study
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

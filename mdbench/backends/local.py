@@ -20,7 +20,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mdbench.datatypes.facts import Protocol
-from mdbench.errors import UsageError
 from mdbench.runs.calibration import PERIOD_EACH_S, PERIOD_S
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import begin_job
@@ -57,6 +56,12 @@ class LocalBackend(Backend):
     """
 
     in_this_process = True
+
+    @classmethod
+    def for_run(cls, options: RunOptions) -> LocalBackend:
+        """Return a backend that counts work by the speed of the machine."""
+        del options
+        return cls(calibrated=True)
 
     def __init__(
         self, *, calibrated: bool = False, seconds: float = math.inf, grace_s: float = 0.0
@@ -278,44 +283,6 @@ class _WaitingJob:
         """Let the job go on, and return when it has ended."""
         self._go_on.set()
         self._thread.join()
-
-
-def open_backend(options: RunOptions) -> Backend:
-    """Return the backend that a run asks for.
-
-    Raises
-    ------
-    UsageError
-        If options do not go together, or if what the backend needs is not installed.
-    """
-    if options.scheduler is not None and options.backend not in {"local", "dask"}:
-        raise UsageError(
-            f"--scheduler does not go with --backend {options.backend}.",
-            "It is the address of a Dask scheduler: leave out one of the two.",
-        )
-    if options.slurm and options.backend != "slurm":
-        raise UsageError(
-            f"--slurm does not go with --backend {options.backend}.", "Give --backend slurm."
-        )
-    elsewhere = options.backend != "local" or options.scheduler is not None
-    if options.llm_concurrency is not None and elsewhere:
-        raise UsageError(
-            "--llm-concurrency is of jobs of this machine: elsewhere a job has cores of its own.",
-            f"Give the number as --n-jobs {options.llm_concurrency}.",
-        )
-    if options.backend == "dask" or options.scheduler is not None:
-        from mdbench.backends.dask import DaskBackend  # noqa: PLC0415 - takes a second
-
-        return DaskBackend(options.scheduler, require=options.require)
-    if options.backend in {"slurm", "submitit-local"}:
-        from mdbench.backends.slurm import SlurmBackend  # noqa: PLC0415 - an optional extra
-
-        return SlurmBackend(
-            local=options.backend == "submitit-local",
-            options=dict(options.slurm),
-            require=options.require,
-        )
-    return LocalBackend(calibrated=True)
 
 
 def asks(one: ResolvedJob) -> bool:

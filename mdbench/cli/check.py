@@ -22,7 +22,7 @@ from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import UsageError
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import NOISE_LEVELS, select_names
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

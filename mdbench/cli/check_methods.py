@@ -22,7 +22,7 @@ from mdbench.cli.check import finding_lines
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, UsageError, counted, did_you_mean
 from mdbench.runs.plan import jobs_at_a_time
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -82,7 +82,7 @@ RuntimeName = Annotated[
         "--runtime",
         metavar="NAME",
         envvar="MDBENCH_RUNTIME",
-        help="auto, venv, docker, podman or apptainer.",
+        help="auto, venv, docker or another that mdbench probe lists.",
     ),
 ]
 

@@ -47,7 +47,7 @@ from mdbench.runs.reproduce import (
     rescore_all,
 )
 from mdbench.runs.spec import JobSpec
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

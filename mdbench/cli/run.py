@@ -23,7 +23,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from mdbench.backends.local import open_backend
+from mdbench.backends.registry import open_backend
 from mdbench.cli.options import Exit
 from mdbench.errors import UsageError, counted
 from mdbench.records import Measured, Provenance, Record, Status
@@ -34,7 +34,7 @@ from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.forecast import COVERAGE, Interval, forecast
 from mdbench.runs.plan import describe_own_data, make_plan
 from mdbench.runs.study import Study, write_study
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:

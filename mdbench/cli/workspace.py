@@ -216,7 +216,7 @@ def install_all(
 ) -> int:
     """Make the environments, going on past a broken one; 0 if all could be made, else 1."""
     from mdbench.runs.plan import jobs_at_a_time
-    from mdbench.runtimes.base import open_runtime
+    from mdbench.runtimes.registry import open_runtime
 
     found: dict[str, methods.Method | MethodError]
     if names:
@@ -317,9 +317,10 @@ _COLOURS = {"hard": "green", "soft": "yellow", "none": "red"}
 
 def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False) -> None:
     """Print a row for each runtime: how hard it keeps each thing, or why it does not work."""
-    from mdbench.runtimes.base import ENFORCED, RUNTIMES
+    from mdbench.doors import RUNTIMES
+    from mdbench.runtimes.base import ENFORCED
 
-    found = [_probed(name, workspace) for name in RUNTIMES if name != "auto"]
+    found = [_probed(name, workspace) for name in RUNTIMES.names()]
     sandboxed, making = not bubblewrap.why_unavailable(), describe_making()
     if json_:
         made = {"sandbox": sandboxed, "how": making}
@@ -350,7 +351,8 @@ def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False
 
 def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
     """Return what a runtime enforces, or why it does not work here."""
-    from mdbench.runtimes.base import ENFORCED, open_runtime
+    from mdbench.runtimes.base import ENFORCED
+    from mdbench.runtimes.registry import open_runtime
 
     row: dict[str, Any] = {"runtime": name, "enforces": {}, "how": ""}
     row |= {"missing": "", "unavailable": ""}

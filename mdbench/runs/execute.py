@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mdbench.runs.llm import LlmConnection, NodeConnection
     from mdbench.runs.plan import Plan, ResolvedJob
     from mdbench.runs.spec import JobSpec
+    from mdbench.runs.study import RunOptions
     from mdbench.runtimes.base import Runtime
 
 
@@ -92,6 +93,18 @@ class Backend(ABC):
     """
 
     in_this_process: ClassVar[bool] = False
+
+    @classmethod
+    def for_run(cls, options: RunOptions) -> Backend:
+        """Return the backend for the options of a run.
+
+        Raises
+        ------
+        UsageError
+            If what it needs is not installed.
+        """
+        del options
+        return cls()
 
     def prepare(self, result_dir: Path, observer: Observer) -> None:  # noqa: B027 - most need nothing
         """Merge what an earlier run of this backend has left in a results folder."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from mdbench.datatypes.facts import Protocol
+from mdbench.doors import BACKENDS
 from mdbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -425,15 +426,12 @@ def read_whole(option: str, text: str) -> int:
     return int(text)
 
 
-BACKENDS = ("local", "dask", "slurm", "submitit-local")
-"""Where jobs may run."""
-
-
 def read_backend(option: str, text: str) -> str:
     """Read where jobs run."""
     if text not in BACKENDS:
+        names = BACKENDS.names()
         raise UsageError(
-            f"{option} is {text!r}.", f"{did_you_mean(text, BACKENDS)} All: {', '.join(BACKENDS)}"
+            f"{option} is {text!r}.", f"{did_you_mean(text, names)} All: {', '.join(names)}"
         )
     return text
 

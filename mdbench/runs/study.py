@@ -146,7 +146,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
     )
     backend: str = option(
         "--backend NAME",
-        "Where jobs run: local, dask, slurm or submitit-local; see docs/scale.md.",
+        "Where jobs run: local, or on a cluster; see docs/scale.md.",
         read_backend,
         default="local",
         of_run=True,
@@ -175,7 +175,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
     )
     runtime: str = option(
         "--runtime NAME",
-        "auto, venv, docker, podman or apptainer.",
+        "auto, venv, docker or another that mdbench probe lists.",
         default="auto",
         envvar="MDBENCH_RUNTIME",
         of_run=True,

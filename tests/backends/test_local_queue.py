@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdbench.backends.local import JobQueue, longest_first
-from mdbench.backends.shards import partition
 from mdbench.datatypes.facts import Protocol
+from mdbench.extensions.clusters.shards import partition
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions

@@ -20,11 +20,11 @@ from harness import HereRuntime, Quiet, known, make_workspace, out_of_time
 from isolated import HOME
 from one_node_slurm import missing, one_node_slurm
 
-from mdbench.backends.dask import DaskBackend
 from mdbench.backends.local import LocalBackend
-from mdbench.backends.slurm import SlurmBackend
 from mdbench.cli import main
 from mdbench.errors import MethodError, UsageError
+from mdbench.extensions.clusters.dask import DaskBackend
+from mdbench.extensions.clusters.slurm import SlurmBackend
 from mdbench.language_models.exchanges import Exchange
 from mdbench.language_models.stub import Stub
 from mdbench.methods import find

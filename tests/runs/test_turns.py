@@ -11,7 +11,8 @@ from asking_bench import ASKER, Bench
 from harness import known, make_workspace
 from isolated import HOME
 
-from mdbench.backends.local import JobQueue, open_backend
+from mdbench.backends.local import JobQueue
+from mdbench.backends.registry import open_backend
 from mdbench.errors import UsageError
 from mdbench.language_models.stub import Stub
 from mdbench.records import Status, comparable

@@ -8,8 +8,9 @@ import pytest
 
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.runtimes import bubblewrap
-from mdbench.runtimes.base import open_runtime, parse_requirements
+from mdbench.runtimes.base import parse_requirements
 from mdbench.runtimes.docker import DockerRuntime
+from mdbench.runtimes.registry import open_runtime
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ def test_without_an_engine_auto_is_venv_and_shows_why(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_engine")
 def test_without_an_engine_its_library_is_not_loaded(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from mdbench.runtimes.base import open_runtime\n"
+        "import sys; from pathlib import Path; from mdbench.runtimes.registry import open_runtime\n"
         "open_runtime('auto', Path(sys.argv[1])).close(); print('docker' in sys.modules)"
     )
     done = subprocess.run(

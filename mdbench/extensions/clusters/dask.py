@@ -19,18 +19,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mdbench.backends.local import JobQueue
-from mdbench.backends.node import NodeProcess, NodeRequest
 from mdbench.errors import MdbenchError, UnavailableError, UsageError
+from mdbench.extensions.clusters.node import NodeProcess, NodeRequest
 from mdbench.records import Record
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 
 if TYPE_CHECKING:
-    from mdbench.backends.node import Opener
+    from mdbench.extensions.clusters.node import Opener
     from mdbench.runs.execute import Work
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.spec import JobSpec
+    from mdbench.runs.study import RunOptions
     from mdbench.runtimes.base import Level
 
 AHEAD: Final = 2
@@ -61,6 +62,11 @@ class DaskBackend(Backend):
     UsageError
         If Dask is not installed.
     """
+
+    @classmethod
+    def for_run(cls, options: RunOptions) -> DaskBackend:
+        """Return the backend with the scheduler that was named, or one of its own."""
+        return cls(options.scheduler, require=options.require)
 
     def __init__(
         self,

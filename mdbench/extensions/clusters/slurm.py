@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mdbench.backends.local import ENDING_S
-from mdbench.backends.node import NodeRequest
-from mdbench.backends.shards import (
+from mdbench.errors import MethodError, RecordsError, UnavailableError, UsageError, counted
+from mdbench.extensions.clusters.node import NodeRequest
+from mdbench.extensions.clusters.shards import (
     Shard,
     ShardCollector,
     ShardFiles,
@@ -31,18 +32,18 @@ from mdbench.backends.shards import (
     partition,
     unmerged_rounds,
 )
-from mdbench.errors import MethodError, RecordsError, UnavailableError, UsageError, counted
 from mdbench.records import Record
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mdbench.backends.node import Opener
+    from mdbench.extensions.clusters.node import Opener
     from mdbench.runs.execute import Observer, Work
     from mdbench.runs.plan import ResolvedJob
+    from mdbench.runs.study import RunOptions
     from mdbench.runtimes.base import Level
 
 POLL_SECONDS: Final = 5.0
@@ -79,6 +80,15 @@ class SlurmBackend(Backend):
     UsageError
         If submitit is not installed, or if there is no SLURM here.
     """
+
+    @classmethod
+    def for_run(cls, options: RunOptions) -> SlurmBackend:
+        """Return the backend ``slurm``, or ``submitit-local``, with the options for ``sbatch``."""
+        return cls(
+            local=options.backend == "submitit-local",
+            options=dict(options.slurm),
+            require=options.require,
+        )
 
     def __init__(
         self,

@@ -17,11 +17,11 @@ from flavours import numpy_lock
 from harness import Quiet, add_method, execute, make_workspace, number
 
 from mdbench.errors import UnavailableError
+from mdbench.extensions.engines.podman import PodmanRuntime, Service
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes.base import open_runtime
 from mdbench.runtimes.environments import docker_cli
-from mdbench.runtimes.podman import PodmanRuntime, Service
+from mdbench.runtimes.registry import open_runtime
 
 STAND_IN = """#!{python}
 import json, socket, sys, time

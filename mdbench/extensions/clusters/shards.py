@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from mdbench.backends.node import NodeRequest
+    from mdbench.extensions.clusters.node import NodeRequest
     from mdbench.records import Record
     from mdbench.runs.spec import JobSpec
 

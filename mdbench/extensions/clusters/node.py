@@ -26,7 +26,7 @@ from mdbench.runs.catalog import Catalog
 from mdbench.runs.job import begin_job
 from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.worker_pool import GRACE_S, EnvironmentCache, RetryPolicy, WorkerSlot
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace, fingerprint
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level, Runtime
 
 Opener: TypeAlias = "Callable[..., Runtime]"
-"""Opens a runtime, as `mdbench.runtimes.base.open_runtime`; it pickles."""
+"""Opens a runtime, as `mdbench.runtimes.registry.open_runtime`; it pickles."""
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ def _host() -> str:
     return socket.gethostname()
 
 
-_SERVE = "from mdbench.backends.node import serve; serve()"
+_SERVE = "from mdbench.extensions.clusters.node import serve; serve()"
 
 
 def serve() -> None:

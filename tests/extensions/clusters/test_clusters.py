@@ -28,10 +28,10 @@ from clusters import (
 from harness import ROOT, HereRuntime, Quiet, children, execute, wait_until
 from one_node_slurm import missing, one_node_slurm
 
-from mdbench.backends.dask import DaskBackend
-from mdbench.backends.node import NodeProcess, NodeRequest
-from mdbench.backends.slurm import SlurmBackend
 from mdbench.errors import UnavailableError, UsageError
+from mdbench.extensions.clusters.dask import DaskBackend
+from mdbench.extensions.clusters.node import NodeProcess, NodeRequest
+from mdbench.extensions.clusters.slurm import SlurmBackend
 from mdbench.records import Status
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def nodes_of(worker: subprocess.Popen[bytes]) -> list[int]:
     for task in Path(f"/proc/{worker.pid}/task").iterdir():
         with suppress(OSError):
             found += [int(pid) for pid in (task / "children").read_text(encoding="ascii").split()]
-    return [pid for pid in found if b"mdbench.backends.node" in _words(pid)]
+    return [pid for pid in found if b"mdbench.extensions.clusters.node" in _words(pid)]
 
 
 def _words(pid: int) -> bytes:

@@ -22,14 +22,15 @@ from flavours import numpy_lock
 from harness import Quiet, add_method, children, execute, make_workspace
 
 from mdbench.errors import UnavailableError
+from mdbench.extensions.engines import apptainer
+from mdbench.extensions.engines.apptainer import ApptainerRuntime, mount_of
 from mdbench.methods import discover
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
-from mdbench.runtimes import apptainer, bubblewrap
-from mdbench.runtimes.apptainer import ApptainerRuntime, mount_of
-from mdbench.runtimes.base import open_runtime
+from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.environments import docker_cli
 from mdbench.runtimes.environments.images import Images, MethodImage
+from mdbench.runtimes.registry import open_runtime
 
 if TYPE_CHECKING:
     from mdbench.records import Record

@@ -12,8 +12,9 @@ import pytest
 from clusters import open_here, outcome, place_with, plan_of
 from harness import HereRuntime, Quiet, execute
 
-from mdbench.backends.node import NodeRequest
-from mdbench.backends.shards import (
+from mdbench.errors import MdbenchError, RecordsError, UnavailableError, UsageError
+from mdbench.extensions.clusters.node import NodeRequest
+from mdbench.extensions.clusters.shards import (
     Shard,
     ShardCollector,
     ShardFiles,
@@ -21,8 +22,7 @@ from mdbench.backends.shards import (
     merge_earlier_round,
     unmerged_rounds,
 )
-from mdbench.backends.slurm import SlurmBackend, active
-from mdbench.errors import MdbenchError, RecordsError, UnavailableError, UsageError
+from mdbench.extensions.clusters.slurm import SlurmBackend, active
 from mdbench.records import RecordStore, Status
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def test_what_is_no_record_is_reported(files: ShardFiles) -> None:
 def test_a_task_begun_again_goes_on(
     plan: Plan, files: ShardFiles, done: Sequence[Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mdbench.backends.shards.signal.signal", lambda *_: None)
+    monkeypatch.setattr("mdbench.extensions.clusters.shards.signal.signal", lambda *_: None)
     monkeypatch.setattr("mdbench.runs.calibration.CALIBRATION_SAMPLES", 1)
     first, second, *_ = lines(done)
     left_by(files, 0, first, second[:50])
@@ -150,7 +150,7 @@ def test_a_node_that_can_do_nothing_reports_it(files: ShardFiles, tmp_path: Path
     order = replace(files.order, opens=no_docker)
     other = ShardFiles.make(tmp_path, order, files.shards)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mdbench.backends.shards.signal.signal", lambda *_: None)
+        patch.setattr("mdbench.extensions.clusters.shards.signal.signal", lambda *_: None)
         Shard(other.folder, 0, 1e6)()
     ((host, message, hint),) = other.troubles()
     assert "No Docker engine answers." in message

@@ -1,0 +1,1 @@
+"""Jobs on more than one machine: Dask and SLURM."""

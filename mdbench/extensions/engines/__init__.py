@@ -1,0 +1,1 @@
+"""Containers by other engines than docker: Podman and Apptainer."""

@@ -1,0 +1,102 @@
+"""The choice of a runtime by its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mdbench.doors import RUNTIMES
+from mdbench.errors import UnavailableError, UsageError, did_you_mean
+from mdbench.runtimes.base import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from mdbench.runtimes.base import Level, Runtime
+
+AUTOMATIC = "auto"
+"""The name that takes ``docker`` where it works, else ``venv``."""
+
+
+def open_runtime(
+    name: str,
+    home: Path,
+    on_line: Callable[[str], None] | None = None,
+    *,
+    require: Mapping[str, Level] | None = None,
+) -> Runtime:
+    """Return the runtime of a run; never a weaker one than was asked for.
+
+    Parameters
+    ----------
+    name
+        One of `mdbench.doors.RUNTIMES`, or `AUTOMATIC`: ``docker`` where an engine answers and its
+        base image is there, else ``venv``; reports why.
+    home
+        Folder below which environments are made.
+    on_line
+        Called with each line on what is being done.
+    require
+        The least that has to be enforced, by `ENFORCED`.
+
+    Raises
+    ------
+    UsageError
+        If there is no such runtime.
+    UnavailableError
+        If it does not work here, or does not enforce what is required.
+    """
+    if name != AUTOMATIC and name not in RUNTIMES:
+        names = [AUTOMATIC, *RUNTIMES.names()]
+        raise UsageError(
+            f"--runtime is {name!r}.", f"{did_you_mean(name, names)} All: {', '.join(names)}"
+        )
+    runtime = _automatic(home, on_line) if name == AUTOMATIC else _open(name, home, on_line)
+    try:
+        enforcement = runtime.probe()
+        _check(runtime.name, enforcement.levels, enforcement.how, require or {})
+    except BaseException:
+        runtime.close()
+        raise
+    if name == AUTOMATIC and on_line is not None:
+        on_line(f"Runtime: {runtime.name} ({enforcement.how}).")
+    return runtime
+
+
+def _open(name: str, home: Path, on_line: Callable[[str], None] | None) -> Runtime:
+    runtime: Runtime = RUNTIMES.load(name)(home, on_line)
+    return runtime
+
+
+def _automatic(home: Path, on_line: Callable[[str], None] | None) -> Runtime:
+    from mdbench.runtimes.environments.docker_cli import engine_address  # noqa: PLC0415 - its SDK takes 0.2 s
+
+    docker = None
+    try:
+        engine_address()
+        docker = _open("docker", home, on_line)
+        docker.probe()
+        reason = docker.missing()
+    except UnavailableError as error:
+        reason = error.message
+    if docker is not None:
+        if not reason:
+            return docker
+        docker.close()
+    if on_line is not None:
+        on_line(f"Docker is not available; running in virtual environments. {reason}")
+    return _open("venv", home, on_line)
+
+
+def _check(name: str, levels: Mapping[str, Level], how: str, require: Mapping[str, Level]) -> None:
+    weak = [
+        f"{what} ({levels[what]}; {level} is required)"
+        for what, level in require.items()
+        if LEVELS.index(levels[what]) < LEVELS.index(level)
+    ]
+    if weak:
+        raise UnavailableError(
+            f"The runtime {name} does not keep a method from: {', '.join(weak)}. It is: {how}.",
+            "Use --runtime docker, install bubblewrap (on Debian and Ubuntu: apt install "
+            "bubblewrap), or ask for less.",
+        )
