@@ -12,6 +12,7 @@ while modules are imported.  Each number is followed by the most that it should 
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,18 +49,86 @@ def main() -> None:
     report(f"mdbench {' '.join(JOB)}", found, {"imported": 110, "functions": 400, "classes": 45})
     report(f"mdbench {' '.join(SCORE)}", counted(SCORE), {"functions": 100})
     print("files")
-    for name, lines, modules in (
-        ("mdbench", 52_000, 200),
-        ("mdbench/runs", 0, 18),
-        ("tests", 38_000, 0),
+    everything = lengths(PACKAGE)
+    apart = {path: size for path, size in everything.items() if is_apart(path)}
+    core = [size for path, size in everything.items() if path not in apart]
+    for name, sizes, lines, modules in (
+        ("the core", core, 52_000, 175),
+        ("data types and extensions", list(apart.values()), 0, 0),
+        ("eqverdict", list(lengths(ROOT / "eqverdict").values()), 0, 0),
+        ("mdbench/runs", list(lengths(PACKAGE / "runs").values()), 0, 18),
+        ("tests", list(lengths(ROOT / "tests").values()), 0, 0),
     ):
-        sizes = list(lengths(ROOT / name).values())
-        show(f"{name}/, lines", sum(sizes), lines)
-        show(f"{name}/, modules", len(sizes), modules)
+        show(f"{name}, lines", sum(sizes), lines)
+        show(f"{name}, modules", len(sizes), modules)
+    rings = circles(imports())
+    show("circles of imports", len(rings), 0)
+    for ring in rings:
+        print("    " + ", ".join(sorted(ring)))
     long = {path: size for path, size in lengths(PACKAGE).items() if size > LONGEST}
     show(f"mdbench/, modules over {LONGEST} lines", len(long), 0)
     for path, size in sorted(long.items(), key=lambda item: -item[1]):
         print(f"    {size:5d}  {path.relative_to(ROOT)}")
+
+
+def is_apart(path: Path) -> bool:
+    """Whether a module is part of what can be taken away: an extension or a data type's folder."""
+    parts = path.relative_to(PACKAGE).parts
+    if parts[0] == "datatypes":
+        return (PACKAGE / "datatypes" / parts[1] / "data_type.py").exists()
+    return parts[0] == "extensions"
+
+
+def imports() -> dict[str, set[str]]:
+    """Return the modules of mdbench and eqverdict that each imports, also within functions.
+
+    What only a type checker reads is left out.
+    """
+    modules = {}
+    for package in (PACKAGE, ROOT / "eqverdict"):
+        for path in lengths(package):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        names = set()
+        for node in _executed(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+                continue
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                names.add(inner if inner in modules else str(node.module))
+        graph[module] = (names & modules.keys()) - {module}
+    return graph
+
+
+def _executed(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        yield from _executed(node)
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Return the sets of modules that import each other, directly or by others."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            for module in graph[waiting.pop()] - seen:
+                seen.add(module)
+                waiting.append(module)
+        reached[start] = seen
+    rings: list[set[str]] = []
+    for module in graph:
+        ring = {other for other in reached[module] if module in reached[other]}
+        if ring and ring not in rings:
+            rings.append(ring)
+    return rings
 
 
 def report(name: str, found: dict[str, int], most: dict[str, int]) -> None:

@@ -45,13 +45,10 @@ def __getattr__(name: str) -> object:
             f"{', '.join(names)} (docs/reproducibility.md).",
             stacklevel=2,
         )
-    if name in _OF_RESULTS:
-        from mdbench.cli import notebook  # noqa: PLC0415
+    from importlib import import_module  # noqa: PLC0415 - likewise
 
-        return getattr(notebook, name)
-    from mdbench import api  # noqa: PLC0415
-
-    return getattr(api, name)
+    module = "mdbench.cli.notebook" if name in _OF_RESULTS else "mdbench.api"
+    return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:

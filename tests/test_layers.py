@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -126,3 +127,26 @@ def test_the_worker_imports_nothing_else_of_mdbench() -> None:
 )
 def test_all_ways_to_import_are_seen(module: str, text: str, names: list[str]) -> None:
     assert list(imported(PACKAGE / module, ast.parse(text))) == names
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    spec = importlib.util.spec_from_file_location(
+        "bench_structure", ROOT / "benchmarks" / "bench_structure.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    structure = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(structure)
+    assert structure.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [{"a", "b", "c"}]
+    graph = structure.imports()
+    assert "mdbench.runs.job" in graph["mdbench.backends.local"]
+    assert structure.circles(graph) == []
+
+
+def test_nothing_imports_an_extension() -> None:
+    found = [
+        f"{path.relative_to(ROOT)} imports mdbench.{name}"
+        for path, name in own_imports()
+        if name.partition(".")[0] == "extensions" and package_of(path) != "extensions"
+    ]
+    assert found == []

@@ -17,19 +17,19 @@ import numpy as np
 from eqverdict.atoms import monomial_text, skeleton_of
 from eqverdict.errors import EquationError
 from eqverdict.expand import expand
-from eqverdict.fidelity.compare import (
-    EquationPair,
-    checks_of,
-    is_polynomial,
-    is_whole,
-    pair_of,
-)
 from eqverdict.fidelity.constant_match import (
     ConstantMatcher,
     Equivalence,
     MatchResult,
     MovedTruth,
     constant_shift,
+)
+from eqverdict.fidelity.pairs import (
+    EquationPair,
+    checks_of,
+    is_polynomial,
+    is_whole,
+    pair_of,
 )
 from eqverdict.fidelity.printed_digits import (
     may_be_printed,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from eqverdict.atoms import Monomial, Sum
-    from eqverdict.fidelity.compare import Names
+    from eqverdict.fidelity.pairs import Names
 
     Array = NDArray[np.float64]
 
