@@ -1,0 +1,85 @@
+"""Without the folder of an extension all else works, and what it added is said not to be there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXTENSIONS = sorted(
+    path.parent.name for path in (ROOT / "mdbench" / "extensions").glob("*/entry_points.txt")
+)
+
+
+@pytest.fixture(params=EXTENSIONS)
+def without(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """The project without one extension: its name, and the folder."""
+    shutil.copytree(
+        ROOT / "mdbench", tmp_path / "mdbench", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for name in ("eqverdict", "algorithms", "datasets", "docker"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.rmtree(tmp_path / "mdbench" / "extensions" / request.param)
+    return request.param, tmp_path
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(folder),
+        "MDBENCH_ROOT": str(folder),
+        "MDBENCH_HOME": str(folder / "home"),
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "mdbench", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_verbs_that_are_left_work(without: tuple[str, Path]) -> None:
+    name, folder = without
+    assert run(folder, "--help").returncode == 0
+    assert json.loads(run(folder, "list", "--json").stdout)["methods"]
+    runtimes = {
+        row["runtime"] for row in json.loads(run(folder, "probe", "--json").stdout)["runtimes"]
+    }
+    assert ({"podman", "apptainer"} & runtimes == set()) is (name == "engines")
+    assert runtimes >= {"venv", "docker"}
+    planned = run(
+        folder,
+        "plan",
+        "--algorithm",
+        "sindy",
+        "--data-type",
+        "ode",
+        "--runtime",
+        "venv",
+        "--dataset",
+        "rc-circuit",
+    )
+    assert planned.returncode == 0, planned.stderr
+    scored = run(folder, "score", "x0", "x0")
+    assert "identified" in scored.stdout, scored.stderr
+
+
+def test_what_it_added_is_said_not_to_be_there(without: tuple[str, Path]) -> None:
+    name, folder = without
+    option = {"clusters": ("--backend", "dask"), "engines": ("--runtime", "podman")}.get(name)
+    assert option is not None, "this test names an option of each extension that adds one"
+    shown = run(folder, "run", "--algorithm", "sindy", "--data-type", "ode", *option)
+    assert shown.returncode == 2
+    assert f"{option[0]} is {option[1]!r}." in shown.stderr.replace("\n", " ")
+    assert "Traceback" not in shown.stderr
