@@ -13,7 +13,6 @@ import numpy as np
 
 from mdbench.data.cells import Cells, NoValues, Row, codes_in, is_limit, listed_codes, number_of
 from mdbench.data.columns import LabelledColumn, columns_of
-from mdbench.data.formats import read_cells
 from mdbench.data.layouts import (
     FallingTimes,
     columns_to_join,
@@ -22,6 +21,7 @@ from mdbench.data.layouts import (
     pivot,
     quoted,
 )
+from mdbench.data.readers import read_cells
 from mdbench.data.roles import (
     EVEN,
     SeveralTimesError,
