@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def code(language: str, words: str) -> str:
     """Return the block of code of the page that has some words."""
     blocks = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
     [block] = [block for block in blocks if words in block]
-    return block
+    return str(block)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def extensions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def source(kind: str, path: Path, cache: Path) -> Source:
+def source(kind: str, path: Path, cache: Path) -> Source[Any]:
     return find(kind, ROOT / "datasets" / kind, cache).source(path)
 
 
@@ -96,7 +96,7 @@ def test_a_series_of_another_format(tmp_path: Path, name: str, in_a_folder: bool
 
 @pytest.mark.usefixtures("extensions")
 def test_a_table_of_another_format(tmp_path: Path) -> None:
-    found = source("real", json_lines(tmp_path / "mine.jsonl"), tmp_path)
+    found: Any = source("real", json_lines(tmp_path / "mine.jsonl"), tmp_path)
     assert found.names() == ["mine"]
     table = found.table("mine")
     np.testing.assert_array_equal(table.x[:, 0], T)

@@ -731,8 +731,9 @@ def read_recording(
     }
     how = Reading(**asked)
     series = reader_of(path).series(path, skip=how.skip, fewest=1 if how.step else 2)
+    notes: tuple[str, ...] = ()
     if isinstance(series, Trajectory):
-        trajectory, columns, notes = series, _named_by(series, asked, path), ()
+        trajectory, columns = series, _named_by(series, asked, path)
     else:
         recording = read_table(path, series, how, _TAKEN, FEWEST_EACH)
         trajectory, notes = recording.trajectory, recording.notes
