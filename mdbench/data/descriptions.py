@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mdbench.data.formats import description_of
+from mdbench.data.readers import description_of
 from mdbench.errors import DataError
 from mdbench.workspace import read_toml
 

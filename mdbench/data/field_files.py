@@ -1,17 +1,16 @@
-"""Fields in files: NPZ in the layout of MDBench's own datasets, MATLAB and netCDF."""
+"""Fields in files: NPZ in the layout of MDBench's own datasets, and named arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
-from zlib import error as ZlibError  # noqa: N812 - zlib calls it just "error"
 
 import numpy as np
 
 from eqverdict.limited_process import PARSER_LOCK
-from mdbench.data.array_files import open_npz, refuse_large, refuse_large_file
+from mdbench.data.array_files import open_npz
 from mdbench.data.field import AXES, Field
-from mdbench.data.formats import FORMATS, ending_of
+from mdbench.data.readers import READERS, choice, ending_of, reader_of
 from mdbench.data.trajectory import (
     UNREADABLE,
     npz_array,
@@ -19,10 +18,10 @@ from mdbench.data.trajectory import (
     refuse_unreal,
     without_imaginary,
 )
-from mdbench.errors import DataError, UnavailableError
+from mdbench.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -111,38 +110,25 @@ def write_field(file: IO[bytes] | Path, field: Field) -> None:
     np.savez(file, **(arrays if field.du is None else arrays | {"du": field.du}))
 
 
-FIELD_HINT = (
-    "Give an .npz, .mat, .nc or .h5 file (arrays t, x, y and z where there are any, u), or a "
-    "folder of such files."
-)
-_EXPECTED_ARRAYS = (
+def field_hint() -> str:
+    """Return what to give as a field."""
+    return (
+        f"Give a file that ends in {choice('field')} (arrays t, x, y and z where there are any, "
+        "u), or a folder of such files."
+    )
+
+
+EXPECTED_ARRAYS = (
     "The arrays t (n_t,), x (n_x,), y and z in 2D and 3D, and u (n_x[, n_y[, n_z]], n_t, d) are "
     "expected; d may be left out where it is 1; du, shaped like u, and x_period may be there, too."
 )
-_MATLAB = f"{_EXPECTED_ARRAYS}  In MATLAB: save('mine.mat', 't', 'x', 'u')."
 _NETCDF = (
     "The coordinates x, y and z where there are any, and t or time are expected, and variables on "
     "all of them: u, whose further dimension counts the states, or one variable a state.  In "
     "xarray: rename(lon='x') renames a coordinate, assign_coords(x=x) adds one, and isel(z=0, "
     "drop=True) leaves one out."
 )
-_INSIDE = (
-    "Arrays are looked for outside of structures, and whole: in MATLAB save('mine.mat', '-struct', "
-    "'{name}') saves the arrays in a structure by themselves, and {name} = full({name}) fills a "
-    "sparse matrix."
-)
 _TIMES = ("t", "time")
-_PLAIN_HDF5 = (".h5", ".hdf5")
-_HDF5 = b"\x89HDF\r\n\x1a\n"
-_HEADER = 512
-"""Bytes that MATLAB writes before what is HDF5 in its files of version 7.3."""
-_NO_ARRAYS = {"struct", "object", "opaque", "sparse", "function"}
-"""What SciPy calls the kinds of variables of a MATLAB file that are no arrays."""
-_DAMAGED = (
-    *(OSError, ValueError, TypeError, LookupError, AttributeError, AssertionError, EOFError),
-    *(ZlibError, MemoryError, NotImplementedError, OverflowError),
-)
-"""Errors that SciPy and h5py raise where a file is not of the format that it begins with."""
 
 
 @dataclass(frozen=True)
@@ -173,35 +159,31 @@ def read_field_file(path: Path, order: Sequence[str] = ()) -> Field:
     UnavailableError
         If the file takes a package that is not installed.
     """
-    if path.suffix.lower() == ".npz":
-        return read_field(path, order)
-    variables = read_variables(path, FIELD_HINT)
-    scaled = any(each.dims == (name,) for name, each in variables.items())
-    if ending_of(path) == ".mat" or (ending_of(path) in _PLAIN_HDF5 and not scaled):
+    return reader_of(path).field(path, order)
+
+
+def field_of(
+    path: Path,
+    variables: Mapping[str, Variable],
+    expected: str,
+    order: Sequence[str] = (),
+    *,
+    dimensions_named: bool = False,
+) -> Field:
+    """Make a field of the arrays of a file; errors as `read_field_file`.
+
+    Parameters
+    ----------
+    expected
+        What the file should have, for messages.
+    dimensions_named
+        Whether dimensions have names in files of its kind; where they have none, they are in order.
+    """
+    if not dimensions_named and all(each.dims != (name,) for name, each in variables.items()):
         arrays = {name: numbers_of(path, name, each) for name, each in variables.items()}
-        return _field(
-            path, arrays, _MATLAB if ending_of(path) == ".mat" else _EXPECTED_ARRAYS, order
-        )
+        return _field(path, arrays, expected, order)
     arrays, labels = _by_dimension(path, variables)
     return replace(_field(path, arrays, _NETCDF), labels=labels)
-
-
-def read_variables(path: Path, hint: str) -> dict[str, Variable]:
-    """Read all arrays of a MATLAB, netCDF or HDF5 file.
-
-    Raises
-    ------
-    DataError
-        If the file is missing or damaged, or has what is no array; `hint` says what to give.
-    UnavailableError
-        If the file takes a package that is not installed.
-    """
-    try:
-        with PARSER_LOCK:
-            return _read(path)
-    except _DAMAGED as error:
-        reason = (isinstance(error, OSError) and error.strerror) or error
-        raise DataError(f"{path} cannot be read: {reason}", hint) from error
 
 
 def refuse_tables(path: Path) -> None:
@@ -214,11 +196,8 @@ def refuse_tables(path: Path) -> None:
     """
     folder = path.is_dir()
     files = [file for file in path.glob("*") if file.is_file()] if folder else [path]
-    kinds = {FORMATS[ending_of(file)].kind for file in files if ending_of(file) in FORMATS}
-    if (
-        not files
-        or not kinds <= {"text", "frame"}
-        or any(ending_of(f) not in FORMATS for f in files)
+    if not files or not all(
+        ending_of(file) in READERS and "table" in reader_of(file).views for file in files
     ):
         return
     raise DataError(
@@ -334,95 +313,3 @@ def _ordered(path: Path, name: str, variable: Variable, order: tuple[str, ...]) 
         )
     wanted = (*order, *further)
     return numbers_of(path, name, variable).transpose([variable.dims.index(dim) for dim in wanted])
-
-
-def _read(path: Path) -> dict[str, Variable]:
-    refuse_large_file(path)
-    with path.open("rb") as file:
-        begin = file.read(_HEADER + len(_HDF5))
-    if begin.startswith(_HDF5) or begin[_HEADER:] == _HDF5:
-        return _read_hdf5(path, matlab=path.suffix.lower() == ".mat")
-    return _read_matlab(path) if path.suffix.lower() == ".mat" else _read_netcdf(path)
-
-
-def _read_matlab(path: Path) -> dict[str, Variable]:
-    from scipy.io import loadmat, whosmat  # noqa: PLC0415 - few need it
-    from scipy.io.matlab import MatReadError  # noqa: PLC0415
-
-    try:
-        there = whosmat(path)
-        for name, _, kind in there:
-            if kind == "cell":
-                refuse_unreal(path, name, np.dtype(object))
-            if kind in _NO_ARRAYS:
-                what = "a sparse matrix" if kind == "sparse" else "a structure"
-                raise DataError(f"{path}: {name} is {what}", _INSIDE.format(name=name))
-        refuse_large(path, [(name, shape) for name, shape, _ in there])
-        found = loadmat(path, variable_names=[name for name, _, _ in there])
-    except MatReadError as error:
-        raise ValueError(str(error)) from error
-    return {name: Variable(found[name]) for name, _, _ in there}
-
-
-def _read_netcdf(path: Path) -> dict[str, Variable]:
-    from scipy.io import netcdf_file  # noqa: PLC0415 - few need it
-
-    with netcdf_file(path, "r", mmap=False) as file:
-        refuse_large(path, [(name, each.shape) for name, each in file.variables.items()])
-        return {
-            name: Variable(np.array(each.data), tuple(each.dimensions), dict(each._attributes))  # noqa: SLF001 - SciPy gives them nowhere else
-            for name, each in file.variables.items()
-        }
-
-
-def _read_hdf5(path: Path, *, matlab: bool) -> dict[str, Variable]:
-    try:
-        import h5py  # noqa: PLC0415 - optional
-    except ImportError:
-        plain = ending_of(path) in _PLAIN_HDF5
-        what = "MATLAB of version 7.3" if matlab else "HDF5" if plain else "netCDF of version 4"
-        raise UnavailableError(
-            f"{path} is {what}, for which the package h5py is needed; it is not installed.",
-            "Save it by save('-v7') or as NETCDF3_64BIT, or add the package (5 MB): "
-            ".venv/bin/uv pip install --python .venv/bin/python h5py",
-        ) from None
-    with h5py.File(path, "r") as file:
-        arrays = {name: each for name, each in file.items() if isinstance(each, h5py.Dataset)}
-        groups = [name for name, each in file.items() if isinstance(each, h5py.Group)]
-        refuse_large(path, [(name, each.shape or ()) for name, each in arrays.items()])
-        if matlab:
-            for name in groups:
-                if not name.startswith("#"):  # where MATLAB keeps what others refer to
-                    what = "a structure or a sparse matrix"
-                    raise DataError(f"{path}: {name} is {what}", _INSIDE.format(name=name))
-            # Columns come first in MATLAB, and last in HDF5.
-            return {name: Variable(np.asarray(each[()]).T) for name, each in arrays.items()}
-        if groups and not arrays:
-            raise DataError(
-                f"{path}: all it has is in groups: {', '.join(groups)}",
-                "Give one of them a file of its own; in xarray: "
-                f"open_dataset({path.name!r}, group={groups[0]!r}).to_netcdf('mine.nc'). A table "
-                "that pandas wrote: mdbench.run(..., data=pandas.read_hdf("
-                f"{path.name!r})).",
-            )
-        return {
-            name: Variable(np.asarray(each[()]), _dimensions(name, each), dict(each.attrs))
-            for name, each in arrays.items()
-            if not _is_mere_dimension(each.attrs)
-        }
-
-
-def _is_mere_dimension(attributes: Mapping[str, Any]) -> bool:
-    name = attributes.get("NAME", b"")
-    return isinstance(name, bytes) and name.startswith(b"This is a netCDF dimension but not")
-
-
-def _dimensions(name: str, dataset: Any) -> tuple[str, ...]:
-    """Return the names of an HDF5 dataset's dimensions, by the scales attached to them."""
-    if dataset.attrs.get("CLASS") == b"DIMENSION_SCALE" and dataset.ndim == 1:
-        return (name,)
-    scales: Iterable[Any] = dataset.dims
-    return tuple(
-        each[0].name.rsplit("/", 1)[-1] if len(each) else f"dim_{i}"
-        for i, each in enumerate(scales)
-    )

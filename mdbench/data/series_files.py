@@ -9,8 +9,7 @@ import numpy as np
 from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.array_files import open_npz
 from mdbench.data.cells import Cells, Row
-from mdbench.data.field_files import numbers_of, read_variables
-from mdbench.data.formats import ending_of
+from mdbench.data.field_files import numbers_of
 from mdbench.data.trajectory import UNREADABLE, Trajectory, npz_array, read_npz, reason_of
 from mdbench.errors import DataError
 
@@ -20,46 +19,47 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.data.field_files import Variable
+
     Array = NDArray[np.float64]
 
 _LAYOUT = frozenset({"t", "u", "du"})
-_EXPECTED = (
+EXPECTED_SERIES = (
     "Give the arrays t (n,), u (n, d) and, if it is known, du (n, d); or the time and each state "
     "as an array (n,) of its own name: numpy.savez('mine.npz', t=t, prey=prey, hunter=hunter)."
 )
 
 
-def read_arrays(path: Path) -> Trajectory | Cells:
-    """Read a series: arrays t, u and du, or a table of arrays that have names of their own.
+def series_of_npz(path: Path) -> Trajectory | Cells:
+    """Read a series of NumPy's arrays; as `series_of`."""
+    names = _names_in(path)
+    if "u" in names or not names:
+        return read_npz(path, known_rates=False)
+    return _table(path, _of_npz(path), {})
+
+
+def series_of(path: Path, variables: Mapping[str, Variable]) -> Trajectory | Cells:
+    """Make a series of the arrays of a file: t, u and du, or columns that have names of their own.
 
     Raises
     ------
     DataError
-        If the file cannot be read, or its arrays are neither.
-    UnavailableError
-        If a package is missing that reads it.
+        If they are neither.
     """
-    if ending_of(path) == ".npz":
-        names = _names_in(path)
-        if "u" in names or not names:
-            return read_npz(path, known_rates=False)
-        arrays, units = _of_npz(path), dict[str, str]()
-    else:
-        variables = read_variables(path, _EXPECTED)
-        arrays = {name: _row(numbers_of(path, name, each)) for name, each in variables.items()}
-        units = {name: _unit(each.attributes) for name, each in variables.items()}
-        if "time" in arrays and "t" not in arrays and "u" in arrays:
-            arrays["t"] = arrays.pop("time")
-    if "u" in arrays:
-        return _of_layout(path, arrays)
-    return _table(path, arrays, units)
+    arrays = {name: _row(numbers_of(path, name, each)) for name, each in variables.items()}
+    units = {name: _unit(each.attributes) for name, each in variables.items()}
+    if "time" in arrays and "t" not in arrays and "u" in arrays:
+        arrays["t"] = arrays.pop("time")
+    return _of_layout(path, arrays) if "u" in arrays else _table(path, arrays, units)
 
 
 def _of_layout(path: Path, arrays: Mapping[str, Array]) -> Trajectory:
     if others := [key for key in arrays if key not in _LAYOUT]:
-        raise DataError(f"{path}: array {others[0]!r} is none of t, u and du", _EXPECTED)
+        raise DataError(f"{path}: array {others[0]!r} is none of t, u and du", EXPECTED_SERIES)
     if "t" not in arrays:
-        raise DataError(f"{path}: array 't' is missing; it has {', '.join(arrays)}", _EXPECTED)
+        raise DataError(
+            f"{path}: array 't' is missing; it has {', '.join(arrays)}", EXPECTED_SERIES
+        )
     u, du = (
         arrays[key][:, None] if key in arrays and arrays[key].ndim == 1 else arrays.get(key)
         for key in ("u", "du")
@@ -74,7 +74,7 @@ def _table(path: Path, arrays: Mapping[str, Array], units: Mapping[str, str]) ->
     sizes = {array.shape for array in arrays.values()}
     if len(arrays) < 2 or len(sizes) != 1 or len(next(iter(sizes))) != 1:  # noqa: PLR2004
         there = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
-        raise DataError(f"{path} has {there}: these are no columns of one series.", _EXPECTED)
+        raise DataError(f"{path} has {there}: these are no columns of one series.", EXPECTED_SERIES)
     labels = tuple(f"{name} [{units[name]}]" if units.get(name) else name for name in arrays)
     columns = [
         ["" if np.isnan(value) else repr(float(value)) for value in array.tolist()]
@@ -99,12 +99,12 @@ def _unit(attributes: Mapping[str, Any]) -> str:
 def _names_in(path: Path) -> list[str]:
     try:
         with path.open("rb") as file, PARSER_LOCK:
-            return list(open_npz(file, path, _EXPECTED).files)
+            return list(open_npz(file, path, EXPECTED_SERIES).files)
     except UNREADABLE as error:
-        raise DataError(f"{path} cannot be read: {reason_of(error)}", _EXPECTED) from error
+        raise DataError(f"{path} cannot be read: {reason_of(error)}", EXPECTED_SERIES) from error
 
 
 def _of_npz(path: Path) -> dict[str, Array]:
     with path.open("rb") as file, PARSER_LOCK:
-        archive = open_npz(file, path, _EXPECTED)
-        return {key: npz_array(archive, path, key, _EXPECTED) for key in archive.files}
+        archive = open_npz(file, path, EXPECTED_SERIES)
+        return {key: npz_array(archive, path, key, EXPECTED_SERIES) for key in archive.files}

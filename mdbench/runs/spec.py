@@ -285,7 +285,7 @@ class CommonOptions(LlmOptions):
 
     dataset_path: Path | None = option(
         "--dataset-path PATH",
-        "Your own data: a CSV or NPZ (fields: NPZ, .mat, .nc), or a folder of them.",
+        "Your own data: a table or a file of arrays, such as CSV or NPZ, or a folder of them.",
         read_path,
         record="dataset_path",
         from_record=portable,

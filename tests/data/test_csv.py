@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from mdbench.data.csv import Reading, read_csv
+from mdbench.data.csv import read_csv
+from mdbench.data.reading import Reading
 from mdbench.data.text_tables import MOST_COLUMNS
 from mdbench.errors import DataError
 

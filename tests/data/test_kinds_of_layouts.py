@@ -14,9 +14,10 @@ from input_kinds import kind
 
 from mdbench.data.cells import codes_in, is_missing
 from mdbench.data.columns import TIME_FORMS
-from mdbench.data.csv import Reading, read_csv
+from mdbench.data.csv import read_csv
 from mdbench.data.date_numbers import FORMS
-from mdbench.data.formats import FORMATS, endings
+from mdbench.data.readers import READERS, endings
+from mdbench.data.reading import Reading
 from mdbench.errors import DataError, UnavailableError
 
 if TYPE_CHECKING:
@@ -546,9 +547,7 @@ def test_a_spreadsheet_is_read(tmp_path: Path) -> None:
 
 
 def test_one_table_has_all_endings() -> None:
-    from mdbench.datatypes.surface import problem  # noqa: PLC0415
-
-    assert set(problem.ENDINGS) == set(endings("points")) == set(problem._READERS)
-    assert all(form.frame for form in FORMATS.values() if form.kind == "frame")
+    assert set(endings("points")) == {".csv", ".npz", ".ply", ".obj"}
+    assert all(READERS.load(ending).views for ending in READERS.names())
     assert {".csv", ".npz", ".mat", ".h5", ".parquet", ".xlsx", ".tsv"} <= set(endings("series"))
     assert ".txt" not in endings("series", in_folders=True)  # notes lie next to data

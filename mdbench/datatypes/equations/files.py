@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from eqverdict.limited_process import PARSER_LOCK
-from mdbench.data.formats import description_of, ending_of, endings, stem_of
+from mdbench.data.readers import description_of, ending_of, endings, stem_of
 from mdbench.datatypes.facts import FRESH, sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.workspace import read_toml
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.data.formats import Use
+    from mdbench.data.readers import View
 
     Array = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ _IN_PYTHON = (
 
 
 def find_files(
-    path: Path, use: Use, hint: str
+    path: Path, view: View, hint: str
 ) -> tuple[dict[str, Path], dict[tuple[str, float], Path]]:
     """Find the datasets in a file, or in a folder and the folders in it.
 
@@ -47,7 +47,7 @@ def find_files(
 
     Parameters
     ----------
-    use
+    view
         What is read from the files.
     hint
         What to give instead, where there are none.
@@ -64,7 +64,7 @@ def find_files(
     DataError
         If there is nothing, if two files have the same name, or if a noisy version has a TOML file.
     """
-    known = endings(use, in_folders=path.is_dir())
+    known = endings(view, in_folders=path.is_dir())
 
     def is_data(file: Path) -> bool:
         hidden = file.name.startswith(".")

@@ -16,8 +16,8 @@ from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.descriptions import OWN_PAGE, read_description
-from mdbench.data.formats import description_of, is_of_arrays
 from mdbench.data.noise import add_noise, add_published_noise
+from mdbench.data.readers import choice, description_of, reader_of
 from mdbench.data.roles import lasting
 from mdbench.data.smoothing import FEWEST_SAMPLES, Smoothed, curves_between, smooth
 from mdbench.data.times import UNIT_SECONDS
@@ -316,9 +316,9 @@ class OdeFiles(Source[OdeDataset]):
         self.paths, self.noisy = find_files(
             path,
             "series",
-            "Give a table (.csv, .tsv, .txt, .xlsx, .parquet: the time, then states; the first "
-            "line names them), a file of arrays (.npz, .mat, .h5, .nc: t, u and, if it is known, "
-            "du), or a folder of such files.",
+            f"Give a file that ends in {choice('series')}, or a folder of such files. A table has "
+            "the time, then states, and the first line names them; a file of arrays has t, u and, "
+            "if it is known, du.",
         )
 
     def names(self) -> list[str]:
@@ -722,26 +722,23 @@ def read_recording(
         If an option does not fit the file.
     """
     # Imported here, as the project's own systems do not need it.
-    from mdbench.data.csv import Reading, read_csv, read_table  # noqa: PLC0415
-    from mdbench.data.series_files import read_arrays  # noqa: PLC0415
+    from mdbench.data.csv import read_table  # noqa: PLC0415
+    from mdbench.data.reading import Reading  # noqa: PLC0415
 
     described = _read_description_of(described_by or path)
     asked: dict[str, Any] = {
         option.key: _fixed(options.get(option.key, getattr(described, option.key)))
         for option in READ_OPTIONS
     }
-    arrays = read_arrays(path) if is_of_arrays(path) else None
-    if not isinstance(arrays, Trajectory):
-        how = Reading(**asked)
-        found = (
-            read_csv(path, how, _TAKEN, FEWEST_EACH)
-            if arrays is None
-            else read_table(path, arrays, how, _TAKEN, FEWEST_EACH)
-        )
-        trajectory, columns = found.trajectory, (found.time, *found.states, *found.inputs)
-        notes = found.notes
+    how = Reading(**asked)
+    series = reader_of(path).series(path, skip=how.skip, fewest=1 if how.step else 2)
+    notes: tuple[str, ...] = ()
+    if isinstance(series, Trajectory):
+        trajectory, columns = series, _named_by(series, asked, path)
     else:
-        trajectory, columns, notes = arrays, _named_by(arrays, asked, path), ()
+        recording = read_table(path, series, how, _TAKEN, FEWEST_EACH)
+        trajectory, notes = recording.trajectory, recording.notes
+        columns = (recording.time, *recording.states, *recording.inputs)
     time, *others = _with_units(columns, described.units, path)
     states, inputs = tuple(others[: trajectory.u.shape[1]]), tuple(others[trajectory.u.shape[1] :])
     holdout = TIMES

@@ -13,7 +13,7 @@ import numpy as np
 from mdbench.data.descriptions import read_field_description
 from mdbench.data.field import feature_names, unsupported
 from mdbench.data.field_files import (
-    FIELD_HINT,
+    field_hint,
     read_field,
     read_field_file,
     refuse_tables,
@@ -407,7 +407,7 @@ class _PdeFiles(Source[PdeDataset]):
         self._floors: dict[tuple[str, Protocol], float | None] = {}
         self._short_axes = _ShortAxes(kind)
         refuse_tables(path)
-        self.paths, self.noisy = find_files(path, "field", FIELD_HINT)
+        self.paths, self.noisy = find_files(path, "field", field_hint())
 
     def names(self) -> list[str]:
         return list(self.paths)

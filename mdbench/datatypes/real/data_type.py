@@ -13,8 +13,8 @@ import numpy as np
 
 from eqverdict import parse
 from eqverdict.fidelity.skeleton import same_skeleton
-from mdbench.data.formats import description_of, ending_of, endings, stem_of
 from mdbench.data.noise import generator_of
+from mdbench.data.readers import description_of, ending_of, endings, stem_of
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source, Split
 from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
@@ -380,7 +380,8 @@ class _Tables(Source[RealDataset]):
             files += pmlb_files(self.path)
         if not files:
             raise DataError(
-                f"{self.path} has no tables: no file ends in .toml, .csv, .tsv or .tsv.gz",
+                f"{self.path} has no tables: no file ends in "
+                f"{', '.join(('.toml', *endings('table', in_folders=True)))}.",
                 "Give a table, or a folder of them: see docs/real.md.",
             )
         return {_name_of(file): file for file in files}

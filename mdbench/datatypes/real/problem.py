@@ -21,8 +21,8 @@ from eqverdict import parse
 from mdbench.data.cells import NoValues, codes_in, is_missing, listed_codes, number_of
 from mdbench.data.columns import to_number
 from mdbench.data.descriptions import read_description
-from mdbench.data.formats import ending_of, endings, read_cells, stem_of
 from mdbench.data.layouts import quoted
+from mdbench.data.readers import ending_of, endings, read_cells, stem_of
 from mdbench.datatypes.equations.alike import independent_columns
 from mdbench.datatypes.equations.options import IGNORE, MISSING_VALUES, NA_VALUES, SKIP
 from mdbench.datatypes.real.packaged import (

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mdbench.data.noise import generator_of
+from mdbench.data.point_files import read_points
+from mdbench.data.readers import ending_of, endings, stem_of
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles
 from mdbench.datatypes.surface import FACTS, VARIANTS, percent
@@ -18,12 +20,10 @@ from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_
 from mdbench.datatypes.surface.curvature import draw_curved_rows
 from mdbench.datatypes.surface.level_sets import gradient
 from mdbench.datatypes.surface.problem import (
-    ENDINGS,
     SurfaceRows,
     TrueSurface,
     draw_rows,
     group_of,
-    read_points,
     read_surface,
     whole_rows,
 )
@@ -158,19 +158,19 @@ class Surfaces(Source[SurfaceDataset]):
 
     @cached_property
     def _files(self) -> list[Path]:
-        endings = (".toml",) if self.own else (".toml", *ENDINGS)
+        known = (".toml",) if self.own else (".toml", *endings("points"))
         files = [self.path] if self.path.is_file() else sorted(self.path.glob("*"))
-        found = [file for file in files if file.suffix.lower() in endings and file.is_file()]
+        found = [file for file in files if ending_of(file) in known and file.is_file()]
         if not self.path.exists():
             raise DataError(f"There is nothing at {self.path}.")
         if not found:
             raise DataError(
-                f"{self.path} has no surfaces: no file ends in {', '.join(endings)}",
+                f"{self.path} has no surfaces: no file ends in {', '.join(known)}",
                 "Give points or a surface file, or a folder of them: see docs/surface.md.",
             )
         if self.path.is_file():
             _refuse_description(self.path)
-        stems = [file.stem for file in found]
+        stems = [stem_of(file) for file in found]
         if twice := {stem for stem in stems if stems.count(stem) > 1}:
             raise DataError(f"{self.path}: several files are called {min(twice)}", "Rename them.")
         if unclear := [stem for stem in stems if "+" in stem]:
@@ -186,7 +186,7 @@ class Surfaces(Source[SurfaceDataset]):
     @cached_property
     def clouds(self) -> Mapping[str, Path]:
         """The files of points."""
-        return {file.stem: file for file in self._files if file.suffix.lower() != ".toml"}
+        return {stem_of(file): file for file in self._files if file.suffix.lower() != ".toml"}
 
     def names(self) -> list[str]:
         """Return those with a truth, and then clouds."""

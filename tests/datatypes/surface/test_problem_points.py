@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mdbench.datatypes.surface.problem import ENDINGS, read_points
+from mdbench.data.point_files import read_points
+from mdbench.data.readers import endings
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -42,10 +43,10 @@ def written(folder: Path, ending: str, *, normals: bool = False) -> Path:
 
 
 def test_the_test_knows_all_formats() -> None:
-    assert set(ENDINGS) == {".csv", ".npz", ".ply", ".obj"}
+    assert set(endings("points")) == {".csv", ".npz", ".ply", ".obj"}
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", endings("points"))
 def test_points_are_read(tmp_path: Path, ending: str) -> None:
     points, normals = read_points(written(tmp_path, ending))
     np.testing.assert_allclose(points, POINTS, rtol=1e-7)

@@ -1,0 +1,192 @@
+"""Cells of a table without a number: refused with a remedy, or filled."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench.data.cells import codes_in, is_limit, listed_codes
+from mdbench.data.layouts import (
+    quoted,
+)
+from mdbench.data.times import (
+    looks_like_time,
+)
+from mdbench.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from mdbench.data.cells import Row
+    from mdbench.data.table_roles import TableRoles
+
+    Array = NDArray[np.float64]
+
+_TRUTH = {"true", "false", "yes", "no", "on", "off"}
+_DIGIT = re.compile(r"[+-]?[.,]?\d")
+_FEW_SIGNS = 3
+_LONGEST_CELL, _LISTED = 60, 5
+"""Characters of a cell in a message, and cells and columns that one lists."""
+
+
+def refuse_cells(table: TableRoles, places: Sequence[int], *, may_be_missing: bool) -> None:
+    """Refuse cells that are no finite numbers, unless they are missing and may be.
+
+    All of them are listed, so that one command can be typed for all.
+    """
+    bad: dict[int, dict[str, int]] = {}
+    first: tuple[Row, int] | None = None
+    for place in places:
+        for k in np.flatnonzero(~np.isfinite(table.numbers[place])):
+            cell = table.rows[int(k)].cells[place].strip()
+            if may_be_missing and cell in table.no_values:
+                continue
+            first = first or (table.rows[int(k)], place)
+            counts = bad.setdefault(place, {})
+            counts[cell] = counts.get(cell, 0) + 1
+    if first is None:
+        return
+    row, place = first
+    whole = [
+        k
+        for k in bad
+        if sum(bad[k].values()) == len(table.rows)
+        and not all(_DIGIT.match(text) and not looks_like_time(text) for text in bad[k])
+    ]
+    message = f"{table.where(row)}: {table.labels[place]} is {_shown(row.cells[place])}"
+    if sum(map(len, bad.values())) > 1 or len(bad) > 1:
+        listed = "; ".join(
+            f"{table.labels[k]}: {_listed(counts)}" for k, counts in list(bad.items())[:_LISTED]
+        )
+        message += f" (no numbers in all: {listed})"
+    raise DataError(message, _remedy(table, row.cells[place], place, bad, whole))
+
+
+def _remedy(
+    table: TableRoles,
+    cell: str,
+    place: int,
+    bad: Mapping[int, Mapping[str, int]],
+    whole: Sequence[int],
+) -> str:
+    """Return what to do about cells that are no numbers."""
+    hint = "Every cell has to be a finite number"
+    if whole:
+        return hint + _remedy_of_columns(table, cell, place, bad, whole)
+    if all(text in table.no_values for counts in bad.values() for text in counts):
+        hint += ". To do without: --missing drop (leaves the line out) or "
+        hint += "--missing interpolate (fills it from those before and after)."
+        if any(is_limit(text) for counts in bad.values() for text in counts):
+            hint += " A value below a limit is not known; leaving many out makes the rest too "
+            hint += "large, and half the limit may be written for each."
+        return hint + nonmem_hint(table)
+    if cell.strip().lower() in _TRUTH:
+        return f"{hint}. Write 1 for true and 0 for false"
+    if looks_like_time(cell):
+        return f"{hint}. A second column of times leave out: --ignore"
+    signs = [text for text in bad[place] if text not in table.no_values]
+    typed = ",".join(text for text in signs if not _DIGIT.match(text))
+    other = " or a comma" if table.comma else ""
+    hint += f", with a point{other} for its decimals"
+    hint += "." if table.comma else " (or a comma, in columns separated by ;)."
+    if typed and len(signs) <= _FEW_SIGNS:
+        hint += f" Where it stands for no value: --na-values={quoted(typed)} --missing drop."
+    return f"{hint} To leave the column out: --ignore {quoted(table.columns[place].label)}"
+
+
+def _remedy_of_columns(
+    table: TableRoles,
+    cell: str,
+    place: int,
+    bad: Mapping[int, Mapping[str, int]],
+    whole: Sequence[int],
+) -> str:
+    """Return what to do about columns in which no cell is a number."""
+    names = ",".join(quoted(table.columns[k].label) for k in whole)
+    if cell.strip().lower() in _TRUTH:
+        return f". Write 1 for true and 0 for false, or leave it out: --ignore {names}"
+    label = quoted(table.columns[place].label)
+    if looks_like_time(cell):
+        time = quoted(table.columns[table.choice.place].label)
+        return (
+            ". Where a date and a time of day are in two columns, put them into one: --time "
+            f"{label},{time}; leave out a second column of times: --ignore {label}"
+        )
+    hint = f". Leave out columns without numbers: --ignore {names}"
+    label, count = quoted(table.columns[whole[0]].label), len(bad[whole[0]])
+    if 1 < count <= len(table.rows) // 3 and table.trajectory is None:
+        hint += f". Where {label} names trajectories: --trajectory {label}"
+    return hint
+
+
+def nonmem_hint(table: TableRoles) -> str:
+    """Return a word on the columns of pharmacokinetic data sets, where these are such."""
+    labels = {label.upper() for label in table.labels}
+    if not {"DV", "TIME"} <= labels or not labels & {"EVID", "AMT", "MDV"}:
+        return ""
+    return (
+        " This looks like a file for NONMEM: --states DV --missing drop takes the observations "
+        "alone (with --trajectory ID where it has several subjects). Doses are no part of an "
+        "equation: give the rows after a dose, each dose a trajectory."
+    )
+
+
+def refuse_codes(table: TableRoles, places: Sequence[int]) -> None:
+    """Refuse numbers that seem to stand for no value, until somebody says what they are."""
+    if table.no_values.codes_are_values:
+        return
+    codes = {place: found for place in places if (found := codes_in(table.numbers[place]))}
+    if not codes:
+        return
+    lines = []
+    for place, counts in codes.items():
+        values = table.numbers[place]
+        others = values[np.isfinite(values) & ~np.isin(values, list(counts))]
+        lines.append(
+            f"{table.labels[place]} has {listed_codes(counts)}, far from its others "
+            f"({others.min():.4g} to {others.max():.4g})"
+        )
+    every = sorted({value for counts in codes.values() for value in counts})
+    typed = ",".join([*table.how.na_values, *(f"{value:.10g}" for value in every)])
+    missing = "" if table.how.missing != "refuse" else " --missing drop"
+    raise DataError(
+        f"{table.path}: {'; '.join(lines)}.",
+        f"Where these stand for no value: --na-values={typed}{missing}. Where they were "
+        "measured: --na-values=none",
+    )
+
+
+def fill_gaps(table: TableRoles, rows: Array, places: Sequence[int]) -> int:
+    """Fill what is missing in one trajectory; return how many cells that are."""
+    filled = 0
+    for column in range(1, rows.shape[1]):
+        gaps = np.isnan(rows[:, column])
+        if not gaps.any():
+            continue
+        known = np.flatnonzero(~gaps)
+        if not known.size or gaps[0] or gaps[-1]:
+            at = table.rows[places[0] if gaps[0] else places[-1]]
+            raise DataError(
+                f"{table.where(at)}: {table.labels[(*table.states, *table.inputs)[column - 1]]}"
+                " is missing at an end of the trajectory",
+                "There is nothing before or after to fill it from. Delete the line, or: "
+                "--missing drop",
+            )
+        rows[gaps, column] = np.interp(rows[gaps, 0], rows[known, 0], rows[known, column])
+        filled += int(gaps.sum())
+    return filled
+
+
+def _shown(cell: str) -> str:
+    return repr(cell) if len(cell) <= _LONGEST_CELL else f"{cell[:_LONGEST_CELL]!r}..."
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    """Return texts and in how many cells each is, those of most cells first."""
+    most = sorted(counts.items(), key=lambda pair: -pair[1])
+    listed = [f"{count} of {_shown(text)}" for text, count in most[:_LISTED]]
+    return ", ".join(listed) + ", ..." * (len(most) > _LISTED)
