@@ -51,9 +51,8 @@ class Door:
         self.core = core
 
     def names(self) -> list[str]:
-        """Return all names: the core's in the order of its table, then others by the alphabet."""
-        others = {*extensions(self.group), *packages(self.group)} - self.core.keys()
-        return [*self.core, *sorted(others)]
+        """Return all names: the core's, those of extensions, those of installed packages."""
+        return list({**self.core, **extensions(self.group), **packages(self.group)})
 
     def __contains__(self, name: str) -> bool:
         return self.reference(name) is not None

@@ -53,13 +53,13 @@ def add(folder: Path, group: str, line: str, module: str, text: str) -> None:
 
 def test_a_runtime_is_one_file(extension: Path, tmp_path: Path) -> None:
     add(extension, "mdbench.runtimes", "module = mine.isolation:Module", "isolation", RUNTIME)
-    assert doors.RUNTIMES.names() == ["venv", "docker", "apptainer", "module", "podman"]
+    assert doors.RUNTIMES.names() == ["venv", "docker", "podman", "apptainer", "module"]
     runtime = open_runtime("module", tmp_path)
     assert type(runtime).__name__ == "Module"
     with pytest.raises(UsageError) as caught:
         open_runtime("modul", tmp_path)
     assert "Did you mean module?" in caught.value.hint
-    assert caught.value.hint.endswith("All: auto, venv, docker, apptainer, module, podman")
+    assert caught.value.hint.endswith("All: auto, venv, docker, podman, apptainer, module")
 
 
 def test_a_backend_is_one_file(extension: Path) -> None:
