@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import ChainMap
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -108,8 +107,8 @@ def _added(more: str) -> Mapping[str, Mapping[str, str]]:
     for folder in (EXTENSIONS, *map(Path, filter(None, more.split(os.pathsep)))):
         for file in sorted(folder.glob(f"*/{FILE}")):
             for group, members in _read(file.read_text(encoding="utf-8")).items():
-                known = groups.setdefault(group, {})
-                groups[group] = dict(ChainMap(known, members))
+                for name, reference in members.items():
+                    groups.setdefault(group, {}).setdefault(name, reference)
     return groups
 
 
