@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 from mdbench.datatypes.equations.options import OWN_OPTIONS
-from mdbench.datatypes.ode.datasets import UserRecording, read_recording
+from mdbench.datatypes.ode.recordings import UserRecording, read_recording
 from mdbench.errors import DataError
 from mdbench.runs.options import parse_words
 

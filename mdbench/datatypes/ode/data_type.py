@@ -40,7 +40,6 @@ from mdbench.datatypes.equations.terms import coefficient_distance, term_metrics
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS, SWEEP
 from mdbench.datatypes.ode.datasets import (
-    TIMES,
     OdeDataset,
     OdeFiles,
     OdeSystems,
@@ -48,6 +47,7 @@ from mdbench.datatypes.ode.datasets import (
     pool_name,
     rates,
 )
+from mdbench.datatypes.ode.recordings import TIMES
 from mdbench.datatypes.ode.simulation import (
     MAX_EVALUATIONS,
     Ending,
