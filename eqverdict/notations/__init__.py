@@ -64,7 +64,7 @@ def in_core_notation(text: str, variables: Collection[str] | None = None) -> str
     >>> in_core_notation("1/2x", ["x"])
     Traceback (most recent call last):
     ...
-    mdbench.errors.AmbiguousError: '1/2x' can be read in two ways, as (1/2)*x and 1/(2*x) are
+    eqverdict.errors.AmbiguousError: '1/2x' can be read in two ways, as (1/2)*x and 1/(2*x) are
       Write the product with *, and brackets around what is divided by.
     """
     try:
