@@ -82,7 +82,7 @@ def test_each_cell_shows_what_the_page_has(cells: list[dict[str, Any]]) -> None:
     for one in cells[:-2]:
         wanted = one["example"].want
         if "Traceback" in wanted:
-            wanted = wanted.partition("\n")[2].partition("mdbench.errors.")[2]
+            wanted = wanted.partition("\n")[2].partition("eqverdict.errors.")[2]
         found = printed(one["outputs"])
         if not doctest.OutputChecker().check_output(
             wanted.replace("<BLANKLINE>", ""), found, FLAGS
