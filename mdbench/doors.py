@@ -65,6 +65,20 @@ class Door:
             return self.core[name]
         return extensions(self.group).get(name) or packages(self.group).get(name)
 
+    def refuse_unknown(self, option: str, name: str, *also: str) -> None:
+        """Refuse a value of an option that names no member, and is none of `also`.
+
+        Raises
+        ------
+        UsageError
+            Shows near names, and all.
+        """
+        if name not in also and name not in self:
+            names = [*also, *self.names()]
+            raise UsageError(
+                f"{option} is {name!r}.", f"{did_you_mean(name, names)} All: {', '.join(names)}"
+            )
+
     def load(self, name: str) -> Any:
         """Import a member.
 
@@ -101,10 +115,9 @@ def extensions(group: str) -> Mapping[str, str]:
 @cache
 def _added(more: str) -> Mapping[str, Mapping[str, str]]:
     groups: dict[str, dict[str, str]] = {}
-    for folder in map(Path, filter(None, more.split(os.pathsep))):
-        if str(folder) not in sys.path:
-            sys.path.append(str(folder))
-    for folder in (EXTENSIONS, *map(Path, filter(None, more.split(os.pathsep)))):
+    others = list(filter(None, more.split(os.pathsep)))
+    sys.path += [folder for folder in dict.fromkeys(others) if folder not in sys.path]
+    for folder in (EXTENSIONS, *map(Path, others)):
         for file in sorted(folder.glob(f"*/{FILE}")):
             for group, members in _read(file.read_text(encoding="utf-8")).items():
                 for name, reference in members.items():

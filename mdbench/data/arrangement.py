@@ -8,19 +8,9 @@ from typing import TYPE_CHECKING
 
 from mdbench.data.cells import Cells, number_of
 from mdbench.data.columns import columns_of
-from mdbench.data.layouts import (
-    join_times,
-    part_of,
-    pivot,
-    quoted,
-)
-from mdbench.data.roles import (
-    TableColumn,
-    is_time_name,
-)
-from mdbench.data.times import (
-    looks_like_time,
-)
+from mdbench.data.layouts import join_times, part_of, pivot, quoted
+from mdbench.data.roles import TableColumn, is_time_name
+from mdbench.data.times import looks_like_time
 from mdbench.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:

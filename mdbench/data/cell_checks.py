@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.cells import codes_in, is_limit, listed_codes
-from mdbench.data.layouts import (
-    quoted,
-)
-from mdbench.data.times import (
-    looks_like_time,
-)
+from mdbench.data.cells import BEGINS_AS_NUMBER, codes_in, is_limit, listed_codes
+from mdbench.data.layouts import quoted
+from mdbench.data.times import looks_like_time
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,7 +22,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TRUTH = {"true", "false", "yes", "no", "on", "off"}
-_DIGIT = re.compile(r"[+-]?[.,]?\d")
 _FEW_SIGNS = 3
 _LONGEST_CELL, _LISTED = 60, 5
 """Characters of a cell in a message, and cells and columns that one lists."""
@@ -55,7 +49,7 @@ def refuse_cells(table: TableRoles, places: Sequence[int], *, may_be_missing: bo
         k
         for k in bad
         if sum(bad[k].values()) == len(table.rows)
-        and not all(_DIGIT.match(text) and not looks_like_time(text) for text in bad[k])
+        and not all(BEGINS_AS_NUMBER.match(text) and not looks_like_time(text) for text in bad[k])
     ]
     message = f"{table.where(row)}: {table.labels[place]} is {_shown(row.cells[place])}"
     if sum(map(len, bad.values())) > 1 or len(bad) > 1:
@@ -89,7 +83,7 @@ def _remedy(
     if looks_like_time(cell):
         return f"{hint}. A second column of times leave out: --ignore"
     signs = [text for text in bad[place] if text not in table.no_values]
-    typed = ",".join(text for text in signs if not _DIGIT.match(text))
+    typed = ",".join(text for text in signs if not BEGINS_AS_NUMBER.match(text))
     other = " or a comma" if table.comma else ""
     hint += f", with a point{other} for its decimals"
     hint += "." if table.comma else " (or a comma, in columns separated by ;)."

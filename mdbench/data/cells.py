@@ -28,6 +28,8 @@ _MARKS = frozenset(
     )
 )
 """Texts, in lower case, that stand for no value."""
+BEGINS_AS_NUMBER = re.compile(r"[+-]?[.,]?\d")
+"""Texts whose first signs are those of a number."""
 _LIMIT = re.compile(
     r"(?:[<>≤≥]=?|bdl|<lod|below|under)\s*[+-]?\d[\d.,]*(?:e[+-]?\d+)?", re.IGNORECASE
 )

@@ -12,10 +12,7 @@ import numpy as np
 from mdbench.data.arrangement import place_of, places_of
 from mdbench.data.cells import Cells, NoValues, number_of
 from mdbench.data.columns import columns_of
-from mdbench.data.layouts import (
-    columns_to_join,
-    quoted,
-)
+from mdbench.data.layouts import columns_to_join, quoted
 from mdbench.data.roles import (
     SeveralTimesError,
     TableColumn,
@@ -26,12 +23,7 @@ from mdbench.data.roles import (
     rises,
 )
 from mdbench.data.text_tables import nameless
-from mdbench.data.times import (
-    TimeReader,
-    looks_like_time,
-    past_midnight,
-    time_reader,
-)
+from mdbench.data.times import TimeReader, looks_like_time, past_midnight, time_reader
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:

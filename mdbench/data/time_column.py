@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mdbench.data.cell_checks import nonmem_hint
-from mdbench.data.layouts import (
-    FallingTimes,
-)
+from mdbench.data.cells import BEGINS_AS_NUMBER
+from mdbench.data.layouts import FallingTimes
 from mdbench.data.table_roles import stretches
 from mdbench.data.times import (
     TimesError,
@@ -21,9 +19,7 @@ from mdbench.data.times import (
     looks_like_time,
     past_midnight,
 )
-from mdbench.data.trajectory import (
-    refuse_rounded,
-)
+from mdbench.data.trajectory import refuse_rounded
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_DIGIT = re.compile(r"[+-]?[.,]?\d")
 _TIME_FORMATS = "2026-11-22, 2026-11-22T10:30, 22.11.2026 or 10:30:00"
 
 
@@ -115,7 +110,11 @@ def _other_format(table: TableRoles) -> str:
     if form := common_format(texts):
         return f"Dates that are written so are read by: --time-format {form!r}"
     units = {text.lstrip("+-0123456789.,eE ") for text in texts}
-    if len(units) == 1 and (unit := units.pop()).isalpha() and all(map(_DIGIT.match, texts)):
+    if (
+        len(units) == 1
+        and (unit := units.pop()).isalpha()
+        and all(map(BEGINS_AS_NUMBER.match, texts))
+    ):
         label = table.columns[table.choice.place].label
         return f"Write the unit into the header, {label} [{unit}], and numbers alone below it."
     return ""

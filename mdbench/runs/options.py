@@ -428,11 +428,7 @@ def read_whole(option: str, text: str) -> int:
 
 def read_backend(option: str, text: str) -> str:
     """Read where jobs run."""
-    if text not in BACKENDS:
-        names = BACKENDS.names()
-        raise UsageError(
-            f"{option} is {text!r}.", f"{did_you_mean(text, names)} All: {', '.join(names)}"
-        )
+    BACKENDS.refuse_unknown(option, text)
     return text
 
 

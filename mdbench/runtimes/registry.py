@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mdbench.doors import RUNTIMES
-from mdbench.errors import UnavailableError, UsageError, did_you_mean
+from mdbench.errors import UnavailableError
 from mdbench.runtimes.base import LEVELS
 
 if TYPE_CHECKING:
@@ -46,11 +46,7 @@ def open_runtime(
     UnavailableError
         If it does not work here, or does not enforce what is required.
     """
-    if name != AUTOMATIC and name not in RUNTIMES:
-        names = [AUTOMATIC, *RUNTIMES.names()]
-        raise UsageError(
-            f"--runtime is {name!r}.", f"{did_you_mean(name, names)} All: {', '.join(names)}"
-        )
+    RUNTIMES.refuse_unknown("--runtime", name, AUTOMATIC)
     runtime = _automatic(home, on_line) if name == AUTOMATIC else _open(name, home, on_line)
     try:
         enforcement = runtime.probe()

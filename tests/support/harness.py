@@ -138,9 +138,8 @@ def use_on_command_line(
         ("MDBENCH_RUNTIME", "venv"),
     ):
         monkeypatch.setenv(name, str(value))
-    importlib.import_module(
-        "mdbench.extensions.engines.apptainer"
-    )  # it has a subclass of what is replaced
+    # It has a subclass of what is replaced.
+    importlib.import_module("mdbench.extensions.engines.apptainer")
     monkeypatch.setattr(venv, "VenvRuntime", lambda *_, **__: HereRuntime())
     monkeypatch.chdir(folder)
 
