@@ -1,4 +1,4 @@
-"""The doors of the core: how an extension, or somebody else's package, adds something by its name.
+"""The doors of the core: how an extension, or somebody's package, adds something by its name.
 
 An extension is a folder in ``mdbench/extensions`` with a file ``entry_points.txt``, which is what an
 installed package has of the same name::
@@ -51,7 +51,7 @@ class Door:
         self.core = core
 
     def names(self) -> list[str]:
-        """Return all names: the core's in the order of its table, then others in alphabetic order."""
+        """Return all names: the core's in the order of its table, then others by the alphabet."""
         others = {*extensions(self.group), *packages(self.group)} - self.core.keys()
         return [*self.core, *sorted(others)]
 
@@ -79,9 +79,7 @@ class Door:
         """
         reference = self.reference(name)
         if reference is None:
-            raise UsageError(
-                f"There is no {self.kind} {name!r}.", did_you_mean(name, self.names())
-            )
+            raise UsageError(f"There is no {self.kind} {name!r}.", did_you_mean(name, self.names()))
         module, _, attribute = reference.partition(":")
         try:
             member = import_module(module)

@@ -275,7 +275,7 @@ def has_written(attempt: JobSession, name: str) -> bool:
 
 
 _SERVES = re.compile(
-    rb"mdbench\.limited_process|multiprocessing\.resource_tracker|podman\0system\0service"
+    rb"eqverdict\.limited_process|multiprocessing\.resource_tracker|podman\0system\0service"
 )
 
 
