@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import option_key, read, split_words, typed_fields
@@ -165,20 +165,12 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was typed."""
-        _take_as_typed(self.get_params(ctx))
+        take_as_typed(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
 
-class Group(TyperGroup):
-    """The program, whose own options are taken as they are typed."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read what was typed."""
-        _take_as_typed(self.get_params(ctx))
-        return super().parse_args(ctx, args)
-
-
-def _take_as_typed(parameters: Iterable[Any]) -> None:
+def take_as_typed(parameters: Iterable[Any]) -> None:
+    """Let parameters keep texts as they are typed."""
     for each in parameters:
         each.get_runtime_param = partial(_AsTyped, each.get_runtime_param)
 
@@ -239,6 +231,16 @@ class PassthroughCommand(Command):
             if rows:
                 with formatter.section(f"With --data-type {kind}"):
                     formatter.write_dl(rows)
+
+
+def settings(**how: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Say how Typer makes a command of a verb: by which class, in what context."""
+
+    def decorate(verb: Callable[..., Any]) -> Callable[..., Any]:
+        verb.settings = how  # type: ignore[attr-defined]
+        return verb
+
+    return decorate
 
 
 def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | None]:
