@@ -1,7 +1,7 @@
 """The doors of the core: how an extension, or somebody's package, adds something by its name.
 
-An extension is a folder in ``mdbench/extensions`` with a file ``entry_points.txt``, which is what an
-installed package has of the same name::
+An extension is a folder in ``mdbench/extensions`` with a file ``entry_points.txt``, as an installed
+package has one::
 
     [mdbench.runtimes]
     podman = mdbench.extensions.engines.podman:PodmanRuntime
@@ -85,7 +85,7 @@ class Door:
             member = import_module(module)
             for part in attribute.split("."):
                 member = getattr(member, part)
-        except (ImportError, AttributeError) as error:
+        except Exception as error:
             if name in self.core:
                 raise
             raise UnavailableError(

@@ -20,7 +20,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 from mdbench import __version__
-from mdbench.cli.options import Command, Exit, spread, take_as_typed
+from mdbench.cli.options import Command, Exit, take_as_typed
 from mdbench.cli.verbs import VERBS, first_page
 from mdbench.errors import MdbenchError, UsageError
 
@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
             signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         _refuse_little_memory()
-        code = app(args=spread(given) or ["--help"], prog_name="mdbench", standalone_mode=False)
+        code = app(args=given or ["--help"], prog_name="mdbench", standalone_mode=False)
     except MdbenchError as error:
         complain(error)
         return Exit.ERROR

@@ -1,7 +1,7 @@
 """The verbs: where each is, and its line on the first page of the help.
 
-To add a verb, write a function whose parameters are its options, as Typer reads them, and name it
-here, or in the group ``mdbench.verbs`` of an extension's or a package's entry points.
+A verb is a function whose parameters are its options, as Typer reads them.  It is named here, or by
+an extension or a package in the group ``mdbench.verbs`` of its entry points.
 """
 
 from __future__ import annotations
