@@ -29,7 +29,7 @@ from mdbench.records import RecordStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-PROGRAM = ROOT / "mdbench" / "certificates" / "verify.py"
+PROGRAM = ROOT / "eqverdict" / "verify.py"
 
 
 def record(
