@@ -50,8 +50,9 @@ class Door:
         self.core = core
 
     def names(self) -> list[str]:
-        """Return all names: the core's, those of extensions, those of installed packages."""
-        return list({**self.core, **extensions(self.group), **packages(self.group)})
+        """Return all names: the core's in the order of its table, then others by the alphabet."""
+        others = {*extensions(self.group), *packages(self.group)} - self.core.keys()
+        return [*self.core, *sorted(others)]
 
     def __contains__(self, name: str) -> bool:
         return self.reference(name) is not None
@@ -97,7 +98,7 @@ class Door:
             member = import_module(module)
             for part in attribute.split("."):
                 member = getattr(member, part)
-        except (ImportError, AttributeError) as error:
+        except Exception as error:
             if name in self.core:
                 raise
             raise UnavailableError(

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import option_key, read, split_words, typed_fields
@@ -164,21 +164,21 @@ class Command(TyperCommand):
     """A verb that takes texts as they are typed."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read what was typed."""
-        _take_as_typed(self.get_params(ctx))
+        """Read what was typed, in any spelling."""
+        parameters = self.get_params(ctx)
+        take_as_typed(parameters)
+        if not ctx.resilient_parsing:  # where a shell completes, nothing is refused
+            args = spread(args, declared_by(parameters))
         return super().parse_args(ctx, args)
 
 
-class Group(TyperGroup):
-    """The program, whose own options are taken as they are typed."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read what was typed."""
-        _take_as_typed(self.get_params(ctx))
-        return super().parse_args(ctx, args)
+def declared_by(parameters: Iterable[Any]) -> dict[str, bool]:
+    """Return the names of a verb's options and arguments, and which may be given several times."""
+    return {name: parameter.multiple for parameter in parameters for name in parameter.opts}
 
 
-def _take_as_typed(parameters: Iterable[Any]) -> None:
+def take_as_typed(parameters: Iterable[Any]) -> None:
+    """Let parameters keep texts as they are typed."""
     for each in parameters:
         each.get_runtime_param = partial(_AsTyped, each.get_runtime_param)
 
@@ -239,6 +239,16 @@ class PassthroughCommand(Command):
             if rows:
                 with formatter.section(f"With --data-type {kind}"):
                     formatter.write_dl(rows)
+
+
+def settings(**how: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Say how Typer makes a command of a verb: by which class, in what context."""
+
+    def decorate(verb: Callable[..., Any]) -> Callable[..., Any]:
+        verb.settings = how  # type: ignore[attr-defined]
+        return verb
+
+    return decorate
 
 
 def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | None]:
@@ -428,24 +438,18 @@ def _parameter(name: str, option: FieldOption) -> inspect.Parameter:
     )
 
 
-_ON_RESULTS = {"report", "combine", "export", "bundle", "compare"}
-"""Verbs that read results."""
-_OF_RESULTS = {"--study", "--author"}
-"""Options of these verbs that may be given several times, each with one value."""
-_REPEATABLE = {option.name for option, _ in typed_fields(RunOptions).values() if option.several}
-"""Options of a run that may be given several times."""
+_OF_A_RUN = {option.name: option.several for option, _ in typed_fields(RunOptions).values()}
+"""The options of a run, and whether each may be given several times."""
+_LISTS = {name for name, several in _OF_A_RUN.items() if several}
+"""Options that take several values at once, in all verbs that have them."""
 
 
 METHODS = "--methods"
 """The option that names folders of methods; all verbs take it several times."""
 _OUT = {"--output": "--out", "-o": "--out"}
-_NAMED, _PLACED = (
-    {"show", "predict", "check", "rivals"},
-    {
-        *("combine", "report", "watch", "export", "bundle", "rescore", "reproduce"),
-    },
-)
-"""Verbs whose results have an option ``--results``, and those where they are an argument."""
+_RESULTS = ("--results", "--result-dir")
+_PLACED = {"results", "folder"}
+"""The names of arguments that are results."""
 
 
 _ENGINE, _RUNTIME, _OF_ENGINE = "--engine", "--runtime", "docker"
@@ -466,29 +470,40 @@ def _one_runtime(arguments: Sequence[str]) -> Iterator[str]:
             yield f"{_RUNTIME}={value}"
 
 
-def _one_spelling(arguments: Sequence[str]) -> Iterator[str]:
+def _one_spelling(arguments: Sequence[str], options: Mapping[str, bool]) -> Iterator[str]:
     """Write options that have several names by the name that a verb declares."""
-    verb = arguments[0] if arguments else ""
-    for argument in _one_runtime(arguments):
+    runtime = _RUNTIME in options and _ENGINE not in options
+    for argument in _one_runtime(arguments) if runtime else arguments:
         name, equals, value = argument.partition("=")
         known = name.replace("_", "-") if name.startswith("--") else name
-        if known in _OUT and verb not in {"score", "run"}:
-            yield _OUT[known] + equals + value
-        elif known not in {"--results", "--result-dir"}:
+        if known in options:
             yield argument
-        elif verb in _PLACED:
-            if equals:
-                yield value
-        else:
-            yield ("--results" if verb in _NAMED else "--result-dir") + equals + value
+        elif _OUT.get(known) in options:
+            yield _OUT[known] + equals + value
+        elif known not in _RESULTS:
+            yield argument
+        elif declared := [name for name in _RESULTS if name in options]:
+            yield declared[0] + equals + value
+        elif not _PLACED & options.keys():
+            yield argument
+        elif equals:
+            yield value
 
 
-def spread(arguments: Sequence[str]) -> list[str]:
+def spread(arguments: Sequence[str], options: Mapping[str, bool] = _OF_A_RUN) -> list[str]:
     """Write ``--dataset a b`` and ``--dataset a,b`` as ``--dataset a --dataset b``.
 
     Names with underscores become those with hyphens, as in ``--data_type``; ``--output`` and ``-o``
     are ``--out``, and ``--results`` and ``--result-dir`` the same option.  ``--engine podman`` is
     ``--runtime podman``.
+
+    Parameters
+    ----------
+    arguments
+        What was typed.
+    options
+        The names that the verb declares, of options with their hyphens, and of arguments; and
+        whether each may be given several times.
 
     Raises
     ------
@@ -501,27 +516,29 @@ def spread(arguments: Sequence[str]) -> list[str]:
     ['run', '--algorithm', 'sindy', '--algorithm', 'operon', '--data-type=ode']
     >>> spread(["--seeds", "1,2"])
     ['--seeds', '1', '--seeds', '2']
+    >>> spread(["--seeds", "1,2", "-o", "a.csv"], {"--seeds": False, "--out": False})
+    ['--seeds', '1,2', '--out', 'a.csv']
     """
-    found = list(_spread(list(_one_spelling(arguments))))
-    for option, value in pairwise([*found, "-"]):
+    several = {name for name, many in options.items() if many}
+    words = list(_spread(list(_one_spelling(arguments, options)), several & _LISTS))
+    for option, value in pairwise([*words, "-"]):
         if option.startswith("--") and (value == "" or option.endswith("=")):
             raise UsageError(f"{option.rstrip('=')} has an empty value.", "Give it one.")
-    options = [word.partition("=")[0] for word in found if word.startswith("--")]
-    several = _REPEATABLE | {METHODS} | (_OF_RESULTS if {*found[:1]} & _ON_RESULTS else set())
-    for option in options:
-        if option not in several and options.count(option) > 1:
-            raise UsageError(f"{option} was given {options.count(option)} times.", "Give it once.")
-    return found
+    names = [word.partition("=")[0] for word in words if word.startswith("--")]
+    for name in names:
+        if name not in several and names.count(name) > 1:
+            raise UsageError(f"{name} was given {names.count(name)} times.", "Give it once.")
+    return words
 
 
-def _spread(arguments: Sequence[str]) -> Iterator[str]:
+def _spread(arguments: Sequence[str], lists: set[str]) -> Iterator[str]:
     several: str | None = None
     first = False
     for argument in arguments:
         if argument.startswith("--"):
             name, equals, value = argument.partition("=")
             name = name.replace("_", "-")
-            several = name if name in _REPEATABLE else None
+            several = name if name in lists else None
             first = True
             if several is None:
                 yield name + equals + value

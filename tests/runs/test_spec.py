@@ -248,7 +248,9 @@ def test_a_new_option_of_a_data_type_is_declared_once(capsys: pytest.CaptureFixt
     assert "--shade is 'pink'." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("module", ["runs", "records/store.py", "cli/main.py", "cli/run.py"])
+@pytest.mark.parametrize(
+    "module", ["runs", "records/store.py", "cli/main.py", "cli/run.py", "cli/commands"]
+)
 def test_nothing_names_a_metric_or_a_data_type(module: str) -> None:
     kinds = datatypes.classes()
     names = {kind.name for kind in kinds} | {spec.name for kind in kinds for spec in kind.metrics}

@@ -1,0 +1,145 @@
+"""The options of ``mdbench fresh``, ``why-not``, ``similarity``, ``rivals`` and ``claims``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from mdbench.cli.options import COMPLETIONS, with_methods
+from mdbench.cli.parameters import RESULTS, Algorithms, Json, Results, ResultsOrDataset
+
+
+@with_methods
+def fresh(
+    seed: Annotated[str, typer.Option(metavar="TEXT", help="By which problems are drawn.")],
+    data_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Kind of problem; several allowed.  Default: all that are drawn.",
+            autocompletion=COMPLETIONS["data_type"],
+        ),
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=10_000, help="Problems of each kind.")
+    ] = None,
+    commit: Annotated[
+        bool,
+        typer.Option(
+            "--commit", help="Print the hash of the seed and of all methods, and draw nothing."
+        ),
+    ] = False,
+    commitment: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What --commit printed: compare the seed with it."),
+    ] = None,
+) -> None:
+    """Draw problems that nobody has seen, as suites of their data types."""
+    from mdbench.cli.fresh import draw_fresh, print_commitment
+    from mdbench.workspace import Workspace
+
+    workspace = Workspace.find()
+    if commit:
+        print_commitment(seed, workspace)
+        return
+    draw_fresh(
+        seed,
+        workspace,
+        Console(highlight=False),
+        wanted=data_type or (),
+        count=count,
+        published=commitment,
+    )
+
+
+def why_not(
+    datasets: Annotated[
+        list[str], typer.Argument(metavar="DATASET", help="Names of systems or fields; globs too.")
+    ],
+    snr: Annotated[
+        float, typer.Option(metavar="DB", help="The signal-to-noise ratio in dB.")
+    ] = 20.0,
+    json: Json = False,
+) -> int:
+    """Show whether noise lets anybody identify a system, and the equation that is as likely."""
+    from mdbench.cli.why_not import explain
+
+    console = Console(highlight=False, stderr=json)
+    return explain(datasets, snr, console, json_=json)
+
+
+def similarity(
+    one: Annotated[
+        str, typer.Argument(metavar="ONE", help="A data type, or datasets of one: srsd:easy.")
+    ],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The same, to compare with.")],
+    json: Json = False,
+) -> int:
+    """Show how alike the equations of two collections are, by operators and by trees."""
+    from mdbench.cli.similarity import compare_collections
+
+    return compare_collections(one, other, Console(highlight=False, stderr=json), json_=json)
+
+
+def rivals(
+    what: ResultsOrDataset = None,
+    results: Results = None,
+    algorithm: Algorithms = None,
+    seconds: Annotated[
+        float, typer.Option(min=0, metavar="S", help="For the rivals of one answer.")
+    ] = 60.0,
+    json: Json = False,
+) -> int:
+    """Show how sure the best equations are, and which others fit the samples as well (ode)."""
+    from mdbench.cli.rivals import show_rivals
+
+    return show_rivals(
+        *(what, Console(highlight=False, stderr=json)),
+        folders=results or RESULTS,
+        algorithm=algorithm or [],
+        seconds=seconds,
+        json_=json,
+    )
+
+
+def claims(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles."),
+    ] = None,
+    paper: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Its claims alone; several allowed.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Claims of it alone; several allowed.")
+    ] = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--claims", metavar="FILE", help="Claims of your own, too: docs/claims.md."),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="List those of which records cannot say anything, too.")
+    ] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="As a LaTeX table.")] = False,
+    json: Json = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --latex or --json.")
+    ] = None,
+) -> int:
+    """Show which claims of papers the results confirm or contradict, and which they cannot."""
+    from mdbench.cli.claims import show_claims
+
+    return show_claims(
+        results or [],
+        Console(highlight=False, stderr=json or latex),
+        papers=paper or [],
+        wanted=method or [],
+        extra=file or [],
+        every=every,
+        latex=latex,
+        json_=json,
+        out=out,
+    )

@@ -1,0 +1,133 @@
+"""The options of ``mdbench show``, ``predict``, ``reproduce`` and ``rescore``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from mdbench.cli.options import COMPLETIONS, with_methods
+from mdbench.cli.parameters import (
+    RESULTS,
+    Algorithms,
+    Datasets,
+    NJobs,
+    Results,
+    ResultsOrDataset,
+    read_n_jobs,
+)
+
+
+def show(
+    what: ResultsOrDataset = None,
+    results: Results = None,
+    algorithm: Algorithms = None,
+    language: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="LANGUAGE",
+            help="plain, python, sympy, julia, c or latex.",
+            autocompletion=COMPLETIONS["language"],
+        ),
+    ] = "plain",
+    digits: Annotated[
+        int | None,
+        typer.Option(min=1, max=17, help="Of numbers.  Default: 4 in plain text, all in code."),
+    ] = None,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="All answers, not the best alone; of transcripts all of each."),
+    ] = False,
+    transcript: Annotated[
+        bool,
+        typer.Option(
+            "--transcript", help="What was asked of a language model, and answered, job by job."
+        ),
+    ] = False,
+) -> None:
+    """Print the best equations found, as text or as code to paste; or what a model was asked."""
+    from mdbench.cli.results import show_answers
+    from mdbench.cli.transcripts import show_transcripts
+
+    if transcript:
+        console = Console(highlight=False)
+        show_transcripts(what, console, results or RESULTS, algorithm or [], every=every)
+        return
+    show_answers(
+        what,
+        Console(highlight=False),
+        folders=results or RESULTS,
+        algorithm=algorithm or [],
+        language=language,
+        digits=digits,
+        every=every,
+    )
+
+
+def predict(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RESULTS|DATASET]", help="Results, or a dataset (name or glob) in --results."
+        ),
+    ] = None,
+    results: Results = None,
+    algorithm: Algorithms = None,
+    start: Annotated[
+        str | None, typer.Option(metavar="NAME=X,...", help="The states to set out from.")
+    ] = None,
+    until: Annotated[
+        float | None, typer.Option(metavar="T", help="The last time; the first is 0.")
+    ] = None,
+    points: Annotated[int, typer.Option(min=2, help="How many times.")] = 200,
+    given: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV",
+            help="Times and inputs, instead of --until; for equations without rates, the columns.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="The file.  Default: print.")
+    ] = None,
+) -> None:
+    """Integrate the best equations found from a start of yours, or evaluate them."""
+    from mdbench.cli.results import PredictionOptions, predict_answer
+
+    asked = PredictionOptions(start, until, points, given)
+    predict_answer(
+        *(what, asked, out, Console(highlight=False)),
+        folders=results or RESULTS,
+        algorithm=algorithm or [],
+    )
+
+
+@with_methods
+def reproduce(
+    results: Annotated[
+        Path, typer.Argument(help="A results file of mdbench run, a folder, or a bundle.")
+    ],
+    dataset: Datasets = None,
+    n_jobs: NJobs = None,
+) -> int:
+    """Run the jobs of results again, and compare the records."""
+    from mdbench.cli.results import reproduce_files
+
+    return reproduce_files(results, dataset or [], read_n_jobs(n_jobs), Console(highlight=False))
+
+
+def rescore(
+    results: Annotated[Path, typer.Argument(help="A results file of mdbench run, or a folder.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and write nothing.")
+    ] = False,
+    n_jobs: NJobs = None,
+) -> int:
+    """Score the answers of records again by this version's scorer; no method is run."""
+    from mdbench.cli.results import rescore_files
+
+    console = Console(highlight=False)
+    return rescore_files(results, console, dry_run=dry_run, n_jobs=read_n_jobs(n_jobs))

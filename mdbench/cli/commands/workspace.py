@@ -1,0 +1,99 @@
+"""The options of ``mdbench list``, ``install``, ``probe`` and ``data``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from mdbench.cli.options import COMPLETIONS, PASSTHROUGH, PassthroughCommand, settings, with_methods
+from mdbench.cli.parameters import DataType, Json, NJobs, RuntimeName, read_n_jobs
+from mdbench.runs.options import read_protocol
+
+
+@with_methods
+def list_(
+    datasets: Annotated[
+        bool, typer.Option("--datasets", help="Show every dataset by name.")
+    ] = False,
+    data_type: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this kind of problem.",
+            autocompletion=COMPLETIONS["data_type"],
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show the methods and the datasets."""
+    from mdbench.cli.workspace import list_all, list_as_json
+    from mdbench.workspace import Workspace
+
+    if json:
+        list_as_json(Workspace.find(), data_type)
+    else:
+        list_all(Workspace.find(), Console(highlight=False), data_type, names=datasets)
+
+
+@with_methods
+def install(
+    method: Annotated[
+        list[str] | None,
+        typer.Argument(help="Methods.  Default: all.", autocompletion=COMPLETIONS["algorithm"]),
+    ] = None,
+    runtime: RuntimeName = "auto",
+    n_jobs: NJobs = None,
+) -> int:
+    """Prepare the environments of methods ahead of a run, several at a time."""
+    from mdbench.cli.workspace import install_all
+    from mdbench.workspace import Workspace
+
+    return install_all(
+        method or [],
+        Workspace.find(),
+        Console(highlight=False),
+        runtime_name=runtime,
+        n_jobs=read_n_jobs(n_jobs),
+    )
+
+
+def probe(json: Json = False) -> None:
+    """Show what each runtime keeps methods from on this machine."""
+    from mdbench.cli.workspace import show_runtimes
+    from mdbench.workspace import Workspace
+
+    show_runtimes(Workspace.find(), Console(highlight=False), json_=json)
+
+
+@settings(cls=PassthroughCommand, context_settings=PASSTHROUGH)
+def data(
+    context: typer.Context,
+    data_type: DataType,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write into.")] = None,
+    dataset_path: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Describe data of your own.")
+    ] = None,
+    with_noise: Annotated[
+        bool, typer.Option("--with-noise", help="The noisy files too: 40, 30, 20, 10 dB.")
+    ] = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the noise.")] = 0,
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help="strict, or published for MDBench's own noise.")
+    ] = "strict",
+) -> None:
+    """Write the project's datasets as NPZ files as MDBench reads them, or look at your own."""
+    from mdbench.cli.workspace import DataOptions, export_data
+    from mdbench.workspace import Workspace
+
+    export_data(
+        Workspace.find(),
+        Console(highlight=False),
+        data_type,
+        DataOptions(out, dataset_path, context.args),
+        with_noise=with_noise,
+        seed=seed,
+        protocol=read_protocol("--protocol", protocol),
+    )
