@@ -141,7 +141,7 @@ def _board_json(board: Leaderboard) -> dict[str, Any]:
         "primary": board.primary.name,
         "metrics": [spec.as_json() for spec in board.known],
         "systems": len(board.systems),
-        "rows": [_finite(vars(row)) for row in board.rows],
+        "rows": [_finite(row.as_json()) for row in board.rows],
     }
 
 
