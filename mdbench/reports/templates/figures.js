@@ -74,7 +74,7 @@ const drawFigures = (section, type, {losses, unfit, counted, attempted, rows, en
     for (const group of svg.querySelectorAll("g[data-m]")) {
       const m = number.get(group.dataset.m), aside = Number(group.dataset.o), found = [], spreads = [];
       if (attributes.figure === "weighed") {
-        const row = rows.find((each) => each.name === group.dataset.m);
+        const row = rows.find((each) => each.method === group.dataset.m);
         const k = type.specs.findIndex((each) => each.weighs);
         const size = row && row.values[k].value, score = row ? row.values[0].value : null;
         if (size && score !== null) found.push([atX(size), atY(clip(score, y.log))]);  // moved aside below
