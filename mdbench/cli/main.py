@@ -836,6 +836,7 @@ def export(
     results: Places = None,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX tables.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown tables.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="The leaderboards as CSV.")] = False,
     published: Annotated[
         bool, typer.Option("--published", help="With what the papers report (--markdown only).")
     ] = False,
@@ -849,17 +850,21 @@ def export(
     from mdbench.cli.report import export_tables
     from mdbench.reports.classes import Wanted
 
-    if latex == markdown:
+    asked: dict[Literal["latex", "markdown", "csv"], bool]
+    asked = {"latex": latex, "markdown": markdown, "csv": csv}
+    forms = [form for form, chosen in asked.items() if chosen]
+    if len(forms) != 1:
+        given = " and ".join(f"--{form}" for form in forms)
+        both = "both " * (len(forms) == 2)  # noqa: PLR2004
         raise UsageError(
-            "export got both --latex and --markdown." if latex else "export got no form to write.",
-            "Give --latex or --markdown.",
+            f"export got {both}{given}." if forms else "export got no form to write.",
+            "Give --latex or --markdown. For the numbers in full: --csv.",
         )
     if published and not markdown:
         raise UsageError("--published is of --markdown.", "Give --markdown --published.")
-    form: Literal["latex", "markdown"] = "latex" if latex else "markdown"
     wanted = Wanted(study or (), budget)
     console = Console(highlight=False)
-    export_tables(results or RESULTS, out, console, form, published=published, wanted=wanted)
+    export_tables(results or RESULTS, out, console, forms[0], published=published, wanted=wanted)
 
 
 @app.command()

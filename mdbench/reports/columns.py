@@ -108,7 +108,7 @@ class BoardColumn:
         values = (
             entry.amounts.get(self.amount)
             for entry in entries
-            if entry.attempted or self.over != "median"
+            if self.amount and (entry.attempted or self.over != "median")
         )
         return OVER[self.over]([value for value in values if value is not None])
 
@@ -146,7 +146,7 @@ def _short_interval(low: str, high: str) -> str:
     return low if low == high else _interval(low, high, "…")
 
 
-def _name(method: str, standing: str, cut_off: bool = False) -> str:  # noqa: FBT001, FBT002 - a value
+def _name(method: str, standing: str, cut_off: bool = False) -> str:
     apart = "" if standing in RANKED else f" ({standing})"
     return f"{method}{apart}" + f"\xa0{CUT}" * cut_off
 
@@ -165,7 +165,7 @@ FORMS: Mapping[str, Callable[..., str]] = {
 """How values are written; those of an ``interval`` are scores as text.  The script has the same."""
 SHOWN_APART = "*"
 """Behind the name of a method that is shown apart, in a terminal."""
-TERMINAL = {
+TERMINAL: Mapping[str, Callable[..., str]] = {
     **FORMS,
     "share": lambda value: percent(value, ""),
     "name": lambda method, standing, cut_off: (
@@ -174,7 +174,7 @@ TERMINAL = {
     "interval": _short_interval,
     "counts": lambda counts: " ".join(f"{n} {cause}" for cause, n in counts.items()) or NOTHING,
 }
-LATEX = {
+LATEX: Mapping[str, Callable[..., str]] = {
     **FORMS,
     "duration": lambda value: fixed(value, 1),
     "name": lambda method, standing, _cut_off: _name(method, standing),
@@ -188,7 +188,7 @@ SORTED_BY: Mapping[str, Callable[..., float]] = {
 
 
 def _others(board: Leaderboard, renderer: Renderer) -> list[MetricSpec]:
-    """Return the metrics that a renderer shows beside the primary one."""
+    """Return the metrics that a renderer shows besides the primary one."""
     others = [spec for spec in board.known if spec is not board.primary]
     if renderer == "csv":
         return others

@@ -5,6 +5,8 @@ The LaTeX tables have systems against methods, as MDBench's Tables 3, A5 and A6.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
 import unicodedata
@@ -13,9 +15,9 @@ from dataclasses import replace
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, percent, rounded
+from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, rounded
 from mdbench.metrics.spec import is_high
-from mdbench.reports.columns import LATEX, columns_of
+from mdbench.reports.columns import LATEX, TERMINAL, columns_of
 from mdbench.reports.entries import counted_values, marked
 from mdbench.reports.figures import FAILED, middle, sign_of
 from mdbench.reports.phases import phase_tables
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.comparison import Published, PublishedSets
     from mdbench.reports.columns import BoardColumn
+    from mdbench.reports.comparison import Published, PublishedSets
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Grid, Leaderboard, Row
 
@@ -92,6 +94,34 @@ def leaderboard_markdown(board: Leaderboard) -> str:
     ]
     text = to_markdown(replace(table, rows=rows))
     return f"{text}\n\n{table.caption}" if table.caption else text
+
+
+def csv_tables(boards: Mapping[str, Leaderboard]) -> str:
+    """Write the leaderboards of all boards as one CSV, numbers in full.
+
+    A row is a method on a board; its columns are those of the page and all known metrics, under
+    the names that they have in records and in ``report --json``.  What a board does not have is
+    empty, and infinite is ``inf``.
+    """
+    rows: list[dict[str, object]] = []
+    for board in boards.values():
+        shown = columns_of(board, "csv")
+        for row in board.rows:
+            line: dict[str, object] = {"data_type": board.data_type, "class": board.title}
+            for column in shown:
+                if column.spec:
+                    line[column.key] = row.values[column.key].value
+                elif column.form == "counts":
+                    line[column.names[0]] = board_cell(board, row, column, TERMINAL).text
+                else:
+                    line |= zip(column.names, column.values(row), strict=True)
+            rows.append(line)
+    text = io.StringIO()
+    heads = dict.fromkeys(head for line in rows for head in line)
+    table = csv.DictWriter(text, list(heads), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
 
 
 def systems_table(
@@ -455,9 +485,7 @@ def _in_paper(board: Leaderboard, row: Row, column: BoardColumn) -> str:
     return _number(text if column.spec is board.primary else text.partition(" (")[0])
 
 
-def _compared(
-    board: Leaderboard, columns: Sequence[BoardColumn]
-) -> dict[int, list[float | None]]:
+def _compared(board: Leaderboard, columns: Sequence[BoardColumn]) -> dict[int, list[float | None]]:
     """Return the columns of a leaderboard that have a better end, lower being better."""
     found: dict[int, list[float | None]] = {}
     for place, column in enumerate(columns):

@@ -469,9 +469,7 @@ def _columns(
             }
             for spec in board.known
         ],
-        "columns": [
-            specs[c.key] if c.spec else c.key for c in columns.columns_of(board, "page")
-        ],
+        "columns": [specs[c.key] if c.spec else c.key for c in columns.columns_of(board, "page")],
     }
 
 

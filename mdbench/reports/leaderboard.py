@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.metrics.spec import above_floor, ranks
 from mdbench.records import Status
+from mdbench.reports import columns
 from mdbench.reports.classes import by_class
-from mdbench.reports.columns import COLUMNS
 from mdbench.reports.coverage import make_plan
 from mdbench.reports.entries import (
     aggregate,
@@ -515,7 +515,7 @@ def _row(
             above_floor(score, floors[job.case], primary) for job, score in scores.items()
         ),
         causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
-        amounts={c.names[0]: c.of_group(ones) for c in COLUMNS if c.amount is not None},
+        amounts={c.names[0]: c.of_group(ones) for c in columns.COLUMNS if c.amount is not None},
     )
 
 

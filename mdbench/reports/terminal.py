@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from mdbench.drawing.numbers import cleanest_first, duration, fixed, noise_name, percent
+from mdbench.drawing.numbers import cleanest_first, duration, noise_name, percent
 from mdbench.errors import counted
 from mdbench.metrics.spec import MetricSpec, is_high
 from mdbench.records import ANSWERED, Record, Status
