@@ -16,7 +16,7 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, results_files, uncollected
-from mdbench.registry.checks import contradictions
+from mdbench.reports.contradictions import contradictions
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
