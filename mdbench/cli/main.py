@@ -51,8 +51,6 @@ class Commands(Mapping[str, Any]):
             return Group(
                 name=name,
                 commands=Commands(verb_name),
-                help=f"Verbs of {verb_name}.",
-                no_args_is_help=True,
                 rich_markup_mode=None,
                 context_settings=HELP,
             )
@@ -75,7 +73,7 @@ class Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was typed."""
         take_as_typed(self.get_params(ctx))
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, args or ["--help"])
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all verbs."""
@@ -90,6 +88,7 @@ class Group(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the verbs below their headings, without importing those of the core."""
+        del ctx
         if group := self.commands.group:
             rows = [(name, line_of(f"{group} {name}")) for name in self.commands]
             write_verbs(formatter, {"Verbs": rows})

@@ -16,12 +16,12 @@ from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, results_files, uncollected
-from mdbench.reports.contradictions import contradictions
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
+from mdbench.cli.contradictions import contradictions
 from mdbench.reports.entries import given_options, studies
 from mdbench.reports.export import csv_tables, latex_tables, markdown_tables, sets_table
 from mdbench.reports.joining import conflicts, read_places, versions

@@ -14,7 +14,7 @@ from mdbench.cli.report import leaderboards_of
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import RecordsError
 from mdbench.records import Record
-from mdbench.reports.contradictions import contradictions
+from mdbench.cli.contradictions import contradictions
 from mdbench.reports.joining import read_places
 from mdbench.reports.tables import attainable
 

@@ -15,17 +15,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from mdbench import __version__
 from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.errors import counted
-from mdbench.records import comparable
 from mdbench.extensions.community.checks import Trust
+from mdbench.records import comparable
 from mdbench.reports.classes import class_of
 from mdbench.runs.reproduce import RESULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from mdbench.extensions.community.store import Submission
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.extensions.community.store import Submission
 
 PAGE: Final = "index.html"
 TABLE: Final = "records.csv"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from eqverdict.verify import Refused, is_proof, verify
-from mdbench.extensions.community.certificates import certificate_of
 from mdbench.cli.options import Exit
 from mdbench.cli.report import read_results, records_of, write
 from mdbench.errors import UsageError, counted
+from mdbench.extensions.community.certificates import certificate_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

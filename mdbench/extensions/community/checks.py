@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from mdbench import methods
 from mdbench.errors import MethodError
-from mdbench.reports.contradictions import contradictions
+from mdbench.cli.contradictions import contradictions
 from mdbench.runs.record import this_machine
 from mdbench.runs.reproduce import rescore_all
 

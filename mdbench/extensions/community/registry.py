@@ -18,11 +18,11 @@ from mdbench.cli.options import Exit
 from mdbench.cli.report import html_of, metrics_of, write
 from mdbench.cli.results import run_again
 from mdbench.errors import UsageError, counted
-from mdbench.records import RecordStore, results_files
 from mdbench.extensions.community.audits import AuditedJob, outcome_of, sample, sign, write_audit
 from mdbench.extensions.community.board import PAGE, make_site
 from mdbench.extensions.community.checks import Trust
 from mdbench.extensions.community.store import Registry
+from mdbench.records import RecordStore, results_files
 from mdbench.reports.bundle import is_bundle, opened, sha256_of
 from mdbench.reports.classes import latest
 from mdbench.reports.joining import distinguish
@@ -162,7 +162,8 @@ def make_board(
     """Make the site of a registry."""
     if not registry.is_dir():
         raise UsageError(
-            f"There is no registry {registry}.", f"Add a bundle: mdbench registry submit BUNDLE {registry}"
+            f"There is no registry {registry}.",
+            f"Add a bundle: mdbench registry submit BUNDLE {registry}",
         )
     here = Registry(registry, Workspace.find())
     submissions, left_out = here.submissions(n_jobs=n_jobs)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mdbench import __version__
 from mdbench.errors import RecordsError, UsageError
-from mdbench.records import Record, parse_records, read_content, results_files
 from mdbench.extensions.community.audits import Audit, read_audit, signer_of
 from mdbench.extensions.community.checks import Trust, Verdict, check_records
+from mdbench.records import Record, parse_records, read_content, results_files
 from mdbench.reports.bundle import described, is_bundle, opened, sha256_of
 from mdbench.workspace import bench_hash, write_whole
 

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from eqverdict.equation import parse
 from eqverdict.verify import Refused, Ring, is_proof, verify
-from mdbench.extensions.community.certificates import certificate_of
 from mdbench.cli import main
 from mdbench.errors import EquationError
+from mdbench.extensions.community.certificates import certificate_of
 from mdbench.records import RecordStore
 
 if TYPE_CHECKING:

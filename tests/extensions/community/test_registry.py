@@ -18,12 +18,12 @@ from harness import ZERO, HereRuntime, Quiet, add_method, execute, make_workspac
 from mdbench.cli import main
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, RecordsError
-from mdbench.records import Record, RecordStore, Status, key_of
 from mdbench.extensions.community.audits import read_audit, sample, sign
 from mdbench.extensions.community.board import join
 from mdbench.extensions.community.checks import Trust, Verdict, check_records
-from mdbench.reports.contradictions import contradictions
 from mdbench.extensions.community.store import Registry, Submission
+from mdbench.records import Record, RecordStore, Status, key_of
+from mdbench.cli.contradictions import contradictions
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import make_plan
 from mdbench.runs.reproduce import rescored
@@ -294,7 +294,9 @@ def test_an_audit_verifies_a_bundle_and_finds_an_answer_that_was_not_the_methods
     assert "3 re-scored" in capsys.readouterr().out
     audit = ["--sample", "0.5", "--salt", "mine", "--n-jobs", "1"]
     assert main(["registry", "audit", str(genuine), *audit, "--out", "good.json"]) == Exit.DONE
-    assert main(["registry", "audit", str(stolen), *audit, "--out", "bad.json"]) == Exit.NOT_AS_WISHED
+    assert (
+        main(["registry", "audit", str(stolen), *audit, "--out", "bad.json"]) == Exit.NOT_AS_WISHED
+    )
     assert "0 equal, 2 different, 0 undecided" in capsys.readouterr().out
     for name in ("good.json", "bad.json"):
         assert main(["registry", "submit", name, "registry"]) == Exit.DONE
