@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.markup import escape
 
 from mdbench import datatypes, methods
+from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, results_files, uncollected
@@ -21,7 +22,6 @@ from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
-from mdbench.cli.contradictions import contradictions
 from mdbench.reports.entries import given_options, studies
 from mdbench.reports.export import csv_tables, latex_tables, markdown_tables, sets_table
 from mdbench.reports.joining import conflicts, read_places, versions
@@ -420,7 +420,7 @@ def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, 
 
 
 def _here(results: Sequence[Record]) -> dict[str, type[DataType[Any, Any]]]:
-    wanted = {one.data_type for one in results} & {*datatypes.names()}
+    wanted = filter(datatypes.is_known, {record.data_type for record in results})
     return {kind.name: kind for kind in datatypes.classes(wanted)}
 
 

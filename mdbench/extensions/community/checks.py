@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from mdbench import methods
-from mdbench.errors import MethodError
 from mdbench.cli.contradictions import contradictions
+from mdbench.errors import MethodError
 from mdbench.runs.record import this_machine
 from mdbench.runs.reproduce import rescore_all
 

@@ -16,6 +16,7 @@ import pytest
 from harness import ZERO, HereRuntime, Quiet, add_method, execute, make_workspace, number
 
 from mdbench.cli import main
+from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, RecordsError
 from mdbench.extensions.community.audits import read_audit, sample, sign
@@ -23,7 +24,6 @@ from mdbench.extensions.community.board import join
 from mdbench.extensions.community.checks import Trust, Verdict, check_records
 from mdbench.extensions.community.store import Registry, Submission
 from mdbench.records import Record, RecordStore, Status, key_of
-from mdbench.cli.contradictions import contradictions
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import make_plan
 from mdbench.runs.reproduce import rescored
