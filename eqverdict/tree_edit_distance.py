@@ -83,8 +83,8 @@ def edit_distance(first: Tree, second: Tree) -> int:
     b = [names[label] for label in second.labels]
     distances = [[0] * len(b) for _ in a]
     for i in first.keyroots:
-        for j in second_part.keyroots:
-            _subtrees(distances, (a, first.leftmost, i), (b, second_part.leftmost, j))
+        for j in second.keyroots:
+            _subtrees(distances, (a, first.leftmost, i), (b, second.leftmost, j))
     return distances[-1][-1]
 
 
