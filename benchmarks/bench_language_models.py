@@ -26,16 +26,16 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 from harness import HereRuntime, Quiet, add_method, make_workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
-from mdbench.language_models.conversation import Conversation  # noqa: E402
-from mdbench.language_models.endpoint import Endpoint  # noqa: E402
-from mdbench.language_models.exchanges import (  # noqa: E402
+from mdbench.extensions.language_models.conversation import Conversation  # noqa: E402
+from mdbench.extensions.language_models.endpoint import Endpoint  # noqa: E402
+from mdbench.extensions.language_models.exchanges import (  # noqa: E402
     ExchangeLog,
     LlmLimits,
     LlmSettings,
 )
-from mdbench.language_models.proxy import NAME, Proxy  # noqa: E402
-from mdbench.language_models.responder import LiveResponder  # noqa: E402
-from mdbench.language_models.stub import Stub  # noqa: E402
+from mdbench.extensions.language_models.proxy import NAME, Proxy  # noqa: E402
+from mdbench.extensions.language_models.responder import LiveResponder  # noqa: E402
+from mdbench.extensions.language_models.stub import Stub  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.runs.plan import make_plan  # noqa: E402
 from mdbench.runs.study import RunOptions  # noqa: E402
@@ -44,7 +44,7 @@ from mdbench.worker import LanguageModel  # noqa: E402
 MESSAGES = [{"role": "user", "content": "Variables: x0, x1. " + "Find the law. " * 200}]
 WARM, ALLOWED = 100, 100
 SERVER = (
-    "import sys; from mdbench.language_models.stub import Stub\n"
+    "import sys; from mdbench.extensions.language_models.stub import Stub\n"
     "with Stub(keeps=False) as stub: print(stub.port, flush=True); sys.stdin.read()"
 )
 ASKER = """

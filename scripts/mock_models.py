@@ -23,12 +23,12 @@ from mdbench.backends.registry import open_backend
 from mdbench.cli.main import complain
 from mdbench.cli.run import Display
 from mdbench.errors import MdbenchError
-from mdbench.language_models.endpoint import Endpoint
-from mdbench.language_models.keys import NO_KEY
-from mdbench.language_models.stub import Stub
-from mdbench.language_models.views import prompt_view
+from mdbench.extensions.language_models.connection import LlmConnection
+from mdbench.extensions.language_models.endpoint import Endpoint
+from mdbench.extensions.language_models.keys import NO_KEY
+from mdbench.extensions.language_models.stub import Stub
+from mdbench.extensions.language_models.views import prompt_view
 from mdbench.runs.execute import execute
-from mdbench.runs.llm import LlmConnection
 from mdbench.runs.study import Study
 from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace

@@ -21,29 +21,42 @@ from typer.core import TyperGroup
 
 from mdbench import __version__
 from mdbench.cli.options import Command, Exit, take_as_typed
-from mdbench.cli.verbs import VERBS, first_page
+from mdbench.cli.verbs import VERBS, VerbGroup, first_page, renamed
 from mdbench.errors import MdbenchError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mdbench.doors import Door
+
 
 class Commands(Mapping[str, Any]):
     """Commands by the names of verbs, each imported and made when it is asked for."""
 
+    def __init__(self, verbs: Door) -> None:
+        self._verbs = verbs
+
     def __iter__(self) -> Iterator[str]:
-        return iter(VERBS.names())
+        return iter(self._verbs.names())
 
     def __len__(self) -> int:
-        return len(VERBS.names())
+        return len(self._verbs.names())
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in VERBS
+        return isinstance(name, str) and name in self._verbs
 
     def __getitem__(self, name: str) -> Any:
-        if name not in VERBS:
+        if name not in self._verbs:
             raise KeyError(name)
-        verb = VERBS.load(name)
+        verb = self._verbs.load(name)
+        if isinstance(verb, VerbGroup):
+            return TyperGroup(
+                name=name,
+                help=f"{verb.title}.",
+                commands=Commands(verb.verbs),  # type: ignore[arg-type]  # no dict, but read as one
+                no_args_is_help=True,
+                rich_markup_mode=None,
+            )
         program = typer.Typer(
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
         )
@@ -55,7 +68,7 @@ class Group(TyperGroup):
     """The program, whose own options are taken as they are typed."""
 
     def __init__(self, **attributes: Any) -> None:
-        super().__init__(**{**attributes, "commands": Commands()})
+        super().__init__(**{**attributes, "commands": Commands(VERBS)})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was typed."""
@@ -113,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
         return Exit.INTERRUPTED
     except Exception as error:
         if hasattr(error, "format_message"):  # the parser's own errors
-            complain(UsageError(error.format_message(), _where_to_look(given)))
+            complain(renamed(given) or UsageError(error.format_message(), _where_to_look(given)))
             return Exit.ERROR
         raise
     return int(code or 0)

@@ -7,13 +7,13 @@ an extension or a package in the group ``mdbench.verbs`` of its entry points.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mdbench.doors import Door
-from mdbench.errors import MdbenchError
+from mdbench.doors import Door, extensions, packages
+from mdbench.errors import MdbenchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _COMMANDS = "mdbench.cli.commands"
 GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -57,14 +57,40 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "why-not": ("laboratory:why_not", "Show whether noise hides an equation."),
         "similarity": ("laboratory:similarity", "Show how alike two collections are."),
         "claims": ("laboratory:claims", "Show which claims of papers hold."),
-        "llm-probe": ("language_models:llm_probe", "Ask a model what it knows of problems."),
-        "llm-judge": ("language_models:llm_judge", "Ask a model whether answers are right."),
-        "llm-stub": ("language_models:llm_stub", "Run a mock language-model server."),
     },
 }
 """The core's verbs, by the headings of the help: the function in ``cli/commands``, and a line."""
 EXTENSIONS = "Extensions"
 """The heading of verbs that are not the core's."""
+
+
+class VerbGroup:
+    """A verb that has verbs of its own, as ``mdbench llm probe``.
+
+    Parameters
+    ----------
+    title
+        Their heading on the first page of the help.
+    name
+        The verb; others may add to its verbs in the group ``mdbench.verbs.NAME``.
+    module
+        Where the functions are.
+    functions
+        Their names, which those of the verbs follow.
+    """
+
+    def __init__(self, title: str, name: str, module: str, functions: Sequence[str]) -> None:
+        self.title = title
+        self.verbs = Door(
+            f"mdbench.verbs.{name}",
+            f"verb of {name}",
+            {
+                function.strip("_").replace("_", "-"): f"{module}:{function}"
+                for function in functions
+            },
+        )
+
+
 VERBS = Door(
     "mdbench.verbs",
     "verb",
@@ -82,13 +108,35 @@ def first_page() -> dict[str, list[tuple[str, str]]]:
         heading: [(name, line) for name, (_, line) in verbs.items()]
         for heading, verbs in GROUPS.items()
     }
-    more = [name for name in VERBS.names() if name not in VERBS.core]
-    return page | ({EXTENSIONS: [(name, _line_of(name)) for name in more]} if more else {})
+    for name in VERBS.names():
+        if name in VERBS.core:
+            continue
+        try:
+            verb = VERBS.load(name)
+        except MdbenchError as error:  # the other verbs are shown nevertheless
+            page.setdefault(EXTENSIONS, []).append((name, error.message))
+            continue
+        if isinstance(verb, VerbGroup):
+            rows = [(f"{name} {own}", _line_of(verb.verbs.load(own))) for own in verb.verbs.names()]
+            page.setdefault(verb.title, []).extend(rows)
+        else:
+            page.setdefault(EXTENSIONS, []).append((name, _line_of(verb)))
+    return page
 
 
-def _line_of(name: str) -> str:
-    """Return the first line of the docstring of an extension's verb."""
-    try:
-        return (inspect.getdoc(VERBS.load(name)) or "").partition("\n")[0]
-    except MdbenchError as error:  # the other verbs are shown nevertheless
-        return error.message
+def _line_of(verb: Any) -> str:
+    """Return the first line of a verb's docstring."""
+    return (inspect.getdoc(verb) or "").partition("\n")[0]
+
+
+OLD_SPELLINGS = "mdbench.old_spellings"
+"""The group in which a package names what its verbs were called before: ``show --old = new``."""
+
+
+def renamed(given: Sequence[str]) -> UsageError | None:
+    """Return the error of a verb, or an option of one, that is called otherwise now; else None."""
+    for old, new in {**packages(OLD_SPELLINGS), **extensions(OLD_SPELLINGS)}.items():
+        verb, *options = old.split()
+        if given[:1] == [verb] and {*options} <= {*given}:
+            return UsageError(f"There is no mdbench {old} any more.", f"It is now: mdbench {new}")
+    return None

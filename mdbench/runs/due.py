@@ -12,6 +12,7 @@ from mdbench.errors import MdbenchError
 from mdbench.records import RERUN_ALWAYS, SCHEMA, RecordStore, Status
 from mdbench.runs.plan import ResolvedJob, resolve_jobs
 from mdbench.runs.repeats import SeedRepeats
+from mdbench.runs.services import services
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class RecordSummary:
     front, selection
         True where there is one, else None.
     ended
-        Whether the endpoint of a language model ended the job.
+        Whether the service that it asked ended the job.
     timeout_s, threads
         What the job might use.
     wall_s, cpu_s, peak_memory_mb
@@ -78,7 +79,7 @@ class RecordSummary:
             begun=begun if isinstance(begun, str) else begun.isoformat(),
             front=None if get(record, "front") is None else True,
             selection=None if get(record, "selection") is None else True,
-            ended=ended_by_endpoint(record),
+            ended=ended_by_service(record),
             timeout_s=get(get(record, "budget"), "timeout_s"),
             wall_s=get(measured, "wall_s"),
             cpu_s=get(measured, "cpu_s"),
@@ -128,13 +129,11 @@ def _read_file(path: Path) -> list[RecordSummary]:
     return list(found.values())
 
 
-def ended_by_endpoint(record: Record | RecordSummary | dict[str, Any]) -> bool:
-    """Whether the endpoint of a language model ended a job, which then goes on from its log."""
+def ended_by_service(record: Record | RecordSummary | dict[str, Any]) -> bool:
+    """Whether the service that it asked ended a job, which then goes on from its log."""
     if isinstance(record, RecordSummary):
         return record.ended
-    if isinstance(record, dict):
-        return bool((record["llm"] or {}).get("ended"))
-    return record.llm is not None and bool(record.llm.ended)
+    return any(service.ended(record) for service in services().values())
 
 
 def goes_on(record: Record | RecordSummary) -> bool:
@@ -142,7 +141,7 @@ def goes_on(record: Record | RecordSummary) -> bool:
 
     Else it begins at its start, since the user wants it.
     """
-    return record.status in RERUN_ALWAYS or ended_by_endpoint(record)
+    return record.status in RERUN_ALWAYS or ended_by_service(record)
 
 
 def is_due(
@@ -211,7 +210,7 @@ def _reason(
         return _NO_RECORD
     if record.key_parts != one.parts:
         return "its record was edited: its key_parts are not those of its key"
-    if record.status in RERUN_ALWAYS or ended_by_endpoint(record):
+    if record.status in RERUN_ALWAYS or ended_by_service(record):
         return _why_always(record)
     if record.status in plan.rerun:
         return f"it ended as {record.status}, which --rerun asks for"
@@ -223,7 +222,7 @@ def _reason(
 def _why_always(record: Record | RecordSummary) -> str:
     if record.status in RERUN_ALWAYS:
         return f"it ended as {record.status}, which is always run again"
-    return "the endpoint of its language model ended it, and it goes on from its log"
+    return "the service that it asks ended it, and it goes on from its log"
 
 
 def _newest(records: Iterable[RecordSummary]) -> dict[object, RecordSummary]:

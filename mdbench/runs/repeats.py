@@ -37,7 +37,7 @@ def question_of(one: ResolvedJob) -> str | None:
         the seed may change the answer, as that of a method that draws numbers does.
     """
     spec = one.method.spec
-    if spec.seedable is not False or not spec.repeatable or spec.access.llm or _draws_rows(one):
+    if spec.seedable is not False or not spec.repeatable or spec.service or _draws_rows(one):
         return None
     return _without_seed(one.parts)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harness import HereRuntime, Quiet, execute, known
+from asking_bench import with_model
+from harness import HereRuntime, Quiet, execute
 from language_loops import LOOPS
 
-from mdbench.language_models.availability import CircuitBreaker
-from mdbench.language_models.endpoint import Endpoint
-from mdbench.language_models.stub import Stub
-from mdbench.language_models.stub_modes import MODES, REFUSALS, SERVERS, SHAPES, TEXTS
+from mdbench.extensions.language_models.availability import CircuitBreaker
+from mdbench.extensions.language_models.endpoint import Endpoint
+from mdbench.extensions.language_models.stub import Stub
+from mdbench.extensions.language_models.stub_modes import MODES, REFUSALS, SERVERS, SHAPES, TEXTS
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
@@ -53,13 +53,10 @@ def run_mode(mode: str, workspace: Any, results: Path) -> list[Record]:
             llm_calls=CALLS,
         )
         plan = make_plan(options, workspace)
-        model = replace(
-            known(plan.model),
-            endpoint=Endpoint(stub.url, seconds=1.0),
-            breaker=CircuitBreaker(0.2, 0.01),
-        )
-        with closing(model):
-            return list(execute(replace(plan, model=model), HereRuntime(), Quiet()).records)
+        endpoint = Endpoint(stub.url, seconds=1.0)
+        plan = with_model(plan, endpoint=endpoint, breaker=CircuitBreaker(0.2, 0.01))
+        with closing(plan.connections["llm"]):
+            return list(execute(plan, HereRuntime(), Quiet()).records)
 
 
 def row(mode: str, records: Sequence[Record]) -> str:
