@@ -279,6 +279,7 @@ class Service(ABC):
     def at_a_time(self, options: RunOptions) -> int | None:
         """Return how many jobs that ask may be under way; None for no number of their own."""
         del options
+        return None
 
     def ended(self, record: Record | dict[str, Any]) -> bool:
         """Whether it ended a job, which then goes on when it is run again."""

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from asking_bench import with_model
 from harness import ROOT, HereRuntime, Quiet, execute, imported, known, make_workspace
+from model_server import Stub
 
 from mdbench import datatypes
 from mdbench.datatypes.facts import Protocol
 from mdbench.extensions.language_models.availability import CircuitBreaker
-from mdbench.extensions.language_models.stub import Stub
 from mdbench.records import comparable
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions

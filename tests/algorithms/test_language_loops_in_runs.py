@@ -10,11 +10,11 @@ from asking_bench import with_model
 from harness import ROOT, HereRuntime, Quiet, execute, known, make_workspace
 from language_loops import LOOPS
 from model_answers import BY_THE_SERVER, row, run_mode
+from model_modes import MODES
+from model_server import Stub
 from sweeps import sampled
 
 from mdbench.extensions.language_models.availability import CircuitBreaker
-from mdbench.extensions.language_models.stub import Stub
-from mdbench.extensions.language_models.stub_modes import MODES
 from mdbench.records import comparable
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions

@@ -10,10 +10,10 @@ import pytest
 from asking_bench import ASKER, Bench
 from harness import known, make_workspace
 from isolated import HOME
+from model_server import Stub
 
 from mdbench.backends.local import JobQueue
 from mdbench.backends.turns import CoreTurns, JobTurn
-from mdbench.extensions.language_models.stub import Stub
 from mdbench.records import Status, comparable
 from mdbench.runs.forecast import Expectation
 

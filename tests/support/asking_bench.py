@@ -13,8 +13,9 @@ from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
+    from model_server import Stub
+
     from mdbench.extensions.language_models.connection import LlmConnection
-    from mdbench.extensions.language_models.stub import Stub
     from mdbench.records import Record
     from mdbench.runs.plan import Plan
 
@@ -74,6 +75,11 @@ class Adapter:
 '''
 
 
+def asking(*given: Any, **options: Any) -> RunOptions:
+    """Return options of a run, those of language models among them."""
+    return RunOptions(*given, **options)
+
+
 def with_model(plan: Plan, **changes: Any) -> Plan:
     """Return a plan whose connection to a language model, if it has one, is changed."""
     connections = {
@@ -90,7 +96,7 @@ class Bench(isolated.Bench):
     def ask(
         self, stub: Stub | None, folder: str = "results", *, patience: float = 0.02, **changes: Any
     ) -> list[Record]:
-        options = RunOptions(
+        options = asking(
             algorithms=("nasty",),
             data_type="ode",
             datasets=("harmonic-oscillator",),

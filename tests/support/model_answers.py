@@ -5,17 +5,16 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from asking_bench import with_model
+from asking_bench import asking, with_model
 from harness import HereRuntime, Quiet, execute
 from language_loops import LOOPS
+from model_modes import MODES, REFUSALS, SERVERS, SHAPES, TEXTS
+from model_server import Stub
 
 from mdbench.extensions.language_models.availability import CircuitBreaker
 from mdbench.extensions.language_models.endpoint import Endpoint
-from mdbench.extensions.language_models.stub import Stub
-from mdbench.extensions.language_models.stub_modes import MODES, REFUSALS, SERVERS, SHAPES, TEXTS
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan
-from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,7 +41,7 @@ def run_mode(mode: str, workspace: Any, results: Path) -> list[Record]:
     """Run the methods on one system against a server in that mode."""
     with Stub(mode=mode, delay=0.01) as stub:
         stub.keeps = False
-        options = RunOptions(
+        options = asking(
             LOOPS,
             "ode",
             datasets=("rc-circuit",),

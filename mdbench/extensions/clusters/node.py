@@ -17,6 +17,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from mdbench import __version__
@@ -91,7 +92,7 @@ class NodeRequest:
         name: str,
         require: tuple[tuple[str, Level], ...] = (),
         opens: Opener = open_runtime,
-        connections: Mapping[str, RemoteConnection],
+        connections: Mapping[str, RemoteConnection] = MappingProxyType({}),
     ) -> NodeRequest:
         """Return the request that a plan makes."""
         place = plan.catalog.workspace

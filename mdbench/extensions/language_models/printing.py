@@ -12,13 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from mdbench.cli.options import Exit
-from mdbench.cli.report import folders_of, names_of, read_results
+from mdbench.cli.report import names_of, read_results
 from mdbench.cli.results import places_and_name
 from mdbench.drawing.numbers import percent
 from mdbench.errors import UsageError, counted
 from mdbench.extensions.language_models.contamination import PROBES
 from mdbench.extensions.language_models.questions import run_judge, run_probes
-from mdbench.extensions.language_models.stub_modes import MODES
 from mdbench.extensions.language_models.transcripts import (
     EVERYTHING,
     Limits,
@@ -26,18 +25,19 @@ from mdbench.extensions.language_models.transcripts import (
     transcripts,
 )
 from mdbench.reports.bundle import opened_all
+from mdbench.reports.sections import folders_of
 from mdbench.reports.statistics import wilson
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from mdbench.extensions.language_models.stub import Stub
     from collections.abc import Sequence
 
     from rich.console import Console
 
     from mdbench.extensions.language_models.contamination import ProbeResult
     from mdbench.extensions.language_models.options import JudgeOptions, ProbeOptions
+    from mdbench.extensions.language_models.stub import Stub
     from mdbench.records import Record
 
 
@@ -157,7 +157,7 @@ def serve_stub(stub: Stub, console: Console) -> int:
     """Serve until Ctrl-C."""
     with stub:
         console.print(
-            f"{escape(stub.url)} answers with {MODES[stub.mode]}.  To stop it: Ctrl-C",
+            f"{escape(stub.url)} answers with {stub.modes[stub.mode]}.  To stop it: Ctrl-C",
             soft_wrap=True,
         )
         try:

@@ -1,7 +1,7 @@
-"""A server that speaks as a language model's does, and is none: for tests, and to try a set-up.
+"""A server that speaks as a language model's does, and is none: to try a set-up without one.
 
 What it answers follows from the request and the server's seed, so that the same run gives the same
-answers.  Its modes are the ways in which real endpoints answer, and fail to.
+answers.
 """
 
 from __future__ import annotations
@@ -9,25 +9,22 @@ from __future__ import annotations
 import hashlib
 import http.server
 import json
-import math
 import random
 import re
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.extensions.language_models.stub_modes import CUT, MODES, REFUSALS, SHAPES, TEXTS, Draft
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
 _FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt")
-_PIECE = b" " * 2**16
 
 
 @dataclass(frozen=True)
@@ -38,6 +35,71 @@ class _Form:
     write: Callable[[str, list[str]], str]
 
 
+@dataclass(frozen=True)
+class Draft:
+    """A good answer, before a mode changes it.
+
+    Attributes
+    ----------
+    text
+        In the form that the prompt asks for.
+    equation, names
+        What it says, and the variables that it may use.
+    """
+
+    text: str
+    equation: str
+    names: Sequence[str]
+    draw: random.Random
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An answer that is no completion.
+
+    Attributes
+    ----------
+    headers
+        Besides the usual ones; called for each answer.
+    """
+
+    does: str
+    status: int
+    body: str
+    headers: Callable[[], dict[str, str]] = dict
+
+
+def error_body(message: str, code: str | None = None, **more: Any) -> str:
+    """Write an error as endpoints do."""
+    return json.dumps({"error": {"message": message, "type": "stub", "code": code, **more}})
+
+
+REFUSALS: Final = {
+    "401": Refusal("a key that is refused", 401, error_body("Incorrect key {key}")),
+    "quota": Refusal(
+        "a quota that is spent",
+        429,
+        error_body("You exceeded your current quota, please check your plan", "insufficient_quota"),
+    ),
+    "429": Refusal("too many requests", 429, error_body("Rate limit reached")),
+    "500": Refusal("a server's error", 500, error_body("Incorrect key {key}")),
+}
+"""Modes that answer every request in the same way."""
+MODES: Final = {
+    "good": "an equation, drawn at random, in the form that is asked for",
+    "prose": "prose without any equation",
+    "slow": "a good answer, late",
+    **{name: refusal.does for name, refusal in REFUSALS.items()},
+}
+"""All modes, and what each does."""
+_WORDS = 40
+
+
+def prose(draft: Draft) -> str:
+    """Write words that say nothing."""
+    return " ".join(draft.draw.choice(["the", "law", "is", "unknown"]) for _ in range(_WORDS))
+
+
 @dataclass
 class Stub:
     """The server; it runs as long as its context lasts.
@@ -45,7 +107,7 @@ class Stub:
     Parameters
     ----------
     mode
-        One of `MODES`.
+        One of `modes`.
     seed
         Of all that is drawn.
     answer
@@ -54,21 +116,13 @@ class Stub:
         With which probability a request is answered by it.
     delay
         Seconds that the mode ``slow`` takes.
-    first
-        The number of requests that are answered well before the mode begins.
-    failures
-        Requests that fail according to the mode before the rest are answered well; None for all.
-    write
-        Gives the text for a request and an equation; None for the forms that are built in.
 
     Attributes
     ----------
     port
         Where it listens.
-    requests
-        The bodies of all requests, parsed, in order.
-    headers
-        The headers of all requests.
+    count
+        How many requests have come.
     """
 
     mode: str = "good"
@@ -76,17 +130,13 @@ class Stub:
     answer: str = ""
     knows: float = 0.0
     delay: float = 0.2
-    first: int = 0
-    failures: int | None = None
-    write: Callable[[dict[str, Any], str], str] | None = None
     port: int = 0
-    requests: list[dict[str, Any]] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-    keeps: bool = True
+    modes: ClassVar[Mapping[str, str]] = MODES
+    handler: ClassVar[type[Answering]]
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise UsageError(f"--mode is {self.mode!r}.", did_you_mean(self.mode, MODES))
+        if self.mode not in self.modes:
+            raise UsageError(f"--mode is {self.mode!r}.", did_you_mean(self.mode, self.modes))
         self._lock = threading.Lock()
         self._over = threading.Event()
         self.count = 0
@@ -97,7 +147,7 @@ class Stub:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> Self:
-        self._server = _Listening(("127.0.0.1", self.port), partial(_Answering, self))
+        self._server = _Listening(("127.0.0.1", self.port), partial(self.handler, self))
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
@@ -117,41 +167,33 @@ class Stub:
         self._thread.join()
 
     def take(self, request: dict[str, Any], headers: dict[str, str]) -> str:
-        """Note a request; return the mode in which it is answered."""
+        """Count a request; return the mode in which it is answered."""
+        del request, headers
         with self._lock:
             self.count += 1
-            if self.keeps:
-                self.requests.append(request)
-                self.headers.append(headers)
-            number = self.count - self.first
-        last = math.inf if self.failures is None else self.failures
-        return self.mode if 0 < number <= last else "good"
-
-    def wait(self, seconds: float) -> bool:
-        """Wait, unless the server ends; return whether it does."""
-        return self._over.wait(seconds)
+        return self.mode
 
     def reply(self, request: dict[str, Any], mode: str) -> tuple[str, str]:
         """Return the text of an answer, and why it ends; the same for the same request."""
+        draft = self.draft(request)
+        return prose(draft) if mode == "prose" else draft.text, "stop"
+
+    def draft(self, request: dict[str, Any]) -> Draft:
+        """Return a good answer to a request."""
         text = json.dumps(request, sort_keys=True)
         digest = hashlib.sha256(f"{self.seed}\0{text}".encode()).digest()
         draw = random.Random(digest)  # noqa: S311 - no secret
-        prompt = "\n".join(each.get("content", "") for each in request.get("messages", []))
+        prompt = prompt_of(request)
         names = _names(prompt)
         known = bool(self.answer) and draw.random() < self.knows
         equation = self.answer if known else _equation(draw, names)
-        if self.write is not None:
-            text = self.write(request, equation)
-        else:
-            form = next((f for f in _FORMS if f.asked(prompt)), _FORMS[-1])
-            text = form.write(equation, names)
-        _, change = TEXTS.get(mode, TEXTS["good"])
-        changed = change(Draft(text, equation, names, draw))
-        return changed, "length" if mode in CUT else "stop"
+        form = next((f for f in _FORMS if f.asked(prompt)), _FORMS[-1])
+        return Draft(form.write(equation, names), equation, names, draw)
 
-    def is_flaky(self) -> bool:
-        """Whether the next request of a flaky server fails: three of ten, evenly spread."""
-        return self.count % 10 in {2, 5, 9}
+
+def prompt_of(request: Mapping[str, Any]) -> str:
+    """Return the texts of a request's messages."""
+    return "\n".join(each.get("content", "") for each in request.get("messages", []))
 
 
 def _names(prompt: str) -> list[str]:
@@ -227,14 +269,14 @@ class _Listening(http.server.ThreadingHTTPServer):
         """Print nothing."""
 
 
-class _Answering(http.server.BaseHTTPRequestHandler):
+class Answering(http.server.BaseHTTPRequestHandler):
     """Answers one connection's requests."""
 
     protocol_version = "HTTP/1.1"
     wbufsize = -1
     disable_nagle_algorithm = True
 
-    def __init__(self, of: Stub, *arguments: Any) -> None:
+    def __init__(self, of: Any, *arguments: Any) -> None:
         self.of = of
         super().__init__(*arguments)
 
@@ -243,7 +285,7 @@ class _Answering(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """List the models, as clients like to ask."""
-        self._send(200, json.dumps({"object": "list", "data": [{"id": "stub"}]}).encode())
+        self.send(200, json.dumps({"object": "list", "data": [{"id": "stub"}]}).encode())
 
     def do_POST(self) -> None:
         """Answer a request according to the mode."""
@@ -252,50 +294,40 @@ class _Answering(http.server.BaseHTTPRequestHandler):
         try:
             request = json.loads(body)
         except ValueError:
-            self._send(400, b'{"error": {"message": "no JSON"}}')
+            self.send(400, b'{"error": {"message": "no JSON"}}')
             return
         mode = self.of.take(request, dict(self.headers))
         with suppress(OSError):
-            self._answer(request, mode)
+            self.answer(request, mode)
 
-    def _answer(self, request: dict[str, Any], mode: str) -> None:
-        if mode == "flaky":
-            mode = "500" if self.of.is_flaky() else "good"
+    def answer(self, request: dict[str, Any], mode: str) -> None:
+        """Send an answer."""
         if (refusal := REFUSALS.get(mode)) is not None:
-            body = refusal.body.replace("{key}", self.headers.get("Authorization", "")[:20])
-            self._send(refusal.status, body.encode(), refusal.headers())
-        elif mode == "hang-up":
-            self.close_connection = True
-        elif mode in {"never-ends", "huge"}:
-            self._flood(endless=mode == "never-ends")
-        else:
-            if mode == "slow":
-                time.sleep(self.of.delay)
-            body = json.dumps(self._completion(request, mode))
-            if mode == "half-body":
-                self.close_connection = True
-                self._send(200, body[: len(body) // 2].encode(), {}, length=len(body))
-            else:
-                self._send(200, body.encode())
+            self.refuse(refusal)
+            return
+        if mode == "slow":
+            time.sleep(self.of.delay)
+        self.send(200, json.dumps(self.completion(request, mode)).encode())
 
-    def _completion(self, request: dict[str, Any], mode: str) -> dict[str, Any]:
+    def refuse(self, refusal: Refusal) -> None:
+        """Send what is no completion; it may have the key in it, as that of some servers."""
+        body = refusal.body.replace("{key}", self.headers.get("Authorization", "")[:20])
+        self.send(refusal.status, body.encode(), refusal.headers())
+
+    def completion(self, request: dict[str, Any], mode: str) -> dict[str, Any]:
+        """Return a chat completion."""
         text, reason = self.of.reply(request, mode)
-        if mode == "echo":
-            text = json.dumps(dict(self.headers))
-        prompt = "\n".join(each.get("content", "") for each in request.get("messages", []))
-        n = request.get("n", 1)
-        if mode == "wrong-n":
-            n = 3 * (hashlib.sha256(prompt.encode()).digest()[0] % 2)
+        prompt = prompt_of(request)
         choices = [
             {
                 "index": index,
                 "message": {"role": "assistant", "content": text},
                 "finish_reason": reason,
             }
-            for index in range(n)
+            for index in range(request.get("n", 1))
         ]
         used = {"prompt_tokens": len(prompt) // 4 + 1, "completion_tokens": len(text) // 4 + 1}
-        answer = {
+        return {
             "id": "stub",
             "object": "chat.completion",
             "created": int(time.time()),
@@ -304,22 +336,8 @@ class _Answering(http.server.BaseHTTPRequestHandler):
             "choices": choices,
             "usage": {**used, "total_tokens": sum(used.values())},
         }
-        if mode in SHAPES:
-            SHAPES[mode][1](answer)
-        return answer
 
-    def _flood(self, *, endless: bool) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(2**40 if endless else 2**30))
-        self.end_headers()
-        sent = 0
-        while sent < 2**30 and not self.of.wait(0.05 if endless else 0.0):
-            self.wfile.write(b" " if endless else _PIECE)
-            self.wfile.flush()
-            sent += 1 if endless else len(_PIECE)
-
-    def _send(
+    def send(
         self,
         status: int,
         body: bytes,
@@ -327,6 +345,7 @@ class _Answering(http.server.BaseHTTPRequestHandler):
         *,
         length: int | None = None,
     ) -> None:
+        """Send a status, headers and a body; `length` where another one is claimed."""
         usual = {"Content-Type": "application/json", "Content-Length": str(length or len(body))}
         with suppress(OSError):
             self.send_response(status)
@@ -334,3 +353,6 @@ class _Answering(http.server.BaseHTTPRequestHandler):
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
+
+
+Stub.handler = Answering

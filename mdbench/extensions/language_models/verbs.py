@@ -69,7 +69,7 @@ def stub(
     from mdbench.extensions.language_models.printing import serve_stub
     from mdbench.extensions.language_models.stub import Stub
 
-    server = Stub(mode=mode, seed=seed, answer=answer, knows=knows, port=port, keeps=False)
+    server = Stub(mode=mode, seed=seed, answer=answer, knows=knows, port=port)
     return serve_stub(server, Console(highlight=False))
 
 

@@ -97,7 +97,13 @@ class PromptView(TaskView):
         return _WORD.sub(own, text)
 
 
-def prompt_view(prompt: str, task: Task[Any], background: Background, seed: int) -> TaskView:
+def _as_it_is(task: Task[Any]) -> PromptView:
+    own = {name: name for name in (*task.variables, *task.targets)}
+    order = tuple(range(len(task.variables)))
+    return PromptView(task.variables, task.targets, order, own, frozenset())
+
+
+def prompt_view(prompt: str, task: Task[Any], background: Background, seed: int) -> PromptView:
     """Make one of the views of a task.
 
     Parameters
@@ -114,7 +120,7 @@ def prompt_view(prompt: str, task: Task[Any], background: Background, seed: int)
     A task without equations has no quantities: its texts are shown as they are by every view.
     """
     if not task.has_equations:
-        return TaskView.plain(task)
+        return _as_it_is(task)
     if prompt == PROMPTS[0]:
         return _anonymous(task, seed)
     background = _with_the_users(background, task)

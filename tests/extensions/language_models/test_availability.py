@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model_modes import REFUSALS
 
 from mdbench.backends.turns import WaitingTime
 from mdbench.extensions.language_models.answers import Fault, FaultKind, advice, read_reply
@@ -33,7 +34,6 @@ from mdbench.extensions.language_models.exchanges import (
 )
 from mdbench.extensions.language_models.keys import NO_KEY
 from mdbench.extensions.language_models.responder import SUSPECT, LiveResponder
-from mdbench.extensions.language_models.stub_modes import REFUSALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ROOT
+from model_server import Stub
 
 from mdbench.cli import main
 from mdbench.datatypes import find
@@ -22,7 +23,6 @@ from mdbench.extensions.language_models.contamination import (
 )
 from mdbench.extensions.language_models.options import ProbeOptions
 from mdbench.extensions.language_models.questions import run_probes
-from mdbench.extensions.language_models.stub import Stub
 from mdbench.extensions.language_models.usage import probe_rows, read_probes
 from mdbench.extensions.language_models.views import prompt_view, symmetries
 from mdbench.runs.catalog import Catalog

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ROOT
+from model_server import Stub
 from reporting import result
 
 from mdbench.cli import main
@@ -20,7 +21,6 @@ from mdbench.extensions.language_models.judge import (
 )
 from mdbench.extensions.language_models.options import JudgeOptions
 from mdbench.extensions.language_models.questions import run_judge
-from mdbench.extensions.language_models.stub import Stub
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,6 +17,8 @@ import pytest
 from harness import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from model_modes import MODES
+from model_server import Stub
 
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.extensions.language_models.availability import CircuitBreaker
@@ -35,8 +37,6 @@ from mdbench.extensions.language_models.exchanges import (
 from mdbench.extensions.language_models.keys import NO_KEY, Key, read_key
 from mdbench.extensions.language_models.proxy import NAME, Proxy
 from mdbench.extensions.language_models.responder import LiveResponder
-from mdbench.extensions.language_models.stub import Stub
-from mdbench.extensions.language_models.stub_modes import MODES
 from mdbench.worker import BudgetSpent, LanguageModel, LanguageModelError, Unavailable
 from mdbench.worker.api import SOCKET_VARIABLE, language_model
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from asking_bench import ASKER, Bench
+from asking_bench import ASKER, Bench, asking
 from clusters import open_here
 from flavours import FLAVOURS, traces
 from harness import HereRuntime, Quiet, known, make_workspace, out_of_time
 from isolated import HOME
+from model_server import Stub
 from one_node_slurm import missing, one_node_slurm
 
 from mdbench.backends.local import LocalBackend
@@ -26,8 +27,8 @@ from mdbench.errors import MethodError, UsageError
 from mdbench.extensions.clusters.dask import DaskBackend
 from mdbench.extensions.clusters.slurm import SlurmBackend
 from mdbench.extensions.language_models.exchanges import Exchange
+from mdbench.extensions.language_models.options import asked_of
 from mdbench.extensions.language_models.service import LanguageModels
-from mdbench.extensions.language_models.stub import Stub
 from mdbench.methods import find
 from mdbench.records import RecordStore, Status, comparable
 from mdbench.reports.bundle import opened, write_bundle
@@ -246,7 +247,7 @@ def test_a_model_has_to_be_named_and_found(here: Bench) -> None:
 
 def test_what_is_asked_is_a_part_of_the_key_of_those_that_ask(here: Bench) -> None:
     here.add('raise RuntimeError("not imported")', more="", name="plain")
-    options = RunOptions(("nasty",), "ode", datasets=("rc-circuit",), llm_model="a")
+    options = asking(("nasty",), "ode", datasets=("rc-circuit",), llm_model="a")
 
     def parts(**changes: Any) -> dict[str, str]:
         (job,) = make_plan(replace(options, **changes), here.workspace).jobs
@@ -353,7 +354,7 @@ def test_a_job_whose_time_is_up_waits_for_no_answer(
 def test_a_job_that_is_killed_in_mid_search_goes_on_from_its_log(here: Bench) -> None:
     here.make_front()
     with Stub(mode="slow", delay=0.02) as stub:
-        options = RunOptions(
+        options = asking(
             ("nasty",), "ode", datasets=("rc-circuit",), llm_model="m", llm_url=stub.url
         )
         plan = make_plan(replace(options, llm_calls=20), here.workspace)
@@ -482,7 +483,7 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
     # A home of its own: the keys' files of tests that run at the same time are not this one's.
     workspace = replace(here.workspace, home=here.workspace.root / "home")
     monkeypatch.setenv("SECRET_OF_MINE", KEY)
-    options = RunOptions(
+    options = asking(
         algorithms=("nasty",),
         data_type="ode",
         datasets=("harmonic-oscillator",),
@@ -515,7 +516,7 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
 
         with backend:
             records = list(run_plan(plan, HereRuntime(), Watching(), backend).records)
-        assert {*seen} == ({"600"} if elsewhere and given.llm_url else set())
+        assert {*seen} == ({"600"} if elsewhere and asked_of(given).llm_url else set())
         assert {*workspace.home.glob("llm-key-*")} <= there
         return records
 
@@ -544,7 +545,7 @@ def test_jobs_on_other_machines_ask_and_the_key_is_in_a_file_of_the_users_alone(
 
 def test_the_money_of_a_run_elsewhere_is_what_its_jobs_may_spend(here: Bench) -> None:
     asked: dict[str, Any] = {"llm_price": (1.0, 1.0), "llm_url": "http://127.0.0.1:9/v1"}
-    options = RunOptions(("nasty",), "ode", seeds=(0, 1, 2, 3), llm_model="m", **asked)
+    options = asking(("nasty",), "ode", seeds=(0, 1, 2, 3), llm_model="m", **asked)
     backend = DaskBackend(opens=open_here)
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"llm_money_total": 1.0}, "e.g. --llm-money 0.25"),

@@ -1,41 +1,19 @@
-"""The ways in which endpoints answer, and fail to: the modes of the stub."""
+"""The ways in which endpoints answer, and fail to: the modes of the tests' mock server."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, Final
 
+from mdbench.extensions.language_models import stub
+from mdbench.extensions.language_models.stub import Draft, Refusal, error_body
+
 if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-_WORDS = 40
 _FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt")
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A good answer, before a mode changes it.
-
-    Attributes
-    ----------
-    text
-        In the form that the prompt asks for.
-    equation, names
-        What it says, and the variables that it may use.
-    """
-
-    text: str
-    equation: str
-    names: Sequence[str]
-    draw: random.Random
-
-
-def _prose(draft: Draft) -> str:
-    return " ".join(draft.draw.choice(["the", "law", "is", "unknown"]) for _ in range(_WORDS))
 
 
 def _other_fence(draft: Draft) -> str:
@@ -115,7 +93,7 @@ TEXTS: Final[dict[str, tuple[str, Callable[[Draft], str]]]] = {
     "bare": ("the equation without any fence", _bare),
     "lambda": ("the equation as a lambda", _lambda),
     "signs": ("the equation with × and − for its signs", _signs),
-    "prose": ("prose without any equation", _prose),
+    "prose": (stub.MODES["prose"], stub.prose),
     "latex": ("a formula in LaTeX", _latex),
     "other-language": ("a function in JavaScript", _other_language),
     "invented-names": ("an equation with a name that no variable has", _invented),
@@ -189,53 +167,30 @@ SHAPES: Final[dict[str, tuple[str, Callable[[dict[str, Any]], None]]]] = {
 """Modes that change the form of a good answer."""
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """An answer that is no completion.
-
-    Attributes
-    ----------
-    headers
-        Besides the usual ones; called for each answer.
-    """
-
-    does: str
-    status: int
-    body: str
-    headers: Callable[[], dict[str, str]] = dict
-
-
-def _error(message: str, code: str | None = None, **more: Any) -> str:
-    return json.dumps({"error": {"message": message, "type": "stub", "code": code, **more}})
-
-
 def _page(title: str) -> str:
     return f"<!DOCTYPE html>\n<html><head><title>{title}</title></head><body></body></html>"
 
 
 _HTML = {"Content-Type": "text/html"}
 REFUSALS: Final = {
-    "401": Refusal("a key that is refused", 401, _error("Incorrect key {key}")),
-    "402": Refusal("an account without credit", 402, _error("Insufficient Balance")),
-    "403": Refusal("a key that may not", 403, _error("Your key may not use this model")),
+    **stub.REFUSALS,
+    "402": Refusal("an account without credit", 402, error_body("Insufficient Balance")),
+    "403": Refusal("a key that may not", 403, error_body("Your key may not use this model")),
     "404": Refusal(
-        "a model that is not there", 404, _error("The model `m` does not exist", "model_not_found")
-    ),
-    "quota": Refusal(
-        "a quota that is spent",
-        429,
-        _error("You exceeded your current quota, please check your plan", "insufficient_quota"),
+        "a model that is not there",
+        404,
+        error_body("The model `m` does not exist", "model_not_found"),
     ),
     "no-seed": Refusal(
-        "a field that is not known", 400, _error("Unsupported parameter: 'seed'", param="seed")
+        "a field that is not known", 400, error_body("Unsupported parameter: 'seed'", param="seed")
     ),
     "no-system": Refusal(
-        "a model without system messages", 400, _error("System role not supported")
+        "a model without system messages", 400, error_body("System role not supported")
     ),
     "newer-tokens": Refusal(
         "a model that names the length otherwise",
         400,
-        _error(
+        error_body(
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
             "'max_completion_tokens' instead."
         ),
@@ -248,32 +203,32 @@ REFUSALS: Final = {
     "context-length": Refusal(
         "prompts that are too long",
         400,
-        _error("This model's maximum context length is 8 tokens", "context_length_exceeded"),
+        error_body("This model's maximum context length is 8 tokens", "context_length_exceeded"),
     ),
     "moderation": Refusal(
         "prompts that a filter refuses",
         400,
-        _error("The prompt triggered our content management policy", "content_filter"),
+        error_body("The prompt triggered our content management policy", "content_filter"),
     ),
-    "429": Refusal("too many requests", 429, _error("Rate limit reached")),
     "429-seconds": Refusal(
         "too many requests, and when to come back, in seconds",
         429,
-        _error("Rate limit reached"),
+        error_body("Rate limit reached"),
         lambda: {"Retry-After": "0.01"},
     ),
     "429-date": Refusal(
         "too many requests, and when to come back, as a date",
         429,
-        _error("Rate limit reached"),
+        error_body("Rate limit reached"),
         lambda: {"Retry-After": formatdate(usegmt=True)},
     ),
-    "500": Refusal("a server's error", 500, _error("Incorrect key {key}")),
     "502-page": Refusal("a gateway's page", 502, _page("502 Bad Gateway"), lambda: _HTML),
-    "503": Refusal("a server that is starting", 503, _error("Loading model")),
-    "529": Refusal("a server that is overloaded", 529, _error("Overloaded", "overloaded_error")),
+    "503": Refusal("a server that is starting", 503, error_body("Loading model")),
+    "529": Refusal(
+        "a server that is overloaded", 529, error_body("Overloaded", "overloaded_error")
+    ),
     "login-page": Refusal("a page to log in, with status 200", 200, _page("Log in"), lambda: _HTML),
-    "200-error": Refusal("an error with status 200", 200, _error("Internal server error")),
+    "200-error": Refusal("an error with status 200", 200, error_body("Internal server error")),
     "object-error": Refusal(
         "an error in vLLM's form",
         400,
@@ -282,7 +237,7 @@ REFUSALS: Final = {
     "200-quota": Refusal(
         "a spent quota with status 200",
         200,
-        _error("You exceeded your current quota", "insufficient_quota"),
+        error_body("You exceeded your current quota", "insufficient_quota"),
     ),
     "bad-json": Refusal("a body that is no JSON", 200, '{"choices": [{"message"'),
     "empty-body": Refusal("an empty body", 200, ""),
