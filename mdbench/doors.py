@@ -50,9 +50,9 @@ class Door:
         self.core = core
 
     def names(self) -> list[str]:
-        """Return all names: the core's in the order of its table, then others by the alphabet."""
-        others = {*extensions(self.group), *packages(self.group)} - self.core.keys()
-        return [*self.core, *sorted(others)]
+        """Return all names: the core's, those of extensions, those of installed packages."""
+        others = {**extensions(self.group), **dict(sorted(packages(self.group).items()))}
+        return list({**self.core, **others})
 
     def __contains__(self, name: str) -> bool:
         return self.reference(name) is not None

@@ -29,7 +29,7 @@ LAYERS = (
     {"runtimes"},
     {"runs", "reports"},
     {"backends"},
-    {"authoring", "api", "certificates", "claims", "derivations", "registry"},
+    {"authoring", "api", "claims", "derivations"},
     {"cli"},
     {"extensions"},
 )

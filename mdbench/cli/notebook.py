@@ -241,7 +241,7 @@ def leaderboard(
             "high": _numbers(row.high for row in board.rows),
             "jobs": [row.jobs for row in board.rows],
             "answered": [row.answered for row in board.rows],
-            "wall_s": _numbers(row.wall_s for row in board.rows),
+            "wall_s": _numbers(row.amounts["wall_s"] for row in board.rows),
         }
     )
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.markup import escape
 
 from mdbench import datatypes, methods
+from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, uncollected
-from mdbench.registry.checks import contradictions
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies
-from mdbench.reports.export import latex_tables, markdown_tables, sets_table
+from mdbench.reports.export import csv_tables, latex_tables, markdown_tables, sets_table
 from mdbench.reports.joining import conflicts, read_places, versions
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
@@ -139,7 +139,7 @@ def _board_json(board: Leaderboard) -> dict[str, Any]:
         "primary": board.primary.name,
         "metrics": [spec.as_json() for spec in board.known],
         "systems": len(board.systems),
-        "rows": [_finite(vars(row)) for row in board.rows],
+        "rows": [_finite(row.as_json()) for row in board.rows],
     }
 
 
@@ -223,7 +223,7 @@ def export_tables(
     places: Sequence[Path],
     out: Path | None,
     console: Console,
-    form: Literal["latex", "markdown"],
+    form: Literal["latex", "markdown", "csv"],
     *,
     published: bool = False,
     wanted: Wanted = ALL,
@@ -233,6 +233,8 @@ def export_tables(
     boards = leaderboards_of(results, _workspace())
     if form == "latex":
         tables = latex_tables(boards)
+    elif form == "csv":
+        tables = csv_tables(boards)
     else:
         tables_of_papers = read_published() if published else None
         tables = markdown_tables(boards, tables_of_papers, _axes(results))

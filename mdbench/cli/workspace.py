@@ -90,7 +90,7 @@ def _names_table(source: Source[Any], names: Sequence[str], width: int) -> Table
     return grid
 
 
-DRAWN = Suite(source="drawn by mdbench fresh", licence="MIT")
+DRAWN = Suite(source="drawn by mdbench lab fresh", licence="MIT")
 """Where fresh suites come from, which no file lists."""
 
 

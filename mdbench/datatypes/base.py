@@ -476,7 +476,7 @@ class DataType(ABC, Generic[D, T]):
     has_plots: ClassVar[bool] = False
     """Whether it has `plots`."""
     fresh_problems: ClassVar[int] = 0
-    """The number of problems that ``mdbench fresh`` draws by default; 0 where it draws none."""
+    """The number of problems that ``mdbench lab fresh`` draws by default; 0 where it draws none."""
     of_predictions: ClassVar[tuple[str, ...]] = ()
     """The metrics of predictions without equations, where answers have equations; none where such
     answers cannot be scored."""

@@ -17,7 +17,7 @@ from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, scientifi
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.errors import counted
 from mdbench.records import ANSWERED, Status
-from mdbench.reports import figures, leaderboard, ranking
+from mdbench.reports import columns, figures, leaderboard, ranking
 from mdbench.reports.categories import heading
 from mdbench.reports.entries import (
     NOT_ATTEMPTED,
@@ -150,6 +150,7 @@ def page(
         "standings": leaderboard.STANDINGS,
         "apart": leaderboard.APART_FAMILIES,
         "cut": CUT_EXPLAINED,
+        "columns": columns.as_json(),
         "types": {
             _identifier(kind, number): _columns(board, methods, noise)
             for kind, several in boards_of.items()
@@ -421,12 +422,10 @@ def _columns(
         found["d"].append(one.dim)
         found["x"].append(statuses[one.status])
         found["f"].append(one.floor)
-        found["w"].append(one.wall_s)
-        found["k"].append(one.work_s)
-        found["b"].append(one.memory_mb)
     specs = {spec.name: number for number, spec in enumerate(board.known)}
     return {
         **found,
+        "a": [[one.amounts[amount] for one in board.entries] for amount in columns.amounts()],
         "class": board.title,
         "repeats": len(repeats),
         "specs": [
@@ -437,7 +436,7 @@ def _columns(
             }
             for spec in board.known
         ],
-        "columns": [specs[c.key] if c.spec else c.key for c in leaderboard_table(board).columns],
+        "columns": [specs[c.key] if c.spec else c.key for c in columns.columns_of(board, "page")],
     }
 
 

@@ -75,11 +75,25 @@ def test_the_verbs_that_are_left_work(without: tuple[str, Path]) -> None:
     assert "identified" in scored.stdout, scored.stderr
 
 
+ADDS = {
+    "clusters": (
+        "run --algorithm sindy --data-type ode --backend dask",
+        "--backend is 'dask'.",
+    ),
+    "engines": (
+        "run --algorithm sindy --data-type ode --runtime podman",
+        "--runtime is 'podman'.",
+    ),
+    "community": ("registry board x", "No such command 'registry'."),
+    "laboratory": ("lab rivals", "No such command 'lab'."),
+}
+"""What is typed to use an extension, and what is said without it."""
+
+
 def test_what_it_added_is_said_not_to_be_there(without: tuple[str, Path]) -> None:
     name, folder = without
-    option = {"clusters": ("--backend", "dask"), "engines": ("--runtime", "podman")}.get(name)
-    assert option is not None, "this test names an option of each extension that adds one"
-    shown = run(folder, "run", "--algorithm", "sindy", "--data-type", "ode", *option)
+    line, says = ADDS[name]
+    shown = run(folder, *line.split())
     assert shown.returncode == 2
-    assert f"{option[0]} is {option[1]!r}." in shown.stderr.replace("\n", " ")
+    assert says in shown.stderr.replace("\n", " ")
     assert "Traceback" not in shown.stderr

@@ -72,7 +72,7 @@ def show_transcripts(
             count += 1
             console.print(f"[bold]{escape(each.title)}[/]: {each.record.status}", soft_wrap=True)
             # Not through the console, which would wrap.
-            print("\n".join(transcript_lines(each)), end="\n\n")  # noqa: T201
+            print("\n".join(transcript_lines(each)), end="\n\n")
     if not count:
         raise UsageError(
             f"{names_of(places)} has no log of exchanges with a language model"

@@ -1,4 +1,4 @@
-"""The verb ``mdbench llm``, and the options of its own verbs."""
+"""The verbs of ``mdbench llm``, with their options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from rich.console import Console
 
 from mdbench.cli.options import with_options_of
 from mdbench.cli.parameters import RESULTS, Algorithms, Results, ResultsOrDataset
-from mdbench.cli.verbs import VerbGroup
 from mdbench.extensions.language_models.options import JudgeOptions, ProbeOptions
 
 
@@ -71,7 +70,3 @@ def stub(
 
     server = Stub(mode=mode, seed=seed, answer=answer, knows=knows, port=port)
     return serve_stub(server, Console(highlight=False))
-
-
-llm = VerbGroup("Language models", "llm", __name__, ("probe", "judge", "transcripts", "stub"))
-"""The verbs of language models."""

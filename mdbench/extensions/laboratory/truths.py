@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eqverdict import parse
-from mdbench.authoring.residuals import Samples, best_gain
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.base import EquationTask, EquationType
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, RecordsError
+from mdbench.extensions.laboratory.residuals import Samples, best_gain
 from mdbench.records import read_latest, results_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from mdbench.authoring.residuals import Gain
     from mdbench.datatypes.base import DataType, Scores, Source, Task
+    from mdbench.extensions.laboratory.residuals import Gain
     from mdbench.metrics.spec import MetricSpec
 
 _MORE = 1.01

@@ -1,4 +1,4 @@
-"""``mdbench rivals``: errors of an answer's constants, and other equations that fit as well."""
+"""``mdbench lab rivals``: errors of an answer's constants, and other equations that fit as well."""
 
 from __future__ import annotations
 

@@ -16,13 +16,14 @@ import pytest
 from harness import ZERO, HereRuntime, Quiet, add_method, execute, make_workspace, number
 
 from mdbench.cli import main
+from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, RecordsError
+from mdbench.extensions.community.audits import read_audit, sample, sign
+from mdbench.extensions.community.board import join
+from mdbench.extensions.community.checks import Trust, Verdict, check_records
+from mdbench.extensions.community.store import Registry, Submission
 from mdbench.records import Record, RecordStore, Status, key_of
-from mdbench.registry.audits import read_audit, sample, sign
-from mdbench.registry.board import join
-from mdbench.registry.checks import Trust, Verdict, check_records, contradictions
-from mdbench.registry.store import Registry, Submission
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import make_plan
 from mdbench.runs.reproduce import rescored
@@ -257,7 +258,7 @@ def test_a_bundle_with_a_forged_record_is_refused_and_the_record_is_named(
     better = first.model_copy(update={"metrics": {**first.metrics, "nmse": 1e-9}})
     forged = bundle_of([better, *others], "forged")
     capsys.readouterr()
-    assert main(["submit", str(forged), "registry"]) == Exit.ERROR
+    assert main(["registry", "submit", str(forged), "registry"]) == Exit.ERROR
     printed = " ".join(capsys.readouterr().err.split())
     assert "1 of 3 records" in printed
     assert f"mean · {first.system}" in printed
@@ -289,21 +290,23 @@ def test_an_audit_verifies_a_bundle_and_finds_an_answer_that_was_not_the_methods
     genuine = bundle_of(records(), "genuine")
     stolen = bundle_of([answer_of_another(one, workspace) for one in records()], "stolen")
     for bundle in (genuine, stolen):  # the scores follow from the answers of both
-        assert main(["submit", str(bundle), "registry"]) == Exit.DONE
+        assert main(["registry", "submit", str(bundle), "registry"]) == Exit.DONE
     assert "3 re-scored" in capsys.readouterr().out
     audit = ["--sample", "0.5", "--salt", "mine", "--n-jobs", "1"]
-    assert main(["audit", str(genuine), *audit, "--out", "good.json"]) == Exit.DONE
-    assert main(["audit", str(stolen), *audit, "--out", "bad.json"]) == Exit.NOT_AS_WISHED
+    assert main(["registry", "audit", str(genuine), *audit, "--out", "good.json"]) == Exit.DONE
+    assert (
+        main(["registry", "audit", str(stolen), *audit, "--out", "bad.json"]) == Exit.NOT_AS_WISHED
+    )
     assert "0 equal, 2 different, 0 undecided" in capsys.readouterr().out
     for name in ("good.json", "bad.json"):
-        assert main(["submit", name, "registry"]) == Exit.DONE
+        assert main(["registry", "submit", name, "registry"]) == Exit.DONE
     found, left_out = Registry(Path("registry"), workspace).submissions()
     assert left_out == []
     trust = {one.about["title"]: {one.trust(each)[0] for each in one.verdicts} for one in found}
     assert trust == {"genuine": {Trust.RERUN}, "stolen": {Trust.CLAIMED}}
 
     # The board ranks what was verified, and names what was not with the reason.
-    assert main(["board", "registry", "--out", "site"]) == Exit.DONE
+    assert main(["registry", "board", "registry", "--out", "site"]) == Exit.DONE
     page = Path("site/index.html").read_text(encoding="utf-8")
     assert "2 of 2 results differ" in page
     table = Path("site/records.csv").read_text(encoding="utf-8")
@@ -398,7 +401,7 @@ def test_only_audits_that_are_signed_count_where_signers_are_named(workspace: Wo
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", name, "-C", name], check=True
         )
-    audit = ["audit", str(genuine), "--sample", "0.1", "--n-jobs", "1", "--out"]
+    audit = ["registry", "audit", str(genuine), "--sample", "0.1", "--n-jobs", "1", "--out"]
     assert main([*audit, "unsigned.json"]) == Exit.DONE
     assert main([*audit, "alice.json", "--sign", "alice"]) == Exit.DONE
     assert main([*audit, "mallory.json", "--sign", "mallory"]) == Exit.DONE
@@ -429,12 +432,12 @@ def test_only_audits_that_are_signed_count_where_signers_are_named(workspace: Wo
 @pytest.mark.parametrize(
     "line",
     [
-        ["submit", "nothing.zip", "registry"],
-        ["audit", "nothing.zip"],
-        ["audit", "results/mean-ode.jsonl"],
-        ["board", "nothing"],
-        ["board", "results"],
-        ["submit", "results/mean-ode.jsonl", "registry"],
+        ["registry", "submit", "nothing.zip", "registry"],
+        ["registry", "audit", "nothing.zip"],
+        ["registry", "audit", "results/mean-ode.jsonl"],
+        ["registry", "board", "nothing"],
+        ["registry", "board", "results"],
+        ["registry", "submit", "results/mean-ode.jsonl", "registry"],
     ],
 )
 def test_what_cannot_be_done_is_said_in_two_lines(

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mdbench import __version__
 from mdbench.errors import RecordsError, UsageError
+from mdbench.extensions.community.audits import Audit, read_audit, signer_of
+from mdbench.extensions.community.checks import Trust, Verdict, check_records
 from mdbench.records import Record, parse_records, read_content, results_files
-from mdbench.registry.audits import Audit, read_audit, signer_of
-from mdbench.registry.checks import Trust, Verdict, check_records
 from mdbench.reports.bundle import described, is_bundle, opened, sha256_of
 from mdbench.workspace import bench_hash, write_whole
 
@@ -139,7 +139,7 @@ class Registry:
             raise RecordsError(
                 f"{path} is an audit of the bundle {audit.bundle[:8]}, which is not in "
                 f"{self.folder}.",
-                "Submit the bundle first: mdbench submit BUNDLE REGISTRY",
+                "Submit the bundle first: mdbench registry submit BUNDLE REGISTRY",
             )
         content = path.read_bytes()
         target = self.folder / AUDITS / f"{hashlib.sha256(content).hexdigest()}.json"

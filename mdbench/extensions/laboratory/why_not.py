@@ -1,4 +1,4 @@
-"""``mdbench why-not``: what noise hides of a system."""
+"""``mdbench lab why-not``: what noise hides of a system."""
 
 from __future__ import annotations
 

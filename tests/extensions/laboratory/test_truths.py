@@ -11,22 +11,22 @@ import pytest
 from harness import ROOT
 
 from mdbench import datatypes
-from mdbench.authoring.truths import (
-    TruthCheck,
-    WrongAnswer,
-    beats,
-    check_truths,
-    read_wrong_answers,
-)
 from mdbench.cli import main
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.errors import RecordsError, UsageError
+from mdbench.extensions.laboratory.truths import (
+    TruthCheck,
+    WrongAnswer,
+    beats,
+    check_truths,
+    read_wrong_answers,
+)
 
 if TYPE_CHECKING:
-    from mdbench.authoring.truths import WrongAnswers
+    from mdbench.extensions.laboratory.truths import WrongAnswers
     from mdbench.workspace import Workspace
 
 Output = pytest.CaptureFixture[str]
@@ -154,7 +154,7 @@ def test_every_landed_answer_that_beats_a_truth_is_named_in_the_docs() -> None:
 def test_the_command_counts_and_reports_what_is_wrong(workspace: Workspace, capsys: Output) -> None:
     assert workspace.root.is_dir()
     Path("ode.csv").write_text(TABLE, encoding="utf-8")
-    line = "check --truths --data-type ode --dataset rc-circuit population-growth-naive"
+    line = "lab truths --data-type ode --dataset rc-circuit population-growth-naive"
     assert main([*line.split(), "--snr", "clean", "20", "--results", "ode.csv"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "perfect and unbeaten in 4 of 4 cases" in printed
@@ -165,7 +165,7 @@ def test_the_command_counts_and_reports_what_is_wrong(workspace: Workspace, caps
     assert "ode rc-circuit, clean: wins with " in printed
     assert re.search(r"best wrong answer \S+ \(bad\)", printed)
     # The window of the test is at rest, and the equations do not follow it (docs/scoring.md).
-    line = "check --truths --data-type ode --dataset photons-in-a-laser --snr clean"
+    line = "lab truths --data-type ode --dataset photons-in-a-laser --snr clean"
     assert main(line.split()) == 1
     printed = capsys.readouterr().out
     assert "photons-in-a-laser, clean: follows is 0" in printed
@@ -177,7 +177,7 @@ def test_data_without_a_truth_are_no_fault(workspace: Workspace, capsys: Output)
     assert workspace.root.is_dir()
     rows = "\n".join(f"{i / 10},{2.0 ** (-i / 10)}" for i in range(60))
     Path("mine.csv").write_text(f"t,u0\n{rows}\n", encoding="utf-8")
-    line = "check --truths --data-type ode --dataset-path mine.csv --snr clean"
+    line = "lab truths --data-type ode --dataset-path mine.csv --snr clean"
     assert main(line.split()) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "no truth is known" in printed
@@ -187,17 +187,15 @@ def test_data_without_a_truth_are_no_fault(workspace: Workspace, capsys: Output)
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("check", "mdbench check --truths"),
-        ("check zero --truths", "Give one"),
-        ("check zero --results x", "mdbench check zero"),
-        ("check --truths --dataset rc-circuit", "--data-type"),
-        ("check --truths --data-type odd", "ode"),
-        ("check --truths --data-type srsd --snr 20", "Leave --snr out"),
-        ("check --truths --data-type ode --dataset rc-circuits", "rc-circuit"),
-        ("check --truths --data-type ode --snr 33,x", "--snr"),
-        ("check --truths --data-type ode --results nowhere", "nowhere"),
-        ("check --truths --data-type derivation", "no true equations that their data follow"),
-        ("check --truths --data-type derivation", "Those of ode and pde and real"),
+        ("lab truths zero", "mdbench lab truths --help"),
+        ("lab truths --dataset rc-circuit", "--data-type"),
+        ("lab truths --data-type odd", "ode"),
+        ("lab truths --data-type srsd --snr 20", "Leave --snr out"),
+        ("lab truths --data-type ode --dataset rc-circuits", "rc-circuit"),
+        ("lab truths --data-type ode --snr 33,x", "--snr"),
+        ("lab truths --data-type ode --results nowhere", "nowhere"),
+        ("lab truths --data-type derivation", "no true equations that their data follow"),
+        ("lab truths --data-type derivation", "Those of ode and pde and real"),
     ],
 )
 @pytest.mark.usefixtures("workspace")

@@ -1,4 +1,4 @@
-"""``mdbench submit``, ``audit`` and ``board``: results of many people."""
+"""``mdbench registry submit``, ``audit`` and ``board``: results of many people."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mdbench.cli.options import Exit
 from mdbench.cli.report import html_of, metrics_of, write
 from mdbench.cli.results import run_again
 from mdbench.errors import UsageError, counted
+from mdbench.extensions.community.audits import AuditedJob, outcome_of, sample, sign, write_audit
+from mdbench.extensions.community.board import PAGE, make_site
+from mdbench.extensions.community.checks import Trust
+from mdbench.extensions.community.store import Registry
 from mdbench.records import RecordStore, results_files
-from mdbench.registry.audits import AuditedJob, outcome_of, sample, sign, write_audit
-from mdbench.registry.board import PAGE, make_site
-from mdbench.registry.checks import Trust
-from mdbench.registry.store import Registry
 from mdbench.reports.bundle import is_bundle, opened, sha256_of
 from mdbench.reports.classes import latest
 from mdbench.reports.joining import distinguish
@@ -162,14 +162,15 @@ def make_board(
     """Make the site of a registry."""
     if not registry.is_dir():
         raise UsageError(
-            f"There is no registry {registry}.", f"Add a bundle: mdbench submit BUNDLE {registry}"
+            f"There is no registry {registry}.",
+            f"Add a bundle: mdbench registry submit BUNDLE {registry}",
         )
     here = Registry(registry, Workspace.find())
     submissions, left_out = here.submissions(n_jobs=n_jobs)
     if not submissions:
         raise UsageError(
             f"{registry} has no bundle that can be shown.",
-            left_out[0] if left_out else f"Add one: mdbench submit BUNDLE {registry}",
+            left_out[0] if left_out else f"Add one: mdbench registry submit BUNDLE {registry}",
         )
 
     def page(rows: list[tuple[str, Record]], heading: str) -> str:

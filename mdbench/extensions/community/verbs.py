@@ -1,4 +1,4 @@
-"""The options of ``mdbench submit``, ``audit``, ``board``, ``certify`` and ``verify``."""
+"""The options of ``mdbench registry submit``, ``audit``, ``board``, ``certify`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def submit(
     n_jobs: NJobs = None,
 ) -> int:
     """Verify a bundle, score its answers again, and add it to a registry."""
-    from mdbench.cli.registry import submit_bundle
+    from mdbench.extensions.community.registry import submit_bundle
 
     return submit_bundle(bundle, registry, Console(highlight=False), read_n_jobs(n_jobs))
 
@@ -53,7 +53,7 @@ def audit(
     n_jobs: NJobs = None,
 ) -> int:
     """Run a random sample of a bundle's jobs again, and write how the results agree."""
-    from mdbench.cli.registry import audit_bundle
+    from mdbench.extensions.community.registry import audit_bundle
 
     console = Console(highlight=False)
     return audit_bundle(
@@ -76,7 +76,7 @@ def board(
     json: Json = False,
 ) -> int:
     """Make a site of all bundles of a registry, with what is verified of each result."""
-    from mdbench.cli.registry import make_board
+    from mdbench.extensions.community.registry import make_board
 
     console = Console(highlight=False, stderr=json)
     return make_board(registry, out, console, title=title, n_jobs=read_n_jobs(n_jobs), json_=json)
@@ -91,7 +91,7 @@ def certify(
     ),
 ) -> int:
     """Write a proof of each verdict, identified or not, that has one."""
-    from mdbench.cli.certificates import certify_results
+    from mdbench.extensions.community.certify import certify_results
 
     return certify_results(results, out, Console(highlight=False))
 
@@ -104,6 +104,6 @@ def verify(
     ] = None,
 ) -> int:
     """Check proofs of verdicts by a small program, and that they are of these records."""
-    from mdbench.cli.certificates import verify_certificates
+    from mdbench.extensions.community.certify import verify_certificates
 
     return verify_certificates(certificates, results or [], Console(highlight=False))

@@ -1,4 +1,4 @@
-"""``mdbench certify`` and ``verify``: proofs of verdicts."""
+"""``mdbench registry certify`` and ``verify``: proofs of verdicts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from eqverdict.verify import Refused, is_proof, verify
-from mdbench.certificates.make import certificate_of
 from mdbench.cli.options import Exit
 from mdbench.cli.report import read_results, records_of, write
 from mdbench.errors import UsageError, counted
+from mdbench.extensions.community.certificates import certificate_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +67,7 @@ def verify_certificates(file: Path, places: Sequence[Path], console: Console) ->
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"{file} cannot be read: {error}.", "Certificates come from: mdbench certify"
+            f"{file} cannot be read: {error}.", "Certificates come from: mdbench registry certify"
         ) from None
     records: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for record in records_of(places) if places else ():

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from eqverdict.equation import parse
 from eqverdict.verify import Refused, Ring, is_proof, verify
-from mdbench.certificates.make import certificate_of
 from mdbench.cli import main
 from mdbench.errors import EquationError
+from mdbench.extensions.community.certificates import certificate_of
 from mdbench.records import RecordStore
 
 if TYPE_CHECKING:
@@ -365,16 +365,16 @@ def test_certificates_of_results_are_written_and_checked(
     kept = [each.model_dump_json(by_alias=True) for each in whole[::40]]
     (results / "some.jsonl").write_text("\n".join(kept) + "\n", encoding="utf-8")
     out = tmp_path / "c.jsonl"
-    assert main(["certify", str(results), "--out", str(out)]) == 0
+    assert main(["registry", "certify", str(results), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert re.search(r"identified: \d+ of \d+ have a proof", said)
     number = len(out.read_text(encoding="utf-8").splitlines())
-    assert main(["verify", str(out), str(results)]) == 0
+    assert main(["registry", "verify", str(out), str(results)]) == 0
     assert f"{number} certificates, checked against the records" in capsys.readouterr().out
     text = out.read_text(encoding="utf-8")
     out.write_text(text.replace('"schema": 1', '"schema": 2', 1) + "no JSON\n", encoding="utf-8")
-    assert main(["verify", str(out), str(results)]) == 1
+    assert main(["registry", "verify", str(out), str(results)]) == 1
     said = capsys.readouterr().out
     assert "refused: line 1: its keys are not those" in said
     assert f"refused: line {number + 1}: it is no certificate" in said
-    assert main(["verify", str(tmp_path / "none")]) == 2
+    assert main(["registry", "verify", str(tmp_path / "none")]) == 2

@@ -1,4 +1,4 @@
-"""The options of ``mdbench fresh``, ``why-not``, ``similarity``, ``rivals`` and ``claims``."""
+"""The options of ``mdbench lab fresh``, ``truths``, ``rivals``, ``why-not`` and ``similarity``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.console import Console
 
 from mdbench.cli.options import COMPLETIONS, with_methods
 from mdbench.cli.parameters import RESULTS, Algorithms, Json, Results, ResultsOrDataset
+from mdbench.runs.options import read_snr
 
 
 @with_methods
@@ -38,7 +39,7 @@ def fresh(
     ] = None,
 ) -> None:
     """Draw problems that nobody has seen, as suites of their data types."""
-    from mdbench.cli.fresh import draw_fresh, print_commitment
+    from mdbench.extensions.laboratory.fresh import draw_fresh, print_commitment
     from mdbench.workspace import Workspace
 
     workspace = Workspace.find()
@@ -65,7 +66,7 @@ def why_not(
     json: Json = False,
 ) -> int:
     """Show whether noise lets anybody identify a system, and the equation that is as likely."""
-    from mdbench.cli.why_not import explain
+    from mdbench.extensions.laboratory.why_not import explain
 
     console = Console(highlight=False, stderr=json)
     return explain(datasets, snr, console, json_=json)
@@ -79,7 +80,7 @@ def similarity(
     json: Json = False,
 ) -> int:
     """Show how alike the equations of two collections are, by operators and by trees."""
-    from mdbench.cli.similarity import compare_collections
+    from mdbench.extensions.laboratory.similarity import compare_collections
 
     return compare_collections(one, other, Console(highlight=False, stderr=json), json_=json)
 
@@ -94,7 +95,7 @@ def rivals(
     json: Json = False,
 ) -> int:
     """Show how sure the best equations are, and which others fit the samples as well (ode)."""
-    from mdbench.cli.rivals import show_rivals
+    from mdbench.extensions.laboratory.rivals import show_rivals
 
     return show_rivals(
         *(what, Console(highlight=False, stderr=json)),
@@ -105,41 +106,48 @@ def rivals(
     )
 
 
-def claims(
+@with_methods
+def truths(
+    data_type: Annotated[
+        str | None, typer.Option(metavar="NAME", help="This kind of problem.  Default: all.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Exact name, glob or set; several allowed."),
+    ] = None,
+    dataset_path: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Your own data.")
+    ] = None,
+    snr: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DB", help="Noise level in dB, or clean.  Default: all."),
+    ] = None,
     results: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles."),
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Results, or tables of combine, whose wrong answers are to be "
+            "worse than the truth.",
+        ),
     ] = None,
-    paper: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Its claims alone; several allowed.")
-    ] = None,
-    method: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Claims of it alone; several allowed.")
-    ] = None,
-    file: Annotated[
-        list[Path] | None,
-        typer.Option("--claims", metavar="FILE", help="Claims of your own, too: docs/claims.md."),
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="List those of which records cannot say anything, too.")
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
+    each: Annotated[
+        bool,
+        typer.Option("--each", help="A line for each dataset, where it wins, too."),
     ] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="As a LaTeX table.")] = False,
-    json: Json = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --latex or --json.")
-    ] = None,
 ) -> int:
-    """Show which claims of papers the results confirm or contradict, and which they cannot."""
-    from mdbench.cli.claims import show_claims
+    """Check that truths win: the best answer to each dataset, and no term explains what is left."""
+    from mdbench.extensions.laboratory.truth_table import check_all_truths
+    from mdbench.workspace import Workspace
 
-    return show_claims(
-        results or [],
-        Console(highlight=False, stderr=json or latex),
-        papers=paper or [],
-        wanted=method or [],
-        extra=file or [],
-        every=every,
-        latex=latex,
-        json_=json,
-        out=out,
+    return check_all_truths(
+        Workspace.find(),
+        Console(highlight=False),
+        data_type=data_type,
+        patterns=dataset or [],
+        path=dataset_path,
+        levels=[level for text in snr or [] for level in read_snr("--snr", text)],
+        results=results,
+        markdown=markdown,
+        each=each,
     )

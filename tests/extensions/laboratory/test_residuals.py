@@ -12,8 +12,8 @@ from harness import ROOT
 from scipy.optimize import least_squares
 
 from eqverdict import parse
-from mdbench.authoring.residuals import FEWEST, Gain, Samples, best_gain, library
 from mdbench.cli import main
+from mdbench.extensions.laboratory.residuals import FEWEST, Gain, Samples, best_gain, library
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -197,7 +197,7 @@ def test_the_command_names_what_the_truth_of_a_field_lacks(
 ) -> None:
     assert command_line.root.is_dir()
     monkeypatch.setenv("COLUMNS", "160")
-    line = ["check", "--truths", "--data-type", "pde", "--snr", "clean", "--dataset-path"]
+    line = ["lab", "truths", "--data-type", "pde", "--snr", "clean", "--dataset-path"]
     heat(Path("right.npz"), "0.5*u0_xx - 0.1*(u0 - 1)")
     assert main([*line, "right.npz"]) == 0
     assert " none" in capsys.readouterr().out
@@ -215,7 +215,7 @@ def test_measurements_are_searched_for_terms_alone(
 ) -> None:
     assert command_line.root.is_dir()
     monkeypatch.setenv("COLUMNS", "160")
-    line = "check --truths --data-type real --dataset chwirut1 kepler --each"
+    line = "lab truths --data-type real --dataset chwirut1 kepler --each"
     assert main(line.split()) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "perfect and unbeaten in 2 of 2 cases" in printed
@@ -230,7 +230,7 @@ def test_a_law_that_people_took_may_have_a_better_one(
     """Least squares of all constants: the rest falls from 3.905 to 0.169, as it does there."""
     assert command_line.root.is_dir()
     monkeypatch.setenv("COLUMNS", "160")
-    assert main(["check", "--truths", "--data-type", "real", "--dataset", "kirby2", "--each"]) == 0
+    assert main(["lab", "truths", "--data-type", "real", "--dataset", "kirby2", "--each"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "real kirby2, clean: a better law is there; best extra term sqrt(abs(x))" in printed
     table = np.loadtxt(ROOT / "datasets" / "real" / "kirby2.csv", delimiter=",", skiprows=1)

@@ -1,4 +1,4 @@
-"""``mdbench fresh``: problems newly drawn."""
+"""``mdbench lab fresh``: problems newly drawn."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from mdbench import datatypes
-from mdbench.authoring.fresh import check_commitment, commit, draw
 from mdbench.datatypes.facts import FRESH
 from mdbench.errors import UsageError, did_you_mean
+from mdbench.extensions.laboratory.drawing import check_commitment, commit, draw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

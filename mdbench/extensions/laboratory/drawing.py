@@ -65,7 +65,7 @@ def check_commitment(seed: str, path: Path, workspace: Workspace) -> list[str]:
         known, frozen = published["commitment"], dict(published["methods"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{path} is no commitment: {error!r}", "It is made by: mdbench fresh --commit"
+            f"{path} is no commitment: {error!r}", "It is made by: mdbench lab fresh --commit"
         ) from None
     now = commit(seed, workspace)
     if known != now["commitment"]:

@@ -15,17 +15,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from mdbench import __version__
 from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.errors import counted
+from mdbench.extensions.community.checks import Trust
 from mdbench.records import comparable
-from mdbench.registry.checks import Trust
 from mdbench.reports.classes import class_of
 from mdbench.runs.reproduce import RESULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from mdbench.extensions.community.store import Submission
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.registry.store import Submission
 
 PAGE: Final = "index.html"
 TABLE: Final = "records.csv"
@@ -168,7 +168,7 @@ def make_site(
     Parameters
     ----------
     submissions, left_out
-        As `mdbench.registry.store.Registry.submissions` gives them.
+        As `mdbench.extensions.community.store.Registry.submissions` gives them.
     metrics
         Of each data type, the primary one first.
     page
@@ -188,7 +188,7 @@ def make_site(
             files[name] = page(rows, f"{title}: {division} division")
             boards.append({"name": name, "division": division, "results": len(own)})
     environment = Environment(
-        loader=PackageLoader("mdbench.registry"),
+        loader=PackageLoader("mdbench.extensions.community"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,4 +1,4 @@
-"""``mdbench similarity``: how alike the laws of two collections are."""
+"""``mdbench lab similarity``: how alike the laws of two collections are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mdbench similarity``."""
+"""``mdbench lab similarity``."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from harness import ROOT
 
 from eqverdict.similarity import similarity
 from mdbench.cli.main import main
-from mdbench.cli.similarity import laws_of
+from mdbench.extensions.laboratory.similarity import laws_of
 
 
 def test_collections_are_compared_by_operators_and_trees(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     two = "srsd:feynman-i.12.1,feynman-i.6.20a"
-    assert main(["similarity", two, "surface:EBS4", "--json"]) == 0
+    assert main(["lab", "similarity", two, "surface:EBS4", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["laws"], found["others"]) == (2, 1)
     nearest = {each["law"]: each for each in found["nearest"]}
     assert nearest["feynman-i.12.1"]["other"] == "EBS4"
     assert nearest["feynman-i.12.1"]["trees"] == 1
     assert nearest["feynman-i.6.20a"]["trees"] < 1
-    assert main(["similarity", "srsd:feynman-i.12.1", "surface:EBS4"]) == 0
+    assert main(["lab", "similarity", "srsd:feynman-i.12.1", "surface:EBS4"]) == 0
     out = capsys.readouterr().out
     assert "1 of 1 (100%) have the tree of an equation of surface:EBS4" in out
 
 
 def test_each_equation_of_a_system_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["similarity", "ode:sir-infection", "pde:burgers", "--json"]) == 0
+    assert main(["lab", "similarity", "ode:sir-infection", "pde:burgers", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["law"] for each in found["nearest"]] == ["sir-infection[1]", "sir-infection[2]"]
 
@@ -47,7 +47,7 @@ def test_each_equation_of_a_system_counts(capsys: pytest.CaptureFixture[str]) ->
 def test_what_cannot_be_compared_is_refused(
     words: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["similarity", *words.split()]) == 2
+    assert main(["lab", "similarity", *words.split()]) == 2
     assert reason in capsys.readouterr().err
 
 

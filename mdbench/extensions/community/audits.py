@@ -187,7 +187,7 @@ def read_audit(path: Path) -> Audit:
     RecordsError
         If it is no audit, or of another format.
     """
-    hint = "Audits come from: mdbench audit BUNDLE"
+    hint = "Audits come from: mdbench registry audit BUNDLE"
     try:
         content = path.read_bytes()
         if len(content) > _LARGEST:

@@ -12,14 +12,20 @@ from harness import ROOT, add_method, make_workspace
 
 from eqverdict.structure import structure
 from mdbench import datatypes
-from mdbench.authoring.fresh import MANIFEST, check_commitment, commit, commitment, draw
-from mdbench.authoring.truths import check_truths
 from mdbench.cli import main
 from mdbench.cli.workspace import list_as_json
 from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.datatypes.srsd.laws import draw as samples_of
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import DataError, UsageError
+from mdbench.extensions.laboratory.drawing import (
+    MANIFEST,
+    check_commitment,
+    commit,
+    commitment,
+    draw,
+)
+from mdbench.extensions.laboratory.truths import check_truths
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,7 +162,7 @@ def test_list_names_what_was_drawn_with_its_source(
     for seed in SEEDS:
         suite = found[f"fresh-{seed}"]
         assert (suite["datasets"], suite["licence"]) == (COUNT, "MIT")
-        assert "mdbench fresh" in suite["source"]
+        assert "mdbench lab fresh" in suite["source"]
 
 
 @pytest.mark.parametrize("seed", ["", "../x", "A", "a b", "-a", "a" * 65, "ü", "a+b"])
@@ -167,10 +173,10 @@ def test_a_seed_that_is_no_name_is_refused(seed: str) -> None:
 
 @pytest.mark.usefixtures("workspace")
 def test_the_command_refuses_what_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fresh", "--seed", "a", "--data-type", "surface"]) == 2
+    assert main(["lab", "fresh", "--seed", "a", "--data-type", "surface"]) == 2
     assert "not drawn" in capsys.readouterr().err
-    assert main(["fresh", "--seed", "A/B"]) == 2
+    assert main(["lab", "fresh", "--seed", "A/B"]) == 2
     assert "small letters" in capsys.readouterr().err
-    assert main(["fresh", "--seed", "a", "--commit"]) == 0
+    assert main(["lab", "fresh", "--seed", "a", "--commit"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert found["commitment"] == commitment("a")
