@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, overload
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import ANSWERED, Record, RecordStore, Status
-from mdbench.runs.due import RecordSummary, goes_on, is_due
+from mdbench.runs.due import RecordSummary, SeedRepeats, goes_on, is_due
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import resolve_jobs
-from mdbench.runs.repeats import SeedRepeats
 from mdbench.runs.services import service_of
 
 if TYPE_CHECKING:

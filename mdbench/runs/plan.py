@@ -154,14 +154,14 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     if not options.algorithms:
         raise UsageError("No method was given.", "Name one, e.g. --algorithm operon")
     chosen = [catalog.method(name) for name in dict.fromkeys(options.algorithms)]
+    for method in chosen:  # first: without a service its options are not known either
+        _refuse_without_service(method, catalog)
     given = {
         **options.options,
         **parse_words(options.special, data_type.options, data_type.name, _OPTIONS),
     }
     for method in chosen:
         _check_method(method, data_type, given)
-        if method.spec.service:
-            service_of(method.spec.service, method.name)
     for name, service in services().items():
         service.check(options, [each.name for each in chosen if each.spec.service == name])
     source = catalog.source(data_type.name, options.dataset_path)
@@ -295,6 +295,19 @@ def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[
                 f"as {view}; it goes with: {', '.join(option.views)}.",
                 "Leave it out.",
             )
+
+
+def _refuse_without_service(method: Method, catalog: Catalog) -> None:
+    """Refuse a method whose service nothing here provides, and so the control of such a method."""
+    if method.spec.service:
+        service_of(method.spec.service, method.name)
+    if original := method.spec.control_of:
+        try:
+            service = catalog.method(original).spec.service
+        except (MethodError, UsageError):  # the control alone is here
+            return
+        if service:
+            service_of(service, f"{method.name} is the control of {original}, which")
 
 
 def folder_options(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:

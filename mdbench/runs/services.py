@@ -8,8 +8,10 @@ options are options of a run; those of `Service.job_options` are in a job's key 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from mdbench.doors import SERVICES
@@ -73,8 +75,8 @@ class Turn(Protocol):
         """Wait no more for it."""
 
 
-class ServiceUse(ABC):
-    """What a job has used of a service.
+class ServiceUse:
+    """What a job has used of a service: here nothing that is worth a word.
 
     Attributes
     ----------
@@ -85,29 +87,29 @@ class ServiceUse(ABC):
     network: ClassVar[str] = "one endpoint"
 
     @property
-    @abstractmethod
     def ended(self) -> str:
         """Why the service ended the job, which is no doing of the method's; empty if it did not."""
+        return ""
 
     @property
-    @abstractmethod
     def has_failed(self) -> bool:
         """Whether the result follows from a fault of the service, so that it says nothing else."""
+        return bool(self.ended)
 
-    @abstractmethod
     def correct(self, result: JobResult) -> None:
         """Keep the service's faults from being the method's."""
 
-    @abstractmethod
     def recorded(self, settings: Mapping[str, Any], result: JobResult) -> dict[str, Any]:
         """Return keys of the job's record; `settings` are those of the specification."""
+        del settings, result
+        return {}
 
-    @abstractmethod
     def measured(self) -> dict[str, Any]:
         """Return keys of the record's part ``measured``."""
+        return {}
 
 
-class ServiceSession(ABC):
+class ServiceSession:
     """The access of one job to a service.
 
     Attributes
@@ -119,16 +121,17 @@ class ServiceSession(ABC):
     """
 
     view: TaskView
-    order: Mapping[str, Any]
+    order: Mapping[str, Any] = MappingProxyType({})
 
     @property
-    @abstractmethod
     def waited_s(self) -> float:
         """Seconds in which the job waited for the service, which are none of its own time."""
+        return 0.0
 
-    @abstractmethod
     def use(self, candidates: Sequence[ScoredCandidate]) -> ServiceUse:
         """Return what was used up to now; `candidates` are those of the job."""
+        del candidates
+        return ServiceUse()
 
 
 class RemoteConnection(ABC):
@@ -147,41 +150,6 @@ class RemoteConnection(ABC):
 
 class Connection(ABC):
     """The way in which a run reaches a service; may be used from several threads."""
-
-    @abstractmethod
-    def check(self, jobs: Sequence[JobSpec], *, in_this_process: bool) -> None:
-        """Refuse jobs that may not be begun, such as for what they could cost together.
-
-        Raises
-        ------
-        UsageError
-            If so.
-        """
-
-    @abstractmethod
-    def observed(self, report: Callable[[str], None], restarted: Collection[JobSpec]) -> Connection:
-        """Return it with whom it reports to, and the jobs that begin at their start.
-
-        Other jobs go on from what earlier attempts have left.
-        """
-
-    @abstractmethod
-    def shared(
-        self, home: Path, *, in_this_process: bool
-    ) -> AbstractContextManager[RemoteConnection | None]:
-        """Keep secrets from processes that are started meanwhile; return what others need.
-
-        Parameters
-        ----------
-        home
-            A folder for what only the user may read.
-        in_this_process
-            Whether no other process leads jobs; then it is None.
-        """
-
-    @abstractmethod
-    def begin(self, job: JobSpec, log: Path) -> ServiceUse | None:
-        """Get ready for a job; return why it need not be begun, as its use, else None."""
 
     @abstractmethod
     def session(
@@ -208,16 +176,51 @@ class Connection(ABC):
             The job's turn on the cores; None where there are no turns.
         """
 
-    @abstractmethod
-    def exchanges(self, log: Path) -> Path:
-        """Return the file of what was asked and answered, next to the job's log."""
+    def check(self, jobs: Sequence[JobSpec], *, in_this_process: bool) -> None:  # noqa: B027
+        """Refuse jobs that may not be begun, such as for what they could cost together.
 
-    @abstractmethod
-    def finish(self, log: Path) -> None:
+        Raises
+        ------
+        UsageError
+            If so.
+        """
+
+    def observed(self, report: Callable[[str], None], restarted: Collection[JobSpec]) -> Connection:
+        """Return it with whom it reports to, and the jobs that begin at their start.
+
+        Other jobs go on from what earlier attempts have left.
+        """
+        del report, restarted
+        return self
+
+    def shared(
+        self, home: Path, *, in_this_process: bool
+    ) -> AbstractContextManager[RemoteConnection | None]:
+        """Keep secrets from processes that are started meanwhile; return what others need.
+
+        Parameters
+        ----------
+        home
+            A folder for what only the user may read.
+        in_this_process
+            Whether no other process leads jobs; then it is None.
+        """
+        del home, in_this_process
+        return nullcontext()
+
+    def begin(self, job: JobSpec, log: Path) -> ServiceUse | None:
+        """Get ready for a job; return why it need not be begun, as its use, else None."""
+        del job, log
+        return None
+
+    def exchanges(self, log: Path) -> Path:
+        """Return the file of what was asked and answered, next to the job's log; need not exist."""
+        return log.with_suffix(".exchanges")
+
+    def finish(self, log: Path) -> None:  # noqa: B027 - most have nothing to forget
         """Forget the earlier attempts at a job that has ended for good."""
 
-    @abstractmethod
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most hold nothing
         """Close it."""
 
 
@@ -239,8 +242,7 @@ class Service(ABC):
     job_options: ClassVar[type[Any]]
     run_options: ClassVar[type[Any]]
 
-    @abstractmethod
-    def check(self, options: RunOptions, methods: Sequence[str]) -> None:
+    def check(self, options: RunOptions, methods: Sequence[str]) -> None:  # noqa: B027
         """Refuse options that do not go together, or do not suffice for methods that ask.
 
         Raises
@@ -263,13 +265,17 @@ class Service(ABC):
     def replay(self, logs: Mapping[JobSpec, Path]) -> Connection:
         """Return a connection that answers jobs from files of their exchanges."""
 
-    @abstractmethod
     def unreachable(self, job: JobSpec) -> UsageError:
         """Return the error of a job that asks, in a run without a connection."""
+        return UsageError(
+            f"{job.algorithm} asks a service, and no option says how it is reached.",
+            f"mdbench run --help has the options below {self.title!r}.",
+        )
 
-    @abstractmethod
     def key_parts(self, job: JobSpec, background: Background) -> dict[str, str]:
         """Return parts of the key of a job that asks, besides its options."""
+        del job, background
+        return {}
 
     def control_settings(self, job: JobSpec) -> dict[str, Any]:
         """Return hyperparameters of the job of a control, which asks nobody."""
@@ -309,8 +315,13 @@ def services() -> Mapping[str, Service]:
     return members
 
 
-def service_of(name: str, method: str) -> Service:
+def service_of(name: str, who: str) -> Service:
     """Return the service that a method asks.
+
+    Parameters
+    ----------
+    who
+        The method, in an error.
 
     Raises
     ------
@@ -321,11 +332,11 @@ def service_of(name: str, method: str) -> Service:
         try:
             SERVICES.load(name)
         except MdbenchError as error:
-            known = ", ".join(services()) or "none"
             raise UsageError(
-                f"{method} asks the service {name!r}, which is not here: {error.message}",
+                f"{who} asks the service {name!r}, which is not here: {error.message}",
                 "Install the package that provides it, or put its folder back into "
-                f"mdbench/extensions; leave this method out till then.  Services here: {known}.",
+                "mdbench/extensions; or leave this method out.  "
+                f"Services here: {', '.join(services()) or 'none'}.",
             ) from None
     return services()[name]
 

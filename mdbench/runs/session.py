@@ -10,7 +10,6 @@ import numpy as np
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.records import Status
-from mdbench.runs.array_exchange import ArrayExchangeError, reorder, test_order
 from mdbench.runs.exchange import (
     END_SECONDS,
     JobExchange,
@@ -21,6 +20,7 @@ from mdbench.runs.exchange import (
 )
 from mdbench.runs.scoring import SCORER_ERRORS, CandidatePool, JobResult
 from mdbench.runs.services import TaskView, services
+from mdbench.runtimes.array_exchange import ArrayExchangeError, reorder, test_order
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.protocol import (
     Describe,

@@ -20,16 +20,21 @@ EXTENSIONS = sorted(
 )
 
 
-@pytest.fixture(params=EXTENSIONS)
-def without(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
-    """The project without one extension: its name, and the folder."""
+def taken_away(name: str, tmp_path: Path) -> Path:
+    """Make a folder of the project without one extension."""
     shutil.copytree(
         ROOT / "mdbench", tmp_path / "mdbench", ignore=shutil.ignore_patterns("__pycache__")
     )
-    for name in ("eqverdict", "algorithms", "datasets", "docker"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    shutil.rmtree(tmp_path / "mdbench" / "extensions" / request.param)
-    return request.param, tmp_path
+    for folder in ("eqverdict", "algorithms", "datasets", "docker"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    shutil.rmtree(tmp_path / "mdbench" / "extensions" / name)
+    return tmp_path
+
+
+@pytest.fixture(params=EXTENSIONS)
+def without(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """The project without one extension: its name, and the folder."""
+    return request.param, taken_away(request.param, tmp_path)
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -86,6 +91,10 @@ ADDS = {
     ),
     "community": ("registry board x", "No such command 'registry'."),
     "laboratory": ("lab rivals", "No such command 'lab'."),
+    "language_models": (
+        "run --algorithm llmsr --data-type ode --llm-model m",
+        "llmsr asks the service 'llm', which is not here",
+    ),
 }
 """What is typed to use an extension, and what is said without it."""
 
@@ -97,3 +106,20 @@ def test_what_it_added_is_said_not_to_be_there(without: tuple[str, Path]) -> Non
     assert shown.returncode == 2
     assert says in shown.stderr.replace("\n", " ")
     assert "Traceback" not in shown.stderr
+
+
+def test_records_of_language_models_are_read_without_them(tmp_path: Path) -> None:
+    folder = taken_away("language_models", tmp_path)
+    results = folder / "results"
+    results.mkdir()
+    shutil.copy(ROOT / "docs" / "results" / "mock-models-ode.jsonl.xz", results)
+    shown = run(folder, "report", "results", "--text", "--out", "page.html")
+    assert "llmsr (mock-knows-the-law, anon)" in shown.stdout, shown.stderr
+    assert "llmsr (mock-knows-the-law, anon)" in (folder / "page.html").read_text("utf-8")
+    assert run(folder, "combine", "results", "--out", "all.csv").returncode == 0
+    head = (folder / "all.csv").read_text("utf-8").partition("\n")[0].split(",")
+    assert {"llm.model", "llm.prompt", "llm.calls"} <= {*head}
+    again = run(folder, "rescore", "results/mock-models-ode.jsonl.xz", "--dry-run")
+    assert "60 of 60 records scored again, and 0 would change" in again.stdout, again.stderr
+    control = run(folder, "plan", "--algorithm", "llmsr_nollm", "--data-type", "ode")
+    assert "llmsr_nollm is the control of llmsr, which asks the service 'llm'" in control.stderr

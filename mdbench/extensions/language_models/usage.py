@@ -174,7 +174,7 @@ def _best(steps: Sequence[tuple[int, float]], calls: int) -> float:
 
 
 def read_probes(folder: Path) -> list[ProbeReport]:
-    """Read what ``mdbench llm-probe`` has left below a folder of results.
+    """Read what ``mdbench llm probe`` has left below a folder of results.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def read_probes(folder: Path) -> list[ProbeReport]:
                 found.append(ProbeReport.model_validate_json(file.read(_LARGEST)))
         except (OSError, ValidationError) as error:
             raise RecordsError(
-                f"{path} is no file of mdbench llm-probe: {type(error).__name__}.",
+                f"{path} is no file of mdbench llm probe: {type(error).__name__}.",
                 "Move it away, or ask again.",
             ) from None
     return found
