@@ -81,7 +81,7 @@ class ServiceUse:
     Attributes
     ----------
     network
-        What the job could reach, as the record's ``runtime.details.jobs`` has it.
+        What the job could reach, as ``runtime.details`` of the record has it.
     """
 
     network: ClassVar[str] = "one endpoint"

@@ -142,7 +142,10 @@ def test_a_service_of_one_s_own(tmp_path: Path) -> None:
     )
     assert (hinted.key_parts["hint"], hinted.options["hint"]) == ("one term", "one term")
     assert "hint" not in plain.key_parts
-    assert hinted.runtime.details["jobs"]["network"] == "one endpoint"
+    assert (hinted.runtime.details["network"], plain.runtime.details.get("network")) == (
+        "one endpoint",
+        None,
+    )
     logs = [(tmp_path / "results" / str(one.log)).read_text("utf-8") for one in (hinted, plain)]
     assert ["hint: one term" in text for text in logs] == [True, False]
     assert "nothing that is due" not in typed("plan", *jobs, "--hint", "another").stdout

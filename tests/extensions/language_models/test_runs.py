@@ -355,9 +355,13 @@ def test_a_job_that_is_killed_in_mid_search_goes_on_from_its_log(here: Bench) ->
     here.make_front()
     with Stub(mode="slow", delay=0.02) as stub:
         options = asking(
-            ("nasty",), "ode", datasets=("rc-circuit",), llm_model="m", llm_url=stub.url
+            *(("nasty",), "ode"),
+            datasets=("rc-circuit",),
+            llm_model="m",
+            llm_url=stub.url,
+            llm_calls=20,
         )
-        plan = make_plan(replace(options, llm_calls=20), here.workspace)
+        plan = make_plan(options, here.workspace)
         (one,) = resolve_jobs(plan, here.runtime)
         folder = here.workspace.root / "results"
         environments = EnvironmentCache(here.runtime)
