@@ -314,8 +314,8 @@ def read_spec(file: Path) -> MethodSpec:
 
 
 def _refuse_what_no_data_type_has(file: Path, spec: MethodSpec) -> None:
-    known = datatypes.names()
-    kinds = [datatypes.facts_of(name) for name in sorted(set(spec.data_types) & set(known))]
+    names = sorted(filter(datatypes.is_known, {*spec.data_types}))
+    kinds = [datatypes.facts_of(name) for name in names]
     allowed = {
         "family": [*FAMILIES, *(family for kind in kinds for family in kind.families)],
         "view": [view for kind in kinds for view in kind.views],

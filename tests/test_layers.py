@@ -29,7 +29,7 @@ LAYERS = (
     {"runtimes"},
     {"runs", "reports"},
     {"backends"},
-    {"authoring", "api", "claims", "derivations"},
+    {"authoring", "api", "claims"},
     {"cli"},
     {"extensions"},
 )

@@ -157,7 +157,7 @@ def _duration(method: Method, workspace: Workspace, seconds: float) -> str:
     """Return how long the check may take: most methods need a small part of it."""
     each = 1 + method.spec.repeatable
     tries = 0
-    for kind in {*method.spec.data_types} & {*datatypes.names()}:
+    for kind in filter(datatypes.is_known, {*method.spec.data_types}):
         data_type = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind)
         seeds = 2 * (method.spec.seedable != _NO_ARGUMENT)
         tries += each * len(data_type.check_datasets) + seeds + _AT_ONCE

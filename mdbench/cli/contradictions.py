@@ -73,7 +73,7 @@ def _faults_of_key(record: Record) -> Iterator[str]:
     ):
         if known is not None and parts.get(name, known) != known:
             yield f"{where} is {known!r} and {name} in its key_parts {parts[name]!r}"
-    if record.data_type in datatypes.names():
+    if datatypes.is_known(record.data_type):
         options = datatypes.facts_of(record.data_type).options
         for name, is_, wanted in (
             ("system", record.system, job.system(options)),
@@ -111,8 +111,8 @@ def _faults_of_scores_alone(record: Record) -> Iterator[str]:
 
 @cache
 def _metrics(data_type: str) -> tuple[MetricSpec, ...]:
-    here = {data_type} & {*datatypes.names()}
-    return tuple(spec for kind in datatypes.classes(here) for spec in kind.metrics)
+    names = [data_type] if datatypes.is_known(data_type) else []
+    return tuple(spec for kind in datatypes.classes(names) for spec in kind.metrics)
 
 
 def _faults_of_measured(record: Record, now: datetime) -> Iterator[str]:  # noqa: C901 - a list

@@ -404,7 +404,7 @@ def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, 
 
 
 def _here(results: Sequence[Record]) -> dict[str, type[DataType[Any, Any]]]:
-    wanted = {one.data_type for one in results} & {*datatypes.names()}
+    wanted = filter(datatypes.is_known, {record.data_type for record in results})
     return {kind.name: kind for kind in datatypes.classes(wanted)}
 
 

@@ -698,6 +698,40 @@ class DataType(ABC, Generic[D, T]):
         """
         raise UsageError(f"Problems of {self.name} are not drawn: seed {seed}, {count} wanted.")
 
+    @classmethod
+    def integrate(
+        cls,
+        equations: Sequence[str],
+        t: Array,
+        start: Array,
+        inputs: Array | None,
+        options: Mapping[str, Any],
+    ) -> tuple[Array, str]:
+        """Return the states that equations of rates reach, and why no further; empty for the end.
+
+        Parameters
+        ----------
+        equations
+            The rate of each state in ``u0``, ``u1``, ...
+        t
+            Increasing times, (n,).
+        start
+            The states at the first time, (len(equations),).
+        inputs
+            The values of ``v0``, ``v1``, ... at these times, (n, k), where there are some.
+        options
+            Those of the job.
+
+        Raises
+        ------
+        UsageError
+            If answers of this data type are no rates of states.
+        """
+        del equations, t, start, inputs, options
+        raise UsageError(
+            f"Equations of {cls.name} are not integrated.", "Those of --data-type ode are."
+        )
+
     def preload(self) -> None:
         """Begin, in the background, to load what scoring takes long to load."""
 

@@ -114,6 +114,8 @@ def _verdict(done: RescoredRecord, adapters: Mapping[str, str]) -> Verdict:
         return Verdict(before, Trust.CLAIMED, reason, tuple(faults))
     for name in _DERIVED:
         old, new = getattr(before, name), getattr(after, name)
+        if name == "judged_by" and {*old} < {*new}:
+            continue  # metrics were added since; what it scores by them is known now
         if old != new:
             faults.append(f"{name} is {old!r}, and the dataset's is {new!r}")
     if before.provenance.scorer == after.provenance.scorer:
@@ -124,7 +126,10 @@ def _verdict(done: RescoredRecord, adapters: Mapping[str, str]) -> Verdict:
 def _faults_of_scores(done: RescoredRecord) -> Iterator[str]:
     """Yield the scores that are not those of the answer, by the same version of the scorer."""
     elsewhere = done.before.provenance.machine.cpu != this_machine().cpu
+    added = {*done.after.judged_by} - {*done.before.judged_by}
     for name, (old, new) in done.changes.items():
+        if name in added:
+            continue
         # On another processor chaotic systems drift apart; the scores made here are what counts.
         numeric = isinstance(old, float) and isinstance(new, float)
         if numeric and (elsewhere or math.isclose(old, new, rel_tol=_NUMERIC, abs_tol=_ROUND_OFF)):

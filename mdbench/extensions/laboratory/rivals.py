@@ -18,8 +18,6 @@ from mdbench.cli.results import answers_of, places_and_name
 from mdbench.data.columns import OwnNames
 from mdbench.data.trajectory import state_names
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.ode.datasets import OdeDataset
-from mdbench.datatypes.ode.rivals import Certainty, Rival, certainty_of
 from mdbench.drawing.numbers import noise_name
 from mdbench.errors import AnswerError, UsageError, counted
 from mdbench.reports.systems import summary_line
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from mdbench.datatypes.ode.rivals import Certainty, Rival
     from mdbench.records import Record
 
 _EXCESS = 4.0
@@ -116,6 +115,9 @@ def certainty_of_record(
         near = [above / path for place in places for above in place.resolve().parents]
         job = replace(job, dataset_path=next(filter(Path.exists, near), path))
     dataset = catalog.load(job)
+    from mdbench.datatypes.ode.datasets import OdeDataset  # noqa: PLC0415 - it may be taken away
+    from mdbench.datatypes.ode.rivals import certainty_of  # noqa: PLC0415
+
     assert isinstance(dataset, OdeDataset)  # noqa: S101 - only answers of ODEs are asked about
     own = record.dataset_path is not None
     # Those of a suite differ in the last digits where another processor has made them.

@@ -14,7 +14,7 @@ from rich.table import Table
 from eqverdict.similarity import similarity
 from mdbench import datatypes
 from mdbench.cli.options import Exit
-from mdbench.errors import UsageError, counted, did_you_mean
+from mdbench.errors import UsageError, counted
 from mdbench.runs.plan import select_names
 from mdbench.workspace import Workspace
 
@@ -70,10 +70,6 @@ def laws_of(collection: str) -> dict[str, str]:
         If there is no such data type or dataset, or its equations are not known.
     """
     kind_name, _, pattern = collection.partition(":")
-    if kind_name not in datatypes.names():
-        raise UsageError(
-            f"There is no data type {kind_name!r}.", did_you_mean(kind_name, datatypes.names())
-        )
     place = Workspace.find()
     kind = datatypes.find(kind_name, place.datasets / kind_name, place.arrays / kind_name)
     source = kind.source()

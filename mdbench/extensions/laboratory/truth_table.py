@@ -102,7 +102,7 @@ def _plans(
 ) -> Iterator[tuple[DataType[Any, Any], Source[Any], Sequence[str], Sequence[float | None]]]:
     """Return each data type with its datasets and noise levels."""
     with_truth = [kind.name for kind in datatypes.classes() if has_truths(kind)]
-    if data_type in datatypes.names() and data_type not in with_truth:
+    if data_type is not None and datatypes.is_known(data_type) and data_type not in with_truth:
         raise UsageError(
             f"The datasets of {data_type} have no true equations that their data follow.",
             f"Those of {' and '.join(with_truth)} have.",

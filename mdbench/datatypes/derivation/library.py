@@ -3,7 +3,7 @@
 The generator of Meadows et al. (2023), "A symbolic framework for evaluating mathematical reasoning
 and generalisation with transformers", without mdbench's jobs and methods:
 
->>> from mdbench.derivations import GeneratorSettings, generate, replay, texts
+>>> from mdbench.datatypes.derivation.library import GeneratorSettings, generate, replay, texts
 >>> example = generate(GeneratorSettings(steps=3), "main", 0)
 >>> replay(example)
 >>> right, wrong = texts(example)
