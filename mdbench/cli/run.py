@@ -113,8 +113,8 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
             many = len(result.records) > LARGEST_TABLE
             records = [_light(record) if many else record for record in result.records]
             _show_end(records, plan, console)
-        for service in services().values():
-            if line := service.summary(result.records):
+        for name in plan.connections:
+            if line := services()[name].summary(result.records):
                 console.print(line, soft_wrap=True)
         for file in plan.files.values():
             console.print(f"Results: {escape(str(file))}", soft_wrap=True)

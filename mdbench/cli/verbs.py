@@ -85,14 +85,14 @@ def moved_to(name: str) -> str | None:
     return None
 
 
-def option_moved_to(given: Sequence[str]) -> str | None:
+def option_moved_to(words: Sequence[str]) -> str | None:
     """Return the verb that does what an option of another verb did once; None for none.
 
     A package names it in the group ``mdbench.moved_options``: ``show --old = new verb``.
     """
     group = "mdbench.moved_options"
     moved = {**packages(group), **extensions(group)}
-    return next((verb for old, verb in moved.items() if {*old.split()} <= {*given}), None)
+    return next((verb for old, verb in moved.items() if {*old.split()} <= {*words}), None)
 
 
 def first_page() -> dict[str, list[tuple[str, str]]]:

@@ -52,7 +52,7 @@ class Shown:
 
 def folders_of(places: Iterable[Path]) -> list[Path]:
     """Return the folders that names of files in records are relative to: those of results files."""
-    folders = (path.parent for place in places for path in results_files(place))
+    folders = (file.parent for path in places for file in results_files(path))
     return list(dict.fromkeys(folders))
 
 

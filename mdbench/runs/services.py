@@ -349,4 +349,4 @@ def options_of(kind: str) -> type[Any]:
     kind
         ``job_options`` or ``run_options``.
     """
-    return type(kind, tuple(getattr(each, kind) for each in services().values()), {})
+    return type(kind, tuple(getattr(service, kind) for service in services().values()), {})

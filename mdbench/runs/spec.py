@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 def backstop_s(work_s: float) -> float:
     """Return the wall time after which a job with a work limit is ended, unless one is given.
 
-    It is for methods that wait, such as for a language model. It is also for machines that are so
+    It is for methods that wait, such as for a service. It is also for machines that are so
     busy or so slow that a job gets a tenth of the reference core.
     """
     return 10.0 * work_s + 60.0

@@ -17,7 +17,6 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from mdbench import __version__
@@ -92,7 +91,7 @@ class NodeRequest:
         name: str,
         require: tuple[tuple[str, Level], ...] = (),
         opens: Opener = open_runtime,
-        connections: Mapping[str, RemoteConnection] = MappingProxyType({}),
+        connections: Mapping[str, RemoteConnection] | None = None,
     ) -> NodeRequest:
         """Return the request that a plan makes."""
         place = plan.catalog.workspace
@@ -108,7 +107,7 @@ class NodeRequest:
             fresh_sandbox=plan.fresh_sandbox,
             seen_from=Path.cwd(),
             opens=opens,
-            connections=connections,
+            connections=dict(connections or {}),
             code=code_fingerprint(),
         )
 

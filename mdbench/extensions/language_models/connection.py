@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,6 @@ from mdbench.runs.services import Connection, RemoteConnection, ServiceSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from mdbench.datatypes.base import Background, ScoredCandidate, Task
     from mdbench.extensions.language_models.conversation import Responder
@@ -269,17 +269,17 @@ class LlmConnection(Connection):
                 earlier=None if before is None else ExchangeReplay(before),
                 purse=self.purse,
             )
-        place = self.replays.get(job, self.replay)
-        if place is None:
+        replay = self.replays.get(job, self.replay)
+        if replay is None:
             raise UnavailableError(f"there is no log of exchanges of {job}")
-        if place.is_dir():
-            place = _log_in(place, log)
-        if place.exists() and log.exists() and place.samefile(log):
+        if replay.is_dir():
+            replay = _log_in(replay, log)
+        if replay.exists() and log.exists() and replay.samefile(log):
             raise UnavailableError(
-                f"--llm-replay {place} is the log that this run would write.",
+                f"--llm-replay {replay} is the log that this run would write.",
                 "Give another folder for its results: --result-dir DIR",
             )
-        return ExchangeReplay(place)
+        return ExchangeReplay(replay)
 
 
 class ModelSession(ServiceSession):
@@ -336,11 +336,10 @@ class NodeConnection(RemoteConnection):
 
 
 def _log_in(folder: Path, log: Path) -> Path:
-    found = [folder / "logs" / log.parent.name / log.name, folder / log.parent.name / log.name]
-    found += [folder / log.name]
-    for each in found:
-        if each.exists():
-            return each
+    below = (Path("logs", log.parent.name), Path(log.parent.name), Path())
+    for path in (folder / part / log.name for part in below):
+        if path.exists():
+            return path
     raise UnavailableError(
         f"--llm-replay {folder} has no {log.name}.",
         "A log is replayed for the job that left it: with the same method, data, model and budget.",

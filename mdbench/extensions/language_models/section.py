@@ -64,4 +64,4 @@ class LanguageModelSection(Section):
 
 
 def _probes(shown: Shown) -> list[ProbeReport]:
-    return [probe for place in shown.places for probe in read_probes(place)]
+    return [probe for folder in shown.places for probe in read_probes(folder)]

@@ -103,34 +103,45 @@ class LanguageModels(Service):
 
     def forecast(self, jobs: Sequence[JobSpec]) -> str:
         """Write what jobs may ask of a language model at most; empty for none that asks."""
-        return _asked_at_most([asked_of(job) for job in jobs if asked_of(job).llm_model])
+        asking = [asked_of(job) for job in jobs if asked_of(job).llm_model]
+        if not asking:
+            return ""
+        completions = [_most_completed(job) for job in asking]
+        money = [job.llm_money for job in asking]
+        parts = [
+            _total([job.llm_calls for job in asking], "completions"),
+            _total([job.llm_prompt_tokens for job in asking], "tokens of prompts"),
+            _total(completions, "tokens of completions"),
+        ]
+        prices = [job.llm_price for job in asking]
+        if None in money and None not in prices and None not in completions:
+            cost = sum(
+                price[1] * (most or 0)
+                for price, most in zip(prices, completions, strict=True)
+                if price
+            )
+            parts.append(f"{cost / 1e6:,.4g} of money for completions")
+        else:
+            parts.append(_total(money, "of money"))
+        of = counted(len(asking), "job")
+        return f"Language model: {of}, at most {', '.join(parts)}."
 
     def summary(self, records: Iterable[Record]) -> str:
         """Write what the jobs of a run have used; empty where none has asked."""
-        return _used(records)
-
-
-def _asked_at_most(jobs: Sequence[LlmOptions]) -> str:
-    """Write what jobs may ask of a language model at most; empty for none that asks."""
-    if not jobs:
-        return ""
-    completions = [_most_completed(job) for job in jobs]
-    money = [job.llm_money for job in jobs]
-    parts = [
-        _total([job.llm_calls for job in jobs], "completions"),
-        _total([job.llm_prompt_tokens for job in jobs], "tokens of prompts"),
-        _total(completions, "tokens of completions"),
-    ]
-    prices = [job.llm_price for job in jobs]
-    if None in money and None not in prices and None not in completions:
-        cost = sum(
-            price[1] * (most or 0) for price, most in zip(prices, completions, strict=True) if price
+        used = [record.llm for record in records if record.llm is not None and record.llm.calls]
+        if not used:
+            return ""
+        paid = [use.money for use in used if use.money is not None]
+        ended = sum(bool(use.ended) for use in used)
+        text = (
+            f"Language model: {sum(use.calls or 0 for use in used):,} completions, "
+            f"{sum(use.prompt_tokens or 0 for use in used):,} tokens of prompts, "
+            f"{sum(use.completion_tokens or 0 for use in used):,} of completions"
         )
-        parts.append(f"{cost / 1e6:,.4g} of money for completions")
-    else:
-        parts.append(_total(money, "of money"))
-    of = counted(len(jobs), "job")
-    return f"Language model: {of}, at most {', '.join(parts)}."
+        text += f", {sum(paid):.4g} of money" if paid else ""
+        if ended:
+            text += f"; the endpoint ended {counted(ended, 'job')}, and the same command goes on"
+        return f"{text}."
 
 
 def _most_completed(job: LlmOptions) -> int | None:
@@ -142,23 +153,5 @@ def _most_completed(job: LlmOptions) -> int | None:
 
 
 def _total(most: Sequence[float | None], of: str) -> str:
-    known = [each for each in most if each is not None]
+    known = [number for number in most if number is not None]
     return f"{sum(known):,} {of}" if len(known) == len(most) else f"any number of {of}"
-
-
-def _used(records: Iterable[Record]) -> str:
-    """Write what the jobs of a run have used of language models; empty where none has asked."""
-    used = [record.llm for record in records if record.llm is not None and record.llm.calls]
-    if not used:
-        return ""
-    paid = [each.money for each in used if each.money is not None]
-    ended = sum(bool(each.ended) for each in used)
-    text = (
-        f"Language model: {sum(each.calls or 0 for each in used):,} completions, "
-        f"{sum(each.prompt_tokens or 0 for each in used):,} tokens of prompts, "
-        f"{sum(each.completion_tokens or 0 for each in used):,} of completions"
-    )
-    text += f", {sum(paid):.4g} of money" if paid else ""
-    if ended:
-        text += f"; the endpoint ended {counted(ended, 'job')}, and the same command goes on"
-    return f"{text}."

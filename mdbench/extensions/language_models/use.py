@@ -151,14 +151,14 @@ def loss_curve(scored: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ..
     None where no candidate has that number.
     """
     known = []
-    for one in scored:
-        calls = one.candidate.hyperparameters.get(_CALLS)
-        if isinstance(calls, int) and calls >= 0 and one.candidate.target is None:
-            known.append((calls, one.loss))
-    found: list[tuple[int, float]] = []
+    for candidate, loss in ((each.candidate, each.loss) for each in scored):
+        calls = candidate.hyperparameters.get(_CALLS)
+        if isinstance(calls, int) and calls >= 0 and candidate.target is None:
+            known.append((calls, loss))
+    curve: list[tuple[int, float]] = []
     for calls, loss in sorted(known):
-        if not found or loss < found[-1][1]:
-            if found and found[-1][0] == calls:
-                found.pop()
-            found.append((calls, loss))
-    return tuple(found) or None
+        if not curve or loss < curve[-1][1]:
+            if curve and curve[-1][0] == calls:
+                curve.pop()
+            curve.append((calls, loss))
+    return tuple(curve) or None
