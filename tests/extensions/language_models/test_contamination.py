@@ -143,7 +143,7 @@ def test_probes_are_written_down_read_and_replayed(workspace: Workspace, tmp_pat
     bad = tmp_path / "t" / "llm-probes"
     bad.mkdir(parents=True)
     (bad / "x.json").write_text("{}")
-    with pytest.raises(RecordsError, match="no file of mdbench llm-probe"):
+    with pytest.raises(RecordsError, match="no file of mdbench llm probe"):
         read_probes(tmp_path / "t")
 
 

@@ -29,8 +29,13 @@ def answered(stub: Stub, request: dict[str, Any] = REQUEST) -> tuple[int, Any]:
 
 
 STATUSES = {
-    **{"good": 200, "prose": 200, "slow": 200},
-    **{"401": 401, "429": 429, "500": 500, "quota": 429},
+    "good": 200,
+    "prose": 200,
+    "slow": 200,
+    "401": 401,
+    "429": 429,
+    "500": 500,
+    "quota": 429,
 }
 
 
