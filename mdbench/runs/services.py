@@ -8,8 +8,8 @@ options are options of a run; those of `Service.job_options` are in a job's key 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, fields
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -305,13 +305,11 @@ class Service(ABC):
 
 @cache
 def services() -> Mapping[str, Service]:
-    """Return all services that can be loaded, by the names that ``[access]`` has for them."""
+    """Return all services that can be used, by the names that ``[access]`` has for them."""
     members: dict[str, Service] = {}
     for name in SERVICES.names():
-        try:
-            members[name] = SERVICES.load(name)()
-        except UnavailableError:
-            continue  # `service_of` has the reason, for who needs it
+        with suppress(UnavailableError):  # `service_of` has the reason, for who needs it
+            members[name] = _loaded(name)
     return members
 
 
@@ -326,11 +324,11 @@ def service_of(name: str, who: str) -> Service:
     Raises
     ------
     UsageError
-        If nothing here provides it.
+        If nothing here provides it, or what does cannot be used.
     """
     if name not in services():
         try:
-            SERVICES.load(name)
+            _loaded(name)
         except MdbenchError as error:
             raise UsageError(
                 f"{who} asks the service {name!r}, which is not here: {error.message}",
@@ -341,6 +339,24 @@ def service_of(name: str, who: str) -> Service:
     return services()[name]
 
 
+def _loaded(name: str) -> Service:
+    member = SERVICES.load(name)
+    try:
+        service: Service = member()
+        fits = all(
+            kind.__dataclass_params__.frozen and all(declared.kw_only for declared in fields(kind))
+            for kind in (service.job_options, service.run_options)
+        )
+    except Exception as error:
+        raise UnavailableError(f"The service {name} cannot be used: {error}.") from error
+    if not fits:
+        raise UnavailableError(
+            f"The service {name} cannot be used: its options are no dataclass with frozen=True and "
+            "kw_only=True."
+        )
+    return service
+
+
 def options_of(kind: str) -> type[Any]:
     """Return a class with the options that all services have, to derive from.
 
@@ -349,4 +365,5 @@ def options_of(kind: str) -> type[Any]:
     kind
         ``job_options`` or ``run_options``.
     """
-    return type(kind, tuple(getattr(service, kind) for service in services().values()), {})
+    bases = dict.fromkeys(getattr(service, kind) for service in services().values())
+    return type(kind, tuple(bases), {})
