@@ -158,3 +158,5 @@ RUNTIMES = Door(
 """Ways to isolate methods: classes of `mdbench.runtimes.base.Runtime`."""
 BACKENDS = Door("mdbench.backends", "backend", {"local": "mdbench.backends.local:LocalBackend"})
 """Places where jobs run: classes of `mdbench.runs.execute.Backend`."""
+SERVICES = Door("mdbench.services", "service", {})
+"""What methods may ask while they run: classes of `mdbench.runs.services.Service`."""

@@ -26,7 +26,7 @@ LAYERS = (
     {"datatypes"},
     {"method_spec", "records"},
     {"methods"},
-    {"runtimes", "language_models"},
+    {"runtimes"},
     {"runs", "reports"},
     {"backends"},
     {"authoring", "api", "claims"},

@@ -325,7 +325,7 @@ def _two_seeds(
 
     Where a seed is to change them and does not, that is a warning; the data are noisy, since in
     others a law may be found exactly by each.  Where it is to change nothing and does, the contract
-    is broken: of several seeds one alone would be run (`mdbench.runs.repeats`).
+    is broken: of several seeds one alone would be run (`mdbench.runs.due.SeedRepeats`).
     """
     dataset, deterministic = data_type.check_datasets[-1], trials.method.spec.seedable is False
     options = folder_options(trials.method, data_type)

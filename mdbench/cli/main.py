@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 
 from mdbench import __version__
 from mdbench.cli.options import Command, Exit, take_as_typed
-from mdbench.cli.verbs import VERBS, first_page, line_of, moved_to, verbs_of
+from mdbench.cli.verbs import VERBS, first_page, line_of, moved_to, option_moved_to, verbs_of
 from mdbench.errors import MdbenchError, UsageError
 
 if TYPE_CHECKING:
@@ -190,7 +190,9 @@ def _refuse_little_memory() -> None:
 
 
 def _where_to_look(given: list[str]) -> str:
-    """Return which help fits what was typed."""
+    """Return which help fits what was typed, or the verb that does it now."""
+    if verb := option_moved_to(given):
+        return f"It is a verb now: mdbench {verb}"
     for words in (given[:1], given[:2]):
         if (name := " ".join(words)) in VERBS:
             return f"To see all options: mdbench {name} --help"

@@ -16,7 +16,7 @@ from mdbench import datatypes, methods
 from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
-from mdbench.records import Record, being_written, results_files, uncollected
+from mdbench.records import Record, being_written, uncollected
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
@@ -25,20 +25,18 @@ from mdbench.reports.comparison import papers_of_sets, read_published, read_publ
 from mdbench.reports.entries import given_options, studies
 from mdbench.reports.export import csv_tables, latex_tables, markdown_tables, sets_table
 from mdbench.reports.joining import conflicts, read_places, versions
-from mdbench.reports.language_models import model_tables, model_usage, read_probes
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
-from mdbench.reports.transcripts import transcripts
+from mdbench.reports.sections import Shown, folders_of, sections
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType, Source
-    from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
 
 
@@ -89,7 +87,6 @@ def write_report(
         by_name = {name: _board_json(board) for name, board in boards.items()}
         found = {"schema": 1, "results": len(results), "in_progress": goes_on}
         print(json.dumps(found | {"data_types": by_name}))
-    probes = probes_of(places)
     if text:
         if goes_on:
             console.print("A run is in progress: its results are not complete.")
@@ -105,13 +102,14 @@ def write_report(
             console.print(f"{each.name}: {escape(each.value)}", soft_wrap=True)
         for table in leaderboards(boards, console.width):
             console.print(table)
-        for table in model_tables(model_usage(results, boards), probes):
-            console.print(table)
+        with opened_all(places) as opened:
+            shown = Shown(results, boards, list(opened.values()))
+            for table in (table for section in sections() for table in section.tables(shown)):
+                console.print(table)
     if out is None:
         return
     with opened_all(places) as opened:
-        folders = folders_of(opened.values())
-        html = html_of(results, title=title, probes=probes, folders=folders, in_progress=goes_on)
+        html = html_of(results, title=title, places=[*opened.values()], in_progress=goes_on)
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(
@@ -167,11 +165,10 @@ def html_of(
     results: Sequence[Record],
     *,
     title: str,
-    probes: Sequence[ProbeReport] = (),
-    folders: Sequence[Path] = (),
+    places: Sequence[Path] = (),
     in_progress: bool = False,
 ) -> str:
-    """Make the page of results; in `folders` are the files that records name."""
+    """Make the page of results; `places` are their folders, of a bundle the one it is opened in."""
     from mdbench.reports.html import page
     from mdbench.reports.systems import Pictures
 
@@ -180,11 +177,12 @@ def html_of(
         results,
         leaderboards_of(results, workspace),
         title=title,
-        picture=Pictures(partial(_data_type, workspace), folders).draw if workspace else None,
+        picture=Pictures(partial(_data_type, workspace), folders_of(places)).draw
+        if workspace
+        else None,
         describe=_Titles(workspace) if workspace else None,
         derivatives={name: kind.derivative for name, kind in _here(results).items()},
-        probes=probes,
-        transcripts=transcripts(results, folders),
+        places=places,
         categories=_categories(results, workspace) if workspace else None,
         options=_options(results),
         axes=_axes(results),
@@ -273,10 +271,8 @@ def serve_report(folder: Path, console: Console, *, host: str, port: int, title:
     from mdbench.reports.server import LivePage, LiveServer
 
     def make() -> str:
-        probes = probes_of([folder])
         results, goes_on = read_results([folder]), _goes_on(folder)
-        folders = folders_of([folder])
-        return html_of(results, title=title, probes=probes, folders=folders, in_progress=goes_on)
+        return html_of(results, title=title, places=[folder], in_progress=goes_on)
 
     page = LivePage(folder, make, title=title)
     with contextlib.suppress(KeyboardInterrupt), LiveServer(page, host=host, port=port) as server:
@@ -364,18 +360,6 @@ def _rows_of(places: Sequence[Path]) -> list[tuple[Path, Record]]:
             f"There are no records in {names_of(places)} yet.", "Results come from: mdbench run"
         )
     return rows
-
-
-def probes_of(places: Sequence[Path]) -> list[ProbeReport]:
-    """Return the probes of language models in folders and bundles."""
-    with opened_all(places) as found:
-        return [probe for place in found.values() for probe in read_probes(place)]
-
-
-def folders_of(places: Iterable[Path]) -> list[Path]:
-    """Return the folders that names of logs in records are relative to: those of results files."""
-    folders = (path.parent for place in places for path in results_files(place))
-    return list(dict.fromkeys(folders))
 
 
 def names_of(places: Sequence[Path]) -> str:
@@ -467,8 +451,7 @@ def write_archive(
     }
     results = read_results(places, wanted=Wanted(studies_asked))
     with opened_all(places) as found:
-        folders = folders_of(found.values())
-        page = html_of(results, title=title, probes=probes_of(places), folders=folders)
+        page = html_of(results, title=title, places=[*found.values()])
     made = write_bundle(
         places,
         out,

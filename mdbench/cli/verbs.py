@@ -10,11 +10,11 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from mdbench.doors import Door
+from mdbench.doors import Door, extensions, packages
 from mdbench.errors import MdbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _COMMANDS = "mdbench.cli.commands"
 GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -49,9 +49,6 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "More": {
         "claims": ("claims:claims", "Show which claims of papers hold."),
-        "llm-probe": ("language_models:llm_probe", "Ask a model what it knows of problems."),
-        "llm-judge": ("language_models:llm_judge", "Ask a model whether answers are right."),
-        "llm-stub": ("language_models:llm_stub", "Run a mock language-model server."),
         "help": ("workspace:help_", "Show all verbs."),
     },
 }
@@ -86,6 +83,16 @@ def moved_to(name: str) -> str | None:
         if of_group and (of_group == name or full.replace("-", " ").split() == words):
             return full
     return None
+
+
+def option_moved_to(words: Sequence[str]) -> str | None:
+    """Return the verb that does what an option of another verb did once; None for none.
+
+    A package names it in the group ``mdbench.moved_options``: ``show --old = new verb``.
+    """
+    group = "mdbench.moved_options"
+    moved = {**packages(group), **extensions(group)}
+    return next((verb for old, verb in moved.items() if {*old.split()} <= {*words}), None)
 
 
 def first_page() -> dict[str, list[tuple[str, str]]]:

@@ -96,6 +96,10 @@ ADDS = {
     ),
     "community": ("registry board x", "No such command 'registry'."),
     "laboratory": ("lab rivals", "No such command 'lab'."),
+    "language_models": (
+        "run --algorithm llmsr --data-type ode --llm-model m",
+        "llmsr asks the service 'llm', which is not here",
+    ),
 }
 """What is typed to use an extension, and what is said without it."""
 
@@ -107,6 +111,23 @@ def test_what_it_added_is_said_not_to_be_there(without: tuple[str, Path]) -> Non
     assert shown.returncode == 2
     assert says in shown.stderr.replace("\n", " ")
     assert "Traceback" not in shown.stderr
+
+
+def test_records_of_language_models_are_read_without_them(tmp_path: Path) -> None:
+    folder = project_without(tmp_path, "extensions", "language_models")
+    results = folder / "results"
+    results.mkdir()
+    shutil.copy(ROOT / "docs" / "results" / "mock-models-ode.jsonl.xz", results)
+    shown = run(folder, "report", "results", "--text", "--out", "page.html")
+    assert "llmsr (mock-knows-the-law, anon)" in shown.stdout, shown.stderr
+    assert "llmsr (mock-knows-the-law, anon)" in (folder / "page.html").read_text("utf-8")
+    assert run(folder, "combine", "results", "--out", "all.csv").returncode == 0
+    head = (folder / "all.csv").read_text("utf-8").partition("\n")[0].split(",")
+    assert {"llm.model", "llm.prompt", "llm.calls"} <= {*head}
+    again = run(folder, "rescore", "results/mock-models-ode.jsonl.xz", "--dry-run")
+    assert "60 of 60 records scored again, and 0 would change" in again.stdout, again.stderr
+    control = run(folder, "plan", "--algorithm", "llmsr_nollm", "--data-type", "ode")
+    assert "llmsr_nollm is the control of llmsr, which asks the service 'llm'" in control.stderr
 
 
 @pytest.mark.parametrize("name", DATA_TYPES)
