@@ -11,7 +11,6 @@ import hashlib
 import os
 import platform
 import secrets
-import sys
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import eqverdict
 from mdbench.errors import DataError, MethodError, UsageError, did_you_mean
+from mdbench.installation import BUNDLED, CLONE, PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,10 +60,11 @@ class Workspace:
     def find(cls) -> Workspace:
         """Find the workspace.
 
-        Its root is ``$MDBENCH_ROOT``, or the first folder with methods and datasets: around this
-        package, from the current folder up, or what an installed package brings.  Its home is
-        ``$MDBENCH_HOME``, or ``.mdbench`` in the root.  Where the user may not write there it is a
-        folder of the user's cache; environments that were made in the root are used as they are.
+        Its root is ``$MDBENCH_ROOT``, or the first folder with methods and datasets: the clone
+        whose code runs, the current folder and those above, or what an installed package brings.
+        Its home is ``$MDBENCH_HOME``, or ``.mdbench`` in the root.  Where the user may not write
+        there it is a folder of the user's cache; environments that were made in the root are used
+        as they are.
 
         Raises
         ------
@@ -72,7 +73,7 @@ class Workspace:
         """
         named = os.environ.get("MDBENCH_ROOT")
         here = Path.cwd()
-        around = [Path(__file__).parent.parent, here, *here.parents, INSTALLED]
+        around = [*filter(None, [CLONE]), here, *here.parents, BUNDLED]
         for place in [Path(named)] if named else around:
             if (place / "algorithms").is_dir() and (place / "datasets").is_dir():
                 root = place.resolve()
@@ -84,8 +85,6 @@ class Workspace:
         )
 
 
-INSTALLED = Path(sys.prefix) / "share" / "mdbench"
-"""Where an installed package, which is no clone, has methods, datasets and Dockerfiles."""
 PREPARED = "prepared"
 """The link in a user's home folder to that of a clone which the user may not write."""
 
@@ -93,7 +92,7 @@ PREPARED = "prepared"
 def _home_of(root: Path) -> Path:
     """Return where environments and arrays are kept if the user has named no folder."""
     own = root / ".mdbench"
-    if root != INSTALLED.resolve() and os.access(own if own.is_dir() else root, os.W_OK):
+    if root != BUNDLED and os.access(own if own.is_dir() else root, os.W_OK):
         return own
     cache = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
@@ -258,7 +257,6 @@ def _sha256(file: Path, _size: int, _time: int) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-_HERE = Path(__file__).resolve().parent
 _PROCESSOR_LINES = ("model name", "flags", "Features")
 _SETTINGS = ("BLIS_", "MKL_", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_")
 
@@ -275,8 +273,10 @@ def bench_hash() -> str:
     import numpy as np  # noqa: PLC0415 - much that finds a workspace needs no numbers
 
     digest = hashlib.sha256()
-    for package in (_HERE, Path(eqverdict.__file__).parent):
+    for package in (PACKAGE, Path(eqverdict.__file__).parent):
         for file in sorted(package.rglob("*.py")):
+            if file.is_relative_to(BUNDLED):
+                continue  # methods, each with a key of its own
             content = file.read_bytes()
             digest.update(f"{file.relative_to(package.parent)}\0{len(content)}\0".encode())
             digest.update(content)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 from flavours import open_flavour
-from harness import ROOT, Quiet, add_method, execute, make_workspace
+from harness import Quiet, add_method, execute, make_workspace
 from pydantic import BaseModel
 
 from mdbench.data.descriptions import read_description
@@ -250,14 +246,3 @@ def test_outside_of_a_clone_the_error_is_the_line_to_type(
         Workspace.find()
     assert str(tmp_path) in caught.value.message
     assert "export MDBENCH_ROOT=/path/to/mdbench" in caught.value.hint
-
-
-def test_a_wheel_has_methods_and_datasets(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as opened:
-        names = {re.sub(r"^[^/]*\.data/data/", "", name) for name in opened.namelist()}
-    listed = ["git", "ls-files", "-z", "algorithms", "datasets", "docker"]
-    tracked = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert {f"share/mdbench/{name}" for name in tracked.stdout.split("\0")[:-1]} <= names

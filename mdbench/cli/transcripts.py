@@ -10,6 +10,7 @@ from rich.markup import escape
 from mdbench.cli.report import folders_of, names_of, read_results
 from mdbench.cli.results import places_and_name
 from mdbench.errors import UsageError
+from mdbench.installation import page
 from mdbench.reports.bundle import opened_all
 from mdbench.reports.transcripts import EVERYTHING, Limits, transcript_lines, transcripts
 
@@ -59,7 +60,7 @@ def show_transcripts(
             f"{names_of(places)} has no log of exchanges with a language model"
             f"{f' of {name or algorithm[0]!r}' if name or algorithm else ''}.",
             "They are of methods that ask one, next to the logs of their jobs: "
-            "docs/language-models.md",
+            + page("language-models"),
         )
 
 

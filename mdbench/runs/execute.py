@@ -24,6 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, overload
 
 from mdbench.errors import MdbenchError, UsageError
+from mdbench.installation import page
 from mdbench.records import ANSWERED, Record, RecordStore, Status
 from mdbench.runs.due import RecordSummary, goes_on, is_due
 from mdbench.runs.forecast import Expectation, expect
@@ -267,7 +268,7 @@ def _check_model(to_run: list[ResolvedJob], plan: Plan, backend: Backend) -> Non
         raise UsageError(
             f"{asks.job.algorithm} asks {asks.job.llm_model}, and no endpoint was named.",
             "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay PATH to "
-            "answer from logs (docs/language-models.md).",
+            f"answer from logs ({page('language-models')}).",
         )
     if plan.model.purse is not None and not backend.in_this_process:
         _check_total(to_run, plan.model.purse.total)

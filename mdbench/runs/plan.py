@@ -26,6 +26,7 @@ from mdbench.errors import (
     did_you_mean,
     families,
 )
+from mdbench.installation import page
 from mdbench.language_models.views import described
 from mdbench.records import key_of
 from mdbench.runs.catalog import Catalog
@@ -164,7 +165,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
         if method.spec.access.llm and options.llm_model is None:
             raise UsageError(
                 f"{method.name} asks a language model, and none was named.",
-                "Give --llm-model NAME and --llm-url URL (docs/language-models.md).",
+                f"Give --llm-model NAME and --llm-url URL ({page('language-models')}).",
             )
     if options.llm_money is not None and options.llm_price is None:
         raise UsageError(

@@ -11,6 +11,7 @@ from mdbench import __version__
 from mdbench.datatypes.base import NO_OPTIONS
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError
+from mdbench.installation import page
 from mdbench.language_models.chat_requests import RefusedError
 from mdbench.language_models.contamination import ProbeReport, ProbeTarget, closest, probe
 from mdbench.language_models.conversation import Conversation
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 Report = TypeVar("Report", bound=QuestionReport)
 
 _TABLE: Final = "table"
-_HELP: Final = "See docs/language-models.md."
+_HELP: Final = f"See {page('language-models')}."
 
 
 @dataclass(frozen=True)

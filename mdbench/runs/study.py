@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from mdbench.datatypes import facts_of
 from mdbench.datatypes import names as data_types
 from mdbench.errors import MdbenchError, UsageError
+from mdbench.installation import page
 from mdbench.runs.options import (
     SMALLEST_MEMORY_MB,
     FieldOption,
@@ -146,7 +147,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
     )
     backend: str = option(
         "--backend NAME",
-        "Where jobs run: local, or on a cluster; see docs/scale.md.",
+        f"Where jobs run: local, or on a cluster; see {page('scale')}.",
         read_backend,
         default="local",
         of_run=True,
@@ -189,7 +190,7 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
     )
     notify: tuple[str, ...] = option(
         "--notify CMD",
-        "Run a program at the end, which is given its result: see docs/watching.md.",
+        f"Run a program at the end, which is given its result: see {page('watching')}.",
         read_command,
         default=(),
         of_run=True,
@@ -288,7 +289,7 @@ class JudgeOptions(LlmOptions, LlmEndpointOptions):
     )
 
 
-STUDY = FieldOption("--study FILE", "A file with all options; see docs/studies.md.")
+STUDY = FieldOption("--study FILE", f"A file with all options; see {page('studies')}.")
 """The option that names a study file."""
 FORMAT: Final = 1
 """The number of the format; in a study it is ``schema``."""
@@ -413,7 +414,7 @@ def _tables(content: bytes) -> list[tuple[int, dict[str, Any]]]:
     try:
         found = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"it is no TOML: {error}.", "See docs/studies.md.") from error
+        raise UsageError(f"it is no TOML: {error}.", f"See {page('studies')}.") from error
     schema = found.pop("schema", None)
     if schema != FORMAT or isinstance(schema, bool):
         raise UsageError(

@@ -527,8 +527,8 @@ def test_the_next_steps_of_a_new_method_can_be_typed_from_here(
     monkeypatch.setenv("MDBENCH_ROOT", str(workspace.root))
     assert main(["new", "mine"]) == 0
     shown = capsys.readouterr().out
-    assert f"{workspace.root / 'run.sh'} --algorithm mine" in shown
-    assert f"{workspace.root / 'scripts' / 'lock'} mine" in shown
+    assert f"{ROOT / 'run.sh'} --algorithm mine" in shown
+    assert f"{ROOT / 'scripts' / 'lock'} mine" in shown
 
 
 @pytest.mark.parametrize(

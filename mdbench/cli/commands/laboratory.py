@@ -118,7 +118,7 @@ def claims(
     ] = None,
     file: Annotated[
         list[Path] | None,
-        typer.Option("--claims", metavar="FILE", help="Claims of your own, too: docs/claims.md."),
+        typer.Option("--claims", metavar="FILE", help="Claims of your own, too."),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="List those of which records cannot say anything, too.")
