@@ -25,7 +25,7 @@ _AS_A_PACKAGE: Final = {
 
 
 def resource(name: str) -> Path:
-    """Return a file or folder that a clone has beside the package, as the user has it."""
+    """Return a file or folder of a clone, or what an installed package has of it."""
     return (CLONE or BUNDLED) / name
 
 
