@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 
 from mdbench import __version__
 from mdbench.cli.options import Command, Exit, take_as_typed
-from mdbench.cli.verbs import VERBS, first_page
+from mdbench.cli.verbs import REMOVED, VERBS, first_page
 from mdbench.errors import MdbenchError, UsageError
 
 if TYPE_CHECKING:
@@ -161,6 +161,8 @@ def _refuse_little_memory() -> None:
 
 def _where_to_look(given: list[str]) -> str:
     """Return which help fits what was typed."""
+    if given and given[0] in REMOVED:
+        return f"It is now: {REMOVED[given[0]]}"
     if given and given[0] in VERBS:
         return f"To see all options: mdbench {given[0]} --help"
     return "To see all verbs: mdbench --help"

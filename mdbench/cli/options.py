@@ -121,7 +121,7 @@ GROUPS: Mapping[str, str] = {
     "Budget": "timeout work threads memory max-processes max-output n-jobs memory-total retries",
     "Data": "dataset-path",
     "Isolation and machines": "methods runtime fresh-sandbox require backend scheduler slurm",
-    "Output": "result-dir rerun save-pareto notify init dry-run json help",
+    "Output": "result-dir rerun save-pareto notify init dry-run why json help",
     "Language models": "prompt llm-",
 }
 """Headings of the help of a run, and the options below each; a name with a hyphen at its end means

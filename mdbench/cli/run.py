@@ -142,21 +142,6 @@ def run_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, A
     return {"schema": FORMAT, **found, "records": each}
 
 
-def show_reasons(study: Study, *, console: Console) -> None:
-    """Print for each job why it would be run, or that it would not."""
-    workspace = Workspace.find()
-    plan = make_plan(study, workspace)
-    due = 0
-    with closing(open_runtime(study.whole.runtime, workspace.home)) as runtime:
-        for job, reason in explain(plan, runtime):
-            is_run = reason not in {"", REPEATED}
-            due += is_run
-            why = reason or "its record is up to date"
-            decision = f"run: {why}" if is_run else f"not run: {why}"
-            console.print(escape(f"{job}  {decision}"), soft_wrap=True)
-    console.print(f"{due} of {counted(len(plan.jobs), 'job')} would be run.")
-
-
 class Display:
     """The live view of a run: a line for each job that ends, and a bar below them."""
 
@@ -345,11 +330,28 @@ FORMAT = 1
 """The number of the JSON's format."""
 
 
-def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
-    """Print what would be done; nothing is written but what is made of data on first use."""
+def show_plan(
+    study: Study, console: Console, *, json_: bool = False, each_job: bool = False
+) -> None:
+    """Print what would be done; nothing is written but what is made of data on first use.
+
+    Parameters
+    ----------
+    each_job
+        Print for each job why it would be run, or that it would not, instead of the cost.
+    """
     workspace = Workspace.find()
     plan = make_plan(study, workspace)
     with closing(open_runtime(study.whole.runtime, workspace.home)) as runtime:
+        if each_job and not json_:  # the JSON has the reasons in any case
+            due = 0
+            for job, reason in explain(plan, runtime):
+                decision = "not run" if reason in {"", REPEATED} else "run"
+                due += decision == "run"
+                line = f"{job}  {decision}: {reason or 'its record is up to date'}"
+                console.print(escape(line), soft_wrap=True)
+            console.print(f"{due} of {counted(len(plan.jobs), 'job')} would be run.")
+            return
         found = forecast(plan, runtime)
     if json_:
         print(json.dumps(plan_json(found, study.sha256), allow_nan=False))

@@ -20,7 +20,6 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Run": {
         "run": ("run:run", "Run methods on datasets."),
         "plan": ("run:plan", "Show what run would do, and its cost."),
-        "why": ("run:why", "Show why run would run a job again, or not."),
         "study": ("run:study_", "Write or check a study file."),
         "list": ("workspace:list_", "Show the methods and the datasets."),
         "data": ("workspace:data", "Write datasets as files, or look at yours."),
@@ -63,6 +62,8 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
 }
 """The core's verbs, by the headings of the help: the function in ``cli/commands``, and a line."""
+REMOVED: Mapping[str, str] = {"why": "mdbench plan --why, with the same options"}
+"""Verbs of earlier versions, and what is typed instead."""
 EXTENSIONS = "Extensions"
 """The heading of verbs that are not the core's."""
 VERBS = Door(
