@@ -68,7 +68,11 @@ html_sidebars = {"index": [], "gallery": [], "api": [], "methods": []}  # wide o
 
 LISTS = ("index", "tutorials", "how-to", "reference", "results", "explanation")
 """Pages that list others: their links are the table of contents."""
-GENERATED = {"options": "options_page", "methods": "methods_page"}
+GENERATED = {
+    "options": "options_page",
+    "methods": "methods_page",
+    "published-numbers": "published_page",
+}
 """Pages with a place for what a module of scripts/ makes of the code and the records."""
 SECTIONS = (
     *("installation", "tutorials", "how-to", "reference", "results", "explanation", "gallery"),

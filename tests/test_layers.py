@@ -29,7 +29,7 @@ LAYERS = (
     {"runtimes", "language_models"},
     {"runs", "reports"},
     {"backends"},
-    {"authoring", "api", "certificates", "claims", "derivations", "registry"},
+    {"authoring", "api", "certificates", "derivations", "registry"},
     {"cli"},
     {"extensions"},
 )

@@ -55,14 +55,16 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "fresh": ("laboratory:fresh", "Draw problems that nobody has seen."),
         "why-not": ("laboratory:why_not", "Show whether noise hides an equation."),
         "similarity": ("laboratory:similarity", "Show how alike two collections are."),
-        "claims": ("laboratory:claims", "Show which claims of papers hold."),
         "llm-probe": ("language_models:llm_probe", "Ask a model what it knows of problems."),
         "llm-judge": ("language_models:llm_judge", "Ask a model whether answers are right."),
         "llm-stub": ("language_models:llm_stub", "Run a mock language-model server."),
     },
 }
 """The core's verbs, by the headings of the help: the function in ``cli/commands``, and a line."""
-REMOVED: Mapping[str, str] = {"why": "mdbench plan --why, with the same options"}
+REMOVED: Mapping[str, str] = {
+    "why": "mdbench plan --why, with the same options",
+    "claims": "mdbench export --markdown --published, with papers' numbers next to yours",
+}
 """Verbs of earlier versions, and what is typed instead."""
 EXTENSIONS = "Extensions"
 """The heading of verbs that are not the core's."""

@@ -169,7 +169,6 @@ def test_a_verb_says_what_it_does_and_which_options_may_be_given_several_times(v
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("claims --paper a --paper b", "There is no paper 'a'"),
         ("fresh --seed 1 --data-type a --data-type b", "Problems of a are not drawn."),
         ("why-not rc-circuit --snr 20 --snr 10", "--snr was given 2 times."),
         ("why-not rc-circuit --snr 20,10", "Invalid value for '--snr'"),

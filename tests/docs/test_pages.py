@@ -135,6 +135,8 @@ def test_pages_that_are_generated_are_whole(site: Path) -> None:
     table = (site / "methods.html").read_text(encoding="utf-8")
     for name in methods.discover(ROOT / "algorithms"):
         assert re.search(rf'\n<tr.*<td[^>]*><p><a .*<span class="pre">{name}</span>', table), name
+    numbers = (site / "published-numbers.html").read_text(encoding="utf-8")
+    assert numbers.count("<tr") > 50
 
 
 def test_public_names_have_their_entry(site: Path) -> None:
