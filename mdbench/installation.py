@@ -9,11 +9,14 @@ PACKAGE: Final = Path(__file__).resolve().parent
 """The folder of the code that runs."""
 BUNDLED: Final = PACKAGE / "bundled"
 """What an installed package has of a clone's folders: methods, datasets, pages, Dockerfiles."""
-CLONE: Final = (
-    PACKAGE.parent
-    if all((PACKAGE.parent / name).is_file() for name in ("run.sh", "pyproject.toml"))
-    else None
-)
+
+
+def is_clone(folder: Path) -> bool:
+    """Return whether a folder is a clone: one with folders of the same names may be anybody's."""
+    return all((folder / name).exists() for name in ("run.sh", "algorithms", "datasets"))
+
+
+CLONE: Final = PACKAGE.parent if is_clone(PACKAGE.parent) else None
 """The clone whose code runs; None for an installed package, whatever lies next to that."""
 _AS_A_PACKAGE: Final = {
     "./run.sh": "mdbench run",

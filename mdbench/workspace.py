@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import eqverdict
 from mdbench.errors import DataError, MethodError, UsageError, did_you_mean
-from mdbench.installation import BUNDLED, CLONE, PACKAGE
+from mdbench.installation import BUNDLED, CLONE, PACKAGE, is_clone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,8 +60,8 @@ class Workspace:
     def find(cls) -> Workspace:
         """Find the workspace.
 
-        Its root is ``$MDBENCH_ROOT``, or the first folder with methods and datasets: the clone
-        whose code runs, the current folder and those above, or what an installed package brings.
+        Its root is ``$MDBENCH_ROOT``, or the clone whose code runs, or for an installed package the
+        clone that the current folder is in, or what the package brings.
         Its home is ``$MDBENCH_HOME``, or ``.mdbench`` in the root.  Where the user may not write
         there it is a folder of the user's cache; environments that were made in the root are used
         as they are.
@@ -72,21 +72,23 @@ class Workspace:
             If there is none.
         """
         named = os.environ.get("MDBENCH_ROOT")
-        here = Path.cwd()
-        around = [*filter(None, [CLONE]), here, *here.parents, BUNDLED]
-        for place in [Path(named)] if named else around:
-            if (place / "algorithms").is_dir() and (place / "datasets").is_dir():
-                root = place.resolve()
-                home = os.environ.get("MDBENCH_HOME")
-                return cls(root, Path(home) if home else _home_of(root))
-        raise UsageError(
-            f"No folder with algorithms/ and datasets/ at {named or here}.",
-            "Name the folder of the mdbench repository: export MDBENCH_ROOT=/path/to/mdbench",
-        )
+        root = (Path(named) if named else CLONE or _clone_around(Path.cwd()) or BUNDLED).resolve()
+        if not ((root / "algorithms").is_dir() and (root / "datasets").is_dir()):
+            raise UsageError(
+                f"No folder with algorithms/ and datasets/ at {named or root}.",
+                "Name the folder of the mdbench repository: export MDBENCH_ROOT=/path/to/mdbench",
+            )
+        home = os.environ.get("MDBENCH_HOME")
+        return cls(root, Path(home) if home else _home_of(root))
 
 
 PREPARED = "prepared"
 """The link in a user's home folder to that of a clone which the user may not write."""
+
+
+def _clone_around(folder: Path) -> Path | None:
+    """Return the clone that a folder is in, if it is in one."""
+    return next((above for above in (folder, *folder.parents) if is_clone(above)), None)
 
 
 def _home_of(root: Path) -> Path:

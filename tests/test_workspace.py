@@ -9,6 +9,7 @@ from flavours import open_flavour
 from harness import Quiet, add_method, execute, make_workspace
 from pydantic import BaseModel
 
+import mdbench.workspace
 from mdbench.data.descriptions import read_description
 from mdbench.datatypes.equations.files import read_table
 from mdbench.datatypes.srsd.laws import read_problem
@@ -236,6 +237,25 @@ def test_a_clone_that_the_user_may_not_write_has_its_home_in_the_cache(
     monkeypatch.setenv("MDBENCH_HOME", str(tmp_path / "own"))
     assert Workspace.find().home == tmp_path / "own"
     assert find_made(tmp_path / "own", "env-1", "key") == tmp_path / "own" / "envs" / "env-1"
+
+
+def test_folders_of_a_user_are_no_workspace_of_an_installed_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled, here, clone = (tmp_path / name for name in ("bundled", "here", "clone"))
+    for folder in (bundled, here, clone):
+        for name in ("algorithms", "datasets"):
+            (folder / name).mkdir(parents=True)
+    (clone / "run.sh").touch()
+    monkeypatch.delenv("MDBENCH_ROOT", raising=False)
+    monkeypatch.setattr(mdbench.workspace, "CLONE", None)
+    monkeypatch.setattr(mdbench.workspace, "BUNDLED", bundled)
+    monkeypatch.chdir(here)
+    assert Workspace.find().root == bundled
+    monkeypatch.chdir(clone / "algorithms")
+    assert Workspace.find().root == clone
+    monkeypatch.setenv("MDBENCH_ROOT", str(here))
+    assert Workspace.find().root == here
 
 
 def test_outside_of_a_clone_the_error_is_the_line_to_type(
