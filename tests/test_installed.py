@@ -135,7 +135,10 @@ def test_the_lines_of_the_readme_can_be_typed(installed: Installed) -> None:
 @pytest.mark.build
 def test_advice_in_a_package_can_be_followed(installed: Installed) -> None:
     made = installed.type("mdbench new adviser")
-    assert "mdbench run --algorithm adviser" in made
+    assert "4. mdbench run --algorithm adviser" in made
+    other = installed.type(f"PATH=/usr/bin:/bin {installed.bin}/python -m mdbench new started")
+    assert "3. python -m mdbench check started" in other
+    assert "4. python -m mdbench run --algorithm started" in other
     (locking,) = re.findall(r"mdbench install --lock adviser", made)
     folder = installed.here / "algorithms" / "adviser"
     (folder / "requirements.lock").unlink()

@@ -41,6 +41,8 @@ class Commands(Mapping[str, Any]):
         return isinstance(name, str) and name in VERBS
 
     def __getitem__(self, name: str) -> Any:
+        if name in REMOVED:
+            raise UsageError(f"There is no verb {name!r} any more.", f"Type: {REMOVED[name]}")
         if name not in VERBS:
             raise KeyError(name)
         verb = VERBS.load(name)
@@ -161,8 +163,6 @@ def _refuse_little_memory() -> None:
 
 def _where_to_look(given: list[str]) -> str:
     """Return which help fits what was typed."""
-    if given and given[0] in REMOVED:
-        return f"It is now: {REMOVED[given[0]]}"
     if given and given[0] in VERBS:
         return f"To see all options: mdbench {given[0]} --help"
     return "To see all verbs: mdbench --help"

@@ -49,7 +49,9 @@ def new(
     folder = make_method(name, own_folder(place.algorithms), start)
     what = "a random forest" if scikit_learn else "a linear fit"
     shown, lock, run = _short(folder), command("scripts/lock"), command("./run.sh")
-    if CLONE is not None and Path.cwd() != CLONE:
+    if CLONE is None:
+        lock, run = (line.replace("mdbench", _program(), 1) for line in (lock, run))
+    elif Path.cwd() != CLONE:
         lock, run = str(resource(lock)), str(resource(run))
     print(f"Made {shown}: a method that can be run as it is ({what}).")
     print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
@@ -59,7 +61,10 @@ def new(
 
 def _program() -> str:
     """Return this command as the user can type it from here."""
-    return "mdbench" if shutil.which("mdbench") else _short(Path(sys.argv[0]).absolute())
+    if shutil.which("mdbench"):
+        return "mdbench"
+    started = Path(sys.argv[0])
+    return "python -m mdbench" if started.name == "__main__.py" else _short(started.absolute())
 
 
 def _short(path: Path) -> str:
