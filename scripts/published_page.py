@@ -95,7 +95,7 @@ def here(number: Mapping[str, str], records: Iterable[Record], datasets: Collect
         and record.snr_db is None
         and record.protocol == Protocol.STRICT
     ]
-    values = [value for one in alike if (value := one.metrics.get(name)) is not None]
+    values = [value for one in alike if isinstance(value := one.metrics.get(name), int | float)]
     if not values:
         answered = any(one.answered for one in alike)
         return "" if answered or not alike else f"no answer ({len(alike)} jobs)"

@@ -18,5 +18,5 @@ class ProjectFiles(BuildHookInterface):  # type: ignore[type-arg]
         if version == "standard":
             root = Path(self.root)
             pages = [path.relative_to(root) for path in sorted((root / "docs").glob("*.md"))]
-            for path in (*FOLDERS, *pages, "docs/data", "scripts/base-image"):
+            for path in map(str, (*FOLDERS, *pages, "docs/data", "scripts/base-image")):
                 build_data["force_include"][str(root / path)] = f"mdbench/bundled/{path}"

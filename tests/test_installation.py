@@ -56,10 +56,11 @@ def test_what_is_searched_would_be_seen() -> None:
 def test_every_page_and_resource_that_is_named_exists() -> None:
     for path in sorted((ROOT / "mdbench").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in ADVISERS:
+            adviser = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+            if not isinstance(node, ast.Call) or adviser not in ADVISERS:
                 continue
-            for name in [word.value for word in node.args if isinstance(word, ast.Constant)]:
-                file = f"docs/{name}.md" if node.func.id == "page" else name.split()[0]
+            for name in [str(word.value) for word in node.args if isinstance(word, ast.Constant)]:
+                file = f"docs/{name}.md" if adviser == "page" else name.split()[0]
                 assert (ROOT / file).exists(), f"{path}: {name}"
 
 
