@@ -14,7 +14,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from mdbench.datatypes.equations.alike import FEW, independent_columns
-from mdbench.installation import page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -357,7 +356,7 @@ def _offsets_and_sizes(names: Sequence[str], u: Array) -> list[str]:
     ):
         lines.append(
             f"values from {sizes.min():.2g} to {sizes.max():.2g}: methods that are not scaled for "
-            f"you ({page('datasets')}) do better with units in which all are near 1"
+            "you do better with units in which all are near 1"
         )
     return lines
 
