@@ -11,6 +11,7 @@ import json
 import re
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 # An editable install is of the folder that it was made in; the pages are of this one.
-sys.path.insert(0, str(FOLDER.parent))
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER.parent / "scripts")]
 
 _PROJECT = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -67,6 +68,12 @@ html_sidebars = {"index": [], "gallery": [], "api": [], "methods": []}  # wide o
 
 LISTS = ("index", "tutorials", "how-to", "reference", "results", "explanation")
 """Pages that list others: their links are the table of contents."""
+GENERATED = {
+    "options": "options_page",
+    "methods": "methods_page",
+    "published-numbers": "published_page",
+}
+"""Pages with a place for what a module of scripts/ makes of the code and the records."""
 SECTIONS = (
     *("installation", "tutorials", "how-to", "reference", "results", "explanation", "gallery"),
     *("api", "faq", "citation", "changelog"),
@@ -133,6 +140,8 @@ def _complete(_: Sphinx, page: str, source: list[str]) -> None:
     if page == "changelog":
         changes = (FOLDER.parent / "CHANGELOG.md").read_text(encoding="utf-8")
         source[0] = changes.replace("](docs/", "](")
+    if page in GENERATED:
+        source[0] = import_module(GENERATED[page]).filled(source[0])
     source[0] = _coloured(source[0])
     if page in LISTS:
         source[0] += _contents(page, source[0])

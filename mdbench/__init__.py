@@ -3,6 +3,7 @@
 import sys
 
 from mdbench.arithmetic import unset, use_common_arithmetic
+from mdbench.installation import page
 
 if "numpy" not in sys.modules:  # NumPy reads it when it is loaded
     use_common_arithmetic()
@@ -42,7 +43,7 @@ def __getattr__(name: str) -> object:
         warn(
             "NumPy was loaded before mdbench, so that data and scores may have other last digits "
             "than from the command line. Import mdbench first; or set before NumPy is loaded: "
-            f"{', '.join(names)} (docs/reproducibility.md).",
+            f"{', '.join(names)} ({page('reproducibility')}).",
             stacklevel=2,
         )
     from importlib import import_module  # noqa: PLC0415 - likewise

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from mdbench import datatypes
 from mdbench.doors import SERVICES
 from mdbench.errors import MethodError
+from mdbench.installation import page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,7 @@ _MOST_SETTINGS = 100_000
 _MOST_THREADS, _LONGEST_S, _MOST_MEMORY_MB = 1024, 1e7, 2**24
 """Threads, seconds (four months) and MiB of a method's defaults: more is a mistake."""
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
-_KEYS = "docs/adding-a-method.md lists all keys and the values allowed."
+_KEYS = f"{page('adding-a-method')} lists all keys and the values allowed."
 PREDICTOR = "predictor"
 """The family of methods that predict and have no equations."""
 FAMILIES = (

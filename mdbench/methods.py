@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdbench.errors import MethodError, UsageError, did_you_mean
+from mdbench.installation import BUNDLED, command, page
 from mdbench.method_spec import MethodSpec, read_spec
 from mdbench.workspace import is_trusted, read_paths
 
@@ -123,7 +124,7 @@ class Method:
         except FileNotFoundError:
             raise MethodError(
                 f"{self.lock} is missing.",
-                f"To make it from requirements.in: scripts/lock {self.name}",
+                f"To make it from requirements.in: {command(f'scripts/lock {self.name}')}",
             ) from None
 
     def not_locked(self) -> list[str]:
@@ -226,8 +227,8 @@ def _refuse_if_it_leaves(link: Path, home: Path) -> None:
     if target is None or not target.is_relative_to(home):
         raise MethodError(
             f"{link} is a link to {link.readlink()}, which is not in {home}.",
-            "Put the file itself into the method's folder, or code that methods share into "
-            f"algorithms/{SHARED}.",
+            "Put the file itself into the method's folder, or code that methods share into the "
+            f"folder {SHARED} next to theirs.",
         )
 
 
@@ -237,7 +238,8 @@ def folders(algorithms: Path) -> dict[Path, str]:
     They are the project's own, those that ``$MDBENCH_METHODS`` names (separated as in ``$PATH``),
     and those of installed packages. Such a package has an entry point of the group
     ``mdbench.methods``, which names a package with methods' folders in it; nothing of such a
-    package is imported.
+    package is imported.  Where mdbench itself is an installed package, the folder ``algorithms`` of
+    the current folder is one, too.
 
     Parameters
     ----------
@@ -259,6 +261,8 @@ def folders(algorithms: Path) -> dict[Path, str]:
                 f"separated by {os.pathsep!r}, or: unset {FOLDERS_VARIABLE}",
             )
         found.setdefault(folder, text)
+    if _are_bundled(algorithms) and (here := Path.cwd() / algorithms.name).is_dir():
+        found.setdefault(here, algorithms.name)
     for entry in _entry_points(tuple(sys.path)):
         package = entry.dist.name if entry.dist else entry.name
         folder = _folder_of(entry.value, package)
@@ -297,7 +301,8 @@ def more_folders(given: Sequence[str]) -> Iterator[None]:
 def own_folder(algorithms: Path) -> Path:
     """Return the folder that a user's new methods are made in.
 
-    That is the first of ``$MDBENCH_METHODS`` where it is set, else the project's own.
+    That is the first of ``$MDBENCH_METHODS`` where it is set, else the project's own; where that is
+    of an installed package, ``algorithms`` in the current folder.
 
     Raises
     ------
@@ -305,7 +310,14 @@ def own_folder(algorithms: Path) -> Path:
         If the first is no folder.
     """
     named = [folder for folder, text in folders(algorithms).items() if text]
-    return named[0] if os.environ.get(FOLDERS_VARIABLE) and named else algorithms
+    if os.environ.get(FOLDERS_VARIABLE) and named:
+        return named[0]
+    return Path.cwd() / algorithms.name if _are_bundled(algorithms) else algorithms
+
+
+def _are_bundled(algorithms: Path) -> bool:
+    """Return whether methods are those of an installed package, whose folder is no user's."""
+    return algorithms.is_relative_to(BUNDLED)
 
 
 def _folder_of(module: str, package: str) -> Path:
@@ -434,7 +446,7 @@ def _refuse_missing_files(folder: Path, spec: MethodSpec) -> None:
         raise MethodError(
             f"{folder / 'adapter.py'} is missing.",
             "It holds the class Adapter of the method; a method in another language has the key "
-            "'program' instead (docs/other-languages.md).",
+            f"'program' instead ({page('other-languages')}).",
         )
     for name in spec.sources:
         if not (folder / name).is_file():

@@ -11,7 +11,6 @@ import hashlib
 import os
 import platform
 import secrets
-import sys
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import eqverdict
 from mdbench.errors import DataError, MethodError, UsageError, did_you_mean
+from mdbench.installation import BUNDLED, CLONE, PACKAGE, is_clone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,10 +60,11 @@ class Workspace:
     def find(cls) -> Workspace:
         """Find the workspace.
 
-        Its root is ``$MDBENCH_ROOT``, or the first folder with methods and datasets: around this
-        package, from the current folder up, or what an installed package brings.  Its home is
-        ``$MDBENCH_HOME``, or ``.mdbench`` in the root.  Where the user may not write there it is a
-        folder of the user's cache; environments that were made in the root are used as they are.
+        Its root is ``$MDBENCH_ROOT``, or the clone whose code runs, or for an installed package the
+        clone that the current folder is in, or what the package brings.
+        Its home is ``$MDBENCH_HOME``, or ``.mdbench`` in the root.  Where the user may not write
+        there it is a folder of the user's cache; environments that were made in the root are used
+        as they are.
 
         Raises
         ------
@@ -71,29 +72,29 @@ class Workspace:
             If there is none.
         """
         named = os.environ.get("MDBENCH_ROOT")
-        here = Path.cwd()
-        around = [Path(__file__).parent.parent, here, *here.parents, INSTALLED]
-        for place in [Path(named)] if named else around:
-            if (place / "algorithms").is_dir() and (place / "datasets").is_dir():
-                root = place.resolve()
-                home = os.environ.get("MDBENCH_HOME")
-                return cls(root, Path(home) if home else _home_of(root))
-        raise UsageError(
-            f"No folder with algorithms/ and datasets/ at {named or here}.",
-            "Name the folder of the mdbench repository: export MDBENCH_ROOT=/path/to/mdbench",
-        )
+        root = (Path(named) if named else CLONE or _clone_around(Path.cwd()) or BUNDLED).resolve()
+        if not ((root / "algorithms").is_dir() and (root / "datasets").is_dir()):
+            raise UsageError(
+                f"No folder with algorithms/ and datasets/ at {named or root}.",
+                "Name the folder of the mdbench repository: export MDBENCH_ROOT=/path/to/mdbench",
+            )
+        home = os.environ.get("MDBENCH_HOME")
+        return cls(root, Path(home) if home else _home_of(root))
 
 
-INSTALLED = Path(sys.prefix) / "share" / "mdbench"
-"""Where an installed package, which is no clone, has methods, datasets and Dockerfiles."""
 PREPARED = "prepared"
 """The link in a user's home folder to that of a clone which the user may not write."""
+
+
+def _clone_around(folder: Path) -> Path | None:
+    """Return the clone that a folder is in, if it is in one."""
+    return next((above for above in (folder, *folder.parents) if is_clone(above)), None)
 
 
 def _home_of(root: Path) -> Path:
     """Return where environments and arrays are kept if the user has named no folder."""
     own = root / ".mdbench"
-    if root != INSTALLED.resolve() and os.access(own if own.is_dir() else root, os.W_OK):
+    if root != BUNDLED and os.access(own if own.is_dir() else root, os.W_OK):
         return own
     cache = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
@@ -258,7 +259,6 @@ def _sha256(file: Path, _size: int, _time: int) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-_HERE = Path(__file__).resolve().parent
 _PROCESSOR_LINES = ("model name", "flags", "Features")
 _SETTINGS = ("BLIS_", "MKL_", "NPY_", "NUMPY_", "OMP_", "OPENBLAS_")
 
@@ -275,8 +275,10 @@ def bench_hash() -> str:
     import numpy as np  # noqa: PLC0415 - much that finds a workspace needs no numbers
 
     digest = hashlib.sha256()
-    for package in (_HERE, Path(eqverdict.__file__).parent):
+    for package in (PACKAGE, Path(eqverdict.__file__).parent):
         for file in sorted(package.rglob("*.py")):
+            if file.is_relative_to(BUNDLED):
+                continue  # methods, each with a key of its own
             content = file.read_bytes()
             digest.update(f"{file.relative_to(package.parent)}\0{len(content)}\0".encode())
             digest.update(content)

@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 from mdbench.arithmetic import UNFIT, why_unfit  # noqa: E402 - not installed yet
 from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402
 from mdbench.runtimes.environments.locks import split_requirements  # noqa: E402
+from mdbench.runtimes.environments.removal import remove_all, remove_environments  # noqa: E402
 from mdbench.runtimes.environments.subprocesses import (  # noqa: E402
     read_pip_settings,
     redact,
@@ -35,8 +36,6 @@ from mdbench.runtimes.environments.subprocesses import (  # noqa: E402
 from mdbench.runtimes.environments.uv import (  # noqa: E402
     build_once,
     compile_bytecode,
-    discard,
-    method_environments,
     run_uv,
 )
 from mdbench.workspace import Workspace  # noqa: E402
@@ -70,41 +69,8 @@ def main(arguments: list[str]) -> int:
 
 def clean() -> None:
     """Remove all environments that were made here, the methods' too, and all images."""
-    home = Workspace.find().home
-    methods = method_environments(home)
-    prefixes = [ROOT / ".venv", ROOT / ".venv-dev", ROOT / ".venv-docs", *methods.glob("*")]
-    for prefix in prefixes:
-        if discard(prefix, say):
-            say(f"removed {prefix}")
-    clean_engine()
-    shutil.rmtree(home / "images", ignore_errors=True)  # what was learned of base images
-
-
-def clean_engine() -> None:
-    """Remove our containers and images, the base too, where a Docker engine answers."""
-    label = "--filter=label=mdbench=1"
-    containers = ask_docker("ps", "--all", "--quiet", label)
-    if containers:
-        ask_docker("rm", "--force", "--volumes", *containers)
-    # Labels are inherited: an image that somebody made from ours, under a name of theirs, stays.
-    images = ask_docker("image", "ls", label, "--format={{.Repository}}:{{.Tag}}")
-    ours = [name for name in images if name.startswith("mdbench-")]
-    for name in sorted(ours, key=_height):
-        if ask_docker("image", "rm", name):
-            say(f"removed the image {name}")
-    if images:
-        ask_docker("image", "prune", "--force", label)
-
-
-def _height(name: str) -> tuple[bool, bool]:
-    """Sort a method's image before its environment, and that before the base under both."""
-    return name.startswith("mdbench-base:"), name.startswith("mdbench-env-")
-
-
-def ask_docker(*arguments: str) -> list[str]:
-    """Run a docker command and return the words that it prints, none where it fails."""
-    done = run(["docker", *arguments], seconds=60)
-    return done.stdout.split() if done.returncode == 0 else []
+    remove_environments([ROOT / name for name in (".venv", ".venv-dev", ".venv-docs")], say)
+    remove_all(Workspace.find().home, say)
 
 
 def make(prefix: Path, lock: Path) -> None:

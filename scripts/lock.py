@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 
+from mdbench.authoring.lock import lock_method
 from mdbench.errors import MdbenchError
-from mdbench.methods import discover, find
-from mdbench.runtimes.environments.requirements import cuda_note, refuse_direct, refuse_unhashed
-from mdbench.runtimes.environments.venvs import BUILD_LOCK, lock_requirements, read_lock
+from mdbench.methods import discover
+from mdbench.runtimes.environments.venvs import lock_requirements
 
 ROOT = Path(__file__).resolve().parent.parent
 ALGORITHMS = ROOT / "algorithms"
@@ -24,7 +25,7 @@ def main(arguments: list[str]) -> int:
             lock_core(options)
             lock_data(options)
         for name in names or discover(ALGORITHMS):
-            lock_method(name, options)
+            lock_method(name, ALGORITHMS, partial(print, file=sys.stderr), options)
     except MdbenchError as error:
         print(error, file=sys.stderr)
         return 2
@@ -50,35 +51,6 @@ def lock_data(options: list[str]) -> None:
     for source in sorted(ROOT.glob("datasets/*/*/requirements.in")):
         lock = source.with_suffix(".lock")
         lock_requirements(source, lock, ">=3.11", options=["--no-deps", *options])
-
-
-def lock_method(name: str, options: list[str]) -> None:
-    """Lock one method's requirements."""
-    method = find(name, ALGORITHMS)
-    source = method.lock.with_suffix(".in")
-    refuse_direct(source)
-    before = method.lock.read_bytes() if method.lock.is_file() else None
-    if method.spec.build:
-        lock_requirements(source, method.lock, method.spec.python, options=options, build=name)
-    else:  # only wheels are installed, and nothing is run to learn what they need
-        wheels = ["--no-build", *options]
-        lock_requirements(source, method.lock, method.spec.python, options=wheels)
-    try:
-        refuse_unhashed(method.lock)
-        read_lock(name, method.lock)
-    except MdbenchError:
-        if before is None:
-            method.lock.unlink()
-        else:
-            method.lock.write_bytes(before)
-        raise
-    if note := cuda_note(method.lock):
-        print(f"{name}: {note}", file=sys.stderr)
-    builds = method.lock.with_name("build.in")
-    if builds.is_file():
-        lock = builds.with_name(BUILD_LOCK)
-        wheels = ["--no-build", *options]
-        lock_requirements(builds, lock, method.spec.python, options=wheels)
 
 
 if __name__ == "__main__":

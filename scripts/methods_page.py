@@ -1,8 +1,4 @@
-"""Writes the table of docs/methods.md: all methods, from their folders and the records.
-
-.venv/bin/python scripts/methods_page.py            # writes the table
-.venv/bin/python scripts/methods_page.py --check    # fails where it is not what these give
-"""
+"""What the build of the pages puts into docs/methods.md: all methods, from folders and records."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import hashlib
 import json
 import math
 import re
-import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +29,6 @@ if TYPE_CHECKING:
     from mdbench.records import Record
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PAGE: Final = ROOT / "docs" / "methods.md"
 SIZES: Final = ROOT / "benchmarks" / "environments.json"
 """MB of environments by the SHA-256 of their locks: see benchmarks/bench_environments.py."""
 RUN: Final = "equal-work"
@@ -47,7 +41,7 @@ HEAD: Final = (
     *("identified", "of small sets", "first candidate"),
 )
 RULE: Final = "| :-- | :-- | :-- | :-- | :-- | --: | --: | :-- | --: |"
-_BLOCK: Final = re.compile(r"(<!-- methods -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
+_BLOCK: Final = re.compile(r"(<!-- methods -->\n).*?(<!-- end -->)", re.DOTALL)
 _SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _NONE: Final = "–"
 
@@ -208,24 +202,7 @@ def sections_of(text: str) -> dict[str, str]:
     return found
 
 
-def page() -> str:
-    """Return the page with its table as it should be."""
-    text = PAGE.read_text(encoding="utf-8")
+def filled(text: str) -> str:
+    """Return the page with the table of all methods in the place that it has for it."""
     made = table(sections_of(text))
-    return _BLOCK.sub(lambda match: f"{match[1]}{made}{match[2]}", text)
-
-
-def main() -> int:
-    """Write the table, or compare it."""
-    text = page()
-    if "--check" in sys.argv[1:]:
-        if PAGE.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"the table of {PAGE} is old; type: .venv/bin/python scripts/methods_page.py")
-        return 1
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return _BLOCK.sub(lambda match: f"{match[1]}\n{made}\n{match[2]}", text)

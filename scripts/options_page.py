@@ -1,15 +1,10 @@
-"""Writes docs/options.md: all verbs and their options, from the code.
-
-.venv/bin/python scripts/options_page.py            # writes the page
-.venv/bin/python scripts/options_page.py --check    # fails where it is not what the code says
-"""
+"""What the build of the pages puts into docs/options.md: all verbs and their options."""
 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer.main
 
@@ -20,26 +15,20 @@ from mdbench.cli.options import GROUPS, OTHERS, group_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
-HEAD = """\
-# Verbs and options
-
-All that the command line can do, as `.venv/bin/mdbench VERB --help` prints it. `./run.sh` is
-`mdbench run` with its set-up; `./install.sh` is `mdbench install`. Both spellings of an option
-work: `--data-type` and `--data_type`. Exit status: 0 done; 1 an environment could not be made, a
-check failed, or a record was not reproduced; 2 the command could not be done (the message has the
-reason); 130 stopped.
-
-This page is written by `scripts/options_page.py`.
-"""
+_BLOCK: Final = re.compile(r"(<!-- verbs -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def page() -> str:
-    """Return the page."""
+def filled(text: str) -> str:
+    """Return the page with all verbs and options in the place that it has for them."""
+    return _BLOCK.sub(lambda match: f"{match[1]}\n{_verbs()}\n{match[2]}", text)
+
+
+def _verbs() -> str:
+    """Return the table of verbs, and a section of each."""
     group: Any = typer.main.get_command(app)
     verbs = dict(_commands(group))
     verbs = {name: verb for name, verb in verbs.items() if not verb.hidden}
-    lines = [HEAD, "| verb | what it does |", "|---|---|"]
+    lines = ["| verb | what it does |", "|---|---|"]
     lines += [
         f"| [`{name}`](#{name.replace(' ', '-')}) | {_first(verb.help)} |"
         for name, verb in verbs.items()
@@ -126,19 +115,3 @@ def _first(text: str | None) -> str:
 def _plain(text: str) -> str:
     """Return a help text as a line of Markdown."""
     return " ".join(re.sub(r"\[/?[a-z ]+\]|\x08", "", text).split()).replace("|", "\\|")
-
-
-def main() -> int:
-    """Write the page, or compare it."""
-    text = page()
-    if "--check" in sys.argv[1:]:
-        if PAGE.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"{PAGE} is not what the code says; type: .venv/bin/python scripts/options_page.py")
-        return 1
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

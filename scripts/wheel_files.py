@@ -1,17 +1,22 @@
-"""What a wheel has besides the package: methods, datasets and Dockerfiles; see pyproject.toml."""
+"""What a wheel has besides the code: methods, datasets, pages, Dockerfiles; see pyproject.toml."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+FOLDERS = ("algorithms", "datasets", "docker")
+
 
 class ProjectFiles(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts the project's folders below ``share/mdbench``; an editable install has the clone."""
+    """Puts the project's folders below ``mdbench/bundled``; an editable install has the clone."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Name the folders, and where they are installed."""
+        """Name the folders and files, and where they are installed."""
         if version == "standard":
-            for folder in ("algorithms", "datasets", "docker"):
-                build_data["shared_data"][folder] = f"share/mdbench/{folder}"
+            root = Path(self.root)
+            pages = [path.relative_to(root) for path in sorted((root / "docs").glob("*.md"))]
+            for path in map(str, (*FOLDERS, *pages, "docs/data", "scripts/base-image")):
+                build_data["force_include"][str(root / path)] = f"mdbench/bundled/{path}"

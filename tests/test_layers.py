@@ -19,7 +19,7 @@ PACKAGE = ROOT / "mdbench"
 TEMPLATE = PACKAGE / "authoring" / "template"
 
 LAYERS = (
-    {"arithmetic", "search_path", "errors", "worker"},
+    {"arithmetic", "search_path", "errors", "installation", "worker"},
     {"doors", "owners", "workspace"},
     {"metrics", "data"},
     {"drawing"},
@@ -29,7 +29,7 @@ LAYERS = (
     {"runtimes"},
     {"runs", "reports"},
     {"backends"},
-    {"authoring", "api", "claims"},
+    {"authoring", "api"},
     {"cli"},
     {"extensions"},
 )

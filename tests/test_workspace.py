@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 from flavours import open_flavour
-from harness import ROOT, Quiet, add_method, execute, make_workspace
+from harness import Quiet, add_method, execute, make_workspace
 from pydantic import BaseModel
 
+import mdbench.workspace
 from mdbench.data.descriptions import read_description
 from mdbench.datatypes.equations.files import read_table
 from mdbench.datatypes.srsd.laws import read_problem
@@ -242,6 +239,25 @@ def test_a_clone_that_the_user_may_not_write_has_its_home_in_the_cache(
     assert find_made(tmp_path / "own", "env-1", "key") == tmp_path / "own" / "envs" / "env-1"
 
 
+def test_folders_of_a_user_are_no_workspace_of_an_installed_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled, here, clone = (tmp_path / name for name in ("bundled", "here", "clone"))
+    for folder in (bundled, here, clone):
+        for name in ("algorithms", "datasets"):
+            (folder / name).mkdir(parents=True)
+    (clone / "run.sh").touch()
+    monkeypatch.delenv("MDBENCH_ROOT", raising=False)
+    monkeypatch.setattr(mdbench.workspace, "CLONE", None)
+    monkeypatch.setattr(mdbench.workspace, "BUNDLED", bundled)
+    monkeypatch.chdir(here)
+    assert Workspace.find().root == bundled
+    monkeypatch.chdir(clone / "algorithms")
+    assert Workspace.find().root == clone
+    monkeypatch.setenv("MDBENCH_ROOT", str(here))
+    assert Workspace.find().root == here
+
+
 def test_outside_of_a_clone_the_error_is_the_line_to_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,14 +266,3 @@ def test_outside_of_a_clone_the_error_is_the_line_to_type(
         Workspace.find()
     assert str(tmp_path) in caught.value.message
     assert "export MDBENCH_ROOT=/path/to/mdbench" in caught.value.hint
-
-
-def test_a_wheel_has_methods_and_datasets(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as opened:
-        names = {re.sub(r"^[^/]*\.data/data/", "", name) for name in opened.namelist()}
-    listed = ["git", "ls-files", "-z", "algorithms", "datasets", "docker"]
-    tracked = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert {f"share/mdbench/{name}" for name in tracked.stdout.split("\0")[:-1]} <= names

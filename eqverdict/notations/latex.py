@@ -85,7 +85,7 @@ _CLOSING = {
     "\\vert": "\\vert",
 }
 _ONE_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_ALLOWED = "LaTeX that is read: see the page on the notations of equations (docs/notations.md)."
+_ALLOWED = "LaTeX that is read: see the page on the notations of equations."
 
 
 def from_latex(text: str, variables: Collection[str] | None) -> str:

@@ -22,6 +22,7 @@ from mdbench.errors import (
     UnavailableError,
     UsageError,
 )
+from mdbench.installation import command
 from mdbench.records import Status
 from mdbench.runs.job import NO_GPU, gpus
 from mdbench.runs.plan import ResolvedJob, folder_options
@@ -105,7 +106,8 @@ def check_method(
             yield Finding(
                 "requirements.lock has all of requirements.in",
                 passed=False,
-                explanation=f"it lacks {', '.join(missing)}. To lock again: scripts/lock {name}",
+                explanation=f"it lacks {', '.join(missing)}. To lock again: "
+                f"{command(f'scripts/lock {name}')}",
             )
         if method.spec.gpu and not gpus():
             yield _not_here(UnavailableError(NO_GPU))
@@ -179,7 +181,7 @@ def _missing(name: str, modules: Sequence[str]) -> str:
     texts = [f"{one} (of {_PACKAGES[one]})" if one in _PACKAGES else one for one in modules]
     return (
         f"All modules that are missing: {', '.join(texts)}.  Add the packages that bring them to "
-        f"requirements.in, then: scripts/lock {name}"
+        f"requirements.in, then: {command(f'scripts/lock {name}')}"
     )
 
 

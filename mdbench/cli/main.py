@@ -21,7 +21,15 @@ from typer.core import TyperGroup
 
 from mdbench import __version__
 from mdbench.cli.options import Command, Exit, take_as_typed
-from mdbench.cli.verbs import VERBS, first_page, line_of, moved_to, option_moved_to, verbs_of
+from mdbench.cli.verbs import (
+    REMOVED,
+    VERBS,
+    first_page,
+    line_of,
+    moved_to,
+    option_moved_to,
+    verbs_of,
+)
 from mdbench.errors import MdbenchError, UsageError
 
 if TYPE_CHECKING:
@@ -82,6 +90,8 @@ class Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the verb that was typed; that of a group is not found without its group."""
+        if not self.commands.group and args[0] in REMOVED:
+            raise UsageError(f"There is no verb {args[0]!r} any more.", f"Type: {REMOVED[args[0]]}")
         if args[0] not in self.commands and (verb := moved_to(args[0])):
             raise UsageError(f"The verb {args[0]!r} is one of a group.", f"Type: mdbench {verb}")
         return super().resolve_command(ctx, args)

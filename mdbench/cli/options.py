@@ -122,7 +122,7 @@ GROUPS: Mapping[str, str] = {
     "Budget": "timeout work threads memory max-processes max-output n-jobs memory-total retries",
     "Data": "dataset-path",
     "Isolation and machines": "methods runtime fresh-sandbox require backend scheduler slurm",
-    "Output": "result-dir rerun save-pareto notify init dry-run json help",
+    "Output": "result-dir rerun save-pareto notify init dry-run why json help",
     **{
         service.title: " ".join(
             option.name.lstrip("-")

@@ -144,21 +144,6 @@ def run_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, A
     return {"schema": FORMAT, **found, "records": each}
 
 
-def show_reasons(study: Study, *, console: Console) -> None:
-    """Print for each job why it would be run, or that it would not."""
-    workspace = Workspace.find()
-    plan = make_plan(study, workspace)
-    due = 0
-    with closing(open_runtime(study.whole.runtime, workspace.home)) as runtime:
-        for job, reason in explain(plan, runtime):
-            is_run = reason not in {"", REPEATED}
-            due += is_run
-            why = reason or "its record is up to date"
-            decision = f"run: {why}" if is_run else f"not run: {why}"
-            console.print(escape(f"{job}  {decision}"), soft_wrap=True)
-    console.print(f"{due} of {counted(len(plan.jobs), 'job')} would be run.")
-
-
 class Display:
     """The live view of a run: a line for each job that ends, and a bar below them."""
 
@@ -347,11 +332,22 @@ FORMAT = 1
 """The number of the JSON's format."""
 
 
-def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
-    """Print what would be done; nothing is written but what is made of data on first use."""
+def show_plan(
+    study: Study, console: Console, *, json_: bool = False, each_job: bool = False
+) -> None:
+    """Print what would be done; nothing is written but what is made of data on first use.
+
+    Parameters
+    ----------
+    each_job
+        Print for each job why it would be run, or that it would not, instead of the cost.
+    """
     workspace = Workspace.find()
     plan = make_plan(study, workspace)
     with closing(open_runtime(study.whole.runtime, workspace.home)) as runtime:
+        if each_job and not json_:  # the JSON has the reasons in any case
+            _show_reasons(explain(plan, runtime), console)
+            return
         found = forecast(plan, runtime)
     if json_:
         print(json.dumps(plan_json(found, study.sha256), allow_nan=False))
@@ -362,11 +358,11 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
         decision = "not to run" if reason == REPEATED else "to run"
         console.print(f"{count} {decision}: {escape(reason)}", soft_wrap=True)
     due = len(found.due)
+    done = found.jobs - due - found.repeated
+    repeated = f", {found.repeated} that take the record of another seed" if found.repeated else ""
     console.print(
-        f"{counted(found.jobs, 'job')}: {found.jobs - due} done, {due} to run. Nothing was done."
-        if not found.repeated
-        else f"{counted(found.jobs, 'job')}: {found.jobs - due - found.repeated} done, {due} to "
-        f"run, {found.repeated} that take the record of another seed. Nothing was done."
+        f"{counted(found.jobs, 'job')}: {done} done, {due} to run{repeated}. Nothing was done.",
+        soft_wrap=True,
     )
     for service in services().values():
         if line := service.forecast([one.job for one in found.due]):
@@ -386,6 +382,16 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
         else:
             notes.insert(0, f"In brackets: the interval that holds in {COVERAGE:.0%} of cases.")
         console.print(" ".join(notes), soft_wrap=True)
+
+
+def _show_reasons(jobs: Iterable[tuple[JobSpec, str]], console: Console) -> None:
+    due = total = 0
+    for total, (job, reason) in enumerate(jobs, start=1):
+        decision = "not run" if reason in {"", REPEATED} else "run"
+        due += decision == "run"
+        line = f"{job}  {decision}: {reason or 'its record is up to date'}"
+        console.print(escape(line), soft_wrap=True)
+    console.print(f"{due} of {counted(total, 'job')} would be run.")
 
 
 def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:

@@ -21,7 +21,6 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Run": {
         "run": ("run:run", "Run methods on datasets."),
         "plan": ("run:plan", "Show what run would do, and its cost."),
-        "why": ("run:why", "Show why run would run a job again, or not."),
         "study": ("run:study_", "Write or check a study file."),
         "list": ("workspace:list_", "Show the methods and the datasets."),
         "data": ("workspace:data", "Write datasets as files, or look at yours."),
@@ -48,11 +47,15 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "bundle": ("report:bundle", "Put results into one archive to cite."),
     },
     "More": {
-        "claims": ("claims:claims", "Show which claims of papers hold."),
         "help": ("workspace:help_", "Show all verbs."),
     },
 }
 """The core's verbs, by the headings of the help: the function in ``cli/commands``, and a line."""
+REMOVED: Mapping[str, str] = {
+    "why": "mdbench plan --why, with the same options",
+    "claims": "mdbench export --markdown --published, with papers' numbers next to yours",
+}
+"""Verbs of earlier versions, and what is typed instead."""
 MORE = "More"
 """The heading of verbs that are not the core's."""
 FURTHER = {"study", "probe", "watch", "predict", "rescore", "combine", "export", "help"}

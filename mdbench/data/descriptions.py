@@ -8,12 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mdbench.data.readers import description_of
 from mdbench.errors import DataError
+from mdbench.installation import page
 from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-OWN_PAGE = "docs/datasets.md lists all keys and the values allowed."
+OWN_PAGE = f"{page('datasets')} lists all keys and the values allowed."
 _M = TypeVar("_M", bound=BaseModel)
 
 
@@ -57,8 +58,8 @@ def refuse_other_files(path: Path) -> None:
     if path.is_file() and path.suffix.lower() != ".toml":
         raise DataError(
             f"{path} is no TOML file, by which data of this type are described.",
-            "A table of columns and a target is read by --data-type real (docs/real.md), and a "
-            "series over time by --data-type ode (docs/datasets.md).",
+            f"A table of columns and a target is read by --data-type real ({page('real')}), and a "
+            f"series over time by --data-type ode ({page('datasets')}).",
         )
 
 

@@ -14,6 +14,7 @@ from mdbench.data.columns import to_number
 from mdbench.data.roles import TableColumn, is_time_name
 from mdbench.data.times import looks_like_time
 from mdbench.errors import DataError, counted
+from mdbench.installation import page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +115,7 @@ def _lines_of(path: Path) -> list[str]:
 def _too_large(path: Path, size: int) -> DataError:
     return DataError(
         f"{path} has {size / 1e6:.0f} MB, and a CSV may have {LARGEST_BYTES / 1e6:.0f}.",
-        "Give fewer samples, or an NPZ with t and u (docs/datasets.md).",
+        f"Give fewer samples, or an NPZ with t and u ({page('datasets')}).",
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from mdbench.datatypes.facts import Protocol
 from mdbench.doors import BACKENDS
 from mdbench.errors import UsageError, did_you_mean
+from mdbench.installation import page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -403,7 +404,7 @@ def read_work(option: str, text: str) -> float:
         raise UsageError(
             f"{option} is {text!r}.",
             "Give a number of reference seconds above 0, e.g. 30: CPU seconds of a core like the "
-            "reference (docs/budgets.md).",
+            f"reference ({page('budgets')}).",
         )
     return work
 

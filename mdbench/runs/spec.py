@@ -1,8 +1,8 @@
 """One job, one specification: a field is declared once, and all else follows from it.
 
 What a field is on the command line and in the help, in a job's key, in its record and in what
-``mdbench why`` shows is taken from its declaration.  A new option of all data types is a field of
-`CommonOptions`; one of a single data type is an `Option` of it, and no field at all.
+``mdbench plan --why`` shows is taken from its declaration.  A new option of all data types is a
+field of `CommonOptions`; one of a single data type is an `Option` of it, and no field at all.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from mdbench.datatypes import facts_of
 from mdbench.datatypes import names as data_types
 from mdbench.errors import MdbenchError, UsageError
+from mdbench.installation import page
 from mdbench.runs.options import (
     SMALLEST_MEMORY_MB,
     FieldOption,
@@ -115,7 +116,7 @@ class RunOptions(CommonOptions, ServiceRunOptions):
     )
     backend: str = option(
         "--backend NAME",
-        "Where jobs run: local, or on a cluster; see docs/scale.md.",
+        f"Where jobs run: local, or on a cluster; see {page('scale')}.",
         read_backend,
         default="local",
         of_run=True,
@@ -158,7 +159,7 @@ class RunOptions(CommonOptions, ServiceRunOptions):
     )
     notify: tuple[str, ...] = option(
         "--notify CMD",
-        "Run a program at the end, which is given its result: see docs/watching.md.",
+        f"Run a program at the end, which is given its result: see {page('watching')}.",
         read_command,
         default=(),
         of_run=True,
@@ -204,7 +205,7 @@ class RunOptions(CommonOptions, ServiceRunOptions):
         return found
 
 
-STUDY = FieldOption("--study FILE", "A file with all options; see docs/studies.md.")
+STUDY = FieldOption("--study FILE", f"A file with all options; see {page('studies')}.")
 """The option that names a study file."""
 FORMAT: Final = 1
 """The number of the format; in a study it is ``schema``."""
@@ -329,7 +330,7 @@ def _tables(content: bytes) -> list[tuple[int, dict[str, Any]]]:
     try:
         found = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"it is no TOML: {error}.", "See docs/studies.md.") from error
+        raise UsageError(f"it is no TOML: {error}.", f"See {page('studies')}.") from error
     schema = found.pop("schema", None)
     if schema != FORMAT or isinstance(schema, bool):
         raise UsageError(

@@ -23,6 +23,7 @@ from docker.errors import ImageNotFound, NotFound
 from docker.types import LogConfig, Ulimit
 
 from mdbench.errors import UnavailableError
+from mdbench.installation import command
 from mdbench.owners import owner
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
@@ -148,7 +149,7 @@ class DockerRuntime(Runtime):
     def missing(self) -> str:
         if self._images.has_local_base():
             return ""
-        return "there is no base image for methods yet; scripts/base-image makes one"
+        return f"there is no base image for methods yet; {command('scripts/base-image')} makes one"
 
     def identity(self, method: Method) -> dict[str, str]:
         try:
@@ -287,7 +288,7 @@ class DockerWorker(Worker):
             self._abandon()
             raise UnavailableError(
                 f"The image {image[:19]} is not there any more.",
-                "Build it again: ./install.sh --runtime docker",
+                f"Build it again: {command('./install.sh --runtime docker')}",
             ) from error
         except UNREACHABLE as error:
             self._abandon()

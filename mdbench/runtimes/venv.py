@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from mdbench.errors import UnavailableError
+from mdbench.installation import command
 from mdbench.runtimes import bubblewrap, processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.environments import venvs
@@ -311,7 +312,8 @@ class VenvWorker(Worker):
         if not Path(python).exists():
             raise UnavailableError(
                 f"The interpreter {python} has gone.",
-                "Remove the environments (./install.sh --clean), and give the same command again.",
+                f"Remove the environments ({command('./install.sh --clean')}), and give the same "
+                "command again.",
             )
         return _interpreter_folders(python)
 

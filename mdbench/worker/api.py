@@ -363,7 +363,7 @@ def language_model() -> LanguageModel:
     if not path:
         raise Unavailable(
             "no language model was named for this run, or method.toml lacks [access] llm = true; "
-            "give --llm-url and --llm-model (docs/language-models.md)"
+            "give --llm-url and --llm-model"
         )
     try:
         _connected(path).close()

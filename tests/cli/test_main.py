@@ -22,6 +22,7 @@ import mdbench
 from mdbench.cli import main
 from mdbench.cli.main import app
 from mdbench.cli.options import declared_by, spread
+from mdbench.cli.verbs import REMOVED, VERBS
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.records import RecordStore, Status
 from mdbench.workspace import Workspace
@@ -62,7 +63,7 @@ def test_methods_may_lie_in_a_folder_that_is_named(tmp_path: Path, capsys: Outpu
     assert "no method 'guest'" in capsys.readouterr().err
     assert main(["new", "mine", *named]) == 0
     assert (tmp_path / "empty" / "mine" / "method.toml").is_file()
-    for verb in ("run", "plan", "why", "install", "check", "report", "reproduce"):
+    for verb in ("run", "plan", "install", "check", "report", "reproduce"):
         assert main([verb, "--help"]) == 0
         assert "--methods" in capsys.readouterr().out
 
@@ -111,7 +112,7 @@ def test_a_prediction_may_be_minus_h(capsys: Output) -> None:
 
 
 def test_help_names_the_options_of_each_data_type(capsys: Output) -> None:
-    for verb in ("run", "why"):
+    for verb in ("run", "plan"):
         assert main([verb, "--help"]) == 0
         _, *sections = capsys.readouterr().out.split("With --data-type ")
         listed = {
@@ -196,16 +197,26 @@ def test_environment_that_cannot_be_made_is_no_success(
 
 
 @pytest.mark.usefixtures("workspace")
-def test_why_states_what_would_be_run(capsys: Output) -> None:
+def test_a_plan_states_for_each_job_why_it_would_be_run(capsys: Output) -> None:
     options = ["--algorithm", "zero", "--data_type", "ode", "--dataset", "rc-circuit", "glider"]
     assert main(["run", *options[:-1]]) == 0
     capsys.readouterr()
-    assert main(["why", *options]) == 0
+    assert main(["plan", "--why", *options]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "zero · rc-circuit · clean · seed 0  not run: its record is up to date",
         "zero · glider · clean · seed 0  run: it has no record",
         "1 of 2 jobs would be run.",
     ]
+
+
+@pytest.mark.parametrize(("verb", "now"), sorted(REMOVED.items()))
+def test_a_verb_of_before_is_answered_with_what_is_typed_now(
+    capsys: Output, verb: str, now: str
+) -> None:
+    assert verb not in VERBS
+    assert main([verb, "--algorithm", "zero"]) == 2
+    assert capsys.readouterr().err.split("Type: ")[1].split() == now.split()
+    assert now.split()[1] in VERBS
 
 
 @pytest.mark.usefixtures("workspace")
@@ -527,8 +538,8 @@ def test_the_next_steps_of_a_new_method_can_be_typed_from_here(
     monkeypatch.setenv("MDBENCH_ROOT", str(workspace.root))
     assert main(["new", "mine"]) == 0
     shown = capsys.readouterr().out
-    assert f"{workspace.root / 'run.sh'} --algorithm mine" in shown
-    assert f"{workspace.root / 'scripts' / 'lock'} mine" in shown
+    assert f"{ROOT / 'run.sh'} --algorithm mine" in shown
+    assert f"{ROOT / 'scripts' / 'lock'} mine" in shown
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ import pytest
 from browser import PROGRAM, Browser
 from harness import ROOT
 
+from mdbench import methods
+from mdbench.cli.verbs import VERBS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -123,6 +126,17 @@ def test_a_page_for_every_page_and_none_loads_anything_from_elsewhere(site: Path
             r"url\(\s*['\"]?(?:https?:)?//|@import\s+['\"]?(?:https?:)?//",
             style.read_text(encoding="utf-8"),
         ), style
+
+
+def test_pages_that_are_generated_are_whole(site: Path) -> None:
+    verbs = (site / "options.html").read_text(encoding="utf-8")
+    for name in VERBS.core:
+        assert f'<section id="{name}">' in verbs, name
+    table = (site / "methods.html").read_text(encoding="utf-8")
+    for name in methods.discover(ROOT / "algorithms"):
+        assert re.search(rf'\n<tr.*<td[^>]*><p><a .*<span class="pre">{name}</span>', table), name
+    numbers = (site / "published-numbers.html").read_text(encoding="utf-8")
+    assert numbers.count("<tr") > 50
 
 
 def test_public_names_have_their_entry(site: Path) -> None:

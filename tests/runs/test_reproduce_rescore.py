@@ -156,7 +156,7 @@ def test_the_command_states_what_changed(capsys: Output) -> None:
     assert second.protocol == "published"
     assert third.status is Status.INVALID_OUTPUT
     assert [path.name for path in FILE.parent.glob("[!l]*")] == [FILE.name]
-    assert main(["why", *LINE]) == 0  # the key is that of a job of today
+    assert main(["plan", "--why", *LINE]) == 0  # the key is that of a job of today
     assert "0 of 1 job would be run" in capsys.readouterr().out
 
 

@@ -243,7 +243,7 @@ def test_a_new_option_of_a_data_type_is_declared_once(capsys: pytest.CaptureFixt
     assert dark.key_parts == plain.key_parts | {"shade": "dark"}
     assert JobSpec.of(dark) == replace(JobSpec.of(plain), options={"shade": "dark"})
     capsys.readouterr()
-    assert main(["why", *line, "--shade=light"]) == 0
+    assert main(["plan", "--why", *line, "--shade=light"]) == 0
     assert "run: shade changed (dark -> light) since its record of" in capsys.readouterr().out
     assert main(["reproduce", "results/zero-toy.jsonl"]) == 0
     assert "2 of 2 records reproduced." in capsys.readouterr().out

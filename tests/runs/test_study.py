@@ -217,9 +217,9 @@ def test_only_options_of_the_whole_run_may_be_added(
     for option, (declared, _) in typed_fields(RunOptions).items():
         value = [declared.name, "1"] if declared.metavar else [declared.name]
         if not declared.of_run:
-            assert main(["why", "--study", path, *value]) == 2, option
+            assert main(["plan", "--study", path, *value]) == 2, option
             assert f"{declared.name} was given with --study" in capsys.readouterr().err
-    assert main(["why", "--study", path, "--derivatives=fd"]) == 2
+    assert main(["plan", "--study", path, "--derivatives=fd"]) == 2
     assert "--derivatives=fd was given with --study" in capsys.readouterr().err
     beside = Study.read(Path(path), {"n_jobs": "3", "result_dir": "else"}).whole
     assert (beside.n_jobs, beside.result_dir) == (3, Path("else"))

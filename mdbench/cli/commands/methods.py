@@ -32,9 +32,11 @@ def new(
 ) -> None:
     """Make a method's folder that can be run as it is.
 
-    It is made in the first folder of MDBENCH_METHODS where that is set, else in algorithms/.
+    It is made in the first folder of MDBENCH_METHODS where that is set, else in algorithms/: of the
+    clone, or of the current folder where mdbench is an installed package.
     """
     from mdbench.authoring.check import make_method
+    from mdbench.installation import CLONE, command, resource
     from mdbench.methods import own_folder, refuse_taken
     from mdbench.workspace import Workspace
 
@@ -45,8 +47,11 @@ def new(
     start = "torch" if torch else "scikit_learn" if scikit_learn else ""
     folder = make_method(name, own_folder(place.algorithms), start)
     what = "a random forest" if scikit_learn else "a linear fit"
-    shown, lock = _short(folder), _short(place.root / "scripts" / "lock")
-    run = "./run.sh" if Path("run.sh").exists() else _short(place.root / "run.sh")
+    shown, lock, run = _short(folder), command("scripts/lock"), command("./run.sh")
+    if CLONE is None:
+        lock, run = (line.replace("mdbench", _program(), 1) for line in (lock, run))
+    elif Path.cwd() != CLONE:
+        lock, run = str(resource(lock)), str(resource(run))
     print(f"Made {shown}: a method that can be run as it is ({what}).")
     print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
     print(f"  2. Name its packages in {shown}/requirements.in, then: {lock} {name}")
@@ -55,7 +60,10 @@ def new(
 
 def _program() -> str:
     """Return this command as the user can type it from here."""
-    return "mdbench" if shutil.which("mdbench") else _short(Path(sys.argv[0]).absolute())
+    if shutil.which("mdbench"):
+        return "mdbench"
+    started = Path(sys.argv[0])
+    return "python -m mdbench" if started.name == "__main__.py" else _short(started.absolute())
 
 
 def _short(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The options of ``mdbench run``, ``plan``, ``why`` and ``study``."""
+"""The options of ``mdbench run``, ``plan`` and ``study``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(
     study: Study,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show what would be done and the cost, as plan does."),
+        typer.Option("--dry-run", help="Print what plan prints, and run nothing."),
     ] = False,
     json: Json = False,
 ) -> int:
@@ -44,21 +44,17 @@ def run(
 @settings(cls=PassthroughCommand, context_settings=PASSTHROUGH)
 @with_methods
 @with_run_options
-def plan(study: Study, json: Json = False) -> None:
+def plan(
+    study: Study,
+    why: Annotated[
+        bool, typer.Option("--why", help="Show for each job why it would be run, or not.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Show what the same options given to run would do, why, and at what cost."""
     from mdbench.cli.run import show_plan
 
-    show_plan(study, Console(highlight=False), json_=json)
-
-
-@settings(cls=PassthroughCommand, context_settings=PASSTHROUGH)
-@with_methods
-@with_run_options
-def why(study: Study) -> None:
-    """Show why the same options given to run would run a job again, or not."""
-    from mdbench.cli.run import show_reasons
-
-    show_reasons(study, console=Console(highlight=False))
+    show_plan(study, Console(highlight=False), json_=json, each_job=why)
 
 
 @settings(cls=PassthroughCommand, context_settings=PASSTHROUGH)

@@ -8,8 +8,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from mdbench.cli.options import COMPLETIONS, PASSTHROUGH, PassthroughCommand, settings, with_methods
+from mdbench.cli.options import (
+    COMPLETIONS,
+    PASSTHROUGH,
+    Exit,
+    PassthroughCommand,
+    settings,
+    with_methods,
+)
 from mdbench.cli.parameters import DataType, Json, NJobs, RuntimeName, read_n_jobs
+from mdbench.errors import UsageError
 from mdbench.runs.options import read_protocol
 
 
@@ -46,14 +54,37 @@ def install(
     ] = None,
     runtime: RuntimeName = "auto",
     n_jobs: NJobs = None,
+    lock: Annotated[
+        bool,
+        typer.Option("--lock", help="Make requirements.lock of the named methods first."),
+    ] = False,
+    clean: Annotated[
+        bool,
+        typer.Option("--clean", help="Remove all environments and images that were made here."),
+    ] = False,
 ) -> int:
     """Prepare the environments of methods ahead of a run, several at a time."""
     from mdbench.cli.workspace import install_all
     from mdbench.workspace import Workspace
 
+    names, place = method or [], Workspace.find()
+    if clean:
+        from mdbench.runtimes.environments.removal import remove_all
+
+        if names or lock:
+            raise UsageError("--clean removes all environments.", "Give it alone.")
+        remove_all(place.home, print)
+        return Exit.DONE
+    if lock:
+        from mdbench.authoring.lock import lock_method
+
+        if not names:
+            raise UsageError("--lock goes with names of methods.", "mdbench install --lock METHOD")
+        for name in names:
+            lock_method(name, place.algorithms, print)
     return install_all(
-        method or [],
-        Workspace.find(),
+        names,
+        place,
         Console(highlight=False),
         runtime_name=runtime,
         n_jobs=read_n_jobs(n_jobs),

@@ -9,6 +9,7 @@ from mdbench.data.cells import Cells, Row
 from mdbench.data.readers import TableReader
 from mdbench.data.text_tables import MOST_COLUMNS
 from mdbench.errors import DataError, UnavailableError
+from mdbench.installation import page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _INSTALL = ".venv/bin/uv pip install --python .venv/bin/python"
 _OTHERWISE = (
-    "or read it in Python, and give the table: mdbench.run(..., data=table) (docs/datasets.md)"
+    f"or read it in Python, and give the table: mdbench.run(..., data=table) ({page('datasets')})"
 )
 
 

@@ -59,6 +59,7 @@ from mdbench.datatypes.derivation.scores import (
 from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings, read_settings
 from mdbench.datatypes.derivation.steps import symbol
 from mdbench.errors import AnswerError, DataError, RecordsError, UsageError, did_you_mean
+from mdbench.installation import page
 from mdbench.workspace import read_toml, write_whole
 
 if TYPE_CHECKING:
@@ -317,7 +318,7 @@ class _Configurations(Source[Sequences]):
         if not files:
             raise DataError(
                 f"{self._path} has no configurations: no file ends in .toml",
-                "Give a configuration, or a folder of them: see docs/derivation.md.",
+                f"Give a configuration, or a folder of them: see {page('derivation')}.",
             )
         return {file.stem: file for file in files}
 

@@ -356,7 +356,7 @@ def _offsets_and_sizes(names: Sequence[str], u: Array) -> list[str]:
     ):
         lines.append(
             f"values from {sizes.min():.2g} to {sizes.max():.2g}: methods that are not scaled for "
-            "you (docs/datasets.md) do better with units in which all are near 1"
+            "you do better with units in which all are near 1"
         )
     return lines
 

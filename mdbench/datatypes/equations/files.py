@@ -17,6 +17,7 @@ from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.readers import description_of, ending_of, endings, stem_of
 from mdbench.datatypes.facts import FRESH, sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.installation import page
 from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _T = TypeVar("_T")
 
 _IN_PYTHON = (
     "Where Python reads the file, give what it reads: mdbench.run(..., data=table) "
-    "(docs/datasets.md)."
+    f"({page('datasets')})."
 )
 
 

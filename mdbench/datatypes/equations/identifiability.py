@@ -183,7 +183,9 @@ def read_findings(folder: Path) -> dict[str, Findings]:
             for name, found in json.loads(path.read_text(encoding="utf-8")).items()
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: {error}", "scripts/identifiability makes it again.") from error
+        raise DataError(
+            f"{path}: {error}", "It belongs to the datasets: get it again, with them."
+        ) from error
 
 
 def _finding(*, misfit: float | None, **others: object) -> Finding:

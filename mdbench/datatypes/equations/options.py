@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mdbench.data.columns import MISSING, NUMBER, TIME_FORMS
 from mdbench.datatypes.facts import Option, Protocol
 from mdbench.errors import DataError, EquationError, UsageError, did_you_mean
+from mdbench.installation import page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -201,7 +202,7 @@ POOL = Option(
 SCALING = Option(
     "--scaling",
     "Whether the user's data are centred and scaled for methods that can undo it in their "
-    "equations (docs/datasets.md): on, the default, or off.",
+    f"equations ({page('datasets')}): on, the default, or off.",
     "on|off",
     Option.choice("--scaling", ("on", "off"), "").parse,
     changes_system=False,

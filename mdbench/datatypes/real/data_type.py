@@ -41,6 +41,7 @@ from mdbench.datatypes.real.problem import (
     read_title,
 )
 from mdbench.errors import DataError, EquationError, UsageError
+from mdbench.installation import page
 from mdbench.metrics.regression import r2
 from mdbench.metrics.spec import MetricSpec, Value, flag
 
@@ -382,7 +383,7 @@ class _Tables(Source[RealDataset]):
             raise DataError(
                 f"{self.path} has no tables: no file ends in "
                 f"{', '.join(('.toml', *endings('table', in_folders=True)))}.",
-                "Give a table, or a folder of them: see docs/real.md.",
+                f"Give a table, or a folder of them: see {page('real')}.",
             )
         return {_name_of(file): file for file in files}
 

@@ -34,6 +34,7 @@ from mdbench.datatypes.real.packaged import (
     refuse_constant,
 )
 from mdbench.errors import DataError, EquationError, UsageError, counted, did_you_mean
+from mdbench.installation import page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +52,7 @@ out by a program."""
 TRUTHS = ("exact", "reference", "accepted", "none")
 """The law that the rows were made by; the law that people took for them; several that are as good;
 no law."""
-_PAGE = "docs/real.md lists all keys and the values allowed."
+_PAGE = f"{page('real')} lists all keys and the values allowed."
 _EXPECTED = (
     "The first line names the columns, the target last; then a line for each row, of numbers."
 )

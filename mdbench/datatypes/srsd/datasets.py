@@ -17,6 +17,7 @@ from mdbench.datatypes.equations.files import Suites, named
 from mdbench.datatypes.srsd import FACTS, target_noise
 from mdbench.datatypes.srsd.laws import SRSD, Spread, draw, read_problem
 from mdbench.errors import DataError, UsageError
+from mdbench.installation import page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,7 +142,7 @@ class Problems(Source[SrsdDataset]):
         if not found.own.unordered:
             raise DataError(
                 f"{self.path} has no problems: no file ends in .toml",
-                "Give a problem file, or a folder of them: see docs/srsd.md.",
+                f"Give a problem file, or a folder of them: see {page('srsd')}.",
             )
         if unclear := [name for name in found.unordered if "+" in name]:
             raise DataError(f"{unclear[0]}: a problem's name has no '+'", "Rename its file.")

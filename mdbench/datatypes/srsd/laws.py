@@ -20,6 +20,7 @@ from eqverdict.grammar import read
 from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.data.noise import generator_of
 from mdbench.errors import DataError, EquationError
+from mdbench.installation import page
 from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ def read_problem(path: Path) -> FormulaProblem:
     if unknown:
         raise DataError(
             f"{path}: key {unknown[0]!r} is not known",
-            "docs/srsd.md lists all keys; the true law is the formula.",
+            f"{page('srsd')} lists all keys; the true law is the formula.",
         )
     _check_names(path, variables, constants)
     if strange := sorted(paper.keys() - variables.keys()):

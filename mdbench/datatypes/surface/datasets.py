@@ -28,6 +28,7 @@ from mdbench.datatypes.surface.problem import (
     whole_rows,
 )
 from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.installation import page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,7 +146,7 @@ def _refuse_description(path: Path) -> None:
             f"{described} describes {path.name}, and points have no description: no truth of "
             "them is asked for.",
             "Where the surface is known, give it as a surface file with its equation "
-            "(docs/surface.md); else rename one of the two.",
+            f"({page('surface')}); else rename one of the two.",
         )
 
 
@@ -166,7 +167,7 @@ class Surfaces(Source[SurfaceDataset]):
         if not found:
             raise DataError(
                 f"{self.path} has no surfaces: no file ends in {', '.join(known)}",
-                "Give points or a surface file, or a folder of them: see docs/surface.md.",
+                f"Give points or a surface file, or a folder of them: see {page('surface')}.",
             )
         if self.path.is_file():
             _refuse_description(self.path)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mdbench.backends.local import JobQueue
 from mdbench.errors import MdbenchError, UnavailableError, UsageError
 from mdbench.extensions.clusters.node import NodeProcess, NodeRequest
+from mdbench.installation import command
 from mdbench.records import Record
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job
@@ -81,7 +82,7 @@ class DaskBackend(Backend):
         except ImportError:
             raise UsageError(
                 "The backend dask needs Dask, which is not installed.",
-                "Type: ./install.sh --cluster (of a package: pip install distributed)",
+                f"Type: {command('./install.sh --cluster')}",
             ) from None
         self._address = address
         self._require = require

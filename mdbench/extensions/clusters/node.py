@@ -17,10 +17,11 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from mdbench import __version__
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
+from mdbench.installation import PACKAGE
 from mdbench.runs.calibration import PERIOD_S
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.job import begin_job
@@ -153,10 +154,6 @@ class NodeRequest:
     def open_connections(self) -> dict[str, Connection]:
         """Open the connections to services on this node."""
         return {name: remote.open() for name, remote in self.connections.items()}
-
-
-PACKAGE: Final = Path(__file__).resolve().parents[1]
-"""The folder of the code that runs."""
 
 
 def code_fingerprint() -> str:

@@ -32,6 +32,7 @@ from mdbench.extensions.clusters.shards import (
     partition,
     unmerged_rounds,
 )
+from mdbench.installation import command
 from mdbench.records import Record
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import lost_job
@@ -104,7 +105,7 @@ class SlurmBackend(Backend):
         except ImportError:
             raise UsageError(
                 "The backend slurm needs submitit, which is not installed.",
-                "Type: ./install.sh --cluster (of a package: pip install submitit)",
+                f"Type: {command('./install.sh --cluster')}",
             ) from None
         if not local and not all(map(shutil.which, ("sbatch", "squeue", "srun"))):
             raise UsageError(

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mdbench.errors import UnavailableError
+from mdbench.installation import command
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Enforcement, Prepared
 from mdbench.runtimes.environments import docker_cli
@@ -148,7 +149,8 @@ class ApptainerRuntime(VenvRuntime):
             raise UnavailableError(
                 f"There is no image of {method.name} with this lock in {self._folder}, and neither "
                 "Docker nor Podman to build one with.",
-                f"Build it where one of them is (./install.sh --runtime apptainer {method.name}), "
+                "Build it where one of them is "
+                f"({command(f'./install.sh --runtime apptainer {method.name}')}), "
                 f"and copy {self._folder.name}/{method.name}-* to that folder.",
             )
         self._folder.mkdir(parents=True, exist_ok=True)

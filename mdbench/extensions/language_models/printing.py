@@ -15,7 +15,7 @@ from mdbench.cli.options import Exit
 from mdbench.cli.report import names_of, read_results
 from mdbench.cli.results import places_and_name
 from mdbench.drawing.numbers import percent
-from mdbench.errors import UsageError, counted
+from mdbench.errors import UsageError
 from mdbench.extensions.language_models.contamination import PROBES
 from mdbench.extensions.language_models.questions import run_judge, run_probes
 from mdbench.extensions.language_models.transcripts import (
@@ -24,6 +24,7 @@ from mdbench.extensions.language_models.transcripts import (
     transcript_lines,
     transcripts,
 )
+from mdbench.installation import counted, page
 from mdbench.reports.bundle import opened_all
 from mdbench.reports.sections import folders_of
 from mdbench.reports.statistics import wilson
@@ -78,7 +79,7 @@ def show_transcripts(
             f"{names_of(places)} has no log of exchanges with a language model"
             f"{f' of {name or algorithm[0]!r}' if name or algorithm else ''}.",
             "They are of methods that ask one, next to the logs of their jobs: "
-            "docs/language-models.md",
+            + page("language-models"),
         )
 
 

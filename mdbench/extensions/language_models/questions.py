@@ -28,6 +28,7 @@ from mdbench.extensions.language_models.question_report import (
     QuestionReport,
 )
 from mdbench.extensions.language_models.responder import LiveResponder
+from mdbench.installation import page
 from mdbench.runs.plan import select_names
 from mdbench.workspace import write_whole
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 Report = TypeVar("Report", bound=QuestionReport)
 
 _TABLE: Final = "table"
-_HELP: Final = "See docs/language-models.md."
+_HELP: Final = f"See {page('language-models')}."
 
 
 @dataclass(frozen=True)

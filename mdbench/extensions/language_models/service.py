@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mdbench.errors import UsageError, counted
+from mdbench.errors import UsageError
 from mdbench.extensions.language_models.options import (
     LlmOptions,
     LlmRunOptions,
     asked_of,
 )
+from mdbench.installation import counted, page
 from mdbench.runs.services import Service
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class LanguageModels(Service):
         if methods and asked.llm_model is None:
             raise UsageError(
                 f"{methods[0]} asks a language model, and none was named.",
-                "Give --llm-model NAME and --llm-url URL (docs/language-models.md).",
+                f"Give --llm-model NAME and --llm-url URL ({page('language-models')}).",
             )
         if asked.llm_money is not None and asked.llm_price is None:
             raise UsageError(
@@ -78,7 +79,7 @@ class LanguageModels(Service):
         return UsageError(
             f"{job.algorithm} asks {asked_of(job).llm_model}, and no endpoint was named.",
             "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay PATH to "
-            "answer from logs (docs/language-models.md).",
+            f"answer from logs ({page('language-models')}).",
         )
 
     def key_parts(self, job: JobSpec, background: Background) -> dict[str, str]:

@@ -12,7 +12,6 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -20,13 +19,14 @@ from packaging.utils import canonicalize_name
 
 from eqverdict.limited_process import PARSER_LOCK
 from mdbench.errors import MethodError, UnavailableError
+from mdbench.installation import command, resource
 from mdbench.runtimes.environments import docker_cli
 from mdbench.runtimes.environments.docker_cli import follow
 from mdbench.runtimes.environments.locks import split_requirements
-from mdbench.workspace import INSTALLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from mdbench.runtimes.environments.docker_cli import Program
 
@@ -129,16 +129,15 @@ def _parse(text: str) -> Requirement:
     except InvalidRequirement:
         raise MethodError(
             f"{text!r} in a lock is no requirement.",
-            "A lock is not written by hand; to make it again: scripts/lock",
+            f"A lock is not written by hand; to make it again: {command('scripts/lock METHOD')}",
         ) from None
 
 
-_CLONE = Path(__file__).resolve().parents[3]
-_DOCKERFILES = (_CLONE if (_CLONE / "docker").is_dir() else INSTALLED) / "docker"
+_DOCKERFILES = resource("docker")
 _OWN_BASE = "mdbench-base"
 _PULL_SECONDS = 1800.0
 _BASE_HINT = (
-    "To make a base image from Debian packages: scripts/base-image. "
+    f"To make a base image from Debian packages: {command('scripts/base-image')}. "
     "To name one that is here: MDBENCH_BASE_IMAGE=NAME"
 )
 _QUESTION = """
@@ -261,7 +260,7 @@ def dockerfile(name: str) -> str:
     except OSError as error:
         raise UnavailableError(
             f"{file} cannot be read: {error.strerror}.",
-            "Images are built from a copy of the repository: run mdbench from there.",
+            "It belongs to mdbench: get it again from the repository, or install mdbench again.",
         ) from None
 
 

@@ -15,6 +15,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, TypeAlias
 
 from mdbench.errors import MethodError, UnavailableError
+from mdbench.installation import page
 from mdbench.runtimes.environments.contents import find_trap
 from mdbench.runtimes.environments.subprocesses import redact, running
 from mdbench.runtimes.job_folder import Scratch
@@ -177,7 +178,7 @@ class _Repository:
         if (size := sum(map(int, sizes))) > _MOST_BYTES:
             raise MethodError(
                 f"{self._who} has {size >> 20} MiB; {_MOST_BYTES >> 20} are allowed.",
-                "Data and weights are named in 'paths' (docs/adding-a-method.md).",
+                f"Data and weights are named in 'paths' ({page('adding-a-method')}).",
             )
         data = self._git("cat-file", "--batch", given=asked)
         found, start = {}, 0

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category
 
 from mdbench.errors import UnavailableError
+from mdbench.installation import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -90,7 +91,7 @@ class Skeleton:
             raise UnavailableError(
                 f"The environment of {who} is refused: {trouble}.",
                 "Its packages, or the program that fetches for it, write what no environment may "
-                "have (docs/isolation.md, Environments).",
+                f"have ({page('isolation')}, Environments).",
             )
 
     def _trouble(self) -> str:

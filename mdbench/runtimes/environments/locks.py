@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 
 from mdbench.errors import MethodError
+from mdbench.installation import command
 
 _HASH = r"--hash=sha(?:256|384|512):[0-9a-f]+"
 _MARKER = r"(?:[\w.,~=!<>()'\"*+]|-(?!-)| (?!-))+"
@@ -55,7 +56,8 @@ def split_requirements(text: str, where: str = "A lock") -> dict[str, str]:
             f"{where}, line {number}: {line[:200]!r} is no package with version, marker and "
             "hashes.",
             "A lock has NAME==VERSION ; MARKER --hash=sha256:..., comments in lines of their own, "
-            "and no options, addresses or paths. It is not written by hand: scripts/lock",
+            "and no options, addresses or paths. It is not written by hand: "
+            f"{command('scripts/lock METHOD')}",
         )
     requirements: dict[str, list[str]] = {}
     lines: list[str] = []

@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 
 from eqverdict.limited_process import PARSER_LOCK
 from mdbench.errors import MethodError
+from mdbench.installation import page
 from mdbench.runtimes.environments.locks import find_strange_line, split_requirements
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _WAYS = (
     "Ways that work: (1) a release of the package on an index, NAME==VERSION; (2) [checkouts.NAME] "
     "in method.toml, one commit of a repository and its hash, or a program in the method's folder, "
     'fetch = "fetch.py", that gets it; (3) a folder or a wheel of the user\'s, paths = '
-    '["checkout"] in method.toml (docs/adding-a-method.md).'
+    f'["checkout"] in method.toml ({page("adding-a-method")}).'
 )
 
 

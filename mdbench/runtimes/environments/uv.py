@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from mdbench.errors import UnavailableError, printable
 from mdbench.runtimes.environments.contents import find_trap
 from mdbench.runtimes.environments.subprocesses import check_stopped, redact, running
-from mdbench.workspace import PREPARED
+from mdbench.workspace import PREPARED, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from mdbench.runtimes.environments.subprocesses import UvSettings
 
 
-_PROJECT = Path(__file__).resolve().parents[3]
 STAMP = ".mdbench-stamp"
 """Marks an environment as ours; holds what it was made for once it is whole."""
 _TAIL_LINES = 12
@@ -248,7 +247,7 @@ def _advice(output: Iterable[str]) -> str:
 def cache_for_uv(environ: Mapping[str, str]) -> dict[str, str]:
     """Return where uv keeps what it fetched: usually nothing, which is in the home folder.
 
-    Where that cannot be written, or there is none, it is a folder of the project's.
+    Where that cannot be written, or there is none, it is a folder of the workspace's home.
     """
     if environ.get("UV_CACHE_DIR") or environ.get("UV_NO_CACHE"):
         return {}
@@ -257,7 +256,7 @@ def cache_for_uv(environ: Mapping[str, str]) -> dict[str, str]:
     there = next(folder for folder in (usual, *usual.parents) if folder.exists())
     if home and os.access(there, os.W_OK | os.X_OK) and _takes_files(there):
         return {}
-    return {"UV_CACHE_DIR": str(_PROJECT / ".mdbench" / "uv-cache")}
+    return {"UV_CACHE_DIR": str(Workspace.find().home / "uv-cache")}
 
 
 def _takes_files(folder: Path) -> bool:

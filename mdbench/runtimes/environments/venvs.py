@@ -22,6 +22,7 @@ from packaging.version import Version
 from uv import find_uv_bin
 
 from mdbench.errors import MethodError, NotFetchedError, UnavailableError
+from mdbench.installation import command
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.environments.contents import Skeleton, remove_bytecode
 from mdbench.runtimes.environments.locks import split_requirements
@@ -493,7 +494,7 @@ def lock_requirements(
     settings = _settings()
 
     def compile_lock(wrap: Wrap | None = None, **indexes: str) -> None:
-        origin = {"UV_CUSTOM_COMPILE_COMMAND": "scripts/lock"}
+        origin = {"UV_CUSTOM_COMPILE_COMMAND": command("scripts/lock")}
         environment = {**settings.environment, **origin, **indexes}
         run_uv(
             find_uv_bin(),
@@ -556,7 +557,7 @@ def read_lock(method_name: str, lock: Path) -> bytes:
         If it is missing, has no hashes, or lacks NumPy, which the worker needs.
     """
     source = lock.with_suffix(".in")
-    type_this = f"type: scripts/lock {method_name}"
+    type_this = f"type: {command(f'scripts/lock {method_name}')}"
     try:
         content = lock.read_bytes()
     except FileNotFoundError:
@@ -581,7 +582,7 @@ def _read_pins(method_name: str, lock: Path, content: bytes) -> dict[str, str]:
         raise MethodError(
             f"{lock} has no hashes for {', '.join(bare)}.",
             f"A lock is made from {lock.with_suffix('.in').name}, not written by hand; type: "
-            f"scripts/lock {method_name}",
+            f"{command(f'scripts/lock {method_name}')}",
         )
     return requirements
 

@@ -1,1 +1,0 @@
-"""Claims of papers in a form that records can be held against."""
