@@ -297,7 +297,7 @@ def test_what_is_no_folder_is_refused(folder: Any) -> None:
 
 
 def test_results_are_loaded_packed_and_without_logs(tmp_path: Path) -> None:
-    line = (ROOT / "tests" / "golden" / "records" / "schema-9.jsonl").read_bytes()
+    line = (ROOT / "tests" / "golden" / "records" / "schema-1.jsonl").read_bytes()
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "asked.jsonl").write_text('{"model": "no record"}\n')
     (tmp_path / f"a{PACKED}").write_bytes(lzma.compress(line))

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.records.attached import UNPACKING_MEMORY
-from mdbench.records.schema import SCHEMA, Record
+from mdbench.records.schema import SCHEMA, Record, check_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ _MOST_EMPTY = 10_000
 """Lines of a results file that may be empty."""
 LINE_START = b'{"schema":'
 """Start of every line: what is no piece of this at the file's end was not torn by us."""
-_SCHEMA_NUMBER = re.compile(re.escape(LINE_START) + rb" *(\d+)")
+_SCHEMA_NUMBER = re.compile(re.escape(LINE_START) + rb" *(\d+),")
 
 HINTS = {
     errno.ENOSPC: "Free some space and repeat the command; the records before this are whole.",
@@ -77,7 +77,7 @@ class RecordStore:
         Raises
         ------
         RecordsError
-            If the file cannot be read, or if a line is no record or one of a newer schema; it
+            If the file cannot be read, or if a line is no record or one of another schema; it
             names the line.
         """
         _refuse_other_than_file(self.path)
@@ -495,7 +495,7 @@ def parse_records(path: Path, content: bytes) -> Iterator[Record]:
     Raises
     ------
     RecordsError
-        If a line is no record, or one of a newer schema.
+        If a line is no record, or one of another schema.
     """
     for _, _, record in _each_line(path, io.BytesIO(content)):
         if record is not None:
@@ -558,7 +558,7 @@ def _is_torn(tail: bytes) -> bool:
 def _parse_line(line: bytes) -> Record:
     number = _SCHEMA_NUMBER.match(line)
     try:
-        if number is None or int(number[1]) == SCHEMA:  # else it must be upgraded
+        if number is not None and int(number[1]) == SCHEMA:
             return Record.model_validate_json(line)  # quick: no Python objects in between
     except ValidationError:
         pass
@@ -568,10 +568,9 @@ def _parse_line(line: bytes) -> Record:
         raise ValueError("it has values in values too deep") from None
     if not isinstance(data, dict):
         raise ValueError(f"a record is an object, and this is {line[:40]!r}")  # noqa: TRY004
-    from mdbench.records.upgrades import upgrade  # noqa: PLC0415 - for older records only
-
+    check_schema(data)
     try:
-        return Record.model_validate(upgrade(data))
+        return Record.model_validate(data)
     except ValidationError as error:
         raise ValueError(first_fault(error, "the record")) from error
 
@@ -695,7 +694,7 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
     UsageError
         As `results_files`.
     RecordsError
-        If a file cannot be read, or if a line is no record or one of a newer schema.
+        If a file cannot be read, or if a line is no record or one of another schema.
     """
     newest: dict[tuple[Path, str], tuple[Path, Record]] = {}
     with uncollected():

@@ -69,22 +69,6 @@ def test_the_scorer_versions_are_named(
     assert why(workspace).startswith("scored by scorer version 1; now it is 2 since its record of ")
 
 
-@pytest.mark.parametrize(("version", "reason"), [(1, ""), (2, "scored by scorer version 1")])
-def test_a_record_with_a_hash_is_of_version_1(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, version: int, reason: str
-) -> None:
-    monkeypatch.setattr(Ode, "scorer_version", version)
-    execute(plan(workspace), HereRuntime(), Quiet())
-    [file] = (workspace.root / "results").glob("*.jsonl")
-    data = json.loads(file.read_text(encoding="utf-8"))
-    assert data["key_parts"]["scorer"] == str(version)
-    parts = {**data["key_parts"], "scorer": "4d" * 32}
-    old = {**data, "schema": 4, "key_parts": parts, "key": key_of(parts)}
-    file.write_text(json.dumps(old) + "\n", encoding="utf-8")
-    assert why(workspace).startswith(reason)
-    assert bool(why(workspace)) == bool(reason)
-
-
 def test_rerun_and_front(workspace: Workspace) -> None:
     folder = workspace.algorithms / "zero" / "adapter.py"
     folder.write_text("raise RuntimeError('no')", encoding="utf-8")
