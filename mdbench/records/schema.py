@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCHEMA: Final = 1
-"""The number of the format.  The next is 10: before the first release there were others of 1 to 9."""
+"""The number of the format.  The next is 10: others had 1 to 9 before the first release."""
 _LAST_UNRELEASED, _FIRST_ALONE = 9, "complexity"
 """The last number from before the first release, and a key that its first format alone has."""
 _READER = "mdbench 0.2.0 at commit d6caca33"

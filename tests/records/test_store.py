@@ -291,7 +291,7 @@ def test_a_record_from_before_the_first_release_is_refused_with_what_reads_it(
         with pytest.raises(RecordsError) as caught:
             use()
         writer = json.loads(older)["mdbench"]
-        words = rf"line 4: this record has schema {number} \(mdbench {writer}\) from before the first"
+        words = rf"line 4: this record has schema {number} \(mdbench {writer}\) from before the "
         assert re.search(words, caught.value.message)
         assert re.search("read by mdbench 0.2.0 at commit [0-9a-f]{8}", caught.value.hint)
         assert ("Only the number differs" in caught.value.hint) == (number == 9)

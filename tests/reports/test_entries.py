@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from reporting import data, result, write
 
 from mdbench.errors import RecordsError, UsageError
 from mdbench.records import read_folder, read_latest, results_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_folder_may_be_half_finished(tmp_path: Path) -> None:

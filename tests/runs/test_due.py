@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from harness import HereRuntime, Quiet, add_method, execute
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
-from mdbench.records import Status, key_of
+from mdbench.records import Status
 from mdbench.runs.due import explain
 from mdbench.runs.plan import Plan, make_plan
 from mdbench.runs.study import RunOptions

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Leaderboard
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-1.jsonl"
-PLAIN = {"options": {}, "answers": None, "alternatives": []}
-EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0]) | PLAIN
+EXAMPLE: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
+EXAMPLE |= {"options": {}, "answers": None, "alternatives": []}
+EXAMPLE["budget"] |= {"work_s": None}
+EXAMPLE["measured"] |= {"work_s": None, "evaluations": None, "speed": None, "anytime": []}
+EXAMPLE["measured"] |= {"speed_before": None, "speed_after": None}
 METHODS = ("sindy", "operon", "linear", "zero", "truth")
 KINDS = {
     "truth": MethodFacts("baseline", reference=True),
