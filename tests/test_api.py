@@ -23,7 +23,7 @@ from mdbench.api import Comparison, write_data
 from mdbench.arithmetic import common_kernels
 from mdbench.errors import DataError, EquationError, MdbenchError, UsageError
 from mdbench.records import RecordStore
-from mdbench.records.store import PACKED
+from mdbench.records.files import PACKED
 from mdbench.runtimes import venv
 
 if TYPE_CHECKING:

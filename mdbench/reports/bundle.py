@@ -26,7 +26,7 @@ from mdbench.errors import MdbenchError, RecordsError, UsageError, counted, firs
 from mdbench.language_models.question_report import PROBE_FOLDER
 from mdbench.methods import files_of
 from mdbench.records import parse_records, read_content, results_files
-from mdbench.records.store import MEND_LINE
+from mdbench.records.files import MEND_LINE
 from mdbench.reports.classes import latest, study_sums
 from mdbench.reports.entries import studies
 from mdbench.runtimes.job_folder import Scratch, remove_left_over

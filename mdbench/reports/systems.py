@@ -29,7 +29,7 @@ from mdbench.drawing.svg import COLOURS
 from mdbench.errors import MdbenchError, RecordsError, counted, printable
 from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED, RESTS
 from mdbench.records import Record
-from mdbench.records.attached import attached, unpacked
+from mdbench.records.files import attached, unpack_answers
 from mdbench.reports.classes import by_class, class_of
 from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
 from mdbench.reports.tables import answer_cell, beaten, format_score
@@ -611,7 +611,7 @@ def _kept(one: Record, folders: Sequence[Path]) -> tuple[bytes | None, str]:
     if file is None:
         return None, f"{one.method}: {printable(one.answers)} is not next to its record."
     try:
-        return unpacked(file), ""
+        return unpack_answers(file), ""
     except RecordsError as error:
         return None, f"{one.method}: {error.message}"
 

@@ -15,7 +15,7 @@ from mdbench.language_models import PROMPTS
 from mdbench.language_models.views import prompt_view
 from mdbench.methods import discover
 from mdbench.records import ANSWERED, Status
-from mdbench.records.attached import ANSWERS, SUFFIX, packed
+from mdbench.records.files import ANSWERS, SUFFIX, pack_answers
 from mdbench.runs.catalog import Catalog, DatasetInfo
 from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
@@ -157,7 +157,7 @@ def _keep_answers(scored: ScoredResult, log: Path, result_dir: Path) -> str | No
     if scored.kept is None:
         return None
     place = log.relative_to(result_dir / LOGS).with_suffix(SUFFIX)
-    path, content = result_dir / ANSWERS / place, packed(scored.kept)
+    path, content = result_dir / ANSWERS / place, pack_answers(scored.kept)
     try:
         write_whole(path, lambda file: file.write(content))
     except OSError as error:

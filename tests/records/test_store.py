@@ -18,7 +18,7 @@ import pytest
 
 from mdbench.errors import RecordsError, UsageError
 from mdbench.records import Record, RecordStore, key_of
-from mdbench.records.store import LONGEST_LINE, results_files
+from mdbench.records.files import LONGEST_LINE, results_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
