@@ -8,8 +8,14 @@ from pathlib import Path
 
 from mdbench.errors import MdbenchError
 from mdbench.methods import discover, find
-from mdbench.runtimes.environments.requirements import cuda_note, refuse_direct, refuse_unhashed
-from mdbench.runtimes.environments.venvs import BUILD_LOCK, lock_requirements, read_lock
+from mdbench.runtimes.environments.locks import read_lock
+from mdbench.runtimes.environments.requirements import (
+    cuda_note,
+    lock_requirements,
+    refuse_direct,
+    refuse_unhashed,
+)
+from mdbench.runtimes.environments.venvs import BUILD_LOCK
 
 ROOT = Path(__file__).resolve().parent.parent
 ALGORITHMS = ROOT / "algorithms"
