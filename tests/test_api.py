@@ -20,11 +20,11 @@ from harness import ROOT, HereRuntime, add_method
 import mdbench
 from mdbench import datatypes
 from mdbench.api import Comparison, write_data
-from mdbench.arithmetic import common_kernels
 from mdbench.errors import DataError, EquationError, MdbenchError, UsageError
 from mdbench.records import RecordStore
 from mdbench.records.files import PACKED
 from mdbench.runtimes import venv
+from mdbench.startup import common_kernels
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -67,7 +67,7 @@ def test_importing_costs_next_to_nothing() -> None:
     assert not HEAVY & set(done)
     # The variables that NumPy reads when it is loaded have to be set before somebody does so.
     ours = {name for name in done[1:] if name.startswith("mdbench")}
-    assert ours == {"mdbench", "mdbench.arithmetic"}
+    assert ours == {"mdbench", "mdbench.startup"}
 
 
 def imported(*line: str, before: str = "") -> set[str]:

@@ -53,7 +53,7 @@ def add(folder: Path, group: str, line: str, module: str, text: str) -> None:
 
 def test_a_runtime_is_one_file(extension: Path, tmp_path: Path) -> None:
     add(extension, "mdbench.runtimes", "module = mine.isolation:Module", "isolation", RUNTIME)
-    assert doors.RUNTIMES.names() == ["venv", "docker", "podman", "apptainer", "module"]
+    assert doors.RUNTIMES.names() == ["venv", "docker", "apptainer", "module", "podman"]
     runtime = open_runtime("module", tmp_path)
     assert type(runtime).__name__ == "Module"
     with pytest.raises(UsageError) as caught:

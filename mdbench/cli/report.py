@@ -173,7 +173,7 @@ def html_of(
 ) -> str:
     """Make the page of results; in `folders` are the files that records name."""
     from mdbench.reports.html import page
-    from mdbench.reports.systems import Pictures
+    from mdbench.reports.pictures import Pictures
 
     workspace = _workspace()
     return page(

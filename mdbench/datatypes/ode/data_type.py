@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mdbench.data.curve_cache import CurveCache
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.data.trajectory import (
@@ -25,20 +24,19 @@ from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
-    EXPLAINED,
     NMSE,
     PUBLISHED_NMSE,
-    Course,
     EquationTask,
     EquationType,
-    explained,
 )
 from mdbench.datatypes.equations.files import Suites, suffix
 from mdbench.datatypes.equations.options import EXACT, POOL
+from mdbench.datatypes.equations.remarks import EXPLAINED, Course, explained
 from mdbench.datatypes.equations.selection import Increments, nodes_between
 from mdbench.datatypes.equations.terms import coefficient_distance, term_metrics
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS, SWEEP
+from mdbench.datatypes.ode.curve_cache import CurveCache
 from mdbench.datatypes.ode.datasets import (
     OdeDataset,
     OdeFiles,

@@ -165,8 +165,8 @@ def read_recording(
         If an option does not fit the file.
     """
     # Imported here, as the project's own systems do not need it.
+    from mdbench.data.arrangement import Reading  # noqa: PLC0415
     from mdbench.data.csv import read_table  # noqa: PLC0415
-    from mdbench.data.reading import Reading  # noqa: PLC0415
 
     described = _read_description_of(described_by or path)
     asked: dict[str, Any] = {

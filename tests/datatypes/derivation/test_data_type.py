@@ -28,7 +28,7 @@ from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.records import Status
 from mdbench.records.files import attached, pack_answers, unpack_answers
 from mdbench.reports.bundle import opened, write_bundle
-from mdbench.reports.systems import Pictures
+from mdbench.reports.pictures import Pictures
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 
