@@ -59,7 +59,7 @@ def test_a_runtime_is_one_file(extension: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         open_runtime("modul", tmp_path)
     assert "Did you mean module?" in caught.value.hint
-    assert caught.value.hint.endswith("All: auto, venv, docker, podman, apptainer, module")
+    assert caught.value.hint.endswith("All: auto, venv, docker, apptainer, module, podman")
 
 
 def test_a_backend_is_one_file(extension: Path) -> None:

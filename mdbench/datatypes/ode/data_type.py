@@ -38,14 +38,12 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS, SWEEP
 from mdbench.datatypes.ode.curve_cache import CurveCache
 from mdbench.datatypes.ode.datasets import (
+    TIMES,
     OdeDataset,
-    OdeFiles,
     OdeSystems,
     concatenated,
-    pool_name,
     rates,
 )
-from mdbench.datatypes.ode.recordings import TIMES
 from mdbench.datatypes.ode.simulation import (
     MAX_EVALUATIONS,
     Ending,
@@ -224,7 +222,11 @@ class Ode(EquationType[OdeDataset]):
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
-        return OdeSystems(self.systems, self.cache) if path is None else OdeFiles(path)
+        if path is None:
+            return OdeSystems(self.systems, self.cache)
+        from mdbench.datatypes.ode.recordings import OdeFiles  # noqa: PLC0415 - few runs need it
+
+        return OdeFiles(path)
 
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
@@ -235,6 +237,8 @@ class Ode(EquationType[OdeDataset]):
             return [(name, kept) for name in swept(names, given[SWEEP.key])]
         if POOL.key not in given:
             return super().expand_options(names, given)
+        from mdbench.datatypes.ode.recordings import pool_name  # noqa: PLC0415 - likewise
+
         return [(pool_name(names), {**given, POOL.key: list(names)})]
 
     def task(self, dataset: OdeDataset, view: str, protocol: Protocol) -> EquationTask[OdeDataset]:
