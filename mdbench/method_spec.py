@@ -11,9 +11,10 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from mdbench import datatypes
+from mdbench.doors import SERVICES
 from mdbench.errors import MethodError
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ FAMILIES = (
 """Families of methods that all data types share."""
 TABLE = "table"
 SEQUENCE = "sequence"
-"""The view of methods that ask a language model."""
 
 
 Flag = Annotated[bool, Field(strict=True)]
@@ -88,7 +88,12 @@ class Access(_Table):
     """What a method can reach from its sandbox beyond its own files."""
 
     llm: Flag = False
-    """The language model that the user names: one endpoint, over a socket in the job's folder."""
+
+
+if not TYPE_CHECKING:  # a service that a package adds has a key of its own
+    Access = create_model(
+        "Access", __base__=Access, **dict.fromkeys(SERVICES.names(), (Flag, False))
+    )
 
 
 class Checkout(_Table):
@@ -135,7 +140,7 @@ class MethodSpec(_Table):
     """What it can use beyond one trajectory of states, where its view is one of trajectories."""
     access: Access = Access()
     control_of: str = Field(default="", pattern=rf"{_NAME}|^$")
-    """The method that asks a language model of which it is the control: the same without a model.
+    """The method that asks a service of which it is the control: the same without it.
 
     Its hyperparameter ``control_budget`` has the limits of what the method may ask for.
     """
@@ -171,6 +176,11 @@ class MethodSpec(_Table):
     protocols: dict[Literal["strict", "published"], Overrides] = {}
     check: Smaller = Smaller()
     limits: tuple[Limit, ...] = ()
+
+    @property
+    def service(self) -> str:
+        """The service that it may ask while it runs; empty for none."""
+        return next((name for name, allowed in self.access if allowed), "")
 
     @property
     def asks_for_units(self) -> bool:
@@ -222,10 +232,10 @@ class MethodSpec(_Table):
                 f"front are equations, and without the truth; tuning is {self.tuning!r}, given is "
                 f"{list(self.given)}"
             )
-        if self.access.llm and (self.view not in {TABLE, SEQUENCE} or self.given):
+        if self.service and (self.view not in {TABLE, SEQUENCE} or self.given):
             raise ValueError(
-                "access.llm = true goes with view = 'table' or 'sequence' and without 'given': "
-                "what its prompts may show is set by --prompt; "
+                f"access.{self.service} = true goes with view = 'table' or 'sequence' and without "
+                "'given': what the method may show is set by options of the run; "
                 f"view is {self.view!r}, given is {self.given!r}"
             )
         _refuse_what_is_no_json(self.check.hyperparameters)
@@ -304,8 +314,8 @@ def read_spec(file: Path) -> MethodSpec:
 
 
 def _refuse_what_no_data_type_has(file: Path, spec: MethodSpec) -> None:
-    known = datatypes.names()
-    kinds = [datatypes.facts_of(name) for name in sorted(set(spec.data_types) & set(known))]
+    names = sorted(filter(datatypes.is_known, {*spec.data_types}))
+    kinds = [datatypes.facts_of(name) for name in names]
     allowed = {
         "family": [*FAMILIES, *(family for kind in kinds for family in kind.families)],
         "view": [view for kind in kinds for view in kind.views],

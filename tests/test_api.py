@@ -47,7 +47,7 @@ FOR_FEW = (
     *("datatypes.real.", "datatypes.surface."),
 )
 """Packages that only some runs need."""
-SAID_OF_ALL = {"mdbench.language_models"}
+SAID_OF_ALL = {"mdbench.extensions.language_models"}
 """What the options of every run are declared with."""
 
 
@@ -118,7 +118,7 @@ def test_a_run_with_nothing_to_do_imports_only_its_data_type() -> None:
     assert "mdbench.datatypes.ode.data_type" in found
     others = {f"mdbench.datatypes.{name}.data_type" for name in datatypes.names() if name != "ode"}
     assert not found & (NEVER_AT_ONCE | others)
-    light = {f"mdbench.language_models.{name}" for name in ("availability", "views")}
+    light = {f"mdbench.extensions.language_models.{name}" for name in ("availability", "views")}
     assert modules_of(found, *FOR_FEW) <= light
 
 

@@ -26,10 +26,10 @@ LAYERS = (
     {"datatypes"},
     {"method_spec", "records"},
     {"methods"},
-    {"runtimes", "language_models"},
+    {"runtimes"},
     {"runs", "reports"},
     {"backends"},
-    {"authoring", "api", "certificates", "claims", "derivations", "registry"},
+    {"authoring", "api", "claims"},
     {"cli"},
     {"extensions"},
 )

@@ -157,7 +157,7 @@ def _duration(method: Method, workspace: Workspace, seconds: float) -> str:
     """Return how long the check may take: most methods need a small part of it."""
     each = 1 + method.spec.repeatable
     tries = 0
-    for kind in {*method.spec.data_types} & {*datatypes.names()}:
+    for kind in filter(datatypes.is_known, {*method.spec.data_types}):
         data_type = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind)
         seeds = 2 * (method.spec.seedable != _NO_ARGUMENT)
         tries += each * len(data_type.check_datasets) + seeds + _AT_ONCE
@@ -325,7 +325,7 @@ def _two_seeds(
 
     Where a seed is to change them and does not, that is a warning; the data are noisy, since in
     others a law may be found exactly by each.  Where it is to change nothing and does, the contract
-    is broken: of several seeds one alone would be run (`mdbench.runs.repeats`).
+    is broken: of several seeds one alone would be run (`mdbench.runs.due.SeedRepeats`).
     """
     dataset, deterministic = data_type.check_datasets[-1], trials.method.spec.seedable is False
     options = folder_options(trials.method, data_type)

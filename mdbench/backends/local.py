@@ -19,11 +19,11 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from mdbench.backends.turns import CoreTurns, JobTurn
 from mdbench.datatypes.facts import Protocol
 from mdbench.runs.calibration import PERIOD_EACH_S, PERIOD_S
 from mdbench.runs.execute import Backend
 from mdbench.runs.job import begin_job
-from mdbench.runs.turns import CoreTurns, JobTurn
 from mdbench.runs.worker_pool import EnvironmentCache, RetryPolicy, WorkerSlot
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class _LocalRun:
         self._observer = work.observer
         plan = work.plan
         environments = EnvironmentCache(work.runtime, RetryPolicy(plan.retries))
-        asking = plan.llm_concurrency
+        asking = plan.n_asking
         self._queue = JobQueue(
             work.jobs,
             work.expected,
@@ -103,7 +103,7 @@ class _LocalRun:
             plan.result_dir,
             fresh_sandbox=plan.fresh_sandbox,
             period_s=period_s,
-            model=plan.model,
+            connections=plan.connections,
             grace_s=grace_s,
         )
         self._slots = [self._new_slot() for _ in range(slots)]
@@ -286,8 +286,8 @@ class _WaitingJob:
 
 
 def asks(one: ResolvedJob) -> bool:
-    """Whether a job asks a language model."""
-    return one.job.llm_model is not None
+    """Whether a job asks a service, which takes no core of its own while it answers."""
+    return bool(one.method.spec.service)
 
 
 def only_predicts(one: ResolvedJob) -> bool:
@@ -321,7 +321,7 @@ class JobQueue:
     memory_mb
         MiB that all jobs that run at a time may need together; None for no limit.
     at_a_time
-        How many may run at a time of those that ask a language model (True), and of others; None
+        How many may run at a time of those that ask a service (True), and of others; None
         for as many as ask for one.
     """
 

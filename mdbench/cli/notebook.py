@@ -16,8 +16,8 @@ from eqverdict.printers import LANGUAGES
 from mdbench.cli.report import ALL, html_of, leaderboards_of, read_results, write
 from mdbench.cli.results import PredictionOptions, answers_of, prediction, remarks
 from mdbench.errors import UsageError, did_you_mean
+from mdbench.reports.bundle import opened_all
 from mdbench.reports.classes import Wanted
-from mdbench.reports.language_models import read_probes
 from mdbench.reports.systems import code
 from mdbench.workspace import Workspace
 
@@ -199,7 +199,8 @@ def report(
     """
     place, wanted = _place(folder)
     results = read_results([place], wanted=wanted)
-    write(Path(out), html_of(results, title=title, probes=read_probes(place)))
+    with opened_all([place]) as places:
+        write(Path(out), html_of(results, title=title, places=[*places.values()]))
     return Path(out)
 
 
@@ -240,7 +241,7 @@ def leaderboard(
             "high": _numbers(row.high for row in board.rows),
             "jobs": [row.jobs for row in board.rows],
             "answered": [row.answered for row in board.rows],
-            "wall_s": _numbers(row.wall_s for row in board.rows),
+            "wall_s": _numbers(row.amounts["wall_s"] for row in board.rows),
         }
     )
 

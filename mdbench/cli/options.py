@@ -16,6 +16,7 @@ from typer.core import TyperCommand
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import option_key, read, split_words, typed_fields
+from mdbench.runs.services import services
 from mdbench.runs.study import STUDY, RunOptions, Study, asked_for
 
 if TYPE_CHECKING:
@@ -122,10 +123,16 @@ GROUPS: Mapping[str, str] = {
     "Data": "dataset-path",
     "Isolation and machines": "methods runtime fresh-sandbox require backend scheduler slurm",
     "Output": "result-dir rerun save-pareto notify init dry-run json help",
-    "Language models": "prompt llm-",
+    **{
+        service.title: " ".join(
+            option.name.lstrip("-")
+            for kind in (service.job_options, service.run_options)
+            for option, _ in typed_fields(kind).values()
+        )
+        for service in services().values()
+    },
 }
-"""Headings of the help of a run, and the options below each; a name with a hyphen at its end means
-all that begin so."""
+"""Headings of the help of a run, and the options below each."""
 EXAMPLES = """\b
 Examples:
   mdbench {verb} --algorithm sindy --data-type ode
@@ -141,14 +148,12 @@ def group_of(option: str) -> str:
 
     Examples
     --------
-    >>> group_of("--timeout"), group_of("--llm-calls"), group_of("--new")
-    ('Budget', 'Language models', 'Further options')
+    >>> group_of("--timeout"), group_of("--new")
+    ('Budget', 'Further options')
     """
     name = option.lstrip("-")
     for heading, names in GROUPS.items():
-        if any(
-            name == each or (each[-1] == "-" and name.startswith(each)) for each in names.split()
-        ):
+        if name in names.split():
             return heading
     return OTHERS
 

@@ -13,32 +13,30 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.markup import escape
 
 from mdbench import datatypes, methods
+from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
-from mdbench.records import Record, being_written, results_files, uncollected
-from mdbench.registry.checks import contradictions
+from mdbench.records import Record, being_written, uncollected
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies
-from mdbench.reports.export import latex_tables, markdown_tables, sets_table
+from mdbench.reports.export import csv_tables, latex_tables, markdown_tables, sets_table
 from mdbench.reports.joining import conflicts, read_places, versions
-from mdbench.reports.language_models import model_tables, model_usage, read_probes
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
-from mdbench.reports.transcripts import transcripts
+from mdbench.reports.sections import Shown, folders_of, sections
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType, Source
-    from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
 
 
@@ -89,7 +87,6 @@ def write_report(
         by_name = {name: _board_json(board) for name, board in boards.items()}
         found = {"schema": 1, "results": len(results), "in_progress": goes_on}
         print(json.dumps(found | {"data_types": by_name}))
-    probes = probes_of(places)
     if text:
         if goes_on:
             console.print("A run is in progress: its results are not complete.")
@@ -105,13 +102,14 @@ def write_report(
             console.print(f"{each.name}: {escape(each.value)}", soft_wrap=True)
         for table in leaderboards(boards, console.width):
             console.print(table)
-        for table in model_tables(model_usage(results, boards), probes):
-            console.print(table)
+        with opened_all(places) as opened:
+            shown = Shown(results, boards, list(opened.values()))
+            for table in (table for section in sections() for table in section.tables(shown)):
+                console.print(table)
     if out is None:
         return
     with opened_all(places) as opened:
-        folders = folders_of(opened.values())
-        html = html_of(results, title=title, probes=probes, folders=folders, in_progress=goes_on)
+        html = html_of(results, title=title, places=[*opened.values()], in_progress=goes_on)
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(
@@ -141,7 +139,7 @@ def _board_json(board: Leaderboard) -> dict[str, Any]:
         "primary": board.primary.name,
         "metrics": [spec.as_json() for spec in board.known],
         "systems": len(board.systems),
-        "rows": [_finite(vars(row)) for row in board.rows],
+        "rows": [_finite(row.as_json()) for row in board.rows],
     }
 
 
@@ -167,11 +165,10 @@ def html_of(
     results: Sequence[Record],
     *,
     title: str,
-    probes: Sequence[ProbeReport] = (),
-    folders: Sequence[Path] = (),
+    places: Sequence[Path] = (),
     in_progress: bool = False,
 ) -> str:
-    """Make the page of results; in `folders` are the files that records name."""
+    """Make the page of results; `places` are their folders, of a bundle the one it is opened in."""
     from mdbench.reports.html import page
     from mdbench.reports.pictures import Pictures
 
@@ -180,11 +177,12 @@ def html_of(
         results,
         leaderboards_of(results, workspace),
         title=title,
-        picture=Pictures(partial(_data_type, workspace), folders).draw if workspace else None,
+        picture=Pictures(partial(_data_type, workspace), folders_of(places)).draw
+        if workspace
+        else None,
         describe=_Titles(workspace) if workspace else None,
         derivatives={name: kind.derivative for name, kind in _here(results).items()},
-        probes=probes,
-        transcripts=transcripts(results, folders),
+        places=places,
         categories=_categories(results, workspace) if workspace else None,
         options=_options(results),
         axes=_axes(results),
@@ -225,7 +223,7 @@ def export_tables(
     places: Sequence[Path],
     out: Path | None,
     console: Console,
-    form: Literal["latex", "markdown"],
+    form: Literal["latex", "markdown", "csv"],
     *,
     published: bool = False,
     wanted: Wanted = ALL,
@@ -235,6 +233,8 @@ def export_tables(
     boards = leaderboards_of(results, _workspace())
     if form == "latex":
         tables = latex_tables(boards)
+    elif form == "csv":
+        tables = csv_tables(boards)
     else:
         tables_of_papers = read_published() if published else None
         tables = markdown_tables(boards, tables_of_papers, _axes(results))
@@ -271,10 +271,8 @@ def serve_report(folder: Path, console: Console, *, host: str, port: int, title:
     from mdbench.reports.server import LivePage, LiveServer
 
     def make() -> str:
-        probes = probes_of([folder])
         results, goes_on = read_results([folder]), _goes_on(folder)
-        folders = folders_of([folder])
-        return html_of(results, title=title, probes=probes, folders=folders, in_progress=goes_on)
+        return html_of(results, title=title, places=[folder], in_progress=goes_on)
 
     page = LivePage(folder, make, title=title)
     with contextlib.suppress(KeyboardInterrupt), LiveServer(page, host=host, port=port) as server:
@@ -364,18 +362,6 @@ def _rows_of(places: Sequence[Path]) -> list[tuple[Path, Record]]:
     return rows
 
 
-def probes_of(places: Sequence[Path]) -> list[ProbeReport]:
-    """Return the probes of language models in folders and bundles."""
-    with opened_all(places) as found:
-        return [probe for place in found.values() for probe in read_probes(place)]
-
-
-def folders_of(places: Iterable[Path]) -> list[Path]:
-    """Return the folders that names of logs in records are relative to: those of results files."""
-    folders = (path.parent for place in places for path in results_files(place))
-    return list(dict.fromkeys(folders))
-
-
 def names_of(places: Sequence[Path]) -> str:
     """Return places as a message names them."""
     return ", ".join(map(str, places))
@@ -418,7 +404,7 @@ def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, 
 
 
 def _here(results: Sequence[Record]) -> dict[str, type[DataType[Any, Any]]]:
-    wanted = {one.data_type for one in results} & {*datatypes.names()}
+    wanted = filter(datatypes.is_known, {record.data_type for record in results})
     return {kind.name: kind for kind in datatypes.classes(wanted)}
 
 
@@ -465,8 +451,7 @@ def write_archive(
     }
     results = read_results(places, wanted=Wanted(studies_asked))
     with opened_all(places) as found:
-        folders = folders_of(found.values())
-        page = html_of(results, title=title, probes=probes_of(places), folders=folders)
+        page = html_of(results, title=title, places=[*found.values()])
     made = write_bundle(
         places,
         out,

@@ -19,6 +19,7 @@ from rich.markup import escape
 from eqverdict import parse
 from eqverdict.printers import LANGUAGES, names_in
 from eqverdict.printers.digits import digits_needed
+from mdbench import datatypes
 from mdbench.backends.local import LocalBackend
 from mdbench.cli.options import Exit
 from mdbench.cli.report import ALL, leaderboards_of, names_of, read_results, write
@@ -26,8 +27,6 @@ from mdbench.cli.run import Display
 from mdbench.data.columns import OwnNames
 from mdbench.data.csv import read_columns, read_csv
 from mdbench.data.times import UNIT_SECONDS
-from mdbench.datatypes.equations.options import HOLD
-from mdbench.datatypes.ode.simulation import Ending, simulate
 from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.errors import EquationError, RecordsError, UsageError, counted, did_you_mean
 from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED
@@ -200,7 +199,7 @@ def answers_of(
     return found
 
 
-_MOST_EVALUATIONS, _MOST_POINTS = 2_000_000, 1_000_000
+_MOST_POINTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -341,28 +340,17 @@ def _integrated(
     given = [places.get(f"v{place}", np.zeros(len(t))) for place in range(most)]
     own = {f"u{place}": state for place, state in enumerate(system.states)}
     texts = OwnNames({**one.names, **own}).all_internal(one.equations or ())
-    done = simulate(
-        texts,
-        t,
-        np.tile(start, (len(t), 1)),
-        _MOST_EVALUATIONS,
-        inputs=np.stack(given, axis=1) if given else None,
-        held=one.options.get(HOLD.key) == "zero",
+    states, why = datatypes.classes([one.data_type])[0].integrate(
+        texts, t, start, np.stack(given, axis=1) if given else None, one.options
     )
-    if done.ended is not Ending.WHOLE:
-        reached = len(done.states)
-        last = f" at t = {t[reached - 1]:g}" if reached else ""
-        why = {
-            Ending.BLEW_UP: "a state grew without end, or a right-hand side has no value",
-            Ending.STIFF: "the solver's steps became too small",
-            Ending.LATE: "it took too long",
-        }[done.ended]
+    if why:
+        last = f" at t = {t[len(states) - 1]:g}" if len(states) else ""
         console.print(f"[yellow]It stopped early{last}: {why}.[/]", soft_wrap=True)
-        if not reached:
+        if not len(states):
             raise UsageError(
                 f"Nothing can be predicted from this start: {why}.", "Give another --start."
             )
-    rows = np.column_stack([t[: len(done.states)], done.states])
+    rows = np.column_stack([t[: len(states)], states])
     return ["t", *system.states], rows, columns
 
 

@@ -33,6 +33,7 @@ from mdbench.runs.due import REPEATED, explain
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.forecast import COVERAGE, Interval, forecast
 from mdbench.runs.plan import describe_own_data, make_plan
+from mdbench.runs.services import services
 from mdbench.runs.study import Study, write_study
 from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
@@ -112,8 +113,9 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
             many = len(result.records) > LARGEST_TABLE
             records = [_light(record) if many else record for record in result.records]
             _show_end(records, plan, console)
-        if plan.model is not None and (line := model_use(result.records)):
-            console.print(line, soft_wrap=True)
+        for name in plan.connections:
+            if line := services()[name].summary(result.records):
+                console.print(line, soft_wrap=True)
         for file in plan.files.values():
             console.print(f"Results: {escape(str(file))}", soft_wrap=True)
         if result.left:
@@ -366,8 +368,9 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
         else f"{counted(found.jobs, 'job')}: {found.jobs - due - found.repeated} done, {due} to "
         f"run, {found.repeated} that take the record of another seed. Nothing was done."
     )
-    if line := _asked_at_most([one.job for one in found.due if one.job.llm_model]):
-        console.print(line, soft_wrap=True)
+    for service in services().values():
+        if line := service.forecast([one.job for one in found.due]):
+            console.print(line, soft_wrap=True)
     if due:
         unknown = sum(one.basis == BUDGET for one in found.due)
         sizes = f"memory {_size(found.memory_mb)}, disk {_size(found.disk_mb)}"
@@ -383,60 +386,6 @@ def show_plan(study: Study, console: Console, *, json_: bool = False) -> None:
         else:
             notes.insert(0, f"In brackets: the interval that holds in {COVERAGE:.0%} of cases.")
         console.print(" ".join(notes), soft_wrap=True)
-
-
-def _asked_at_most(jobs: Sequence[JobSpec]) -> str:
-    """Write what jobs may ask of a language model at most; empty for none that asks."""
-    if not jobs:
-        return ""
-    completions = [_most_completed(job) for job in jobs]
-    money = [job.llm_money for job in jobs]
-    parts = [
-        _total([job.llm_calls for job in jobs], "completions"),
-        _total([job.llm_prompt_tokens for job in jobs], "tokens of prompts"),
-        _total(completions, "tokens of completions"),
-    ]
-    prices = [job.llm_price for job in jobs]
-    if None in money and None not in prices and None not in completions:
-        cost = sum(
-            price[1] * (most or 0) for price, most in zip(prices, completions, strict=True) if price
-        )
-        parts.append(f"{cost / 1e6:,.4g} of money for completions")
-    else:
-        parts.append(_total(money, "of money"))
-    of = counted(len(jobs), "job")
-    return f"Language model: {of}, at most {', '.join(parts)}."
-
-
-def _most_completed(job: JobSpec) -> int | None:
-    """Return the most tokens that a job's completions may take; None for no limit."""
-    if job.llm_calls is None or job.talk is None:
-        return job.llm_completion_tokens
-    most = job.llm_calls * job.talk.completion_tokens
-    return min(most, job.llm_completion_tokens or most)
-
-
-def _total(most: Sequence[float | None], of: str) -> str:
-    known = [each for each in most if each is not None]
-    return f"{sum(known):,} {of}" if len(known) == len(most) else f"any number of {of}"
-
-
-def model_use(records: Iterable[Record]) -> str:
-    """Write what the jobs of a run have used of language models; empty where none has asked."""
-    used = [record.llm for record in records if record.llm is not None and record.llm.calls]
-    if not used:
-        return ""
-    paid = [each.money for each in used if each.money is not None]
-    ended = sum(bool(each.ended) for each in used)
-    text = (
-        f"Language model: {sum(each.calls or 0 for each in used):,} completions, "
-        f"{sum(each.prompt_tokens or 0 for each in used):,} tokens of prompts, "
-        f"{sum(each.completion_tokens or 0 for each in used):,} of completions"
-    )
-    text += f", {sum(paid):.4g} of money" if paid else ""
-    if ended:
-        text += f"; the endpoint ended {counted(ended, 'job')}, and the same command goes on"
-    return f"{text}."
 
 
 def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:

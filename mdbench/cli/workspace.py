@@ -90,7 +90,7 @@ def _names_table(source: Source[Any], names: Sequence[str], width: int) -> Table
     return grid
 
 
-DRAWN = Suite(source="drawn by mdbench fresh", licence="MIT")
+DRAWN = Suite(source="drawn by mdbench lab fresh", licence="MIT")
 """Where fresh suites come from, which no file lists."""
 
 
@@ -342,7 +342,7 @@ def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False
         markup=False,
     )
     console.print(
-        "network: one endpoint, for a method with [access] llm = true: a socket in its job's "
+        "network: one endpoint, for a method with [access] to a service: a socket in its job's "
         "folder, at which the bench listens; nothing else.",
         soft_wrap=True,
         markup=False,

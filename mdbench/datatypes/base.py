@@ -40,9 +40,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from eqverdict.difficulty import Difficulty
     from mdbench.datatypes.facts import Option
     from mdbench.metrics.spec import MetricSpec, Value
+
+    Array = NDArray[np.float64]
 
 __all__ = [
     "NO_OPTIONS",
@@ -169,7 +174,7 @@ class DataType(ABC, Generic[D, T]):
     has_plots: ClassVar[bool] = False
     """Whether it has `plots`."""
     fresh_problems: ClassVar[int] = 0
-    """The number of problems that ``mdbench fresh`` draws by default; 0 where it draws none."""
+    """The number of problems that ``mdbench lab fresh`` draws by default; 0 where it draws none."""
     of_predictions: ClassVar[tuple[str, ...]] = ()
     """The metrics of predictions without equations, where answers have equations; none where such
     answers cannot be scored."""
@@ -390,6 +395,40 @@ class DataType(ABC, Generic[D, T]):
             If too few are found.
         """
         raise UsageError(f"Problems of {self.name} are not drawn: seed {seed}, {count} wanted.")
+
+    @classmethod
+    def integrate(
+        cls,
+        equations: Sequence[str],
+        t: Array,
+        start: Array,
+        inputs: Array | None,
+        options: Mapping[str, Any],
+    ) -> tuple[Array, str]:
+        """Return the states that equations of rates reach, and why no further; empty for the end.
+
+        Parameters
+        ----------
+        equations
+            The rate of each state in ``u0``, ``u1``, ...
+        t
+            Increasing times, (n,).
+        start
+            The states at the first time, (len(equations),).
+        inputs
+            The values of ``v0``, ``v1``, ... at these times, (n, k), where there are some.
+        options
+            Those of the job.
+
+        Raises
+        ------
+        UsageError
+            If answers of this data type are no rates of states.
+        """
+        del equations, t, start, inputs, options
+        raise UsageError(
+            f"Equations of {cls.name} are not integrated.", "Those of --data-type ode are."
+        )
 
     def preload(self) -> None:
         """Begin, in the background, to load what scoring takes long to load."""

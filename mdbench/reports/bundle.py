@@ -23,12 +23,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mdbench import __version__
 from mdbench.errors import MdbenchError, RecordsError, UsageError, counted, first_fault
-from mdbench.language_models.question_report import PROBE_FOLDER
 from mdbench.methods import files_of
 from mdbench.records import parse_records, read_content, results_files
 from mdbench.records.files import MEND_LINE
 from mdbench.reports.classes import latest, study_sums
 from mdbench.reports.entries import studies
+from mdbench.reports.sections import folders_read
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
 from mdbench.workspace import write_whole
 
@@ -228,7 +228,7 @@ def _add_results(
             if ours and path.is_file() and not path.is_symlink():
                 parts.add(f"{prefix}{path.relative_to(base).as_posix()}", path)
     _add_attached(parts, base, prefix, rows)
-    _add_probes(parts, base, prefix)
+    _add_others(parts, base, prefix)
     return rows
 
 
@@ -258,7 +258,7 @@ def _about(
 def _add_attached(
     parts: _Parts, base: Path, prefix: str, rows: Iterable[tuple[Path, Record]]
 ) -> None:
-    """Add exchanges with language models, and kept answers, where the records look for them."""
+    """Add exchanges with services, and kept answers, where the records look for them."""
     for file, name in ((file, name) for file, one in rows for name in (one.exchanges, one.answers)):
         if name is None or not _stays_inside(name):
             continue
@@ -268,9 +268,9 @@ def _add_attached(
             parts.add(f"{RECORDS}/{prefix}{place.as_posix()}", path)
 
 
-def _add_probes(parts: _Parts, base: Path, prefix: str) -> None:
-    """Add the probes of language models: results and answers."""
-    for path in sorted(base.rglob(f"{PROBE_FOLDER}/*")):
+def _add_others(parts: _Parts, base: Path, prefix: str) -> None:
+    """Add the files that sections of the report read."""
+    for path in sorted(path for name in folders_read() for path in base.rglob(f"{name}/*")):
         if path.is_file() and not path.is_symlink() and path.name[:1] != ".":
             parts.add(f"{RECORDS}/{prefix}{path.relative_to(base).as_posix()}", path)
 

@@ -13,6 +13,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import ENDLESS, cleanest_first, fixed
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
+from mdbench.reports import columns
 from mdbench.reports.classes import class_of
 from mdbench.reports.coverage import Job
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import Place, Value
     from mdbench.records import Machine, Record
+    from mdbench.reports.columns import Measure
 
 NOT_ATTEMPTED = RERUN_ALWAYS | {Status.UNSUPPORTED}
 """With these a method has not tried: the job is missing in its coverage, and no failure."""
@@ -69,8 +71,8 @@ class Entry(NamedTuple):
         The seed, with the part of the dataset where there are parts, such as folds.
     machine
         Where it ran.
-    work_s
-        The work that was done, in reference seconds, where that is known.
+    amounts
+        What the columns of a leaderboard take from the record.
     """
 
     method: str
@@ -79,13 +81,21 @@ class Entry(NamedTuple):
     status: Status
     values: Mapping[str, Value]
     floor: float | None
-    wall_s: float | None
-    memory_mb: float | None
+    amounts: Mapping[Measure, float | None]
     speed: float | None = None
     so_far: tuple[tuple[float, Value], ...] = ()
     repeat: str = "0"
     machine: str = ""
-    work_s: float | None = None
+
+    @property
+    def wall_s(self) -> float | None:
+        """The wall time, in seconds."""
+        return self.amounts.get(columns.wall_s)
+
+    @property
+    def memory_mb(self) -> float | None:
+        """The peak memory."""
+        return self.amounts.get(columns.memory_mb)
 
     @property
     def job(self) -> Job:
@@ -129,8 +139,7 @@ def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
             if spec.name in names
         },
         floor=_six_digits(result.floor),
-        wall_s=_six_digits(result.measured.wall_s),
-        memory_mb=_six_digits(result.measured.peak_memory_mb),
+        amounts={amount: _six_digits(amount(result)) for amount in columns.amounts()},
         speed=result.measured.speed,
         so_far=tuple(
             (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
@@ -138,7 +147,6 @@ def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
         ),
         repeat=f"{result.seed} {result.part}".strip(),
         machine=_machine(result.provenance.machine),
-        work_s=_six_digits(getattr(result.measured, "work_s", None)),  # since schema 6
     )
 
 

@@ -10,7 +10,6 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mdbench import __version__
@@ -18,7 +17,7 @@ from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, scientifi
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.errors import counted
 from mdbench.records import ANSWERED, Status
-from mdbench.reports import figures, leaderboard, ranking
+from mdbench.reports import columns, figures, leaderboard, ranking
 from mdbench.reports.categories import heading
 from mdbench.reports.entries import (
     NOT_ATTEMPTED,
@@ -28,15 +27,8 @@ from mdbench.reports.entries import (
     run_conditions,
 )
 from mdbench.reports.figures import heat_map
-from mdbench.reports.language_models import (
-    PROBE_HEADS,
-    USAGE_HEADS,
-    curves,
-    model_usage,
-    probe_rows,
-    usage_row,
-)
 from mdbench.reports.phases import phase_figures
+from mdbench.reports.sections import Shown, sections, templates
 from mdbench.reports.systems import Scope, system_section
 from mdbench.reports.tables import (
     CUT_EXPLAINED,
@@ -52,13 +44,12 @@ from mdbench.reports.tables import (
     warning,
     without_columns,
 )
-from mdbench.reports.transcripts import PAGE_LETTERS, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from pathlib import Path
 
-    from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
     from mdbench.reports.categories import Category
@@ -66,7 +57,6 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Leaderboard
     from mdbench.reports.pictures import Draw
     from mdbench.reports.tables import Table
-    from mdbench.reports.transcripts import Transcript
 
 PACKED_FROM = 2000
 """Results from which on the closed parts of a page are packed, and made when they are opened."""
@@ -84,8 +74,7 @@ def page(
     picture: Draw | None = None,
     describe: Callable[[str, str], str] | None = None,
     derivatives: Mapping[str, str] | None = None,
-    probes: Sequence[ProbeReport] = (),
-    transcripts: Iterable[Transcript] = (),
+    places: Sequence[Path] = (),
     categories: Mapping[str, Sequence[Category]] | None = None,
     options: Mapping[str, Collection[str]] | None = None,
     axes: Mapping[str, Mapping[str, str]] | None = None,
@@ -107,10 +96,8 @@ def page(
         Describes a dataset in a few words, given its data type and name.
     derivatives
         The letter of derivatives on the left-hand sides of a data type, where it is no d.
-    probes
-        What language models were found to know of the problems.
-    transcripts
-        Of jobs that asked a language model; as many as have room are shown.
+    places
+        The folders of results, for sections that read other files there.
     categories
         Those of each data type that has several, with comparisons of their own.
     options
@@ -143,7 +130,7 @@ def page(
     boards_of: dict[str, list[Leaderboard]] = defaultdict(list)
     for board in boards.values():
         boards_of[board.data_type].append(board)
-    sections = [
+    of_types = [
         _section(kind, by_type[kind], several, scope, (derivatives or {}).get(kind, "d"))
         | {"parts": _parts(by_type[kind], (categories or {}).get(kind, ()))}
         for kind, several in boards_of.items()
@@ -163,44 +150,42 @@ def page(
         "standings": leaderboard.STANDINGS,
         "apart": leaderboard.APART_FAMILIES,
         "cut": CUT_EXPLAINED,
+        "columns": columns.as_json(),
         "types": {
             _identifier(kind, number): _columns(board, methods, noise)
             for kind, several in boards_of.items()
             for number, board in enumerate(several)
         },
     }
-    environment = Environment(
-        loader=PackageLoader("mdbench.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     packed = len(results) >= PACKED_FROM
+    later = partial(_maybe_packed, packed=packed)
+    shown = Shown(results, boards, places, numbers, later)
     days = [result.measured.started.date().isoformat() for result in results]
     dims = sorted({result.dim for result in results if result.dim is not None})
-    shown, left_out = within(transcripts, PAGE_LETTERS)
-    return environment.get_template("report.html.j2").render(
-        transcripts={"shown": shown, "left_out": left_out},
-        title=title,
-        version=__version__,
-        sections=sections,
-        models=_models(results, boards, numbers, probes),
-        count=len(results),
-        run_conditions=run_conditions(results, options),
-        first=min(days, default=""),
-        last=max(days, default=""),
-        noise=[noise_name(snr_db, measured=measurements(results)) for snr_db in noise],
-        dims=dims,
-        families=sorted({row.family for row in known.values()}),
-        classes=classes,
-        in_progress=in_progress,
-        counted=counted,
-        packed=packed,
-        later=partial(_maybe_packed, packed=packed),
-        resamples=ranking.RESAMPLES,
-        fewest=ranking.FEWEST,
-        data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
+    return (
+        templates("mdbench.reports")
+        .get_template("report.html.j2")
+        .render(
+            title=title,
+            version=__version__,
+            sections=of_types,
+            more=[section.html(shown) for section in sections()],
+            count=len(results),
+            run_conditions=run_conditions(results, options),
+            first=min(days, default=""),
+            last=max(days, default=""),
+            noise=[noise_name(snr_db, measured=measurements(results)) for snr_db in noise],
+            dims=dims,
+            families=sorted({row.family for row in known.values()}),
+            classes=classes,
+            in_progress=in_progress,
+            counted=counted,
+            packed=packed,
+            later=later,
+            resamples=ranking.RESAMPLES,
+            fewest=ranking.FEWEST,
+            data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
+        )
     )
 
 
@@ -211,25 +196,6 @@ def _maybe_packed(caller: Callable[[], str], *, shown: bool = False, packed: boo
         return part
     text = base64.b64encode(zlib.compress(part.encode(), PACKING)).decode("ascii")
     return Markup(f'<script type="text/plain" class="packed">{text}</script>')  # noqa: S704 - base64
-
-
-def _models(
-    results: Sequence[Record],
-    boards: Mapping[str, Leaderboard],
-    numbers: Mapping[str, int],
-    probes: Sequence[ProbeReport],
-) -> dict[str, Any] | None:
-    """Gather what the template shows of language models; None where nobody has asked one."""
-    rows = [usage_row(one) for one in model_usage(results, boards)]
-    if not rows and not probes:
-        return None
-    return {
-        "heads": USAGE_HEADS,
-        "rows": rows,
-        "figures": [_safe(figure) for figure in curves(results, numbers).values()],
-        "probe_heads": PROBE_HEADS,
-        "probe_rows": probe_rows(probes),
-    }
 
 
 def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
@@ -342,7 +308,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
         "machines": of_machines(board),
         "count": len(board.entries),
         "further": sum(e.attempted and e.job not in board.plan.jobs for e in board.entries),
-        "figures": [_safe(figure) for figure in figures.figures(board, numbers)],
+        "figures": [safe_figure(figure) for figure in figures.figures(board, numbers)],
         "legend": [
             (row.method, numbers[row.method] % COLOURS, _sign(numbers[row.method]))
             for row in sorted(board.drawn, key=lambda row: row.method)
@@ -351,8 +317,10 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
             (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
             for snr_db in board.noise_levels
         ],
-        "phases": [_safe(one) for one in phase_figures(board, scope.axes.get(board.data_type, {}))],
-        "cd": cd and _safe(cd),
+        "phases": [
+            safe_figure(one) for one in phase_figures(board, scope.axes.get(board.data_type, {}))
+        ],
+        "cd": cd and safe_figure(cd),
         "pairs": [_pair(pair) for pair in board.pairs],
         "partial_pairs": [_pair(pair) for pair in board.partial_pairs],
     }
@@ -454,12 +422,10 @@ def _columns(
         found["d"].append(one.dim)
         found["x"].append(statuses[one.status])
         found["f"].append(one.floor)
-        found["w"].append(one.wall_s)
-        found["k"].append(one.work_s)
-        found["b"].append(one.memory_mb)
     specs = {spec.name: number for number, spec in enumerate(board.known)}
     return {
         **found,
+        "a": [[one.amounts[amount] for one in board.entries] for amount in columns.amounts()],
         "class": board.title,
         "repeats": len(repeats),
         "specs": [
@@ -470,7 +436,7 @@ def _columns(
             }
             for spec in board.known
         ],
-        "columns": [specs[c.key] if c.spec else c.key for c in leaderboard_table(board).columns],
+        "columns": [specs[c.key] if c.spec else c.key for c in columns.columns_of(board, "page")],
     }
 
 
@@ -486,7 +452,8 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _safe(figure: figures.Figure) -> dict[str, Any]:
+def safe_figure(figure: figures.Figure) -> dict[str, Any]:
+    """Return what templates show of a figure."""
     svg = Markup(figure.svg)  # noqa: S704 - our own SVG, whose texts were escaped
     return {
         "title": figure.title,

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import median
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.metrics.spec import above_floor, ranks
 from mdbench.records import Status
+from mdbench.reports import columns
 from mdbench.reports.classes import by_class
 from mdbench.reports.coverage import make_plan
 from mdbench.reports.entries import (
@@ -94,6 +95,8 @@ class Row:
         The median of score over floor, where ratios matter and the floor is known.
     causes
         How many jobs ended otherwise than ok, by status.
+    amounts
+        Of each column that has amounts of records as one, by its name, such as ``wall_s``.
     """
 
     method: str
@@ -113,16 +116,17 @@ class Row:
     high: float | None
     above_floor: float | None
     causes: Mapping[str, int]
-    wall_s: float | None
-    work_s: float | None
-    total_s: float
-    memory_mb: float | None
+    amounts: Mapping[str, float | None]
 
     @property
     def cut_off(self) -> bool:
         """Whether most jobs were ended before they were done, with or without an answer."""
         ended = sum(self.causes.get(status, 0) for status in (Status.TIMEOUT, Status.PARTIAL))
         return 2 * ended > self.jobs
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it by name; infinite numbers are as they are."""
+        return {k: v for k, v in vars(self).items() if k != "amounts"} | {**self.amounts}
 
 
 class Grid(NamedTuple):
@@ -490,7 +494,6 @@ def _row(
     values = {spec.name: aggregate(spec, *counted_values(ones, spec)) for spec in others}
     unknown = counted_values(ones, primary).undecided
     values[primary.name] = aggregate(primary, [*scores.values()], unknown)
-    done = [one for one in ones if one.attempted]
     statuses = Counter(one.status for one in ones)
     return Row(
         method=method,
@@ -512,10 +515,7 @@ def _row(
             above_floor(score, floors[job.case], primary) for job, score in scores.items()
         ),
         causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
-        wall_s=_middle(one.wall_s for one in done),
-        work_s=_middle(one.work_s for one in done),
-        total_s=sum(one.wall_s or 0.0 for one in ones),
-        memory_mb=max((one.memory_mb for one in ones if one.memory_mb is not None), default=None),
+        amounts={c.names[0]: c.of_group(ones) for c in columns.COLUMNS if c.amount is not None},
     )
 
 

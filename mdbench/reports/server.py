@@ -31,7 +31,7 @@ from socketserver import TCPServer
 from typing import TYPE_CHECKING, Any, Self
 
 from mdbench.errors import MdbenchError, UsageError
-from mdbench.language_models.question_report import PROBE_FOLDER
+from mdbench.reports.sections import folders_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,16 +88,16 @@ def stamp(folder: Path) -> str:
     folder
         Of results, or one file; need not exist.
     """
-    found = []
+    found, others = [], folders_read()
     with suppress(OSError):
         if folder.is_file():
             found.append(_state_of(folder))
     for place, below, names in os.walk(folder):
         if "logs" in below:  # as many files as jobs
             below.remove("logs")
-        probes = Path(place).name == PROBE_FOLDER
+        read = Path(place).name in others
         for name in names:
-            if name.endswith(".jsonl") or (probes and name.endswith(".json")):
+            if name.endswith(".jsonl") or (read and name.endswith(".json")):
                 with suppress(OSError):
                     found.append(_state_of(Path(place, name)))
     return "\n".join(sorted(found))

@@ -1,18 +1,24 @@
-"""Which jobs of a plan are to be run, and why: their keys compared with the records there are."""
+"""Which jobs of a plan are to be run, and why: their keys compared with the records there are.
+
+Of jobs of several seeds one is enough where neither the method nor its data depend on the seed: a
+method whose ``method.toml`` has ``seedable = false`` gives one answer to one set of data, and clean
+data are the same for all seeds.  Of such jobs one is run.  The others take its record, under their
+own seed and key, and ``measured.of_seed`` names the seed that was run (`SeedRepeats`).
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from mdbench.errors import MdbenchError
-from mdbench.records import RERUN_ALWAYS, RecordStore, Status
+from mdbench.errors import MdbenchError, counted
+from mdbench.records import RERUN_ALWAYS, RecordStore, Status, key_of
 from mdbench.records.schema import check_schema
 from mdbench.runs.plan import ResolvedJob, resolve_jobs
-from mdbench.runs.repeats import SeedRepeats
+from mdbench.runs.services import services
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -37,7 +43,7 @@ class RecordSummary:
     front, selection
         True where there is one, else None.
     ended
-        Whether the endpoint of a language model ended the job.
+        Whether the service that it asked ended the job.
     timeout_s, threads
         What the job might use.
     wall_s, cpu_s, peak_memory_mb
@@ -79,7 +85,7 @@ class RecordSummary:
             begun=begun if isinstance(begun, str) else begun.isoformat(),
             front=None if get(record, "front") is None else True,
             selection=None if get(record, "selection") is None else True,
-            ended=ended_by_endpoint(record),
+            ended=ended_by_service(record),
             timeout_s=get(get(record, "budget"), "timeout_s"),
             wall_s=get(measured, "wall_s"),
             cpu_s=get(measured, "cpu_s"),
@@ -126,13 +132,11 @@ def _read_file(path: Path) -> list[RecordSummary]:
     return list(found.values())
 
 
-def ended_by_endpoint(record: Record | RecordSummary | dict[str, Any]) -> bool:
-    """Whether the endpoint of a language model ended a job, which then goes on from its log."""
+def ended_by_service(record: Record | RecordSummary | dict[str, Any]) -> bool:
+    """Whether the service that it asked ended a job, which then goes on from its log."""
     if isinstance(record, RecordSummary):
         return record.ended
-    if isinstance(record, dict):
-        return bool((record["llm"] or {}).get("ended"))
-    return record.llm is not None and bool(record.llm.ended)
+    return any(service.ended(record) for service in services().values())
 
 
 def goes_on(record: Record | RecordSummary) -> bool:
@@ -140,7 +144,7 @@ def goes_on(record: Record | RecordSummary) -> bool:
 
     Else it begins at its start, since the user wants it.
     """
-    return record.status in RERUN_ALWAYS or ended_by_endpoint(record)
+    return record.status in RERUN_ALWAYS or ended_by_service(record)
 
 
 def is_due(
@@ -195,7 +199,7 @@ def rerun_reasons(
 REPEATED: Final = (
     "it takes the record of another seed, since neither its method nor its data depend on the seed"
 )
-"""Why a job that has no record is not run either; see `mdbench.runs.repeats`."""
+"""Why a job that has no record is not run either; see `SeedRepeats`."""
 SINCE: Final = " since its record of "
 """The text between a reason and the time of the record that it is about."""
 _NO_RECORD = "it has no record"
@@ -209,7 +213,7 @@ def _reason(
         return _NO_RECORD
     if record.key_parts != one.parts:
         return "its record was edited: its key_parts are not those of its key"
-    if record.status in RERUN_ALWAYS or ended_by_endpoint(record):
+    if record.status in RERUN_ALWAYS or ended_by_service(record):
         return _why_always(record)
     if record.status in plan.rerun:
         return f"it ended as {record.status}, which --rerun asks for"
@@ -221,7 +225,7 @@ def _reason(
 def _why_always(record: Record | RecordSummary) -> str:
     if record.status in RERUN_ALWAYS:
         return f"it ended as {record.status}, which is always run again"
-    return "the endpoint of its language model ended it, and it goes on from its log"
+    return "the service that it asks ended it, and it goes on from its log"
 
 
 def _newest(records: Iterable[RecordSummary]) -> dict[object, RecordSummary]:
@@ -250,3 +254,130 @@ def _differences(one: ResolvedJob, record: RecordSummary) -> str:
         elif before != now:
             changes.append(f"{name} changed ({before[:12]} -> {now[:12]})")
     return ", ".join(changes)
+
+
+_TAKEN: Final = {Status.OK, Status.UNSUPPORTED, Status.INVALID_OUTPUT}
+"""Ends that have nothing to do with the machine; after any other a job of each seed is run."""
+_SEED: Final = "seed"
+
+
+def question_of(one: ResolvedJob) -> str | None:
+    """Return what is equal for jobs that differ in nothing but a seed that changes nothing.
+
+    Returns
+    -------
+    str or None
+        A hash of the parts of the key but the seed, with the data's own among them; None where
+        the seed may change the answer, as that of a method that draws numbers does.
+    """
+    spec = one.method.spec
+    if spec.seedable is not False or not spec.repeatable or spec.service or _draws_rows(one):
+        return None
+    return _without_seed(one.parts)
+
+
+def _draws_rows(one: ResolvedJob) -> bool:
+    """Whether the rows that the method is given are drawn by the seed."""
+    spec = one.method.spec
+    asked = [each for each in one.data_type.options if each.method_key == "max_rows"]
+    if any(each.key in one.job.options for each in asked):
+        return True
+    return spec.max_rows is not None and not asked
+
+
+def _without_seed(parts: Mapping[str, str]) -> str:
+    return key_of({name: value for name, value in parts.items() if name != _SEED})
+
+
+@dataclass
+class SeedRepeats:
+    """Jobs that are due, divided.
+
+    Attributes
+    ----------
+    to_run
+        Those that are run.
+    waiting
+        Those that take the record of another job, by its key: of one in `to_run`, or of a record
+        that is there already.
+    """
+
+    to_run: list[ResolvedJob] = field(default_factory=list)
+    waiting: dict[str, list[ResolvedJob]] = field(default_factory=dict)
+
+    @classmethod
+    def among(
+        cls,
+        due: Sequence[ResolvedJob],
+        past: Mapping[str, Mapping[str, RecordSummary]],
+        rerun: Iterable[Status] = (),
+    ) -> SeedRepeats:
+        """Divide jobs.
+
+        Parameters
+        ----------
+        due
+            In the order in which they are run.
+        past
+            By the names of results files, the newest record of each key.
+        rerun
+            Records of these ends are not taken.
+        """
+        questions = {one.key: question for one in due if (question := question_of(one))}
+        names = {one.job.results for one in due if one.key in questions}
+        known: dict[tuple[str, str], tuple[str, RecordSummary | None]] = {}
+        taken = _TAKEN - {*rerun}
+        for name in names:
+            for key, there in past.get(name, {}).items():
+                if key not in questions and there.status in taken:
+                    known.setdefault((name, _without_seed(there.key_parts)), (key, there))
+        found = cls()
+        for one in due:
+            if one.key not in questions:
+                found.to_run.append(one)
+                continue
+            place = one.job.results, questions[one.key]
+            key, record = known.get(place, ("", None))
+            lacks_front = record is not None and one.job.save_pareto and not record.front
+            if not key or lacks_front:
+                known[place] = one.key, None
+                found.to_run.append(one)
+            else:
+                found.waiting.setdefault(key, []).append(one)
+        return found
+
+    def text(self) -> str:
+        """Write how many jobs take a record, in a sentence."""
+        jobs = self.left()
+        methods = ", ".join(dict.fromkeys(one.job.algorithm for one in jobs))
+        return (
+            f"{counted(len(jobs), 'job')} of {methods} will not be run: each takes the record of "
+            "another seed, since neither its method nor its data depend on the seed."
+        )
+
+    def taking(self, record: Record) -> list[tuple[ResolvedJob, Record]]:
+        """Return the jobs that take a record, each with its own, and wait no more.
+
+        There are none where a job did not end in a way that a seed cannot change.
+        """
+        if record.status not in _TAKEN:
+            return []
+        return [(one, with_seed(record, one)) for one in self.waiting.pop(record.key, [])]
+
+    def left(self) -> list[ResolvedJob]:
+        """Return the jobs that still wait; they are to be run themselves."""
+        return [one for several in self.waiting.values() for one in several]
+
+
+def with_seed(record: Record, one: ResolvedJob) -> Record:
+    """Return a record as that of another seed's job."""
+    seed = record.seed if record.measured.of_seed is None else record.measured.of_seed
+    return record.model_copy(
+        update={
+            "key": one.key,
+            "key_parts": dict(one.parts),
+            "seed": one.job.seed,
+            "study": one.job.study,
+            "measured": record.measured.model_copy(update={"of_seed": seed}),
+        }
+    )

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from mdbench.records import ANSWERED, Status
-from mdbench.runs.array_exchange import read_predictions, write_arrays
+from mdbench.runs.calibration import WorkMeter, last_words
 from mdbench.runs.scoring import JobResult
-from mdbench.runs.work import WorkMeter, last_words
+from mdbench.runtimes.array_exchange import read_predictions, write_arrays
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.processes import DiskQuota
 from mdbench.runtimes.protocol import (

@@ -203,8 +203,8 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
         if why:
             counts[_CHANGED.sub("", why.partition(SINCE)[0])] += 1
     most = plan.n_jobs
-    if plan.llm_concurrency is not None and all(each.job.llm_model for each in due):
-        most = plan.llm_concurrency
+    if plan.n_asking is not None and all(one.method.spec.service for one, why in reasons if why):
+        most = plan.n_asking
     at_a_time = max(1, min(most, len(due)))
     shared = together.expected(at_a_time, longest)
     memory = [each.memory_mb for each in costs if each.to_run]

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.errors import DataError, MethodError, UnavailableError, counted
-from mdbench.language_models import PROMPTS
-from mdbench.language_models.views import prompt_view
+from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.methods import discover
 from mdbench.records import ANSWERED, Status
 from mdbench.records.files import ANSWERS, SUFFIX, pack_answers
@@ -20,19 +18,19 @@ from mdbench.runs.catalog import Catalog, DatasetInfo
 from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.record import Stopwatch, energy_meter, load_average, make_record
 from mdbench.runs.scoring import JobResult, ScoredResult, score_result
-from mdbench.runs.session import JobSession, LlmContext
+from mdbench.runs.session import JobSession
 from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
 from mdbench.runtimes.job_folder import PathRedactor
 from mdbench.workspace import Workspace, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mdbench.datatypes.base import Task
     from mdbench.records import Record
     from mdbench.runs.calibration import SpeedGauge
-    from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import ResolvedJob
+    from mdbench.runs.services import Connection
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime
     from mdbench.runtimes.worker import Worker
@@ -48,7 +46,7 @@ def run_job(
     *,
     workspace: Workspace | None = None,
     result_dir: Path = Path("results"),
-    model: LlmConnection | None = None,
+    connections: Mapping[str, Connection] | None = None,
 ) -> Record:
     """Run one job by itself: its result follows from its specification alone.
 
@@ -58,8 +56,8 @@ def run_job(
         Where methods and systems are; by default the one that is found from here.
     result_dir
         The folder below which the job's log is written; the record is not written.
-    model
-        How the language model is reached that the job names.
+    connections
+        How services are reached that methods may ask, by their names.
 
     Returns
     -------
@@ -73,7 +71,9 @@ def run_job(
     """
     catalog = Catalog(workspace or Workspace.find())
     one = resolve_job(job, catalog, environment_key(catalog.method(job.algorithm), runtime))
-    with WorkerSlot(catalog, runtime, EnvironmentCache(runtime), result_dir, model=model) as slot:
+    with WorkerSlot(
+        catalog, runtime, EnvironmentCache(runtime), result_dir, connections=connections or {}
+    ) as slot:
         return begin_job(one, slot)()
 
 
@@ -98,14 +98,15 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     prepared: Prepared | None = None
     folder = slot.result_dir / LOGS / job.results
     log = folder / f"{job.file_name}_{one.key[:8]}.log"
+    connection = slot.connections.get(method.spec.service)
     try:
-        outcome = _unsupported(one, task) or _not_here(one, slot, log)
+        outcome = _unsupported(one, task) or _not_here(one, connection, log)
         if outcome is None:
             with watch.stopped():  # made once and kept warm: not this job's time
                 prepared = slot.environments.get(method, one.parts)
                 one.data_type.preload()
             outcome = _run_with_retries(one, task, slot, prepared, watch=watch, log=log)
-            if outcome.llm_use is None or not (outcome.llm_use.ended or outcome.llm_use.trouble):
+            if outcome.use is None or not outcome.use.has_failed:
                 slot.environments.record_unavailable(method, outcome)
     except OSError as error:
         raise _not_written(error, slot.result_dir) from error
@@ -116,9 +117,9 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
         outcome = JobResult(Status.FAILED, str(error))
     outcome.reason = PathRedactor({method.folder.parent: "algorithms"}).redact(outcome.reason)
     if slot.interrupted and outcome.status not in ANSWERED:
-        outcome = JobResult(Status.INTERRUPTED, "the run was stopped", llm_use=outcome.llm_use)
-    if slot.model is not None and outcome.is_final:
-        slot.model.finish(log)
+        outcome = JobResult(Status.INTERRUPTED, "the run was stopped", use=outcome.use)
+    if connection is not None and outcome.is_final:
+        connection.finish(log)
     seconds = watch.seconds
     conditions |= {"cores": slot.cores, "energy_j": joules()}
     conditions["speed_after"] = None if outcome.speed is None else slot.speed_after(job)
@@ -133,8 +134,8 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
             prepared=prepared,
             log=_relative(log, slot.result_dir),
             exchanges=None
-            if slot.model is None
-            else _relative(slot.model.exchange_log(log), slot.result_dir),
+            if connection is None
+            else _relative(connection.exchanges(log), slot.result_dir),
             answers=_keep_answers(scored, log, slot.result_dir),
             started=watch.started,
             wall_s=seconds,
@@ -218,17 +219,12 @@ def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
     return None
 
 
-def _not_here(one: ResolvedJob, slot: WorkerSlot, log: Path) -> JobResult | None:
+def _not_here(one: ResolvedJob, connection: Connection | None, log: Path) -> JobResult | None:
     """Return the result of a job that need not be begun, since this machine lacks what it needs."""
-    spec = one.method.spec
-    if spec.gpu and not gpus():
+    if one.method.spec.gpu and not gpus():
         return JobResult(Status.UNAVAILABLE, NO_GPU)
-    if slot.model is not None and spec.access.llm and (gone := slot.model.begin(one.job, log)):
-        from mdbench.language_models.conversation import (  # noqa: PLC0415 - few jobs ask
-            ModelUse,
-        )
-
-        return JobResult(Status.UNAVAILABLE, gone, llm_use=ModelUse(ended=gone))
+    if connection is not None and (use := connection.begin(one.job, log)) is not None:
+        return JobResult(Status.UNAVAILABLE, use.ended, use=use)
     return None
 
 
@@ -283,7 +279,8 @@ def _run_with_retries(
                 worker = slot.worker(one, prepared)
                 gauge = slot.gauge(one.job)
             outcome = _run_session(one, task, slot, worker, gauge=gauge, log=log, watch=watch)
-            _check_llm_use(outcome)
+            if outcome.use is not None:
+                outcome.use.correct(outcome)
         except UnavailableError as error:
             if not error.passing:
                 raise
@@ -322,23 +319,24 @@ def _run_session(
         name = secrets.token_hex(16)
         worker.begin_log(log, name)
         with ExitStack() as stack:
-            context, conversation = None, None
-            if one.method.spec.access.llm and slot.model is not None:
-                from mdbench.language_models.proxy import NAME  # noqa: PLC0415 - few jobs ask
-
-                conversation = talk = stack.enter_context(
-                    slot.model.open_session(one.job, folder.descriptor, log, slot.turn)
-                )
+            access = None
+            if (connection := slot.connections.get(one.method.spec.service)) is not None:
                 background = one.source.background(one.job.dataset)
-                view = prompt_view(one.job.prompt or PROMPTS[0], task, background, one.job.seed)
-                context = LlmContext(NAME, view, lambda: talk.waited_s)
+                access = stack.enter_context(
+                    connection.session(
+                        *(one.job, task, background),
+                        folder=folder.descriptor,
+                        log=log,
+                        turn=slot.turn,
+                    )
+                )
             session = JobSession(
                 one,
                 task,
                 worker=worker,
                 folder=folder,
                 name=name,
-                llm=context,
+                access=access,
                 gauge=gauge,
                 interrupted=lambda: slot.interrupted,
                 before_test=before_test,
@@ -351,37 +349,8 @@ def _run_session(
             outcome.isolation = {**outcome.isolation, "new_sandbox": fresh}
         if fresh and (forks or slot.fresh_sandbox):  # else it says itself why it imports again
             outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}
-        outcome.llm_use = None if conversation is None else conversation.asked()
+        outcome.use = None if access is None else access.use(session.candidates)
         return outcome
     finally:
         worker.end_log()
         worker.remove_folder(folder)
-
-
-_CLIENTS_ERROR = "LanguageModelError"
-"""What a method raises that takes a lost completion for its end (`mdbench.worker`)."""
-
-
-def _check_llm_use(outcome: JobResult) -> None:
-    """Keep an endpoint's fault from being the method's; fail a job whose replay lacks an answer.
-
-    A job that the endpoint ended has the best that it had found by then, or is as if it had never
-    been run: its calls and its end say nothing of the method.
-    """
-    asked = outcome.llm_use
-    if asked is None:
-        return
-    if asked.missed:
-        outcome.fail(Status.FAILED, asked.missed)
-    elif asked.too_small:
-        outcome.fail(Status.UNAVAILABLE, asked.too_small)
-    elif asked.trouble:  # whatever it states: nobody has answered it
-        outcome.fail(Status.UNAVAILABLE, asked.ended or asked.trouble)
-    elif asked.ended and (outcome.status not in ANSWERED or not asked.calls):
-        outcome.fail(Status.UNAVAILABLE, asked.ended)
-    elif asked.failed and outcome.reason.startswith(_CLIENTS_ERROR):
-        outcome.fail(Status.UNAVAILABLE, outcome.reason)  # of completions that were lost
-    elif asked.ended:
-        answered = counted(asked.calls - asked.failed, "completion")
-        outcome.status = Status.PARTIAL
-        outcome.reason = f"the best after {answered}, where the endpoint ended it: {asked.ended}"

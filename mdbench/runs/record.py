@@ -20,8 +20,6 @@ from mdbench.records import (
     ANSWERED,
     FrontEntry,
     Isolation,
-    LlmPoint,
-    LlmUse,
     Machine,
     Measured,
     OtherEquation,
@@ -97,10 +95,6 @@ def _read_int(file: Path) -> int | None:
         return None
 
 
-FROM_MODEL = "from_model"
-"""The hyperparameter of a candidate by which a method states that its model wrote it."""
-ONE_ENDPOINT = "one endpoint"
-"""The network of a method that asks a language model, in its record."""
 _CORE_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "findiff")
 
 
@@ -148,7 +142,8 @@ def make_record(
     outcome, choice = scored.outcome, scored.outcome.selection
     names = OwnNames(task.dataset.names)
     recorded = one.job.recorded()
-    asked = recorded.pop("llm", None)
+    if outcome.use is not None:
+        recorded |= outcome.use.recorded(recorded, outcome)
     return Record(
         mdbench=__version__,
         key=key_of(one.parts),
@@ -181,7 +176,6 @@ def make_record(
             if outcome.status in ANSWERED
         ),
         front=None if outcome.front is None else tuple(_front(outcome.front, names)),
-        llm=None if asked is None else _used(asked, outcome),
         runtime=Isolation(name=runtime.name, details=_details(runtime, prepared, outcome)),
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
@@ -206,11 +200,9 @@ def make_record(
             by=outcome.costs.by,
             blas_kernel=outcome.blas_kernel,
             blas_threads=outcome.blas_threads,
-            llm_s=None if outcome.llm_use is None else outcome.llm_use.seconds,
-            llm_waited_s=None if outcome.llm_use is None else outcome.llm_use.waited_s,
-            llm_resumed=None if outcome.llm_use is None else outcome.llm_use.resumed,
             retries=outcome.retries,
             anytime=scored.anytime,
+            **({} if outcome.use is None else outcome.use.measured()),
             **(conditions or {}),
         ),
     )
@@ -248,35 +240,6 @@ def score_fields(
     }
 
 
-def _used(recorded: Mapping[str, Any], outcome: JobResult) -> LlmUse:
-    """Return what was given to and used of a language model."""
-    asked = outcome.llm_use
-    if asked is None:
-        return LlmUse(**recorded)
-    marks = [
-        one.candidate.hyperparameters.get(FROM_MODEL)
-        for one in (outcome.selection.candidates if outcome.selection else ())
-    ]
-    return LlmUse(
-        **recorded,
-        calls=asked.calls,
-        failed=asked.failed,
-        spent=asked.refused,
-        prompt_tokens=asked.prompt_tokens,
-        completion_tokens=asked.completion_tokens,
-        reasoning_tokens=asked.reasoning_tokens,
-        ended=asked.ended,
-        found=any(marks) if marks and None not in marks else None,
-        estimated=asked.estimated,
-        money=asked.money,
-        answered_by=asked.models,
-        fingerprints=asked.fingerprints,
-        curve=None
-        if outcome.llm_curve is None
-        else tuple(LlmPoint(calls=calls, loss=loss) for calls, loss in outcome.llm_curve),
-    )
-
-
 def _details(runtime: Runtime, prepared: Prepared | None, outcome: JobResult) -> dict[str, Any]:
     try:
         enforced = runtime.probe().details()
@@ -286,8 +249,8 @@ def _details(runtime: Runtime, prepared: Prepared | None, outcome: JobResult) ->
     if outcome.isolation:
         ways = not_held(enforced.get("enforces", {}), outcome.isolation)
         jobs = {"jobs": {**outcome.isolation, "not_held": ways}}
-    if outcome.llm_use is not None:
-        jobs["network"] = ONE_ENDPOINT
+    if outcome.use is not None:
+        jobs["network"] = outcome.use.network
     return enforced | jobs | ({} if prepared is None else dict(prepared.details))
 
 

@@ -13,13 +13,13 @@ from mdbench.records import ANSWERED, RERUN_ALWAYS, ScoreSoFar, Status
 from mdbench.runtimes.usage import ResourceUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import DataType, ScoredCandidate, Selection, Split, Task
-    from mdbench.language_models.conversation import ModelUse
     from mdbench.metrics.spec import Value
+    from mdbench.runs.services import ServiceUse
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.protocol import AlternativeItem, CandidateItem
 
@@ -52,8 +52,8 @@ class JobResult:
         for it.
     n_candidates, n_invalid
         How many candidates arrived, and how many of them could not win.
-    llm_use
-        The use of a language model; None where there could be none.
+    use
+        The use of a service; None where it could ask none.
     work_s, speed, speed_before
         The job's work in reference seconds, the mean speed of its cores, and that before it; None
         where they are not measured.
@@ -61,9 +61,6 @@ class JobResult:
         Equations that by the method's word fit nearly as well as the answer's.
     evaluations
         How many expressions the method has evaluated, as it reports.
-    llm_curve
-        Where candidates have the number of calls after which they were found: each number of calls
-        after which the best loss was better than before, and that loss.
     """
 
     status: Status
@@ -90,8 +87,7 @@ class JobResult:
     blas_kernel: str | None = None
     blas_threads: int | None = None
     from_method: bool = False
-    llm_use: ModelUse | None = None
-    llm_curve: tuple[tuple[int, float], ...] | None = None
+    use: ServiceUse | None = None
     lost: bool = False
     killed: bool = False
     retries: int = 0
@@ -99,7 +95,7 @@ class JobResult:
     @property
     def is_final(self) -> bool:
         """Whether the job ended by its method's doing, and will not go on from where it was."""
-        ended = self.llm_use is not None and self.llm_use.ended
+        ended = self.use is not None and self.use.ended
         return not ended and self.status not in RERUN_ALWAYS
 
     def fail(self, status: Status, reason: str) -> None:
@@ -377,29 +373,6 @@ class CandidatePool:
 def _most_accurate(scored: Sequence[ScoredCandidate]) -> ScoredCandidate | None:
     """Return the candidate of least loss; of equals the simplest, and of those the first."""
     return min(scored, key=lambda one: (one.loss, one.complexity), default=None)
-
-
-_CALLS = "calls"
-"""The hyperparameter in which a candidate has the number of calls after which it was found."""
-
-
-def llm_curve(scored: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ...] | None:
-    """Return after how many calls of a language model the best loss was better than before.
-
-    None where no candidate has that number.
-    """
-    known = []
-    for one in scored:
-        calls = one.candidate.hyperparameters.get(_CALLS)
-        if isinstance(calls, int) and calls >= 0 and one.candidate.target is None:
-            known.append((calls, one.loss))
-    found: list[tuple[int, float]] = []
-    for calls, loss in sorted(known):
-        if not found or loss < found[-1][1]:
-            if found and found[-1][0] == calls:
-                found.pop()
-            found.append((calls, loss))
-    return tuple(found) or None
 
 
 SHARES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)

@@ -27,24 +27,22 @@ from mdbench.runs.options import (
     option,
     option_key,
     read,
-    read_amount,
     read_backend,
     read_command,
     read_count,
     read_jobs,
     read_pair,
     read_path,
-    read_patience,
     read_require,
     read_rerun,
     read_seeds,
     read_size,
     read_snr,
-    read_whole,
     to_words,
     typed_fields,
 )
-from mdbench.runs.spec import CommonOptions, LlmOptions, backstop_s
+from mdbench.runs.services import options_of
+from mdbench.runs.spec import CommonOptions, backstop_s
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
@@ -55,48 +53,19 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
 
 
-@dataclass(frozen=True, kw_only=True)
-class LlmEndpointOptions:
-    """Options of the endpoint of a language model: nothing of them is in a key or a record."""
+if TYPE_CHECKING:
 
-    llm_url: str | None = option(
-        "--llm-url URL",
-        "Its OpenAI-compatible address, e.g. http://localhost:8000/v1.",
-        envvar="MDBENCH_LLM_URL",
-        of_run=True,
-    )
-    llm_key_env: str | None = option(
-        "--llm-key-env NAME", "The environment's variable that holds its key.", of_run=True
-    )
-    llm_key_file: Path | None = option(
-        "--llm-key-file FILE", "Or the file that holds it.", read_path, of_run=True
-    )
-    llm_replay: Path | None = option(
-        "--llm-replay PATH",
-        "Answer from logs of an earlier run: a file, or its results; no network.",
-        read_path,
-        of_run=True,
-    )
-    llm_patience: float | None = option(
-        "--llm-patience SECONDS",
-        "How long a failing endpoint is waited for before the run gives it up.  Default: 600.",
-        read_patience,
-        of_run=True,
-    )
-    llm_money_total: float | None = option(
-        "--llm-money-total AMOUNT",
-        "What all jobs of a run may cost together, by --llm-price.",
-        read_amount,
-        of_run=True,
-    )
-
+    class ServiceRunOptions:
+        """The options of runs that services have; which these are depends on what is here."""
+else:
+    ServiceRunOptions = options_of("run_options")
 
 RETRIES: Final = 2
 """Times that what may pass is tried again, unless another number is given."""
 
 
 @dataclass(frozen=True)
-class RunOptions(CommonOptions, LlmEndpointOptions):
+class RunOptions(CommonOptions, ServiceRunOptions):
     """Options of ``mdbench run``, one attribute each."""
 
     algorithms: tuple[str, ...] = field(
@@ -194,13 +163,6 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
         default=(),
         of_run=True,
     )
-    llm_concurrency: int | None = option(
-        "--llm-concurrency N",
-        "Jobs that ask a language model at a time; of all jobs --n-jobs compute at a time.  "
-        "Default: as --n-jobs.",
-        read_whole,
-        of_run=True,
-    )
     special: tuple[str, ...] = ()
     """Words that only the data type understands: its own options with their values."""
 
@@ -240,52 +202,6 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
         elif self.timeout_s is None and found["work_s"] is not None:
             found["timeout_s"] = backstop_s(found["work_s"])
         return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProbeOptions(LlmOptions, LlmEndpointOptions):
-    """Options of ``mdbench llm-probe``, one attribute each."""
-
-    data_type: str = field(metadata=metadata("--data-type NAME", "Kind of problem, e.g. srsd."))
-    datasets: tuple[str, ...] = option(
-        "--dataset NAME...",
-        "Exact name or glob; several allowed.  Default: all.",
-        names,
-        default=(),
-    )
-    samples: int = option(
-        "--samples N", "Completions a question.  Default: 5.", read_whole, default=5
-    )
-    seed: tuple[int, ...] = option(
-        "--seed N", "Seed of rows and units.  Default: 0.", read_seeds, default=(0,)
-    )
-    result_dir: Path = option(
-        "--result-dir DIR",
-        "Where results go.  Default: results.",
-        read_path,
-        default=Path("results"),
-    )
-
-
-@dataclass(frozen=True)
-class JudgeOptions(LlmOptions, LlmEndpointOptions):
-    """Options of ``mdbench llm-judge``, one attribute each."""
-
-    records: tuple[str, ...] = field(
-        metadata=metadata("--records PATH...", "Folders of results, or bundles.", names)
-    )
-    answers: int = option(
-        "--answers N", "Answers that are judged.  Default: 200.", read_whole, default=200
-    )
-    seed: tuple[int, ...] = option(
-        "--seed N", "Seed of the draw of answers.  Default: 0.", read_seeds, default=(0,)
-    )
-    result_dir: Path = option(
-        "--result-dir DIR",
-        "Where the judgements go.  Default: results.",
-        read_path,
-        default=Path("results"),
-    )
 
 
 STUDY = FieldOption("--study FILE", "A file with all options; see docs/studies.md.")

@@ -1,4 +1,4 @@
-"""The options of ``mdbench list``, ``install``, ``probe`` and ``data``."""
+"""The options of ``mdbench list``, ``install``, ``probe``, ``data`` and ``help``."""
 
 from __future__ import annotations
 
@@ -97,3 +97,21 @@ def data(
         seed=seed,
         protocol=read_protocol("--protocol", protocol),
     )
+
+
+def help_(
+    verb: Annotated[
+        list[str] | None, typer.Argument(metavar="VERB", help="Show the options of this one.")
+    ] = None,
+) -> int:
+    """Show all verbs."""
+    from mdbench.cli import main
+    from mdbench.cli.verbs import all_verbs
+
+    if verb:
+        return main([*verb, "--help"])
+    page = all_verbs()
+    width = max(len(name) for rows in page.values() for name, _ in rows)
+    for heading, rows in page.items():
+        print(f"{heading}:", *(f"  {name:{width}}  {line}" for name, line in rows), "", sep="\n")
+    return 0

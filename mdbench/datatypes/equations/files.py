@@ -214,7 +214,7 @@ class Suites(Mapping[str, _T]):
         return self._suite_of.keys()
 
     def known(self) -> Iterator[_T]:
-        """Return all systems that were not drawn by ``mdbench fresh``."""
+        """Return all systems that were not drawn by ``mdbench lab fresh``."""
         suites = [each for title, each in self.suites.items() if not title.startswith(FRESH)]
         for suite in (self.own, *suites):
             yield from (suite[name] for name in suite)

@@ -30,7 +30,7 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.files import Suites, suffix
-from mdbench.datatypes.equations.options import EXACT, POOL
+from mdbench.datatypes.equations.options import EXACT, HOLD, POOL
 from mdbench.datatypes.equations.remarks import EXPLAINED, Course, explained
 from mdbench.datatypes.equations.selection import Increments, nodes_between
 from mdbench.datatypes.equations.terms import coefficient_distance, term_metrics
@@ -78,6 +78,13 @@ AWAY = 0.7
 """Half of how far two courses with the same deviation are apart that have nothing in common."""
 STAYS = 0.8
 """A solution that leaves before the test, the last fifth of the samples, is marked."""
+_MOST_EVALUATIONS = 2_000_000
+"""Of right-hand sides, in one prediction."""
+_STOPPED = {
+    Ending.BLEW_UP: "a state grew without end, or a right-hand side has no value",
+    Ending.STIFF: "the solver's steps became too small",
+    Ending.LATE: "it took too long",
+}
 _NEAR = 1e-3
 """By so much of a deviation, or by its noise, another start is off."""
 
@@ -308,6 +315,26 @@ class Ode(EquationType[OdeDataset]):
         true = rates(clean.rows(cut.test))
         test = _split_of(view, [_measured_samples(given.rows(cut.test), true)])
         return make(train=train, validation=validation, refit=refit, test=test)
+
+    @classmethod
+    def integrate(
+        cls,
+        equations: Sequence[str],
+        t: Array,
+        start: Array,
+        inputs: Array | None,
+        options: Mapping[str, Any],
+    ) -> tuple[Array, str]:
+        """Return the states that equations reach, and why no further."""
+        done = simulate(
+            equations,
+            t,
+            np.tile(start, (len(t), 1)),
+            _MOST_EVALUATIONS,
+            inputs=inputs,
+            held=options.get(HOLD.key) == "zero",
+        )
+        return done.states, _STOPPED.get(done.ended, "")
 
     def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
         """Draw problems: see the module ``fresh``."""

@@ -210,7 +210,7 @@ def _text(system: OdeSystem, seed: str, number: int) -> str:
         f'id = "F{number}"',
         f'title = "Fresh system {number}"',
         f'description = "A system of {system.dim} that was drawn"',
-        f'source = "mdbench fresh --seed {seed}"',
+        f'source = "mdbench lab fresh --seed {seed}"',
         f"initial_conditions = {[list(start) for start in system.initial_conditions]}",
         *("", "[variables]"),
         *(f'{state} = "state {i}"' for i, state in enumerate(system.variables)),

@@ -141,7 +141,7 @@ def _text(formula: str, ranges: dict[str, tuple[float, float]], seed: str, numbe
         f'id = "F{number}"',
         'set = "fresh"',
         f'title = "Fresh law {number}"',
-        f'source = "mdbench fresh --seed {seed}"',
+        f'source = "mdbench lab fresh --seed {seed}"',
         f'formula = "{formula}"',
         *("", "[variables]"),
         *(

@@ -102,7 +102,7 @@ class DaskBackend(Backend):
             name=uuid.uuid4().hex,
             require=self._require,
             opens=self._opens,
-            model=work.model,
+            connections=work.connections,
         )
         with ExitStack() as stack:
             client = self._connect(stack, work.plan.n_jobs)

@@ -80,7 +80,7 @@ class Shard:
                 fresh_sandbox=order.fresh_sandbox,
                 retries=order.retries,
                 record_dir=files.records(self.number),
-                model=None if order.model is None else order.model.open(),
+                connections=order.open_connections(),
             )
             backend = LocalBackend(calibrated=True, seconds=self.seconds, grace_s=GRACE_S)
             execute(plan, runtime, _Printer(), backend)

@@ -164,7 +164,7 @@ class SlurmBackend(Backend):
             name=uuid.uuid4().hex,
             require=self._require,
             opens=self._opens,
-            model=work.model,
+            connections=work.connections,
         )
         minutes = self._task_minutes(work.jobs)
         self._make_environments(work)

@@ -13,7 +13,7 @@ import pytest
 from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench import datatypes
-from mdbench.cli.report import folders_of, records_of
+from mdbench.cli.report import records_of
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.derivation.answers import read_labels
 from mdbench.datatypes.derivation.records import read_record
@@ -29,6 +29,7 @@ from mdbench.records import Status
 from mdbench.records.files import attached, pack_answers, unpack_answers
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.reports.pictures import Pictures
+from mdbench.reports.sections import folders_of
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 
