@@ -2,8 +2,8 @@
 
 import sys
 
-from mdbench.arithmetic import unset, use_common_arithmetic
 from mdbench.installation import page
+from mdbench.startup import unset, use_common_arithmetic
 
 if "numpy" not in sys.modules:  # NumPy reads it when it is loaded
     use_common_arithmetic()

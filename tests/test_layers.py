@@ -19,7 +19,7 @@ PACKAGE = ROOT / "mdbench"
 TEMPLATE = PACKAGE / "authoring" / "template"
 
 LAYERS = (
-    {"arithmetic", "search_path", "errors", "installation", "worker"},
+    {"errors", "installation", "startup", "worker"},
     {"doors", "owners", "workspace"},
     {"metrics", "data"},
     {"drawing"},

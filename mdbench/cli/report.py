@@ -170,7 +170,7 @@ def html_of(
 ) -> str:
     """Make the page of results; `places` are their folders, of a bundle the one it is opened in."""
     from mdbench.reports.html import page
-    from mdbench.reports.systems import Pictures
+    from mdbench.reports.pictures import Pictures
 
     workspace = _workspace()
     return page(

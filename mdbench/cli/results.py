@@ -31,7 +31,7 @@ from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.errors import EquationError, RecordsError, UsageError, counted, did_you_mean
 from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED
 from mdbench.records import RecordStore, results_files
-from mdbench.records.store import OTHER_FOLDER
+from mdbench.records.files import OTHER_FOLDER
 from mdbench.reports.bundle import opened
 from mdbench.reports.systems import NOTES, code, ordered, states_of, summary_line
 from mdbench.reports.tables import ALARM

@@ -386,7 +386,8 @@ def show_plan(
 
 def _show_reasons(jobs: Iterable[tuple[JobSpec, str]], console: Console) -> None:
     due = total = 0
-    for total, (job, reason) in enumerate(jobs, start=1):
+    for job, reason in jobs:
+        total += 1
         decision = "not run" if reason in {"", REPEATED} else "run"
         due += decision == "run"
         line = f"{job}  {decision}: {reason or 'its record is up to date'}"

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.arrangement import arranged
+from mdbench.data.arrangement import Reading, arranged
 from mdbench.data.cell_checks import fill_gaps, refuse_cells, refuse_codes
 from mdbench.data.cells import Cells, number_of
 from mdbench.data.columns import LabelledColumn, columns_of
 from mdbench.data.layouts import part_of, quoted
 from mdbench.data.readers import read_cells
-from mdbench.data.reading import Reading
 from mdbench.data.roles import EVEN
 from mdbench.data.table_roles import TableRoles, stretches
 from mdbench.data.time_column import read_times, refuse_falling

@@ -21,9 +21,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.splines import (
     MOST_FUNCTIONS,
+    MOST_REMOVED,
+    TINY,
     SplineBasis,
     contradicted_derivatives,
     contradicted_values,
+    kept_shares,
     spline_basis,
     strongest_wave,
     wave_basis,
@@ -45,17 +48,10 @@ WAVE = (
     "what smoothing took away as noise is mostly one oscillation, of about {:.2g} samples each; "
     "more samples per time are needed to know its derivative"
 )
-_TRIED = 49
-"""Number of degrees of smoothness that are tried, before the best is refined."""
-_BEYOND = 3.0
-"""Decades that are tried beyond where all is interpolated, and beyond where nothing bends."""
 _MEDIAN = 0.4549364231195724
 """The median of the square of a standard normal variable."""
 _ANYWHERE = 4.0
 """Largest mean noise that a curve may remove, relative to that in half of the samples."""
-_TINY = 1e-300
-_MORE = 2.0
-"""Largest ratio of what is removed from a field to what is expected of its noise."""
 _OVERLAP = 8
 """Two stretches share a quarter of a series: an eighth to each side of its middle."""
 _ROUNDING = 1e-9
@@ -208,7 +204,7 @@ def _wrong(curves: Smoothed, u: Array) -> NDArray[np.bool_]:
     """Whether each curve contradicts its samples, its derivative, or itself between samples."""
     t = curves.t
     left = np.mean((u - curves.u) ** 2, axis=0)
-    most = _MORE * _ANYWHERE * _scatter(t, u) + _ROUNDING**2 * np.mean(u**2, axis=0)
+    most = MOST_REMOVED * _ANYWHERE * _scatter(t, u) + _ROUNDING**2 * np.mean(u**2, axis=0)
     middles = curves.at((t[1:] + t[:-1]) / 2)
     too_far = ~(left <= np.maximum(most, 1.01 * curves.variances))
     inside = contradicted_values(t, curves.u, middles)
@@ -262,7 +258,7 @@ def _curves(t: Array, u: Array) -> Smoothed:
     outside = np.sum((u - values @ modes) ** 2, axis=0)
     noise = _ANYWHERE * _scatter(t, u)
     found = [
-        _shrunk(modes[:, i], float(outside[i]), stiffness, len(t), noise[i])
+        kept_shares(modes[:, i], float(outside[i]), stiffness, len(t), noise[i])
         for i in range(u.shape[1])
     ]
     kept = np.stack([modes[:, i] * share for i, (share, _) in enumerate(found)], axis=-1)
@@ -497,7 +493,7 @@ class _Whole:
         """Choose the share of each mode that is kept in all lines, and estimate their noise."""
         powers = np.mean((orthonormal.T @ lines) ** 2, axis=1)
         outside = max(float(np.mean(np.sum(lines**2, axis=0)) - powers.sum()), 0.0)
-        share, found = _shrunk(np.sqrt(powers), outside, stiffness, len(lines), noise)
+        share, found = kept_shares(np.sqrt(powers), outside, stiffness, len(lines), noise)
         return cls(orthonormal, share, found, rates)
 
     def values(self, lines: Array) -> Array:
@@ -562,55 +558,6 @@ def _scatter(t: Array, u: Array) -> Array:
     weights /= np.linalg.norm(weights, axis=1, keepdims=True)
     near = sliding_window_view(u, 4, axis=0)
     squares = np.einsum("nk,ndk->nd", weights, near) ** 2
-    sizes = np.maximum(np.einsum("nk,ndk->nd", weights**2, near**2), _TINY)
+    sizes = np.maximum(np.einsum("nk,ndk->nd", weights**2, near**2), TINY)
     growing = np.median(squares / sizes, axis=0) * np.mean(u**2, axis=0)
     return np.asarray(np.maximum(np.median(squares, axis=0), growing) / _MEDIAN)
-
-
-def _shrunk(
-    modes: Array, outside: float, stiffness: Array, n: int, noise: float = np.inf
-) -> tuple[Array, float]:
-    """Choose the share of each mode of a state that is kept, and estimate its noise.
-
-    Parameters
-    ----------
-    modes
-        The state's amplitudes, (k,).
-    outside
-        The sum of squares of what no mode explains.
-    stiffness
-        What bending each mode costs, (k,); zero for the parabolas, which are free.
-    n
-        The number of samples.
-    noise
-        The variance of the noise, where it is known.  What is no noise is kept: of detail that
-        nothing else explains likelihood alone would make some.
-    """
-    bends = stiffness[stiffness > 0]
-    free = len(stiffness) - len(bends)
-
-    def shares(exponent: float) -> tuple[Array, float]:
-        share = 1.0 / (1.0 + 10.0**exponent * stiffness)
-        return share, outside + float(np.sum((modes * (1.0 - share)) ** 2))
-
-    def unlikely(exponent: float) -> float:
-        """Return minus twice the logarithm of the restricted likelihood, but for a constant."""
-        share, residual = shares(exponent)
-        bent = 10.0**exponent * float((modes * share) ** 2 @ stiffness)
-        costs = 10.0**exponent * bends
-        return (n - free) * float(np.log(max(residual + bent, _TINY))) - float(
-            np.sum(np.log(costs) - np.log1p(costs))
-        )
-
-    tried = np.linspace(-np.log10(bends.max()) - _BEYOND, -np.log10(bends.min()) + _BEYOND, _TRIED)
-    best, step = float(min(tried, key=unlikely)), float(tried[1] - tried[0])
-    for _ in range(4):
-        step /= 2
-        best = min((best, best - step, best + step), key=unlikely)
-    share, residual = shares(best)
-    while best > tried[0] and residual > _MORE * noise * (
-        float(np.sum((1.0 - share) ** 2)) + n - len(share)  # what no mode explains is noise, too
-    ):
-        best -= step
-        share, residual = shares(best)
-    return share, residual / max(n - float(share.sum()), 1.0)

@@ -12,6 +12,7 @@ import numpy as np
 from mdbench.data.arrangement import place_of, places_of
 from mdbench.data.cells import Cells, NoValues, number_of
 from mdbench.data.columns import columns_of
+from mdbench.data.formats.text import nameless
 from mdbench.data.layouts import columns_to_join, quoted
 from mdbench.data.roles import (
     SeveralTimesError,
@@ -22,7 +23,6 @@ from mdbench.data.roles import (
     is_time_name,
     rises,
 )
-from mdbench.data.text_tables import nameless
 from mdbench.data.times import TimeReader, looks_like_time, past_midnight, time_reader
 from mdbench.errors import DataError
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from mdbench.data.arrangement import Reading
     from mdbench.data.cells import Row
-    from mdbench.data.reading import Reading
 
     Array = NDArray[np.float64]
 

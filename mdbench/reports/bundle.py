@@ -25,7 +25,7 @@ from mdbench import __version__
 from mdbench.errors import MdbenchError, RecordsError, UsageError, counted, first_fault
 from mdbench.methods import files_of
 from mdbench.records import parse_records, read_content, results_files
-from mdbench.records.store import MEND_LINE
+from mdbench.records.files import MEND_LINE
 from mdbench.reports.classes import latest, study_sums
 from mdbench.reports.entries import studies
 from mdbench.reports.sections import folders_read

@@ -121,18 +121,13 @@ def by_noise(
     label = f"{spec.title} (%)" if share else f"{spec.title} ({spec.unit})".replace(" ()", "")
     levels = {snr_db: board.noise_name(snr_db).removesuffix(" dB") for snr_db in board.noise_levels}
     page_data = {"figure": spec.name, "places": json.dumps(list(levels))}
-    labels = ("SNR (dB)", label)
     ceiling = {
         key: scale * sum(allowed) / len(allowed)
         for key, allowed in attainable_cases(spec, board).items()
     }
     svg = _lines(
-        title,
-        levels,
-        found,
-        numbers,
-        order,
-        labels=labels,
+        *(title, levels, found, numbers, order),
+        labels=("SNR (dB)", label),
         log=log,
         mean=mean,
         share=share,

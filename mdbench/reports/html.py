@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from mdbench.reports.categories import Category
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Leaderboard
-    from mdbench.reports.systems import Draw
+    from mdbench.reports.pictures import Draw
     from mdbench.reports.tables import Table
 
 PACKED_FROM = 2000

@@ -39,6 +39,9 @@ PERIOD_EACH_S: Final = 0.02
 _RUNS: Final = 2
 """Runs of each part in a sample.  The first finds the caches full of other data, as a method does
 whenever another program has had its core, and the second finds its own."""
+_LEAVES: Final = 213
+"""Leaves of a tree that takes as long as one of 256 that functions make and measure by calling
+themselves, which was the work at first."""
 _WINDOW: Final = 9
 """Samples of which the mean is the present speed, without the largest and the smallest: what
 disturbs a single one, such as a burst of another program, counts little."""
@@ -51,15 +54,17 @@ def _interpreter() -> None:
     for number in range(2500):
         total += number % 7
         counts[number & 63] = total
-    _height(_tree(8))
-
-
-def _tree(depth: int) -> tuple[object, object] | None:
-    return None if depth == 0 else (_tree(depth - 1), _tree(depth - 1))
-
-
-def _height(tree: tuple[object, object] | None) -> int:
-    return 0 if tree is None else 1 + max(_height(tree[0]), _height(tree[1]))  # type: ignore[arg-type]
+    trees: deque[Any] = deque([None] * _LEAVES)
+    while len(trees) > 1:
+        trees.append((trees.popleft(), trees.popleft()))
+    height, branches = 0, [(trees[0], 0)]
+    while branches:  # no function that calls itself: a profiler would see little else of a run
+        tree, depth = branches.pop()
+        if tree is None:
+            height = max(height, depth)
+        else:
+            branches.append((tree[0], depth + 1))
+            branches.append((tree[1], depth + 1))
 
 
 def _short_arrays() -> None:

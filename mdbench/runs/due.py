@@ -15,7 +15,8 @@ from sys import intern
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mdbench.errors import MdbenchError, counted
-from mdbench.records import RERUN_ALWAYS, SCHEMA, RecordStore, Status, key_of
+from mdbench.records import RERUN_ALWAYS, RecordStore, Status, key_of
+from mdbench.records.schema import check_schema
 from mdbench.runs.plan import ResolvedJob, resolve_jobs
 from mdbench.runs.services import services
 from mdbench.runs.spec import JobSpec
@@ -117,10 +118,7 @@ def _read_file(path: Path) -> list[RecordSummary]:
             for line in file:
                 if not line.isspace():
                     data = json.loads(line)
-                    if data.get("schema") != SCHEMA:
-                        from mdbench.records.upgrades import upgrade  # noqa: PLC0415 - rare
-
-                        data = upgrade(data)
+                    check_schema(data)
                     one = RecordSummary.of(data, len(line))
                     found[one.key] = one
     except FileNotFoundError:

@@ -378,32 +378,26 @@ def expect(past: Mapping[str, Sequence[RecordSummary]]) -> Callable[[ResolvedJob
     past
         The newest record of each key of every results file, by `JobSpec.results`.
     """
-    known = {name: _Means(each) for name, each in past.items()}
+    means = {name: _means(records) for name, records in past.items() if records}
 
     def expected(one: ResolvedJob) -> Expectation:
-        means = known.get(one.job.results)
-        return (means or _Means(())).of(one)
+        job = one.job
+        seconds, memory = means.get(job.results, ({}, None))
+        groups = (("dataset", job.dataset), ("size", one.dim), ("method", None))
+        mean = next((seconds[group] for group in groups if group in seconds), None)
+        usual = job.usual_s if mean is None else min(mean, job.timeout_s)
+        return Expectation(usual, job.memory_mb or memory)
 
     return expected
 
 
-class _Means:
-    """Mean time and largest memory of the records of a method on a data type."""
-
-    def __init__(self, past: Sequence[RecordSummary]) -> None:
-        known = _History(past)
-        self._memory = max(
-            (each.peak_memory_mb for each in past if each.peak_memory_mb is not None), default=None
-        )
-        self._seconds = {place: _mean(each) for place, each in known.groups()}
-
-    def of(self, one: ResolvedJob) -> Expectation:
-        """Return what a job will probably take, at most its budget."""
-        job = one.job
-        places = (("dataset", job.dataset), ("size", one.dim), ("method", None))
-        found = next((self._seconds[place] for place in places if place in self._seconds), None)
-        seconds = job.usual_s if found is None else min(found, job.timeout_s)
-        return Expectation(seconds, job.memory_mb or self._memory)
+def _means(
+    past: Sequence[RecordSummary],
+) -> tuple[dict[tuple[str, object], float], float | None]:
+    """Return the mean seconds of groups of records, and the largest memory in MB."""
+    peaks = (each.peak_memory_mb for each in past if each.peak_memory_mb is not None)
+    groups = _History(past).groups()
+    return {place: _mean(each) for place, each in groups}, max(peaks, default=None)
 
 
 def _mean(past: Sequence[RecordSummary]) -> float:

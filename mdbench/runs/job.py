@@ -13,10 +13,10 @@ import numpy as np
 from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.methods import discover
 from mdbench.records import ANSWERED, Status
-from mdbench.records.attached import ANSWERS, SUFFIX, packed
+from mdbench.records.files import ANSWERS, SUFFIX, pack_answers
 from mdbench.runs.catalog import Catalog, DatasetInfo
 from mdbench.runs.plan import environment_key, resolve_job
-from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
+from mdbench.runs.record import Stopwatch, energy_meter, load_average, make_record
 from mdbench.runs.scoring import JobResult, ScoredResult, score_result
 from mdbench.runs.session import JobSession
 from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
@@ -91,7 +91,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     job, method = one.job, one.method
     watch = Stopwatch()
     conditions: dict[str, Any] = {"load": load_average()}
-    energy = Energy()
+    joules = energy_meter()
     dataset = slot.catalog.load(job)
     one = one.with_dataset(DatasetInfo.from_dataset(dataset))  # as it is now
     task = slot.catalog.task(one, dataset)
@@ -121,7 +121,7 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     if connection is not None and outcome.is_final:
         connection.finish(log)
     seconds = watch.seconds
-    conditions |= {"cores": slot.cores, "energy_j": energy.joules()}
+    conditions |= {"cores": slot.cores, "energy_j": joules()}
     conditions["speed_after"] = None if outcome.speed is None else slot.speed_after(job)
 
     def record() -> Record:
@@ -158,7 +158,7 @@ def _keep_answers(scored: ScoredResult, log: Path, result_dir: Path) -> str | No
     if scored.kept is None:
         return None
     place = log.relative_to(result_dir / LOGS).with_suffix(SUFFIX)
-    path, content = result_dir / ANSWERS / place, packed(scored.kept)
+    path, content = result_dir / ANSWERS / place, pack_answers(scored.kept)
     try:
         write_whole(path, lambda file: file.write(content))
     except OSError as error:

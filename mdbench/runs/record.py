@@ -31,7 +31,7 @@ from mdbench.records import (
 from mdbench.runtimes.base import not_held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mdbench.datatypes.base import DataType, ScoredCandidate, Task
     from mdbench.runs.plan import ResolvedJob
@@ -48,8 +48,8 @@ def load_average() -> float | None:
     return None
 
 
-class Energy:
-    """Energy that the processor's packages use from now on, by their own counters (RAPL).
+def energy_meter(place: Path = POWERCAP) -> Callable[[], float | None]:
+    """Begin to measure the energy that the processor's packages use, by their counters (RAPL).
 
     The counters are the whole machine's, count in steps of microjoules and start again at a range
     that they name.  Of most machines only root may read them, and of virtual ones nobody.
@@ -58,25 +58,26 @@ class Energy:
     ----------
     place
         The folder of the counters.
+
+    Returns
+    -------
+    function
+        Returns the joules used since then; None where they cannot be measured.
     """
+    start = {counter: _read_int(counter / "energy_uj") for counter in _counters(place)}
 
-    def __init__(self, place: Path = POWERCAP) -> None:
-        self._counters = _counters(place)
-        self._before = [_read_int(counter / "energy_uj") for counter in self._counters]
-
-    def joules(self) -> float | None:
-        """Return what has been used; None where it cannot be measured."""
-        if not self._counters:
-            return None
+    def joules() -> float | None:
         total = 0
-        for counter, before in zip(self._counters, self._before, strict=True):
+        for counter, before in start.items():
             now = _read_int(counter / "energy_uj")
             if before is None or now is None:
                 return None
             if now < before:  # it started again
                 now += _read_int(counter / "max_energy_range_uj") or 0
             total += now - before
-        return total / 1e6 if total >= 0 else None
+        return total / 1e6 if start and total >= 0 else None
+
+    return joules
 
 
 @cache

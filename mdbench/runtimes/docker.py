@@ -52,8 +52,7 @@ from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
 from mdbench.runtimes.processes import Cores, worker_cores
 from mdbench.runtimes.protocol import MAX_LINE
-from mdbench.runtimes.usage import group_of
-from mdbench.runtimes.watchdog import Watchdog
+from mdbench.runtimes.usage import Watchdog, group_of
 from mdbench.runtimes.worker import (
     JOB,
     WORKER_COMMAND,

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from mdbench.worker.safe_rmtree import FOLDER, move, remove, within
+from mdbench.worker.leftovers import FOLDER, move, remove, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdbench.worker.safe_rmtree import open_folder
+from mdbench.worker.leftovers import open_folder
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -19,7 +19,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .safe_rmtree import FOLDER, remove, within
+from .leftovers import FOLDER, remove, within
 from .sandbox import STATUS, Sandbox
 
 if TYPE_CHECKING:

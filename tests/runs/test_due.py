@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from harness import HereRuntime, Quiet, add_method, execute
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.metrics.spec import MetricSpec
-from mdbench.records import RecordStore, Status, key_of
+from mdbench.records import RecordStore, Status
 from mdbench.reports.leaderboard import boards
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.due import explain
@@ -95,22 +94,6 @@ def test_a_metric_that_is_added_makes_no_record_due(
     assert done.after.key == before.key
     [made] = boards([done.after], {}, {"ode": Ode.metrics}).values()
     assert made.rows[0].values["letters"].value == 1.0
-
-
-@pytest.mark.parametrize(("version", "reason"), [(1, ""), (2, "scored by scorer version 1")])
-def test_a_record_with_a_hash_is_of_version_1(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, version: int, reason: str
-) -> None:
-    monkeypatch.setattr(Ode, "scorer_version", version)
-    execute(plan(workspace), HereRuntime(), Quiet())
-    [file] = (workspace.root / "results").glob("*.jsonl")
-    data = json.loads(file.read_text(encoding="utf-8"))
-    assert data["key_parts"]["scorer"] == str(version)
-    parts = {**data["key_parts"], "scorer": "4d" * 32}
-    old = {**data, "schema": 4, "key_parts": parts, "key": key_of(parts)}
-    file.write_text(json.dumps(old) + "\n", encoding="utf-8")
-    assert why(workspace).startswith(reason)
-    assert bool(why(workspace)) == bool(reason)
 
 
 def test_rerun_and_front(workspace: Workspace) -> None:

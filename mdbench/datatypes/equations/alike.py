@@ -25,7 +25,6 @@ from eqverdict.tree import (
     parts,
     text_of,
 )
-from mdbench.worker.coordinates import sum_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -346,6 +345,8 @@ def _written(polynomial: Polynomial, levels: Levels) -> str:
         for names, weight in lowest.items()
     }
     least = _DROPPED * max(reach.values(), default=0.0)
+    from mdbench.worker.coordinates import sum_of  # noqa: PLC0415 - few answers need it
+
     return sum_of(
         [
             (float(weight), "*".join(n if p == 1 else f"{n}**{p}" for n, p in names))

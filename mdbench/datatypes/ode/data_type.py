@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mdbench.data.curve_cache import CurveCache
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.data.trajectory import (
@@ -25,29 +24,26 @@ from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
-    EXPLAINED,
     NMSE,
     PUBLISHED_NMSE,
-    Course,
     EquationTask,
     EquationType,
-    explained,
 )
 from mdbench.datatypes.equations.files import Suites, suffix
 from mdbench.datatypes.equations.options import EXACT, HOLD, POOL
+from mdbench.datatypes.equations.remarks import EXPLAINED, Course, explained
 from mdbench.datatypes.equations.selection import Increments, nodes_between
 from mdbench.datatypes.equations.terms import coefficient_distance, term_metrics
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS, SWEEP
+from mdbench.datatypes.ode.curve_cache import CurveCache
 from mdbench.datatypes.ode.datasets import (
+    TIMES,
     OdeDataset,
-    OdeFiles,
     OdeSystems,
     concatenated,
-    pool_name,
     rates,
 )
-from mdbench.datatypes.ode.recordings import TIMES
 from mdbench.datatypes.ode.simulation import (
     MAX_EVALUATIONS,
     Ending,
@@ -233,7 +229,11 @@ class Ode(EquationType[OdeDataset]):
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
-        return OdeSystems(self.systems, self.cache) if path is None else OdeFiles(path)
+        if path is None:
+            return OdeSystems(self.systems, self.cache)
+        from mdbench.datatypes.ode.recordings import OdeFiles  # noqa: PLC0415 - few runs need it
+
+        return OdeFiles(path)
 
     def expand_options(
         self, names: Sequence[str], given: Mapping[str, Any]
@@ -244,6 +244,8 @@ class Ode(EquationType[OdeDataset]):
             return [(name, kept) for name in swept(names, given[SWEEP.key])]
         if POOL.key not in given:
             return super().expand_options(names, given)
+        from mdbench.datatypes.ode.recordings import pool_name  # noqa: PLC0415 - likewise
+
         return [(pool_name(names), {**given, POOL.key: list(names)})]
 
     def task(self, dataset: OdeDataset, view: str, protocol: Protocol) -> EquationTask[OdeDataset]:

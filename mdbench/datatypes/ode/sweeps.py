@@ -14,7 +14,6 @@ import numpy as np
 
 from mdbench.data.noise import generator_of
 from mdbench.data.trajectory import MIN_SAMPLES, Trajectory, load_or_make
-from mdbench.datatypes.ode.moved import moved_system
 from mdbench.datatypes.ode.systems import integrate
 from mdbench.errors import DataError, UsageError, did_you_mean
 
@@ -250,6 +249,8 @@ def _moved(system: OdeSystem, number: int) -> OdeSystem:
     """Return a moved system, drawn once a process."""
     key = system.name, system.recipe, number
     if key not in _DRAWN:
+        from mdbench.datatypes.ode.moved import moved_system  # noqa: PLC0415 - rare
+
         _DRAWN[key] = moved_system(system, number)
     return _DRAWN[key]
 

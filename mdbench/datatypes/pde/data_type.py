@@ -25,11 +25,8 @@ from mdbench.datatypes.base import NO_OPTIONS, Plots, Source
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
-    EXPLAINED,
     NMSE,
     PUBLISHED_NMSE,
-    CachedColumns,
-    Course,
     EquationTask,
     EquationType,
 )
@@ -51,12 +48,13 @@ from mdbench.datatypes.equations.options import (
     require_exact,
     user_truth,
 )
+from mdbench.datatypes.equations.remarks import EXPLAINED, Course
 from mdbench.datatypes.equations.terms import term_metrics
-from mdbench.datatypes.equations.turned_fields import refuse_turned
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
 from mdbench.datatypes.pde.tasks import (
+    CachedColumns,
     PdeDataset,
     Rows,
     clean_test,
@@ -69,6 +67,7 @@ from mdbench.datatypes.pde.tasks import (
     user_floor,
     variables_of,
 )
+from mdbench.datatypes.pde.turned_fields import refuse_turned
 from mdbench.errors import DataError, UsageError
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import MetricSpec, Value

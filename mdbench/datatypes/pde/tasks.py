@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +14,6 @@ from mdbench.data.field import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.data.trajectory import split_as_published, split_chronologically
 from mdbench.datatypes.base import CheckSplit, Dataset, Split
-from mdbench.datatypes.equations.base import CachedColumns, EquationTask
 from mdbench.datatypes.equations.options import EXACT
 from mdbench.datatypes.equations.selection import Evidence
 from mdbench.datatypes.facts import Protocol
@@ -21,11 +21,12 @@ from mdbench.datatypes.pde.weak_form import SmoothedField, WeakWindows, smoothed
 from mdbench.metrics.regression import nmse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
+    from mdbench.datatypes.equations.base import EquationTask
     from mdbench.datatypes.equations.selection import Evidence
 
     Array = NDArray[np.float64]
@@ -358,3 +359,27 @@ def noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
     clean = dataset.clean
     targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
     return columns, targets[..., dataset.states]
+
+
+class CachedColumns(Mapping[str, "Array"]):
+    """Columns that are made when they are first asked for, and kept up to a limit of bytes."""
+
+    def __init__(self, columns: Mapping[str, Array], limit: int = 2**28) -> None:
+        self._columns = columns
+        self._kept: dict[str, Array] = {}
+        self._left = limit
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, name: str) -> Array:
+        if name in self._kept:
+            return self._kept[name]
+        column = self._columns[name]
+        if column.nbytes <= self._left:
+            self._left -= column.nbytes
+            self._kept[name] = column
+        return column

@@ -17,18 +17,12 @@ from mdbench.data.noise import generator_of
 from mdbench.data.readers import description_of, ending_of, endings, stem_of
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source, Split
 from mdbench.datatypes.equations.alike import levels_of
-from mdbench.datatypes.equations.base import (
-    AGREEMENT,
-    COMPLEXITY,
-    EXPLAINED,
-    EquationTask,
-    EquationType,
-    explained,
-    table_split,
-)
+from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, EquationTask, EquationType
 from mdbench.datatypes.equations.data_checks import near_noise
 from mdbench.datatypes.equations.files import named
+from mdbench.datatypes.equations.remarks import EXPLAINED, explained
 from mdbench.datatypes.equations.selection import NoisyRows
+from mdbench.datatypes.equations.splits import table_split
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real import FACTS

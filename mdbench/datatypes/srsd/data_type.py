@@ -12,16 +12,10 @@ from eqverdict.compensated_eval import correctly_rounded_values
 from eqverdict.difficulty import Difficulty, difficulty
 from eqverdict.grammar import read
 from mdbench.data.descriptions import refuse_other_files
-from mdbench.datatypes.equations.base import (
-    AGREEMENT,
-    COMPLEXITY,
-    NMSE,
-    EquationTask,
-    EquationType,
-    table_split,
-)
+from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, NMSE, EquationTask, EquationType
 from mdbench.datatypes.equations.files import Suites
 from mdbench.datatypes.equations.selection import NoisyRows, Ratios
+from mdbench.datatypes.equations.splits import table_split
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd import FACTS

@@ -17,9 +17,9 @@ from mdbench.datatypes.equations.base import (
     EquationAnswer,
     EquationTask,
     EquationType,
-    table_split,
 )
 from mdbench.datatypes.equations.selection import Evidence
+from mdbench.datatypes.equations.splits import table_split
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.surface import FACTS, scoring

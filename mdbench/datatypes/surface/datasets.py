@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdbench.data.formats.points import read_points
 from mdbench.data.noise import generator_of
-from mdbench.data.point_files import read_points
 from mdbench.data.readers import ending_of, endings, stem_of
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Source
 from mdbench.datatypes.equations.files import SystemFiles

@@ -22,7 +22,7 @@ from mdbench.errors import UnavailableError
 from mdbench.runtimes.base import Enforcement
 from mdbench.runtimes.docker import DockerRuntime
 from mdbench.runtimes.environments.docker_cli import ENGINE_SECONDS, Program, docker, why_silent
-from mdbench.runtimes.watchdog import POLLED
+from mdbench.runtimes.usage import POLLED
 
 if TYPE_CHECKING:
     from mdbench.runtimes.base import Level

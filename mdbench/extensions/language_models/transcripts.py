@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from mdbench.errors import counted, printable
 from mdbench.extensions.language_models.exchanges import Exchange, LlmLimits
-from mdbench.records.attached import attached
+from mdbench.records.files import attached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -25,9 +25,10 @@ from mdbench.errors import MethodError, UnavailableError
 from mdbench.methods import files_of
 from mdbench.runtimes.environments import base_images, docker_cli
 from mdbench.runtimes.environments.base_images import Base, dockerfile, sha256
+from mdbench.runtimes.environments.locks import read_lock
 from mdbench.runtimes.environments.subprocesses import read_pip_settings, with_heartbeat
 from mdbench.runtimes.environments.uv import file_lock
-from mdbench.runtimes.environments.venvs import python_range, read_lock
+from mdbench.runtimes.environments.venvs import python_range
 from mdbench.runtimes.job_folder import Scratch
 
 if TYPE_CHECKING:

@@ -153,7 +153,7 @@ def _read(
     found = []
     for number, ((t, u), times) in enumerate(zip(series, between, strict=True)):
         own_u, own_du, variances, inside = parts[4 * number : 4 * number + 4]
-        at = _Known(times, inside.reshape(len(times), -1), make, number)
+        at = _kept_values(times, inside.reshape(len(times), -1), make, number)
         texts = tuple(str(each) for each in remarks[number])
         found.append(
             Smoothed(
@@ -164,16 +164,12 @@ def _read(
     return found
 
 
-class _Known:
-    """Evaluates a curve that was read: at the times that are kept, or else by making it again."""
+def _kept_values(
+    kept_at: Array, values: Array, make: Callable[[], list[Smoothed]], number: int
+) -> Callable[[Array], Array]:
+    """Evaluate a curve that was read: at the times that are kept, or else by making it again."""
 
-    def __init__(
-        self, times: Array, values: Array, make: Callable[[], list[Smoothed]], number: int
-    ) -> None:
-        self._times, self._values = times, values
-        self._make, self._number = make, number
+    def at(times: Array) -> Array:
+        return values.copy() if np.array_equal(times, kept_at) else make()[number].at(times)
 
-    def __call__(self, times: Array) -> Array:
-        if np.array_equal(times, self._times):
-            return self._values.copy()
-        return self._make()[self._number].at(times)
+    return at

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mdbench.data import curve_cache
-from mdbench.data.curve_cache import CurveCache
 from mdbench.data.smoothing import smooth
+from mdbench.datatypes.ode import curve_cache
+from mdbench.datatypes.ode.curve_cache import CurveCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ import numpy as np
 from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.array_files import open_npz
 from mdbench.data.columns import to_number
-from mdbench.data.readers import reader_of
+from mdbench.data.readers import Reader, reader_of
 from mdbench.errors import DataError, counted
 
 if TYPE_CHECKING:
@@ -211,3 +211,17 @@ def _split(table: Array, names: list[str]) -> tuple[Array, Array | None]:
     if all(name in names for name in _NORMALS):
         return points, table[:, [names.index(name) for name in _NORMALS]]
     return points, None
+
+
+class _Ply(Reader):
+    def points(self, path: Path) -> tuple[Array, Array | None]:
+        return points_of_ply(path)
+
+
+class _Obj(Reader):
+    def points(self, path: Path) -> tuple[Array, Array | None]:
+        return points_of_obj(path)
+
+
+PLY = _Ply()
+OBJ = _Obj()

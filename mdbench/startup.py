@@ -1,4 +1,7 @@
-"""Makes NumPy add up in the same order on all machines of a family, if set before it is loaded."""
+"""What has to be set before NumPy is loaded: its order of sums, and where modules come from.
+
+It then adds up in the same order on all machines of a family.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+_PACKAGE = Path(__file__).resolve().parent
+_SEARCH_PATH = "PYTHONPATH"
 _CPUINFO = Path("/proc/cpuinfo")
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -118,3 +123,16 @@ def common_kernels(cpuinfo: Path = _CPUINFO, prefix: Path = Path(sys.prefix)) ->
     if "avx512f" in flags:
         found["NPY_DISABLE_CPU_FEATURES"] = "X86_V4 AVX512_ICL AVX512_SPR"
     return found
+
+
+def drop_foreign_modules() -> None:
+    """Take folders of ``PYTHONPATH`` off the search path, but for one that holds this package.
+
+    On clusters a module system sets it for another Python, whose NumPy ours cannot load.
+    """
+    text = os.environ.pop(_SEARCH_PATH, "")
+    folders = {os.path.abspath(each) for each in text.split(os.pathsep) if each}  # noqa: PTH100
+    own = {each for each in folders if Path(each, _PACKAGE.name).resolve() == _PACKAGE}
+    if own:
+        os.environ[_SEARCH_PATH] = os.pathsep.join(sorted(own))
+    sys.path[:] = [each for each in sys.path if os.path.abspath(each) not in folders - own]  # noqa: PTH100

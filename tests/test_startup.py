@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mdbench.arithmetic import UNFIT, common_kernels, use_common_arithmetic, why_unfit
+from mdbench.startup import UNFIT, common_kernels, use_common_arithmetic, why_unfit
 
 WIDE = "X86_V4 AVX512_ICL AVX512_SPR"
 

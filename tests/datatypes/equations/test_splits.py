@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mdbench.datatypes.base import Split
-from mdbench.datatypes.equations.tuning import cut_in_two
+from mdbench.datatypes.equations.splits import cut_in_two
 
 TIMES = 23
 

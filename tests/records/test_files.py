@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mdbench.errors import RecordsError
-from mdbench.records import attached as module
-from mdbench.records.attached import attached, packed, unpacked
+from mdbench.records import files as module
+from mdbench.records.files import attached, pack_answers, unpack_answers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,28 +36,28 @@ def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
 
 def test_what_is_packed_comes_back_and_is_the_same_each_time(tmp_path: Path) -> None:
     content = b'{"set":"static"}\n' * 1000
-    assert packed(content) == packed(content)
+    assert pack_answers(content) == pack_answers(content)
     file = tmp_path / "a.xz"
-    file.write_bytes(packed(content))
+    file.write_bytes(pack_answers(content))
     assert len(file.read_bytes()) < len(content) / 10
-    assert unpacked(file) == content
+    assert unpack_answers(file) == content
 
 
 def test_what_is_damaged_cut_off_or_too_large_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "a.xz"
-    whole = packed(b"0123456789" * 10_000)
+    whole = pack_answers(b"0123456789" * 10_000)
     for bad in (b"", b"nothing", whole[:-8], whole[:40] + b"!" + whole[41:]):
         file.write_bytes(bad)
         with pytest.raises(RecordsError, match=r"a\.xz"):
-            unpacked(file)
+            unpack_answers(file)
     monkeypatch.setattr(module, "_LARGEST", 1000)
     file.write_bytes(lzma.compress(b"0" * 1001))
     with pytest.raises(RecordsError, match="holds more"):
-        unpacked(file)
+        unpack_answers(file)
     with pytest.raises(RecordsError, match="cannot be read"):
-        unpacked(tmp_path / "none")
+        unpack_answers(tmp_path / "none")
 
 
 def test_a_file_that_asks_for_too_much_memory_is_refused(tmp_path: Path) -> None:
@@ -67,4 +67,4 @@ def test_a_file_that_asks_for_too_much_memory_is_refused(tmp_path: Path) -> None
     file = tmp_path / "a.xz"
     file.write_bytes(lzma.compress(b"x", filters=filters))
     with pytest.raises(RecordsError, match="cannot be read"):
-        unpacked(file)
+        unpack_answers(file)
