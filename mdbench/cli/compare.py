@@ -48,8 +48,10 @@ def compare_results(
 ) -> None:
     """Print what differs between two sets of results."""
     sides = _sides(before, after, wanted)
-    names = filter(datatypes.is_known, {record.data_type for side in sides for record in side})
-    known = {kind.name: kind.metrics for kind in datatypes.classes(names)}
+    types = {record.data_type for side in sides for record in side}
+    known = {
+        kind.name: kind.metrics for kind in datatypes.classes(filter(datatypes.is_known, types))
+    }
     found = changes(sides[0], sides[1], known, across=across, across_budgets=across_budgets)
     if json_:
         print(json.dumps(changes_json(found), allow_nan=False))

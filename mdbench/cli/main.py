@@ -74,9 +74,10 @@ class Group(TyperGroup):
     """The program, whose own options are taken as they are typed."""
 
     def __init__(self, **attributes: Any) -> None:
-        if not isinstance(attributes.get("commands"), Commands):
-            attributes["commands"] = Commands()
-        super().__init__(**attributes)
+        commands = attributes.get("commands")
+        own = commands if isinstance(commands, Commands) else Commands()
+        super().__init__(**{**attributes, "commands": own})
+        self.group = own.group
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was typed."""
@@ -90,7 +91,7 @@ class Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the verb that was typed; that of a group is not found without its group."""
-        if not self.commands.group and args[0] in REMOVED:
+        if not self.group and args[0] in REMOVED:
             raise UsageError(f"There is no verb {args[0]!r} any more.", f"Type: {REMOVED[args[0]]}")
         if args[0] not in self.commands and (verb := moved_to(args[0])):
             raise UsageError(f"The verb {args[0]!r} is one of a group.", f"Type: mdbench {verb}")
@@ -99,7 +100,7 @@ class Group(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the verbs below their headings, without importing those of the core."""
         del ctx
-        if group := self.commands.group:
+        if group := self.group:
             rows = [(name, line_of(f"{group} {name}")) for name in self.commands]
             write_verbs(formatter, {"Verbs": rows})
         else:

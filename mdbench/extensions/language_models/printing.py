@@ -15,7 +15,7 @@ from mdbench.cli.options import Exit
 from mdbench.cli.report import names_of, read_results
 from mdbench.cli.results import places_and_name
 from mdbench.drawing.numbers import percent
-from mdbench.errors import UsageError
+from mdbench.errors import UsageError, counted
 from mdbench.extensions.language_models.contamination import PROBES
 from mdbench.extensions.language_models.questions import run_judge, run_probes
 from mdbench.extensions.language_models.transcripts import (
@@ -24,7 +24,7 @@ from mdbench.extensions.language_models.transcripts import (
     transcript_lines,
     transcripts,
 )
-from mdbench.installation import counted, page
+from mdbench.installation import page
 from mdbench.reports.bundle import opened_all
 from mdbench.reports.sections import folders_of
 from mdbench.reports.statistics import wilson
