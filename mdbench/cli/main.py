@@ -132,7 +132,7 @@ app = typer.Typer(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit status, an `Exit`."""
-    given = sys.argv[1:] if arguments is None else arguments
+    typed = sys.argv[1:] if arguments is None else arguments
     codecs.register_error(PLAIN, _in_plain_letters)
     for stream in (sys.stdout, sys.stderr):  # signs on a terminal without UTF-8
         if isinstance(stream, TextIOWrapper):
@@ -145,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
             signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         _refuse_little_memory()
-        code = app(args=given or ["--help"], prog_name="mdbench", standalone_mode=False)
+        code = app(args=typed or ["--help"], prog_name="mdbench", standalone_mode=False)
     except MdbenchError as error:
         complain(error)
         return Exit.ERROR
@@ -154,7 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
         return Exit.INTERRUPTED
     except Exception as error:
         if hasattr(error, "format_message"):  # the parser's own errors
-            complain(UsageError(error.format_message(), _where_to_look(given)))
+            complain(UsageError(error.format_message(), _where_to_look(typed)))
             return Exit.ERROR
         raise
     return int(code or 0)
@@ -200,15 +200,15 @@ def _refuse_little_memory() -> None:
             )
 
 
-def _where_to_look(given: list[str]) -> str:
+def _where_to_look(typed: list[str]) -> str:
     """Return which help fits what was typed, or the verb that does it now."""
-    if verb := option_moved_to(given):
+    if verb := option_moved_to(typed):
         return f"It is a verb now: mdbench {verb}"
-    for words in (given[:1], given[:2]):
+    for words in (typed[:1], typed[:2]):
         if (name := " ".join(words)) in VERBS:
             return f"To see all options: mdbench {name} --help"
-    if given and given[0] in verbs_of():
-        return f"To see its verbs: mdbench {given[0]} --help"
+    if typed and typed[0] in verbs_of():
+        return f"To see its verbs: mdbench {typed[0]} --help"
     return "To see all verbs: mdbench help"
 
 
