@@ -13,8 +13,9 @@ import pandas as pd
 from rich.console import Console
 
 from eqverdict.printers import LANGUAGES
+from mdbench.cli.predict import PredictionOptions, prediction
 from mdbench.cli.report import ALL, html_of, leaderboards_of, read_results, write
-from mdbench.cli.results import PredictionOptions, answers_of, prediction, remarks
+from mdbench.cli.results import answers_of, remarks
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.reports.bundle import opened_all
 from mdbench.reports.classes import Wanted

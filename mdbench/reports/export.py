@@ -18,6 +18,13 @@ from typing import TYPE_CHECKING
 from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, rounded
 from mdbench.metrics.spec import is_high
 from mdbench.reports.columns import LATEX, TERMINAL, columns_of
+from mdbench.reports.coverage import (
+    attainable,
+    incomplete,
+    of_machines,
+    pooled_conditions,
+    undecided,
+)
 from mdbench.reports.entries import counted_values, marked
 from mdbench.reports.figures import FAILED, middle, sign_of
 from mdbench.reports.phases import phase_tables
@@ -27,17 +34,12 @@ from mdbench.reports.tables import (
     Cell,
     Column,
     Table,
-    attainable,
     board_cell,
     format_score,
     grey_rows,
-    incomplete,
     leaderboard_table,
-    of_machines,
-    pooled_conditions,
     text_table,
     to_markdown,
-    undecided,
     without_columns,
 )
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.drawing.numbers import ENDLESS, NO_ANSWER, fixed, rounded, scientific
 from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, LEFT, TOP, WIDTH, Axis, Plot, marker
+from mdbench.reports.coverage import attainable_cases
 from mdbench.reports.entries import best_mark, counted_values, marked
 from mdbench.reports.statistics import wilson
-from mdbench.reports.tables import ALARM, UNDECIDED, attainable_cases, warning
+from mdbench.reports.tables import ALARM, UNDECIDED, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

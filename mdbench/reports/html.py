@@ -19,6 +19,15 @@ from mdbench.errors import counted
 from mdbench.records import ANSWERED, Status
 from mdbench.reports import columns, figures, leaderboard, ranking
 from mdbench.reports.categories import heading
+from mdbench.reports.coverage import (
+    CUT_EXPLAINED,
+    attainable,
+    cut_off,
+    incomplete,
+    of_machines,
+    pooled_conditions,
+    undecided,
+)
 from mdbench.reports.entries import (
     NOT_ATTEMPTED,
     marked,
@@ -30,20 +39,7 @@ from mdbench.reports.figures import heat_map
 from mdbench.reports.phases import phase_figures
 from mdbench.reports.sections import Shown, sections, templates
 from mdbench.reports.systems import Scope, system_section
-from mdbench.reports.tables import (
-    CUT_EXPLAINED,
-    Cell,
-    attainable,
-    cut_off,
-    format_score,
-    incomplete,
-    leaderboard_table,
-    of_machines,
-    pooled_conditions,
-    undecided,
-    warning,
-    without_columns,
-)
+from mdbench.reports.tables import Cell, format_score, leaderboard_table, warning, without_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -15,6 +15,14 @@ from mdbench.errors import counted
 from mdbench.metrics.spec import MetricSpec, is_high
 from mdbench.records import ANSWERED, Record, Status
 from mdbench.reports.columns import SHOWN_APART, TERMINAL, columns_of
+from mdbench.reports.coverage import (
+    attainable,
+    cut_off,
+    incomplete,
+    of_machines,
+    pooled_conditions,
+    undecided,
+)
 from mdbench.reports.entries import (
     aggregate,
     best_mark,
@@ -31,17 +39,11 @@ from mdbench.reports.tables import (
     Cell,
     Column,
     Table,
-    attainable,
     beaten,
     board_cell,
-    cut_off,
     format_score,
     grey_rows,
-    incomplete,
-    of_machines,
-    pooled_conditions,
     to_terminal,
-    undecided,
     warning,
 )
 

@@ -13,8 +13,9 @@ from mdbench.records import Status
 from mdbench.reports import leaderboard
 from mdbench.reports.classes import class_of, latest
 from mdbench.reports.columns import work_s
+from mdbench.reports.coverage import UNLIKE, incomplete, of_machines, pooled
 from mdbench.reports.entries import Case, Entry, entry
-from mdbench.reports.tables import UNLIKE, incomplete, leaderboard_table, of_machines, pooled
+from mdbench.reports.tables import leaderboard_table
 
 if TYPE_CHECKING:
     from mdbench.metrics.spec import Value

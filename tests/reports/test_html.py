@@ -19,11 +19,12 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.records import Record
 from mdbench.reports import html as pages
 from mdbench.reports import leaderboard
+from mdbench.reports.coverage import undecided
 from mdbench.reports.entries import given_options
 from mdbench.reports.figures import figures
 from mdbench.reports.html import page
 from mdbench.reports.leaderboard import MethodFacts
-from mdbench.reports.tables import leaderboard_table, undecided
+from mdbench.reports.tables import leaderboard_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

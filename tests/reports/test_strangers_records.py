@@ -15,8 +15,8 @@ from mdbench.cli.report import leaderboards_of
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import RecordsError
 from mdbench.records import Record
+from mdbench.reports.coverage import attainable
 from mdbench.reports.joining import read_places
-from mdbench.reports.tables import attainable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -81,7 +81,7 @@ def predict(
     ] = None,
 ) -> None:
     """Integrate the best equations found from a start of yours, or evaluate them."""
-    from mdbench.cli.results import PredictionOptions, predict_answer
+    from mdbench.cli.predict import PredictionOptions, predict_answer
 
     asked = PredictionOptions(start, until, points, given)
     predict_answer(
