@@ -5,13 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from dataclasses import dataclass
 from html import escape
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from mdbench.drawing.numbers import ENDLESS, NO_ANSWER, fixed, rounded, scientific
-from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, LEFT, TOP, WIDTH, Axis, Plot, marker
+from mdbench.drawing.svg import (
+    BOTTOM,
+    COLOURS,
+    HEIGHT,
+    LEFT,
+    TOP,
+    WIDTH,
+    Axis,
+    Figure,
+    Plot,
+    marker,
+)
 from mdbench.reports.coverage import attainable_cases
 from mdbench.reports.entries import best_mark, counted_values, marked
 from mdbench.reports.statistics import wilson
@@ -40,17 +50,6 @@ CLOSEST = 4.6
 """Pixels between two marks at one place."""
 LETTER, LINE = 7.6, 13
 """Pixels of a letter of a method's name, and of a line of names."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture, and the sentence that explains how to read it."""
-
-    title: str
-    caption: str
-    svg: str
-    whole: bool = False
-    """Whether it is always of all results: the page hides it while a filter is chosen."""
 
 
 def figures(board: Leaderboard, numbers: Mapping[str, int]) -> list[Figure]:
