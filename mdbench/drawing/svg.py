@@ -6,6 +6,7 @@ import base64
 import math
 import struct
 import zlib
+from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING

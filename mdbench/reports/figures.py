@@ -24,7 +24,7 @@ from mdbench.drawing.svg import (
 )
 from mdbench.reports.coverage import attainable_cases
 from mdbench.reports.entries import best_mark, counted_values, marked
-from mdbench.reports.statistics import wilson
+from mdbench.reports.statistics import quartiles, wilson
 from mdbench.reports.tables import ALARM, UNDECIDED, warning
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Leaderboard
-
 
 SMALLEST, LARGEST = 1e-12, 1e6
 """Scores beyond these are drawn here: they cannot be distinguished."""
@@ -75,11 +74,6 @@ def figures(board: Leaderboard, numbers: Mapping[str, int]) -> list[Figure]:
 def _clip(value: float, *, log: bool) -> float:
     lowest = SMALLEST if log else -LARGEST
     return value if math.isinf(value) else min(LARGEST, max(lowest, value))
-
-
-def _quartiles(values: Sequence[float]) -> tuple[float, float]:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 4], ordered[min(len(ordered) - 1, 3 * len(ordered) // 4)]
 
 
 Values = dict[tuple[str, Any], list[float]]
@@ -228,7 +222,7 @@ def _spread(values: Sequence[float], *, mean: bool, share: bool) -> tuple[()] | 
     if share:
         low, high = wilson(fmean(values) / 100, len(values))
         return 100 * low, 100 * high
-    return () if mean else _quartiles(values)
+    return () if mean else quartiles(values)
 
 
 def _count(numbers: Iterable[int]) -> str:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
+    from mdbench.drawing.svg import Figure
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
     from mdbench.reports.classes import Category
@@ -452,7 +453,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def safe_figure(figure: figures.Figure) -> dict[str, Any]:
+def safe_figure(figure: Figure) -> dict[str, Any]:
     """Return what templates show of a figure."""
     svg = Markup(figure.svg)  # noqa: S704 - our own SVG, whose texts were escaped
     return {
