@@ -35,7 +35,7 @@ from mdbench.runs.catalog import Catalog
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.options import parse_words, to_words
 from mdbench.runs.plan import make_plan
-from mdbench.runs.study import asked_for
+from mdbench.runs.study import study_of
 from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
 
@@ -111,7 +111,7 @@ def run(
     """
     if not callable(say or print):
         raise UsageError(f"say is {say!r}.", "Give a function of a line of text: say=print")
-    options_given = {name: _listed(name, value) for name, value in options.items()}
+    options_given = {name: _list_of(name, value) for name, value in options.items()}
     options_given = {
         "algorithm": _one_or_many(algorithm) or None,
         "data_type": data_type or None,
@@ -127,12 +127,12 @@ def run(
         own = joined_runs(runs) if runs else data
         options_given["dataset_path"] = path = write_data(own, folder, name)
         try:
-            return _run(asked_for(options_given, study), say)
+            return _run(study_of(options_given, study), say)
         except (DataError, UsageError):
             if new:  # so that they can be mended and given again by this name
                 path.unlink(missing_ok=True)
             raise
-    return _run(asked_for(options_given, study), say)
+    return _run(study_of(options_given, study), say)
 
 
 def _run(asked: Study, say: Callable[[str], object] | None) -> Results:
@@ -152,7 +152,7 @@ def _run(asked: Study, say: Callable[[str], object] | None) -> Results:
     ):
         summary = execute(plan, runtime, listener, backend)
         news.ended(plan, summary)
-        return _of(plan.result_dir, table(summary.records))
+        return _note_folder(plan.result_dir, table(summary.records))
 
 
 def _one_or_many(value: Any) -> Any:
@@ -162,7 +162,7 @@ def _one_or_many(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _listed(name: str, value: Any) -> Any:
+def _list_of(name: str, value: Any) -> Any:
     """Return an option's value; an empty list is refused, as it would stand for all there is."""
     values = _one_or_many(value)
     if isinstance(values, list | tuple | set | frozenset) and not values:
@@ -338,10 +338,10 @@ def load(folder: str | Path = "results") -> Results:
         raise UsageError(f"There are no results in {path}.", "Results come from: mdbench run")
     files = results_files(path)
     found = ({one.key: one for one in read_records(file)} for file in files)
-    return _of(path, table(record for newest in found for record in newest.values()))
+    return _note_folder(path, table(record for newest in found for record in newest.values()))
 
 
-def _of(folder: Path, results: Results) -> Results:
+def _note_folder(folder: Path, results: Results) -> Results:
     """Note where results are, for `mdbench.show` and others."""
     results.attrs["folder"] = str(folder)
     return results

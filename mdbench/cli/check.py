@@ -126,7 +126,7 @@ def _mark(finding: Finding) -> str:
 
 
 @dataclass(frozen=True)
-class _Checked:
+class _MethodCheck:
     """What the check of a method found, its wall time and the CPU time of its tries in seconds."""
 
     method: str
@@ -188,7 +188,7 @@ def check_several(
         if not json_:
             console.print(escape(line), style="dim", soft_wrap=True)
 
-    checked: dict[str, _Checked] = {}
+    checked: dict[str, _MethodCheck] = {}
     with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
         # A shared environment is made once, since its lock is taken.
         at_a_time = min(jobs_at_a_time(n_jobs, 1), len(names))
@@ -219,7 +219,7 @@ def check_several(
 
 def _check_each(
     names: Sequence[str], workspace: Workspace, runtime: Runtime, seconds: float, at_a_time: int
-) -> Iterator[_Checked]:
+) -> Iterator[_MethodCheck]:
     """Yield what each check finds, as soon as it has ended."""
     stop = Event()
     if at_a_time == 1:
@@ -242,7 +242,7 @@ def _check_each(
 
 def _check_one(
     name: str, workspace: Workspace, runtime: Runtime, seconds: float, stop: Event
-) -> _Checked:
+) -> _MethodCheck:
     begun = time.monotonic()
     findings: list[Finding] = []
     used: list[float] = []
@@ -257,10 +257,10 @@ def _check_one(
                     break
     except MdbenchError as error:
         findings.append(Finding("it can be checked", passed=False, explanation=str(error)))
-    return _Checked(name, tuple(findings), time.monotonic() - begun, sum(used))
+    return _MethodCheck(name, tuple(findings), time.monotonic() - begun, sum(used))
 
 
-def _show(check: _Checked, console: Console, done: int, total: int) -> None:
+def _show(check: _MethodCheck, console: Console, done: int, total: int) -> None:
     colour = {"keeps": "green", "breaks": "red", "not here": "yellow"}[check.result]
     console.print(
         f"{done}/{total} [{colour}]{check.result}[/] {escape(check.method)}: "
@@ -273,7 +273,7 @@ def _show(check: _Checked, console: Console, done: int, total: int) -> None:
                 console.print(f"    {line}", soft_wrap=True)
 
 
-def _table(checks: Sequence[_Checked]) -> Table:
+def _table(checks: Sequence[_MethodCheck]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for head in ("method", "contract", "points", "broken", "warnings", "seconds", "CPU s"):
         table.add_column(head, justify="left" if head in {"method", "contract"} else "right")
@@ -290,7 +290,7 @@ def _table(checks: Sequence[_Checked]) -> Table:
     return table
 
 
-def _summary(checks: Sequence[_Checked], seconds: float) -> str:
+def _summary(checks: Sequence[_MethodCheck], seconds: float) -> str:
     by_result = {
         word: [one.method for one in checks if one.result == word]
         for word in ("keeps", "not here", "breaks")

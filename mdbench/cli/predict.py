@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.records import Record
-    from mdbench.reports.classes import Wanted
+    from mdbench.reports.classes import RecordFilter
     from mdbench.reports.systems import AnswerNames
 
     Array = NDArray[np.float64]
@@ -109,7 +109,7 @@ def prediction(
     algorithm: Sequence[str],
     console: Console,
     *,
-    wanted: Wanted = ALL,
+    wanted: RecordFilter = ALL,
 ) -> Prediction:
     """Integrate or evaluate the best answer; raises as `predict_answer`.
 

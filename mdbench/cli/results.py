@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.classes import Wanted
+    from mdbench.reports.classes import RecordFilter
 
     Array = NDArray[np.float64]
     from mdbench.runs.reproduce import RecordComparison
@@ -145,7 +145,7 @@ def answers_of(
     name: str | None,
     algorithm: Sequence[str],
     *,
-    wanted: Wanted = ALL,
+    wanted: RecordFilter = ALL,
 ) -> dict[tuple[str, float | None], tuple[list[Record], Sequence[MetricSpec]]]:
     """Read the answers with equations, those of one question together and the best first.
 

@@ -54,7 +54,8 @@ def refuse_cells(table: TableRoles, places: Sequence[int], *, may_be_missing: bo
     message = f"{table.where(row)}: {table.labels[column]} is {_shown(row.cells[column])}"
     if sum(map(len, bad.values())) > 1 or len(bad) > 1:
         listed = "; ".join(
-            f"{table.labels[k]}: {_listed(counts)}" for k, counts in list(bad.items())[:_LISTED]
+            f"{table.labels[k]}: {_texts_with_counts(counts)}"
+            for k, counts in list(bad.items())[:_LISTED]
         )
         message += f" (no numbers in all: {listed})"
     raise DataError(message, _remedy(table, row.cells[column], column, bad, whole))
@@ -179,7 +180,7 @@ def _shown(cell: str) -> str:
     return repr(cell) if len(cell) <= _LONGEST_CELL else f"{cell[:_LONGEST_CELL]!r}..."
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _texts_with_counts(counts: Mapping[str, int]) -> str:
     """Return texts and in how many cells each is, those of most cells first."""
     most = sorted(counts.items(), key=lambda pair: -pair[1])
     listed = [f"{count} of {_shown(text)}" for text, count in most[:_LISTED]]

@@ -172,7 +172,7 @@ def _sortable(key: tuple[str, RecordClass]) -> tuple[object, ...]:
     return (class_.protocol != Protocol.STRICT, *shorter, *map(str, class_))
 
 
-class Wanted(NamedTuple):
+class RecordFilter(NamedTuple):
     """The records that are asked for: of some studies, with one budget; of all where none is named.
 
     Attributes

@@ -100,7 +100,7 @@ UNLIKE = 1.25
 """Speeds by the calibration jobs that differ by more than this factor are mentioned."""
 
 
-def pooled(board: Leaderboard) -> str:
+def pooling_note(board: Leaderboard) -> str:
     """Return a note on times of machines of different speed, or of one under other work.
 
     Empty where times are alike.
@@ -133,7 +133,7 @@ MOST_NAMED = 5
 """Methods, or machines, that a note names; more are counted."""
 
 
-def of_machines(board: Leaderboard) -> str:
+def machine_notes(board: Leaderboard) -> str:
     """Return notes on which methods were run on which machine, and on times of unlike machines.
 
     Empty where all were run on one, at one speed.
@@ -142,12 +142,12 @@ def of_machines(board: Leaderboard) -> str:
     for one in board.entries:
         methods.setdefault(one.machine or "a machine that is not known", []).append(one.method)
     if len(methods) == 1:
-        return pooled(board)
+        return pooling_note(board)
     ordered = sorted(methods.items(), key=lambda each: (-len(each[1]), each[0]))
     named = [f"{_named(names)} on {machine}" for machine, names in ordered[:MOST_NAMED]]
     if rest := len(ordered) - len(named):
         named.append(f"and others on {rest} more")
-    return f"Run on {len(methods)} machines: {'; '.join(named)}. {pooled(board)}".strip()
+    return f"Run on {len(methods)} machines: {'; '.join(named)}. {pooling_note(board)}".strip()
 
 
 def _named(names: Sequence[str]) -> str:
@@ -157,7 +157,7 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join([*each[:MOST_NAMED], *[f"{rest} more methods"] * (rest > 0)])
 
 
-def incomplete(board: Leaderboard) -> str:
+def missing_jobs_note(board: Leaderboard) -> str:
     """Return a note on jobs without a record, as while a run goes on; empty where none is missing.
 
     Jobs that a method cannot do have records that say so, and are not among them.
@@ -174,7 +174,7 @@ def incomplete(board: Leaderboard) -> str:
     )
 
 
-def pooled_conditions(board: Leaderboard) -> str:
+def conditions_note(board: Leaderboard) -> str:
     """Return a note on conditions in the names of datasets, as noise of the targets.
 
     Empty where all datasets have the same.  A board has one row for each method, and so its numbers
@@ -204,7 +204,7 @@ def attainable_cases(spec: MetricSpec, board: Leaderboard) -> dict[float | None,
     return known_cases
 
 
-def attainable(board: Leaderboard) -> str:
+def attainable_note(board: Leaderboard) -> str:
     """Return how many of the noisy cases allow what a flag asks for; empty where nobody knows."""
     texts = []
     for spec in board.known:
@@ -256,7 +256,7 @@ def _moved_laws(board: Leaderboard) -> Iterator[str]:
         )
 
 
-def undecided(board: Leaderboard) -> str:
+def undecided_note(board: Leaderboard) -> str:
     """Return how many values the scorer could not decide; empty where it could decide all."""
     counts = {
         spec.title: sum(row.values[spec.name].undecided for row in board.rows)
@@ -270,7 +270,7 @@ def undecided(board: Leaderboard) -> str:
     )
 
 
-def cut_off(rows: Sequence[Row]) -> str:
+def cut_off_note(rows: Sequence[Row]) -> str:
     """Explain the sign of methods most of whose jobs were cut off; empty where there are none."""
     return CUT_EXPLAINED if any(row.cut_off for row in rows) else ""
 

@@ -298,7 +298,7 @@ def name_and_mark(
     for method in sorted(places, key=lambda method: -places[method][1]):
         x, y = places[method]
         at_y = plot.at_y(y)
-        marks[method] = _beside(plot.at_x(x), at_y, marks.values()), at_y
+        marks[method] = _move_aside(plot.at_x(x), at_y, marks.values()), at_y
     ordered = sorted(marks, key=lambda method: (marks[method][1], -marks[method][0]))
     heights = _heights([marks[method][1] for method in ordered])
     for method, height in zip(ordered, heights, strict=False):
@@ -337,7 +337,7 @@ def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
 
 
-def _beside(x: float, y: float, marks: Iterable[tuple[float, float]]) -> float:
+def _move_aside(x: float, y: float, marks: Iterable[tuple[float, float]]) -> float:
     """Move a mark aside, to the wider side, until it hides no other one."""
     taken = [other for other, height in marks if abs(y - height) < SIZE]
     step = 2 * SIZE if x <= WIDTH / 2 else -2 * SIZE

@@ -18,11 +18,11 @@ from mdbench.drawing.numbers import (
 from mdbench.metrics.spec import CONSTANT, FORM, PARTLY, RESTS, ranks
 from mdbench.reports.columns import FORMS, SORTED_BY, columns_of, counts_text
 from mdbench.reports.coverage import (
-    attainable,
-    incomplete,
-    of_machines,
-    pooled_conditions,
-    undecided,
+    attainable_note,
+    conditions_note,
+    machine_notes,
+    missing_jobs_note,
+    undecided_note,
 )
 from mdbench.reports.entries import marked
 from mdbench.reports.leaderboard import APART_FAMILIES
@@ -287,11 +287,11 @@ def leaderboard_table(board: Leaderboard, renderer: Renderer = "page") -> Table:
     ]
     rows = [[board_cell(board, row, column) for column in shown] for row in board.rows]
     notes = [
-        incomplete(board),
-        pooled_conditions(board),
-        attainable(board),
-        undecided(board),
-        of_machines(board),
+        missing_jobs_note(board),
+        conditions_note(board),
+        attainable_note(board),
+        undecided_note(board),
+        machine_notes(board),
     ]
     caption = " ".join(filter(None, notes))
     return Table(columns, rows, caption=caption, grey=grey_rows(board))

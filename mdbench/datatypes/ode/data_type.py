@@ -43,7 +43,7 @@ from mdbench.datatypes.ode.datasets import (
     concatenated,
     rates,
 )
-from mdbench.datatypes.ode.following import AWAY, FOLLOWED, along, quality, staying
+from mdbench.datatypes.ode.following import AWAY, FOLLOWED, integrate_along, quality, time_with_data
 from mdbench.datatypes.ode.simulation import (
     Ending,
     simulate,
@@ -372,7 +372,9 @@ class Ode(EquationType[OdeDataset]):
         _, tests = dataset.parted(dataset.clean, task.protocol)
         ways = [
             (
-                along(trajectory, answer.equations, scaled=dataset.scaled, solver=dataset.solver),
+                integrate_along(
+                    trajectory, answer.equations, scaled=dataset.scaled, solver=dataset.solver
+                ),
                 _TEST,
                 _R2_TEST,
             )
@@ -423,7 +425,7 @@ class Ode(EquationType[OdeDataset]):
                 for place, one in enumerate(answer.parsed)
             ]
         metrics, notes = explained(task, np.array(losses), evidence.floors)
-        share, word, text = staying(dataset, curves, answer.equations)
+        share, word, text = time_with_data(dataset, curves, answer.equations)
         if text:
             notes[word].append(text)
         return metrics | {_STAYS.name: share}, notes
@@ -432,7 +434,7 @@ class Ode(EquationType[OdeDataset]):
         self, dataset: OdeDataset, answers: Sequence[PlottedAnswer], budget: PlotBudget
     ) -> Plots:
         """Draw the trajectories, and over them those of answers."""
-        from mdbench.datatypes.ode.plots import Found, follow, trajectory_pictures  # noqa: PLC0415
+        from mdbench.datatypes.ode.plots import AnswerTrajectories, follow, trajectory_pictures  # noqa: PLC0415
         from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
 
         every, unseen = dataset.clean.pieces, dataset.unseen() if dataset.unseen else None
@@ -450,7 +452,7 @@ class Ode(EquationType[OdeDataset]):
             r2 = [rounded(value, 3) for value in known if isinstance(value, int | float)]
             if any(states is not None for states in ways):
                 caption = f"R² {' and '.join(r2)}" if r2 else ""
-                curves.append(Found(answer.method, answer.number, caption, ways))
+                curves.append(AnswerTrajectories(answer.method, answer.number, caption, ways))
         which = "held out, one" if whole else "the first"
         of = f" ({which} of {len(every)} trajectories)" if len(every) > 1 else ""
         measured = dataset.target_source != "equations"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.ode.datasets import (
         OdeDataset,
     )
-    from mdbench.datatypes.ode.simulation import Simulated
+    from mdbench.datatypes.ode.simulation import Simulation
 
     Array = NDArray[np.float64]
 
@@ -43,14 +43,14 @@ _NEAR = 1e-3
 """By so much of a deviation, or by its noise, another start is off."""
 
 
-def along(
+def integrate_along(
     series: Trajectory,
     equations: Sequence[str],
     evaluations: int = MAX_EVALUATIONS,
     *,
     scaled: bool,
     solver: Mapping[str, Any] = SOLVER,
-) -> Simulated:
+) -> Simulation:
     """Integrate equations along one trajectory, from its first state."""
     return simulate(
         equations,
@@ -64,7 +64,7 @@ def along(
     )
 
 
-def staying(
+def time_with_data(
     dataset: OdeDataset, curves: Sequence[Smoothed], equations: Sequence[str]
 ) -> tuple[float | None, str, str]:
     """Return how long solutions stay with the data, by samples, and the word and text of a note.
@@ -82,7 +82,7 @@ def staying(
     for series, curve in zip(pieces, curves, strict=True):
         count, course, start = 0, None, curve.u
         for begin in (curve.u, series.u):
-            way = along(replace(series, u=begin), equations, scaled=True)
+            way = integrate_along(replace(series, u=begin), equations, scaled=True)
             if way.ended is Ending.LATE:
                 return None, ALL_SAMPLES, ""
             together = _samples_together(way.states, curve.u, deviations)
@@ -95,7 +95,7 @@ def staying(
             continue
         left_at.append(float(series.t[count]))
         off = np.maximum(np.sqrt(curve.variances), _NEAR * np.std(series.u, axis=0))
-        other = along(replace(series, u=start + off), equations, scaled=True)
+        other = integrate_along(replace(series, u=start + off), equations, scaled=True)
         apart = _samples_together(other.states, course.states, deviations)
         if course.ended is Ending.WHOLE and apart < min(2 * count, len(other.states)):
             excused += len(series.t) - count
@@ -119,7 +119,7 @@ def _samples_together(states: Array, others: Array, deviations: Array) -> int:
     return int(away[0]) if len(away) else n
 
 
-def quality(way: Simulated) -> float:
+def quality(way: Simulation) -> float:
     """Return a key to order simulations; one that was killed may be any below `FOLLOWED`."""
     if way.ended is Ending.LATE:
         return FOLLOWED
