@@ -3,7 +3,6 @@
 import sys
 
 from mdbench.arithmetic import unset, use_common_arithmetic
-from mdbench.installation import page
 
 if "numpy" not in sys.modules:  # NumPy reads it when it is loaded
     use_common_arithmetic()
@@ -39,6 +38,8 @@ def __getattr__(name: str) -> object:
     if name in _COMPUTES and not _warned and (names := unset()):
         _warned.append(name)
         from warnings import warn  # noqa: PLC0415 - likewise
+
+        from mdbench.installation import page  # noqa: PLC0415 - likewise
 
         warn(
             "NumPy was loaded before mdbench, so that data and scores may have other last digits "
