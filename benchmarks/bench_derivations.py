@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdbench.derivations import (
+from mdbench.datatypes.derivation.library import (
     GeneratorSettings,
     calculation,
     generate,

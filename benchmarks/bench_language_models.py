@@ -19,6 +19,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
@@ -26,16 +27,16 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 from harness import HereRuntime, Quiet, add_method, make_workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
-from mdbench.language_models.conversation import Conversation  # noqa: E402
-from mdbench.language_models.endpoint import Endpoint  # noqa: E402
-from mdbench.language_models.exchanges import (  # noqa: E402
+from mdbench.extensions.language_models.conversation import Conversation  # noqa: E402
+from mdbench.extensions.language_models.endpoint import Endpoint  # noqa: E402
+from mdbench.extensions.language_models.exchanges import (  # noqa: E402
     ExchangeLog,
     LlmLimits,
     LlmSettings,
 )
-from mdbench.language_models.proxy import NAME, Proxy  # noqa: E402
-from mdbench.language_models.responder import LiveResponder  # noqa: E402
-from mdbench.language_models.stub import Stub  # noqa: E402
+from mdbench.extensions.language_models.proxy import NAME, Proxy  # noqa: E402
+from mdbench.extensions.language_models.responder import LiveResponder  # noqa: E402
+from mdbench.extensions.language_models.stub import Stub  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
 from mdbench.runs.plan import make_plan  # noqa: E402
 from mdbench.runs.study import RunOptions  # noqa: E402
@@ -44,8 +45,8 @@ from mdbench.worker import LanguageModel  # noqa: E402
 MESSAGES = [{"role": "user", "content": "Variables: x0, x1. " + "Find the law. " * 200}]
 WARM, ALLOWED = 100, 100
 SERVER = (
-    "import sys; from mdbench.language_models.stub import Stub\n"
-    "with Stub(keeps=False) as stub: print(stub.port, flush=True); sys.stdin.read()"
+    "import sys; from mdbench.extensions.language_models.stub import Stub\n"
+    "with Stub() as stub: print(stub.port, flush=True); sys.stdin.read()"
 )
 ASKER = """
 import os, signal, time
@@ -134,16 +135,15 @@ def budget(folder: Path, runs: int) -> None:
     add_method(workspace, "asker", ASKER, more="[access]\nllm = true")
     exact = 0
     for number in range(runs):
-        with Stub(mode="slow", delay=0.005, keeps=False) as stub:
+        with Stub(mode="slow", delay=0.005) as stub:
+            asked: dict[str, Any] = {"llm_model": "m", "llm_url": stub.url, "llm_calls": ALLOWED}
             options = RunOptions(
                 ("asker",),
                 "ode",
                 datasets=("rc-circuit",),
                 result_dir=folder / str(number),
                 n_jobs=1,
-                llm_model="m",
-                llm_url=stub.url,
-                llm_calls=ALLOWED,
+                **asked,
             )
             (record,) = execute(
                 make_plan(options, workspace), HereRuntime(), Quiet(), LocalBackend()

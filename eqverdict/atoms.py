@@ -270,12 +270,12 @@ def float_of(function: object, value: Fraction) -> Fraction:
     try:
         small = float(value)
         result = function(small)  # type: ignore[operator]
-        found = Fraction(result)
+        fraction = Fraction(result)
     except (OverflowError, ValueError):
         raise EquationError("a constant of an equation is too large") from None
     if (value and not small) or (function in _NEVER_ZERO and abs(result) < _NORMAL):
         raise EquationError("a constant of an equation is too small")
-    return found
+    return fraction
 
 
 def number_power(value: Fraction, exponent: Fraction) -> Fraction:
@@ -291,9 +291,9 @@ def number_power(value: Fraction, exponent: Fraction) -> Fraction:
         return value**exponent.numerator
     try:
         result = float(value) ** float(exponent)
-        found = Fraction(result)
+        fraction = Fraction(result)
     except (OverflowError, ValueError, ZeroDivisionError, TypeError):
         raise EquationError("a constant of an equation is too large") from None
     if value and abs(result) < _NORMAL:
         raise EquationError("a constant of an equation is too small")
-    return found
+    return fraction

@@ -140,13 +140,13 @@ class _Evaluator:
 
     def _first(self, node: Chain) -> tuple[_DoubleDouble, Sequence[tuple[str, Node]]]:
         """Begin a chain: ``exp(a) - 1`` and ``1 - cos(a)`` without cancellation."""
-        (symbol, second), *rest = node.rest
+        (symbol, second), *operands = node.rest
         match node.first, symbol, second:
             case (Call(function="exp", arguments=(a,)), "-", Number(text="1")):
-                return _expm1(self.value(a)), rest
+                return _expm1(self.value(a)), operands
             case (Number(text="1"), "-", Call(function="cos", arguments=(a,))):
                 half = _wave(_scaled(self.value(a), 0.5))
-                return _scaled(_product(half, half), 2.0), rest
+                return _scaled(_product(half, half), 2.0), operands
         return self.value(node.first), node.rest
 
     def _combined(self, symbol: str, a: _DoubleDouble, b: _DoubleDouble) -> _DoubleDouble:
@@ -361,11 +361,11 @@ _COSINE = [(-1) ** n * _FACTORIALS[2 * n] for n in range(17)]
 def _parts(name: str) -> tuple[float, float, float]:
     """Return three doubles whose sum is a number, to 2^-158 of it."""
     with precision(_DIGITS):
-        left = arb(2).log() if name == "log 2" else arb.pi() / 2
+        remainder = arb(2).log() if name == "log 2" else arb.pi() / 2
         parts = []
         for _ in range(3):
-            parts.append(float(left))
-            left -= parts[-1]
+            parts.append(float(remainder))
+            remainder -= parts[-1]
     first, second, third = parts
     return first, second, third
 
@@ -382,13 +382,13 @@ def _exponential(a: _DoubleDouble) -> _DoubleDouble:
     times = np.rint(a.high / math.log(2.0))
     grown = _expm1_small(_remainder(a, "log 2", times))
     known = (np.abs(a.high) < _LARGEST_EXPONENT) & (a.off < 2.0**-10)
-    found = _scaled(_sum(_exactly(1.0), grown), np.exp2(np.where(known, times, 0.0)))
-    found = _with_rounding(found.high, found.low, np.where(known, found.off, math.inf))
+    value = _scaled(_sum(_exactly(1.0), grown), np.exp2(np.where(known, times, 0.0)))
+    value = _with_rounding(value.high, value.low, np.where(known, value.off, math.inf))
     vanished = a.high + a.off < -1_000.0  # noqa: PLR2004 - below all doubles
     return _DoubleDouble(
-        np.where(vanished, 0.0, found.high),
-        np.where(vanished, 0.0, found.low),
-        np.where(vanished, 1e-320, found.off),
+        np.where(vanished, 0.0, value.high),
+        np.where(vanished, 0.0, value.low),
+        np.where(vanished, 1e-320, value.off),
     )
 
 
@@ -422,16 +422,16 @@ def _logarithm(a: _DoubleDouble) -> _DoubleDouble:
     times = np.where(fraction < math.sqrt(0.5), times - 1, times).astype(np.float64)
     near_one = _scaled(a, np.exp2(-times))
     guess = np.log(near_one.high)
-    rest = _sum(_product(near_one, _exponential(_exactly(-guess))), _exactly(-1.0))
+    excess = _sum(_product(near_one, _exponential(_exactly(-guess))), _exactly(-1.0))
     # The series of log(1 + rest), whose second term is below 2^-104.
-    correction = _sum(rest, _exactly(-0.5 * rest.high**2))
-    found = _sum(_exactly(guess), correction)
+    correction = _sum(excess, _exactly(-0.5 * excess.high**2))
+    value = _sum(_exactly(guess), correction)
     none = _DoubleDouble(
-        np.zeros_like(found.high), np.zeros_like(found.high), np.zeros_like(found.high)
+        np.zeros_like(value.high), np.zeros_like(value.high), np.zeros_like(value.high)
     )
-    found = _sum(found, _negative(_remainder(none, "log 2", times)))
-    known = (a.high > _TINY) & (a.off < 2.0**-10 * a.high) & (np.abs(rest.high) < 2.0**-40)
-    return _DoubleDouble(found.high, found.low, np.where(known, 1.01 * found.off, math.inf))
+    value = _sum(value, _negative(_remainder(none, "log 2", times)))
+    known = (a.high > _TINY) & (a.off < 2.0**-10 * a.high) & (np.abs(excess.high) < 2.0**-40)
+    return _DoubleDouble(value.high, value.low, np.where(known, 1.01 * value.off, math.inf))
 
 
 def _wave(a: _DoubleDouble, quarter: int = 0) -> _DoubleDouble:
@@ -469,12 +469,12 @@ def _half_sum(a: _DoubleDouble, sign: float) -> _DoubleDouble:
 
 def _tanh(a: _DoubleDouble) -> _DoubleDouble:
     grown, one = _exponential(_scaled(a, 2.0)), _exactly(1.0)
-    found = _quotient(_sum(grown, _negative(one)), _sum(grown, one))
+    value = _quotient(_sum(grown, _negative(one)), _sum(grown, one))
     large = np.abs(a.high) - a.off > 50.0  # noqa: PLR2004 - where it is 1 to 43 digits
     return _DoubleDouble(
-        np.where(large, np.sign(a.high), found.high),
-        np.where(large, 0.0, found.low),
-        np.where(large, 1e-40, found.off),
+        np.where(large, np.sign(a.high), value.high),
+        np.where(large, 0.0, value.low),
+        np.where(large, 1e-40, value.off),
     )
 
 

@@ -94,14 +94,14 @@ def read_ranges(text: str) -> dict[str, tuple[float, float]]:
     UsageError
         If a part is no range.
     """
-    found: dict[str, tuple[float, float]] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     for part in filter(str.strip, text.split(",")):
         name, _, rest = part.partition("=")
         low, _, high = rest.partition(":")
         try:
-            found[name.strip()] = float(low), float(high)
+            ranges[name.strip()] = float(low), float(high)
         except ValueError:
             raise UsageError(
                 f"--ranges has {part!r}.", "Give each variable's: --ranges x0=1:5,x1=0.1:10"
             ) from None
-    return found
+    return ranges

@@ -112,7 +112,7 @@ def linear(text: str, variables: tuple[str, ...]) -> Linear | None:
         return None
     terms = text.replace(" - ", " + -").split(" + ")
     seen = set()
-    found = []
+    coefficients = []
     nodes = 1 if len(terms) > 1 else 0
     for term in terms:
         head, times, monomial = term.partition("*")
@@ -131,9 +131,9 @@ def linear(text: str, variables: tuple[str, ...]) -> Linear | None:
         if known is None or known.powers in seen:
             return None
         seen.add(known.powers)
-        found.append((coefficient, monomial))
+        coefficients.append((coefficient, monomial))
         nodes += known.bare if unit else known.scaled
-    return Linear(nodes, tuple(found))
+    return Linear(nodes, tuple(coefficients))
 
 
 @lru_cache(maxsize=10_000)

@@ -87,10 +87,10 @@ def printable(text: str, longest: int | None = None) -> str:
         return text
     text = text.encode("utf-8", "replace").decode()
     return "".join(
-        each
-        if each.isprintable() or each in "\n\t" or category(each) == "Zs"
-        else each.encode("unicode_escape").decode("ascii")
-        for each in text
+        letter
+        if letter.isprintable() or letter in "\n\t" or category(letter) == "Zs"
+        else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
     )
 
 
@@ -105,7 +105,7 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
-def did_you_mean(given: str, allowed: Iterable[str]) -> str:
+def did_you_mean(typed: str, allowed: Iterable[str]) -> str:
     """Return which of the allowed names are near the one given, or a list of them when none is.
 
     Examples
@@ -120,10 +120,10 @@ def did_you_mean(given: str, allowed: Iterable[str]) -> str:
     'There are none.'
     """
     names = sorted(allowed)
-    if same := [name for name in names if name.lower() == given.lower()]:
+    if same := [name for name in names if name.lower() == typed.lower()]:
         return f"Did you mean {same[0]}?"
-    near = get_close_matches(given, names, n=3, cutoff=0.5)
-    near += [name for name in names if name not in near and shares_a_word(given, name)]
+    near = get_close_matches(typed, names, n=3, cutoff=0.5)
+    near += [name for name in names if name not in near and shares_a_word(typed, name)]
     if near:
         return f"Did you mean {' or '.join(near[:3])}?"
     if not names:
@@ -132,7 +132,7 @@ def did_you_mean(given: str, allowed: Iterable[str]) -> str:
     return f"There are: {', '.join(names[:MOST_SHOWN])}{more}."
 
 
-def shares_a_word(given: str, name: str) -> bool:
+def shares_a_word(typed: str, name: str) -> bool:
     """Whether a part of a long name is what was meant: lorentz, lorenz-equations."""
     words = name.replace("_", "-").split("-")
-    return bool(given) and (given in name or bool(get_close_matches(given, words, cutoff=0.75)))
+    return bool(typed) and (typed in name or bool(get_close_matches(typed, words, cutoff=0.75)))

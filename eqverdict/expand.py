@@ -169,12 +169,12 @@ class Expansion:
             terms = normalised(terms)[1]
         return _single(function(name, terms), sign)
 
-    def times(self, one: Sum, other: Sum) -> Sum:
+    def times(self, first: Sum, second: Sum) -> Sum:
         """Multiply two sums."""
-        self.counted(len(one) * len(other))
+        self.counted(len(first) * len(second))
         parts = []
-        for a, c in one.items():
-            for b, d in other.items():
+        for a, c in first.items():
+            for b, d in second.items():
                 powers = dict(a)
                 for atom, power in b:
                     powers[atom] = powers.get(atom, 0) + power

@@ -186,13 +186,15 @@ class Reader:
     def chain(self, operand: Callable[[], Node], operators: tuple[str, str]) -> Node:
         """Read operands with operators of one rank between them."""
         first = operand()
-        rest = []
+        operands = []
         while self.symbol in operators:
-            rest.append((self.take(), operand()))
-        if not rest:
+            operands.append((self.take(), operand()))
+        if not operands:
             return first
-        self.count(len(rest))
-        return self.settled(Chain(None, first, tuple(rest)), first, *(node for _, node in rest))
+        self.count(len(operands))
+        return self.settled(
+            Chain(None, first, tuple(operands)), first, *(node for _, node in operands)
+        )
 
     def factor(self) -> Node:
         """Read a power with signs before it."""

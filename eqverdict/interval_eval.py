@@ -164,10 +164,10 @@ def nearest_double(node: Node, point: Mapping[str, float]) -> float:
     for digits in _TO_ROUND:
         with precision(digits):
             try:
-                found = ball_value(node, {name: arb(each) for name, each in point.items()})
+                ball = ball_value(node, {name: arb(each) for name, each in point.items()})
             except ArithmeticError:
                 continue  # it may be that a sign is not known yet
-            low, high = float(found.lower()), float(found.upper())
+            low, high = float(ball.lower()), float(ball.upper())
         if low == high:
             return low
     return math.nan
@@ -194,10 +194,10 @@ def provably_differ(
     """
 
     def tried() -> tuple[float, float]:
-        one, other, size = values()
+        first, second, size = values()
         if size.is_zero():
             return 0.0, 0.0
-        share = abs(one - other) / size
+        share = abs(first - second) / size
         if not share.is_finite():
             return 0.0, math.inf
         return float(share.abs_lower()), float(share.abs_upper())

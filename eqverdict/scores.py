@@ -197,11 +197,13 @@ def _equal_somewhere(truth: str, answer: str, names: list[str], any_sign: Collec
         name: generator.uniform(*(_ANY_SIGN if name in any_sign else _POSITIVE), _POINTS)
         for name in names
     }
-    one, other = (parse(text, names).evaluate(columns) for text in (truth, answer))
-    one, other = (np.broadcast_to(values, (_POINTS,)) for values in (one, other))
-    known = np.isfinite(one) & np.isfinite(other)
-    sizes = np.maximum(np.abs(one), np.abs(other))[known]
-    off = np.abs(one[known] - other[known])
+    true_values, answer_values = (parse(text, names).evaluate(columns) for text in (truth, answer))
+    true_values, answer_values = (
+        np.broadcast_to(values, (_POINTS,)) for values in (true_values, answer_values)
+    )
+    known = np.isfinite(true_values) & np.isfinite(answer_values)
+    sizes = np.maximum(np.abs(true_values), np.abs(answer_values))[known]
+    off = np.abs(true_values[known] - answer_values[known])
     return bool(known.any() and np.median(off <= _SAME * sizes))
 
 
@@ -211,18 +213,18 @@ def _terms(
     """Compare the two term by term; return the differences, too."""
     domain = {name: _ANY_SIGN if name in any_sign else _POSITIVE for name in names}
     try:
-        found = fidelity.compare([truth], [answer], names, domain=domain)
+        comparison = fidelity.compare([truth], [answer], names, domain=domain)
     except EquationError as error:
         return {"verdict": fidelity.Verdict.UNDECIDED.value}, error.message
     terms: dict[str, Any] = {
-        "verdict": found.verdict.value,
-        "identified": found.identified,
-        "missing": tuple(term.text for term in found.missing),
-        "extra": tuple(term.text for term in found.extra),
-        "coefficient_error": found.coefficient_error,
+        "verdict": comparison.verdict.value,
+        "identified": comparison.identified,
+        "missing": tuple(term.text for term in comparison.missing),
+        "extra": tuple(term.text for term in comparison.extra),
+        "coefficient_error": comparison.coefficient_error,
     }
     why = [f"{word}: {', '.join(terms[word])}" for word in ("missing", "extra") if terms[word]]
-    if off := found.constants_off:
+    if off := comparison.constants_off:
         why.append(f"all terms are right; constants are off by up to {100 * off:.2g} %")
     return terms, "; ".join(why)
 

@@ -48,13 +48,13 @@ class LawTree:
     @cached_property
     def operators(self) -> frozenset[str]:
         """The operators and functions; ``/`` for powers below 0, ``power`` for all others."""
-        found = set()
+        names = set()
         for label in self.labels:
             if label.startswith("^"):
-                found.add(_QUOTIENT if label.startswith("^-") else _POWER)
+                names.add(_QUOTIENT if label.startswith("^-") else _POWER)
             elif label not in _LEAVES:
-                found.add(label)
-        return frozenset(found)
+                names.add(label)
+        return frozenset(names)
 
     def least_distance(self, other: LawTree) -> int:
         """Return a number that the edit distance is not below: labels that only one has."""
@@ -97,25 +97,25 @@ def law_tree(text: str) -> LawTree:
 
 
 def _written(node: Node) -> _Written:
-    found: _Written = _NUMBER, ()
+    label: _Written = _NUMBER, ()
     if node.constant is not None:
-        return found
+        return label
     match node:
         case Variable():
-            found = _VARIABLE, ()
+            label = _VARIABLE, ()
         case Negation():
-            found = _written(node.operand)
+            label = _written(node.operand)
         case Chain(rest=((("+" | "-"), _), *_)):
-            found = _joined(_SUM, _summands(node))
+            label = _joined(_SUM, _summands(node))
         case Chain():
-            found = _product([_factor(symbol, part) for symbol, part in _operands(node)])
+            label = _product([_factor(symbol, part) for symbol, part in _operands(node)])
         case Power():
-            found = _power(_written(node.base), node.exponent)
+            label = _power(_written(node.base), node.exponent)
         case Call():
             name = ALIASES.get(node.function, node.function)
             name = "^0.5" if name == "sqrt" else name
-            found = name, tuple(map(_written, node.arguments))
-    return found
+            label = name, tuple(map(_written, node.arguments))
+    return label
 
 
 def _operands(node: Chain) -> Iterator[tuple[str, Node]]:
@@ -262,7 +262,7 @@ def _all_operators(trees: Iterable[LawTree]) -> tuple[str, ...]:
 def _nearest(name: str, tree: LawTree, others: Mapping[str, LawTree]) -> Nearest | None:
     if not others:
         return None
-    best, found = -1.0, ""
+    best, nearest = -1.0, ""
     # Those that can be nearest come first, and the rest need not be worked out.
     bounds = {
         other: 1 - tree.least_distance(each) / max(len(tree.tree), len(each.tree))
@@ -272,9 +272,9 @@ def _nearest(name: str, tree: LawTree, others: Mapping[str, LawTree]) -> Nearest
         if bounds[other] <= best:
             break
         if (value := tree.similarity(others[other])) > best:
-            best, found = value, other
+            best, nearest = value, other
     alike = max(_jaccard(tree.operators, each.operators) for each in others.values())
-    return Nearest(name, found, best, alike)
+    return Nearest(name, nearest, best, alike)
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:

@@ -128,10 +128,10 @@ def normalized_edit_distance(
     if len(tree["labels"]) >= 2 * nodes:
         # No fewer edits than the trees differ in size.
         return Distance(1.0, None, nodes)
-    found = _ask({"ask": "distance", "trees": [true, tree]}, seconds)
-    if "error" in found:
-        return Distance(None, None, nodes, found["error"])
-    edits = int(found["distance"])
+    reply = _ask({"ask": "distance", "trees": [true, tree]}, seconds)
+    if "error" in reply:
+        return Distance(None, None, nodes, reply["error"])
+    edits = int(reply["distance"])
     return Distance(min(1.0, edits / nodes), edits, nodes)
 
 
@@ -216,12 +216,12 @@ def _counts(
     """Ask SymPy to count something of an equation; raises as `complexities`."""
     names = sorted(variables)
     parse(text, names)
-    found = _ask({"ask": ask, "text": text, "variables": names}, seconds)
-    if "error" in found:
+    reply = _ask({"ask": ask, "text": text, "variables": names}, seconds)
+    if "error" in reply:
         raise EquationError(
-            f"SymPy cannot {verb} {text[:40]!r}: {found['error']}", _limits(seconds)
+            f"SymPy cannot {verb} {text[:40]!r}: {reply['error']}", _limits(seconds)
         )
-    return found
+    return reply
 
 
 def complexities(

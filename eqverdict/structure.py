@@ -34,11 +34,11 @@ def structures(
 
     Those with so many variables that are alike that not all orders can be tried have none.
     """
-    found = set()
+    texts = set()
     for equations, variables in problems:
         with suppress(EquationError):
-            found.add(structure(equations, variables, states=states))
-    return found
+            texts.add(structure(equations, variables, states=states))
+    return texts
 
 
 def structure(equations: Sequence[str], variables: Sequence[str], *, states: bool = False) -> str:
@@ -77,24 +77,26 @@ def structure(equations: Sequence[str], variables: Sequence[str], *, states: boo
     groups = [alike[key] for key in sorted(alike, key=repr)]
     if prod(factorial(len(group)) for group in groups) > _MOST_ORDERS:
         raise EquationError("its structure is not found out: too many variables are alike")
-    found = []
+    texts = []
     for orders in product(*map(permutations, groups)):
         order = [name for group in orders for name in group]
         # Names that are in no equation, so that none is replaced twice.
         names = {name: f"v_{place}" for place, name in enumerate(order)}
-        rest = {name: f"w_{place}" for place, name in enumerate(variables) if name not in names}
+        constants = {
+            name: f"w_{place}" for place, name in enumerate(variables) if name not in names
+        }
         renamed = [
-            _WORD.sub(lambda word: (names | rest).get(word[0], word[0]), text)  # noqa: B023
+            _WORD.sub(lambda word: (names | constants).get(word[0], word[0]), text)  # noqa: B023
             for text in equations
         ]
         shaped = [
-            " + ".join(sorted(_terms(text, [*names.values(), *rest.values()]))) or "0"
+            " + ".join(sorted(_terms(text, [*names.values(), *constants.values()]))) or "0"
             for text in renamed
         ]
         if states:
             shaped = [shaped[variables.index(name)] for name in order]
-        found.append("; ".join(shaped))
-    return min(found)
+        texts.append("; ".join(shaped))
+    return min(texts)
 
 
 def _terms(text: str, variables: Sequence[str]) -> set[str]:

@@ -155,20 +155,20 @@ def _points(
     branches = [_side(part) for part in {*truth.atoms(*_BRANCHED), *prediction.atoms(*_BRANCHED)}]
     branches = sorted(branches, key=str)[:_MOST_BRANCHES]
     lacking = {(k, sign): 2 for k in range(len(branches)) for sign in (-1, 1)}
-    found: list[dict[Any, Any]] = []
+    points: list[dict[Any, Any]] = []
     with mpmath.workdps(_DIGITS):
         for _ in range(_DRAWS):
-            if len(found) == _POINTS:
+            if len(points) == _POINTS:
                 break
             point = {symbols[name]: _drawn(spread, generator) for name, spread in domain.items()}
             if _has_value(truth, point):
                 if not _has_value(prediction, point):
                     return None
-                found.append(point)
+                points.append(point)
                 _lacking_in(point, branches, lacking)
         else:
             raise ValueError(
-                f"the truth is defined at {len(found)} of {_DRAWS} points of its domain, "
+                f"the truth is defined at {len(points)} of {_DRAWS} points of its domain, "
                 f"{_POINTS} are needed"
             )
         for i in range(_FAR_DRAWS if any(lacking.values()) else _FAR_POINTS):
@@ -180,8 +180,8 @@ def _points(
             if not (_has_value(truth, point) and _has_value(prediction, point)):
                 continue
             if _lacking_in(point, branches, lacking) or i < _FAR_POINTS:
-                found.append(point)
-    return found
+                points.append(point)
+    return points
 
 
 def _side(part: Any) -> Any:

@@ -230,18 +230,18 @@ def _branching(
     def branching(expression: Any) -> Any:
         if not expression.has(TrigonometricFunction):
             return expression
-        factor, rest = (
+        factor, remainder = (
             expression.as_independent(TrigonometricFunction)
             if expression.is_Mul
             else (sympy.S.One, expression)
         )
         if (
-            isinstance(rest, (sin, cos, tan))
-            and not rest.has(sympy.Add)
-            and len(angles(rest).functions) == 1
-            and not _has_double(angles(rest))
+            isinstance(remainder, (sin, cos, tan))
+            and not remainder.has(sympy.Add)
+            and len(angles(remainder).functions) == 1
+            and not _has_double(angles(remainder))
         ):
-            return factor * rest if expression.is_Mul else expression
+            return factor * remainder if expression.is_Mul else expression
         return function(expression)
 
     return branching

@@ -124,24 +124,24 @@ def _factors(node: Node) -> tuple[float, list[Factor]]:
         return float(node.constant or 0.0), []
     match node:
         case Negation():
-            number, found = _factors(node.operand)
-            return -number, found
+            number, factors = _factors(node.operand)
+            return -number, factors
         case Chain(rest=((("*" | "/"), _), *_)):
-            number, found = _factors(node.first)
-            found = list(found)
+            number, factors = _factors(node.first)
+            factors = list(factors)
             for symbol, operand in node.rest:
                 own, more = _factors(operand)
                 if symbol == "/" and (own == 0 or not math.isfinite(1 / own)):
-                    found.append(("/", tidy(operand)))  # nothing is divided by zero here
+                    factors.append(("/", tidy(operand)))  # nothing is divided by zero here
                     continue
                 product = number * own if symbol == "*" else number / own
                 if not math.isfinite(product) or (product == 0 and number != 0 and own != 0):
-                    found.append((symbol, tidy(operand)))
+                    factors.append((symbol, tidy(operand)))
                     continue
                 number = product
                 turned = {"*": "/", "/": "*"}
-                found += [(turned[s] if symbol == "/" else s, each) for s, each in more]
-            return number, found
+                factors += [(turned[s] if symbol == "/" else s, each) for s, each in more]
+            return number, factors
     made = tidy(node)
     if made is not node and (_is_number(made) or isinstance(made, Negation) or _is_product(made)):
         return _factors(made)  # a sum of which one summand is left
@@ -192,22 +192,24 @@ def _summands(node: Node, sign: int = 1) -> Iterable[tuple[float, list[Factor]]]
 
 def _sum(node: Chain) -> Node:
     """Return a sum, its summands in their order and its number where the first one was."""
-    kept: list[tuple[float, list[Factor]]] = []
-    place = None
+    terms: list[tuple[float, list[Factor]]] = []
+    constant_index = None
     for number, factors in _summands(node):
         if factors:
-            kept += [(number, factors)] * (number != 0)
-        elif place is None:
-            place = len(kept)
-            kept.append((number, []))
+            terms += [(number, factors)] * (number != 0)
+        elif constant_index is None:
+            constant_index = len(terms)
+            terms.append((number, []))
         else:
-            kept[place] = kept[place][0] + number, []
-    if place is not None and (kept[place][0] == 0 or not math.isfinite(kept[place][0])):
-        if not math.isfinite(kept[place][0]):
+            terms[constant_index] = terms[constant_index][0] + number, []
+    if constant_index is not None and (
+        terms[constant_index][0] == 0 or not math.isfinite(terms[constant_index][0])
+    ):
+        if not math.isfinite(terms[constant_index][0]):
             return node
-        del kept[place]
-    if not kept:
+        del terms[constant_index]
+    if not terms:
         return _number(0.0)
-    first, *others = kept
+    first, *others = terms
     rest = tuple(("-" if n < 0 else "+", _product(abs(n), factors)) for n, factors in others)
     return Chain(None, _product(*first), rest) if rest else _product(*first)

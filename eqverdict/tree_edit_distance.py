@@ -55,14 +55,14 @@ class Tree:
         return tuple(sorted(last.values()))
 
 
-def edit_distance(one: Tree, other: Tree) -> int:
+def edit_distance(first: Tree, second: Tree) -> int:
     """Count the fewest nodes to insert, delete or rename that make the trees equal.
 
     A rename costs 1 however alike the two labels are, and equal labels cost nothing.
 
     Parameters
     ----------
-    one, other
+    first, second
         Trees of at least one node.
 
     References
@@ -78,23 +78,23 @@ def edit_distance(one: Tree, other: Tree) -> int:
     >>> edit_distance(product, Tree(("x0",), (0,)))
     2
     """
-    names = {label: number for number, label in enumerate({*one.labels, *other.labels})}
-    a = [names[label] for label in one.labels]
-    b = [names[label] for label in other.labels]
+    names = {label: number for number, label in enumerate({*first.labels, *second.labels})}
+    a = [names[label] for label in first.labels]
+    b = [names[label] for label in second.labels]
     distances = [[0] * len(b) for _ in a]
-    for i in one.keyroots:
-        for j in other.keyroots:
-            _subtrees(distances, (a, one.leftmost, i), (b, other.leftmost, j))
+    for i in first.keyroots:
+        for j in second.keyroots:
+            _subtrees(distances, (a, first.leftmost, i), (b, second.leftmost, j))
     return distances[-1][-1]
 
 
 def _subtrees(
     distances: list[list[int]],
-    one: tuple[list[int], Sequence[int], int],
-    other: tuple[list[int], Sequence[int], int],
+    first_part: tuple[list[int], Sequence[int], int],
+    second_part: tuple[list[int], Sequence[int], int],
 ) -> None:
     """Fill in the distances of all subtrees that begin where those of two keyroots do."""
-    (a, first_a, i), (b, first_b, j) = one, other
+    (a, first_a, i), (b, first_b, j) = first_part, second_part
     start_a, start_b = first_a[i], first_b[j]
     # The innermost loop takes all the time: it is written without calls.
     ends = [first - start_b for first in first_b[start_b : j + 1]]
@@ -108,21 +108,21 @@ def _subtrees(
         label = a[node]
         known = distances[node]
         before = rows[begin - start_a]
-        left = above[0] + 1
-        row = [left]
+        cost = above[0] + 1
+        row = [cost]
         for k, end in enumerate(ends):
             deleted = above[k + 1]
-            left = (deleted if deleted < left else left) + 1  # noqa: FURB136
+            cost = (deleted if deleted < cost else cost) + 1  # noqa: FURB136
             if whole and not end:
                 other_way = above[k] + (label != labels[k])
-                if other_way < left:  # noqa: PLR1730
-                    left = other_way
-                known[start_b + k] = left
+                if other_way < cost:  # noqa: PLR1730
+                    cost = other_way
+                known[start_b + k] = cost
             else:
                 other_way = before[end] + known[start_b + k]
-                if other_way < left:  # noqa: PLR1730
-                    left = other_way
-            row.append(left)
+                if other_way < cost:  # noqa: PLR1730
+                    cost = other_way
+            row.append(cost)
         rows.append(row)
 
 

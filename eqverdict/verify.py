@@ -151,29 +151,29 @@ class Ring:
             return self.atom("**", base, exponent)
         if abs(whole) > MOST_POWER:
             raise Refused("a power that is too high")
-        found = self.number(Fraction(1))
+        product = self.number(Fraction(1))
         if whole < 0:
-            base = self.divide(found, base)
+            base = self.divide(product, base)
         for _ in range(abs(int(whole))):
-            found = self.multiply(found, base)
-        return found
+            product = self.multiply(product, base)
+        return product
 
     def read(self, text: str) -> Ratio:
         """Return an equation's right-hand side; each function in it is still in the result."""
         self.met = set()
-        found: Ratio = value_in(self, tree_of(text), text.strip())
+        ratio: Ratio = value_in(self, tree_of(text), text.strip())
         functions = {index for index in self.met if self.atoms[index].arguments}
-        if lost := functions - self.within(found):
+        if lost := functions - self.within(ratio):
             raise Refused(f"{self.atoms[min(lost)].head} cancels, which may be undefined somewhere")
-        return found
+        return ratio
 
     def within(self, ratio: Ratio) -> set[int]:
         """Return the numbers of the atoms of a ratio, and of those inside of them."""
-        found = {i for i, power in enumerate(degrees(ratio)) if power}
-        for index in list(found):
+        generators = {i for i, power in enumerate(degrees(ratio)) if power}
+        for index in list(generators):
             for argument in self.atoms[index].arguments:
-                found |= self.within(argument)
-        return found
+                generators |= self.within(argument)
+        return generators
 
 
 def value_in(algebra: Any, node: ast.AST, text: str) -> Any:
@@ -251,10 +251,10 @@ def alike(ring: Ring, truth: Ratio, answer: Ratio, pairs: dict[int, int]) -> boo
     pairs
         For atoms of the answer those of the truth that they stand for; all others for themselves.
     """
-    found = paired_terms(truth, answer, pairs)
-    if found is None or not all(stands_for(ring, t, a, pairs) for a, t in pairs.items()):
+    pairing = paired_terms(truth, answer, pairs)
+    if pairing is None or not all(stands_for(ring, t, a, pairs) for a, t in pairs.items()):
         return False
-    terms = [(t, a) for part in found for _, t, a in part]
+    terms = [(t, a) for part in pairing for _, t, a in part]
     scales = scales_of(terms) if len(truth.lower) > 1 else [Fraction(1)]
     return any(all(within_tolerance(a, s * t) for t, a in terms) for s in scales)
 
@@ -300,10 +300,10 @@ def paired_terms(truth: Ratio, answer: Ratio, pairs: dict[int, int]) -> list[Ter
     for true, answered in zip(truth, answer, strict=True):
         moved: dict[tuple[int, ...], Fraction] = {}
         for powers, value in answered.to_dict().items():
-            place = [0] * MOST_ATOMS
+            exponents = [0] * MOST_ATOMS
             for index, power in enumerate(powers):
-                place[pairs.get(index, index)] += int(power)
-            moved[tuple(place)] = moved.get(tuple(place), Fraction(0)) + fraction(value)
+                exponents[pairs.get(index, index)] += int(power)
+            moved[tuple(exponents)] = moved.get(tuple(exponents), Fraction(0)) + fraction(value)
         wanted = {tuple(map(int, k)): fraction(v) for k, v in true.to_dict().items()}
         if wanted.keys() != moved.keys() or len(moved) < len(answered):
             return None
@@ -394,10 +394,10 @@ def check_point(certificate: dict[str, Any], proof: dict[str, Any], domain: dict
     for name, (low, high) in domain.items():
         if name in point and not low <= point[name] <= high:
             raise Refused(f"the point's {name} is not in the domain")
-    found = balls_at(truth, answer, point, moved=proof["moved"])
-    if [each.str(DIGITS) for each in found] != [proof["true"], proof["answered"]]:
+    values = balls_at(truth, answer, point, moved=proof["moved"])
+    if [each.str(DIGITS) for each in values] != [proof["true"], proof["answered"]]:
         raise Refused("the values at the point are others")
-    if not all(each.is_finite() for each in found) or found[0].overlaps(found[1]):
+    if not all(each.is_finite() for each in values) or values[0].overlaps(values[1]):
         raise Refused("the values at the point may be the same")
 
 
@@ -491,12 +491,12 @@ def is_proof(certificate: Any, record: dict[str, Any] | None) -> bool:
 
 def domain_of(record: dict[str, Any]) -> dict[str, tuple[Fraction, Fraction]]:
     """Return the range of each variable that a record's notes name."""
-    found = {}
+    intervals = {}
     for note in record.get("notes", {}).get("domain", ()):
         name, _, text = note.partition(": ")
         low, _, high = text.partition(" to ")
-        found[name] = (Fraction(low), Fraction(high))
-    return found
+        intervals[name] = (Fraction(low), Fraction(high))
+    return intervals
 
 
 def main(arguments: list[str]) -> int:

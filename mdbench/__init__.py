@@ -2,7 +2,7 @@
 
 import sys
 
-from mdbench.arithmetic import unset, use_common_arithmetic
+from mdbench.startup import unset, use_common_arithmetic
 
 if "numpy" not in sys.modules:  # NumPy reads it when it is loaded
     use_common_arithmetic()

@@ -50,9 +50,9 @@ class Door:
         self.core = core
 
     def names(self) -> list[str]:
-        """Return all names: the core's in the order of its table, then others by the alphabet."""
-        others = {*extensions(self.group), *packages(self.group)} - self.core.keys()
-        return [*self.core, *sorted(others)]
+        """Return all names: the core's, those of extensions, those of installed packages."""
+        others = {**extensions(self.group), **dict(sorted(packages(self.group).items()))}
+        return list({**self.core, **others})
 
     def __contains__(self, name: str) -> bool:
         return self.reference(name) is not None
@@ -158,3 +158,5 @@ RUNTIMES = Door(
 """Ways to isolate methods: classes of `mdbench.runtimes.base.Runtime`."""
 BACKENDS = Door("mdbench.backends", "backend", {"local": "mdbench.backends.local:LocalBackend"})
 """Places where jobs run: classes of `mdbench.runs.execute.Backend`."""
+SERVICES = Door("mdbench.services", "service", {})
+"""What methods may ask while they run: classes of `mdbench.runs.services.Service`."""

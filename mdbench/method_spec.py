@@ -11,9 +11,10 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from mdbench import datatypes
+from mdbench.doors import SERVICES
 from mdbench.errors import MethodError
 from mdbench.installation import page
 
@@ -42,7 +43,6 @@ FAMILIES = (
 """Families of methods that all data types share."""
 TABLE = "table"
 SEQUENCE = "sequence"
-"""The view of methods that ask a language model."""
 
 
 Flag = Annotated[bool, Field(strict=True)]
@@ -89,7 +89,12 @@ class Access(_Table):
     """What a method can reach from its sandbox beyond its own files."""
 
     llm: Flag = False
-    """The language model that the user names: one endpoint, over a socket in the job's folder."""
+
+
+if not TYPE_CHECKING:  # a service that a package adds has a key of its own
+    Access = create_model(
+        "Access", __base__=Access, **dict.fromkeys(SERVICES.names(), (Flag, False))
+    )
 
 
 class Checkout(_Table):
@@ -136,7 +141,7 @@ class MethodSpec(_Table):
     """What it can use beyond one trajectory of states, where its view is one of trajectories."""
     access: Access = Access()
     control_of: str = Field(default="", pattern=rf"{_NAME}|^$")
-    """The method that asks a language model of which it is the control: the same without a model.
+    """The method that asks a service of which it is the control: the same without it.
 
     Its hyperparameter ``control_budget`` has the limits of what the method may ask for.
     """
@@ -172,6 +177,11 @@ class MethodSpec(_Table):
     protocols: dict[Literal["strict", "published"], Overrides] = {}
     check: Smaller = Smaller()
     limits: tuple[Limit, ...] = ()
+
+    @property
+    def service(self) -> str:
+        """The service that it may ask while it runs; empty for none."""
+        return next((name for name, allowed in self.access if allowed), "")
 
     @property
     def asks_for_units(self) -> bool:
@@ -223,10 +233,10 @@ class MethodSpec(_Table):
                 f"front are equations, and without the truth; tuning is {self.tuning!r}, given is "
                 f"{list(self.given)}"
             )
-        if self.access.llm and (self.view not in {TABLE, SEQUENCE} or self.given):
+        if self.service and (self.view not in {TABLE, SEQUENCE} or self.given):
             raise ValueError(
-                "access.llm = true goes with view = 'table' or 'sequence' and without 'given': "
-                "what its prompts may show is set by --prompt; "
+                f"access.{self.service} = true goes with view = 'table' or 'sequence' and without "
+                "'given': what the method may show is set by options of the run; "
                 f"view is {self.view!r}, given is {self.given!r}"
             )
         _refuse_what_is_no_json(self.check.hyperparameters)
@@ -305,8 +315,8 @@ def read_spec(file: Path) -> MethodSpec:
 
 
 def _refuse_what_no_data_type_has(file: Path, spec: MethodSpec) -> None:
-    known = datatypes.names()
-    kinds = [datatypes.facts_of(name) for name in sorted(set(spec.data_types) & set(known))]
+    names = sorted(filter(datatypes.is_known, {*spec.data_types}))
+    kinds = [datatypes.facts_of(name) for name in names]
     allowed = {
         "family": [*FAMILIES, *(family for kind in kinds for family in kind.families)],
         "view": [view for kind in kinds for view in kind.views],
@@ -338,10 +348,10 @@ def _explain(file: Path, error: ValidationError) -> MethodError:
     first, *others = slips_first  # a key that is misspelt is often the one that is missing
     parts, hint = first["loc"], _KEYS
     if parts[-1:] == ("[key]",):  # the name of a table, or of a key in one
-        where, given = f"{file}: key {_key(parts[:-1])!r}", "no name that is allowed"
+        where, what = f"{file}: key {_key(parts[:-1])!r}", "no name that is allowed"
     else:
         where = f"{file}: key {_key(parts)!r}" if parts else str(file)
-        given = _short(first["input"])
+        what = _short(first["input"])
     if first["type"] == "extra_forbidden":
         names = _names_of(parts[:-1])
         message = f"{where} is not known"
@@ -349,7 +359,7 @@ def _explain(file: Path, error: ValidationError) -> MethodError:
     elif first["type"] == "missing":
         message = f"{where} is missing"
     elif parts:
-        message = f"{where} is {given}: {_wanted(first)}"
+        message = f"{where} is {what}: {_wanted(first)}"
     else:
         message = f"{where}: {_wanted(first)}"
     if also := list(dict.fromkeys(_key(each["loc"]) for each in others)):

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from mdbench.arithmetic import UNFIT, why_unfit  # noqa: E402 - not installed yet
 from mdbench.errors import MdbenchError, UnavailableError  # noqa: E402
 from mdbench.runtimes.environments.locks import split_requirements  # noqa: E402
 from mdbench.runtimes.environments.removal import remove_all, remove_environments  # noqa: E402
@@ -38,6 +37,7 @@ from mdbench.runtimes.environments.uv import (  # noqa: E402
     compile_bytecode,
     run_uv,
 )
+from mdbench.startup import UNFIT, why_unfit  # noqa: E402 - not installed yet
 from mdbench.workspace import Workspace  # noqa: E402
 
 if TYPE_CHECKING:

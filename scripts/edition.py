@@ -30,7 +30,7 @@ from mdbench.cli.main import complain
 from mdbench.cli.run import Display
 from mdbench.errors import MdbenchError, UsageError, counted
 from mdbench.records import Status, read_folder
-from mdbench.records.attached import attached
+from mdbench.records.files import attached
 from mdbench.runs.due import REPEATED, explain
 from mdbench.runs.execute import execute
 from mdbench.runs.forecast import forecast

@@ -183,10 +183,15 @@ def resolutions_of(kind: DataType[Any, Any]) -> dict[str, float]:
 
 
 def compared(golden: Golden, kind: DataType[Any, Any]) -> Iterator[tuple[Entry, dict[str, Any]]]:
-    """Score each answer again; return it, and the scores that differ."""
+    """Score each answer again; return it, and the scores that differ.
+
+    A metric that no answer of the file has is a new one, which changes no score of before.
+    """
     resolutions = resolutions_of(kind)
+    known = {name for entry in golden.entries for name in _flat(entry["scores"])}
     for entry in golden.entries:
-        yield entry, differences(entry["scores"], scores_of(entry, kind), resolutions)
+        different = differences(entry["scores"], scores_of(entry, kind), resolutions)
+        yield entry, {name: pair for name, pair in different.items() if name in known}
 
 
 def refusal(golden: Golden, version: int, different: int) -> str:

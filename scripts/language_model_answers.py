@@ -20,7 +20,8 @@ ABOUT = """# What answers of an endpoint lead to
 
 {finding}
 
-Each row is a mode of `mdbench llm-stub --mode NAME`, in which it answers every request.
+Each row is a mode of the mock server of the tests, in which it answers every request; some are
+modes of `mdbench llm stub`.
 Each method was run on one system with a budget of {calls} completions.  The endpoint was given up
 after 0.2 s.  What is `unavailable` is done again by the next run.  A method that `failed` got texts
 from its model of which none has a formula.  Those that are `ok` there answer with the program that

@@ -23,15 +23,18 @@ from mdbench.backends.registry import open_backend
 from mdbench.cli.main import complain
 from mdbench.cli.run import Display
 from mdbench.errors import MdbenchError
-from mdbench.language_models.endpoint import Endpoint
-from mdbench.language_models.keys import NO_KEY
-from mdbench.language_models.stub import Stub
-from mdbench.language_models.views import prompt_view
+from mdbench.extensions.language_models.connection import LlmConnection
+from mdbench.extensions.language_models.endpoint import Endpoint
+from mdbench.extensions.language_models.keys import NO_KEY
+from mdbench.extensions.language_models.views import prompt_view
 from mdbench.runs.execute import execute
-from mdbench.runs.llm import LlmConnection
 from mdbench.runs.study import Study
 from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
+from model_server import Stub
 
 if TYPE_CHECKING:
     from mdbench.runs.catalog import Catalog
@@ -92,7 +95,7 @@ def run(edition: Edition, console: Console) -> bool:
         jobs = tuple(job for job in plan.jobs if job.dataset == dataset)
         with MockModels(law_of(jobs[0], plan.catalog)) as mock:
             connection = LlmConnection(Endpoint(mock.url, NO_KEY), url=mock.url)
-            piece = replace(plan, jobs=jobs, model=connection)
+            piece = replace(plan, jobs=jobs, connections={"llm": connection})
             if not _run(edition, piece, console):
                 return False
     return True

@@ -11,7 +11,7 @@ from mdbench.datatypes.derivation.plots import (
     operator_cells,
     operators_head,
 )
-from mdbench.records.attached import attached, unpacked
+from mdbench.records.files import attached, unpack_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ def operator_tables(
         for method in methods:
             own = [one for one in records if (one.dataset, one.method) == (dataset, method)]
             if own and (file := attached([folder], own[0].answers)):
-                found[method] = operator_table(read_labels(unpacked(file)))
+                found[method] = operator_table(read_labels(unpack_answers(file)))
         if found:
             yield dataset, found
 

@@ -26,10 +26,13 @@ def filled(text: str) -> str:
 def _verbs() -> str:
     """Return the table of verbs, and a section of each."""
     group: Any = typer.main.get_command(app)
-    verbs = {name: group.commands[name] for name in sorted(group.commands)}
+    verbs = dict(commands(group))
     verbs = {name: verb for name, verb in verbs.items() if not verb.hidden}
     lines = ["| verb | what it does |", "|---|---|"]
-    lines += [f"| [`{name}`](#{name}) | {_first(verb.help)} |" for name, verb in verbs.items()]
+    lines += [
+        f"| [`{name}`](#{name.replace(' ', '-')}) | {_first(verb.help)} |"
+        for name, verb in verbs.items()
+    ]
     for name, verb in verbs.items():
         lines += [
             "",
@@ -41,6 +44,16 @@ def _verbs() -> str:
         if name == "run":
             lines += ["### Options of data types", "", *_by_data_type()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+def commands(group: Any, start: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all verbs with their names, those of groups, too."""
+    for name in sorted(group.commands):
+        verb = group.commands[name]
+        if hasattr(verb, "commands"):
+            yield from commands(verb, f"{start}{name} ")
+        else:
+            yield start + name, verb
 
 
 def _table(params: list[Any], *, grouped: bool) -> Iterator[str]:

@@ -11,7 +11,7 @@ from mdbench.worker.serve import kernel_and_threads
 
 KERNELS = {"Haswell": ("avx2", "Haswell"), "Prescott": ("pni", "Katmai")}
 """Features that a processor needs for each, and OpenBLAS's name for it then.  There is none with
-AVX-512, since mdbench takes Haswell's there (`mdbench.arithmetic`)."""
+AVX-512, since mdbench takes Haswell's there (`mdbench.startup`)."""
 
 
 def main(arguments: list[str]) -> int:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from mdbench.arithmetic import use_common_arithmetic
+from mdbench.startup import use_common_arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -20,11 +20,11 @@ from harness import ROOT, HereRuntime, add_method
 import mdbench
 from mdbench import datatypes
 from mdbench.api import Comparison, write_data
-from mdbench.arithmetic import common_kernels
 from mdbench.errors import DataError, EquationError, MdbenchError, UsageError
 from mdbench.records import RecordStore
-from mdbench.records.store import PACKED
+from mdbench.records.files import PACKED
 from mdbench.runtimes import venv
+from mdbench.startup import common_kernels
 
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
@@ -47,7 +47,7 @@ FOR_FEW = (
     *("datatypes.real.", "datatypes.surface."),
 )
 """Packages that only some runs need."""
-SAID_OF_ALL = {"mdbench.language_models"}
+SAID_OF_ALL = {"mdbench.extensions.language_models"}
 """What the options of every run are declared with."""
 
 
@@ -67,7 +67,7 @@ def test_importing_costs_next_to_nothing() -> None:
     assert not HEAVY & set(done)
     # The variables that NumPy reads when it is loaded have to be set before somebody does so.
     ours = {name for name in done[1:] if name.startswith("mdbench")}
-    assert ours == {"mdbench", "mdbench.arithmetic"}
+    assert ours == {"mdbench", "mdbench.startup"}
 
 
 def imported(*line: str, before: str = "") -> set[str]:
@@ -118,7 +118,7 @@ def test_a_run_with_nothing_to_do_imports_only_its_data_type() -> None:
     assert "mdbench.datatypes.ode.data_type" in found
     others = {f"mdbench.datatypes.{name}.data_type" for name in datatypes.names() if name != "ode"}
     assert not found & (NEVER_AT_ONCE | others)
-    light = {f"mdbench.language_models.{name}" for name in ("availability", "views")}
+    light = {f"mdbench.extensions.language_models.{name}" for name in ("availability", "views")}
     assert modules_of(found, *FOR_FEW) <= light
 
 
@@ -297,7 +297,7 @@ def test_what_is_no_folder_is_refused(folder: Any) -> None:
 
 
 def test_results_are_loaded_packed_and_without_logs(tmp_path: Path) -> None:
-    line = (ROOT / "tests" / "golden" / "records" / "schema-9.jsonl").read_bytes()
+    line = (ROOT / "tests" / "golden" / "records" / "schema-1.jsonl").read_bytes()
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "asked.jsonl").write_text('{"model": "no record"}\n')
     (tmp_path / f"a{PACKED}").write_bytes(lzma.compress(line))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import ROOT
 
-from mdbench import doors
+from mdbench import datatypes, doors
 from mdbench.backends.registry import open_backend
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.runs.study import RunOptions
@@ -24,6 +24,12 @@ from mdbench.runtimes.venv import VenvRuntime
 
 class Module(VenvRuntime):
     name = "module"
+"""
+DATA_TYPE = """
+from mdbench.datatypes.ode.data_type import Ode
+
+class Waves(Ode):
+    name = "waves"
 """
 BACKEND = """
 from mdbench.runs.execute import Backend
@@ -69,6 +75,19 @@ def test_a_backend_is_one_file(extension: Path) -> None:
     with pytest.raises(UsageError, match="--backend is 'nowhre'") as caught:
         RunOptions.of({"algorithm": ["zero"], "data_type": "ode", "backend": "nowhre"})
     assert "nowhere" in caught.value.hint
+
+
+def test_a_data_type_is_one_file(extension: Path, tmp_path: Path) -> None:
+    add(extension, "mdbench.datatypes", "waves = mine.waves:Waves", "waves", DATA_TYPE)
+    assert "waves" in datatypes.names()
+    assert datatypes.is_known("waves")
+    assert not datatypes.is_known("wave")
+    assert datatypes.facts_of("waves").views == datatypes.facts_of("ode").views
+    kind = datatypes.find("waves", ROOT / "datasets" / "ode", tmp_path)
+    assert (kind.name, "rc-circuit" in kind.source().names()) == ("waves", True)
+    with pytest.raises(UsageError, match="no data type 'wave'") as caught:
+        datatypes.find("wave", tmp_path, tmp_path)
+    assert "waves" in caught.value.hint
 
 
 def test_installed_packages_add_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,17 +19,17 @@ PACKAGE = ROOT / "mdbench"
 TEMPLATE = PACKAGE / "authoring" / "template"
 
 LAYERS = (
-    {"arithmetic", "search_path", "errors", "installation", "worker"},
+    {"errors", "installation", "startup", "worker"},
     {"doors", "owners", "workspace"},
     {"metrics", "data"},
     {"drawing"},
     {"datatypes"},
     {"method_spec", "records"},
     {"methods"},
-    {"runtimes", "language_models"},
+    {"runtimes"},
     {"runs", "reports"},
     {"backends"},
-    {"authoring", "api", "certificates", "derivations", "registry"},
+    {"authoring", "api"},
     {"cli"},
     {"extensions"},
 )

@@ -16,7 +16,7 @@ from harness import ROOT
 from mdbench.data.trajectory import read_npz
 from mdbench.datatypes.equations import files as reading
 from mdbench.datatypes.ode.simulation import compiled
-from mdbench.runs.array_exchange import read_predictions
+from mdbench.runtimes.array_exchange import read_predictions
 from mdbench.runtimes.environments import base_images
 from mdbench.runtimes.environments.subprocesses import _literal
 
@@ -98,5 +98,5 @@ def test_whatever_reads_python_knows_the_lock() -> None:
         if _READS_PYTHON.search(text) and not name.startswith(_OUTSIDE):
             assert "PARSER_LOCK" in text, name
             found.add(name)
-    known = {"data/array_files.py", "runs/array_exchange.py", "datatypes/equations/files.py"}
+    known = {"data/array_files.py", "runtimes/array_exchange.py", "datatypes/equations/files.py"}
     assert known <= found

@@ -112,10 +112,10 @@ class ConstantMatcher(ValueComparison):
         """
         tolerance = EXACT if exact else self.tolerance
         model = Model(terms)
-        values, left = self.values, None if without is None else Model(without)
-        if left is not None:
+        values, term = self.values, None if without is None else Model(without)
+        if term is not None:
             with np.errstate(all="ignore"):
-                values = values - left.dual(self.columns, np.zeros(len(left.moving)))[0][0]
+                values = values - term.dual(self.columns, np.zeros(len(term.moving)))[0][0]
         fit = fit_model(model, self.columns, values)
         if fit is None:
             return MatchResult(Equivalence.UNKNOWN)
@@ -125,22 +125,22 @@ class ConstantMatcher(ValueComparison):
         if error > TOLERANCE * (1 + ROUNDED**0.5):
             return MatchResult(Equivalence.OTHER_CONSTANTS, error)
         self.is_close = self.is_close or without is None
-        agreed, moved = self._polished(model, fit.shifts, left)
+        agreed, moved = self._polished(model, fit.shifts, term)
         if agreed is None:
             return MatchResult(Equivalence.UNKNOWN)
         if (
             agreed > tolerance
-            or (agreed > EXACT and not self._agrees_everywhere(model, moved, left))
-            or not self.agrees_far(lambda point: model.precise_terms(point, moved), left)
+            or (agreed > EXACT and not self._agrees_everywhere(model, moved, term))
+            or not self.agrees_far(lambda point: model.precise_terms(point, moved), term)
         ):
             return MatchResult(Equivalence.APART)
         shifts = np.array([float(shift) for shift in moved])
         error = float(np.max(np.abs(shifts), initial=0.0))
-        kept = error <= TOLERANCE and not (
+        agrees = error <= TOLERANCE and not (
             _becomes_whole_number(model, shifts) or _loses_a_part(model, shifts)
         )
         return MatchResult(
-            Equivalence.SAME if kept else Equivalence.OTHER_CONSTANTS,
+            Equivalence.SAME if agrees else Equivalence.OTHER_CONSTANTS,
             error,
             MovedTruth(
                 lambda columns: _first(model.dual(columns, shifts)),
@@ -148,12 +148,12 @@ class ConstantMatcher(ValueComparison):
             ),
         )
 
-    def _agrees_everywhere(self, model: Model, moved: Sequence[Any], left: Model | None) -> bool:
+    def _agrees_everywhere(self, model: Model, moved: Sequence[Any], term: Model | None) -> bool:
         """Whether values are the same at all points, where they are not equal to all digits."""
         for i in np.flatnonzero(np.isfinite(self.values) & np.isfinite(self.true_values)):
 
             def both(i: Any = i) -> tuple[Any, Any, Any]:
-                wanted, point = self._wanted(i, left)
+                wanted, point = self._wanted(i, term)
                 found = model.precise(point, moved)
                 return found, wanted, abs(found) + abs(wanted)
 
@@ -165,24 +165,24 @@ class ConstantMatcher(ValueComparison):
         return True
 
     def _polished(
-        self, model: Model, shifts: Array, left: Model | None
+        self, model: Model, shifts: Array, term: Model | None
     ) -> tuple[float | None, Sequence[Any]]:
         """Move constants on with all digits; return by what share values then differ at most."""
         # Where constants can stand in for others, those that need not move do not.
         for least in (CLOSE, _RELATIVE * float(np.max(np.abs(shifts), initial=0.0))):
             moving = np.abs(shifts) > least
-            found = self._moved_on(model, np.where(moving, shifts, 0.0), moving, left)
+            found = self._moved_on(model, np.where(moving, shifts, 0.0), moving, term)
             if found[0] is None or found[0] <= EXACT:
                 return found
-        return self._moved_on(model, shifts, np.ones(len(shifts), bool), left)
+        return self._moved_on(model, shifts, np.ones(len(shifts), bool), term)
 
     def _moved_on(
-        self, model: Model, shifts: Array, moving: NDArray[np.bool_], left: Model | None
+        self, model: Model, shifts: Array, moving: NDArray[np.bool_], term: Model | None
     ) -> tuple[float | None, Sequence[Any]]:
         with np.errstate(all="ignore"):
             dual, sizes = model.dual(self.columns, shifts)
-            if left is not None:
-                sizes = sizes + left.dual(self.columns, np.zeros(len(left.moving)))[1]
+            if term is not None:
+                sizes = sizes + term.dual(self.columns, np.zeros(len(term.moving)))[1]
             usable = np.isfinite(dual).all(axis=0) & np.isfinite(self.values) & (sizes > 0)
         chosen = spread_out(np.flatnonzero(usable), self.base, len(shifts) + CHECKED)
         if len(chosen) <= len(shifts):
@@ -194,7 +194,7 @@ class ConstantMatcher(ValueComparison):
         with precision(DIGITS):
             exact = [exact_ball(float(shift)) for shift in shifts]
             try:
-                wanted = [self._wanted(i, left) for i in chosen]
+                wanted = [self._wanted(i, term) for i in chosen]
                 worst = np.inf
                 for _ in range(_STEPS):
                     errors = [
@@ -213,11 +213,11 @@ class ConstantMatcher(ValueComparison):
                 return None, []
         return worst, exact
 
-    def _wanted(self, i: int, left: Model | None) -> tuple[Any, dict[str, Any]]:
+    def _wanted(self, i: int, term: Model | None) -> tuple[Any, dict[str, Any]]:
         point = exact_point(self.point(i))
         target = ball_value(self.prediction, point)
-        if left is not None:
-            target -= left.precise(point, [0] * len(left.moving))
+        if term is not None:
+            target -= term.precise(point, [0] * len(term.moving))
         return target, point
 
 
@@ -334,14 +334,14 @@ class _Fit:
         chosen = list(free)
         fixed = start.copy()
         fixed[chosen] = 0.0
-        rest, bare = (
+        fixed_part, bare = (
             self.equation.values(self.columns, each) for each in (fixed, np.zeros(len(start)))
         )
         slopes = np.empty((len(bare), len(chosen)))
         for place, unit in enumerate(np.eye(len(start))[chosen]):
             slopes[:, place] = self.equation.values(self.columns, unit) - bare
         weights = 1 / (np.abs(self.wanted) + self.least)
-        slopes, missing = slopes * weights[:, None], (self.wanted - rest) * weights
+        slopes, missing = slopes * weights[:, None], (self.wanted - fixed_part) * weights
         if not (np.isfinite(slopes).all() and np.isfinite(missing).all()):
             return start
         lengths = np.max(np.abs(slopes), axis=0, initial=0.0)
@@ -350,13 +350,13 @@ class _Fit:
         left, sizes, right = np.linalg.svd(slopes, full_matrices=False)
         seen = sizes > _ALIKE * sizes.max(initial=0.0)
         there = (right[seen].T / sizes[seen]) @ left[:, seen].T
-        found = there @ missing
-        found += there @ (missing - slopes @ found)
+        solution = there @ missing
+        solution += there @ (missing - slopes @ solution)
         if not seen.all():
             own = start[chosen] * lengths
-            found += own - there @ (slopes @ own)
+            solution += own - there @ (slopes @ own)
         solved = start.copy()
-        solved[chosen] = found / lengths
+        solved[chosen] = solution / lengths
         return solved
 
     def stepped(self, start: Array, free: Sequence[int], steps: int) -> Array:
@@ -575,7 +575,7 @@ def constant_shift(
     # With all free to move, none moves farther than where some stand still, or not by much.
     if everywhere is None or np.max(np.abs(everywhere / truth.start - 1)) > _FARTHEST_TOGETHER:
         return None
-    found: list[tuple[float, Array, list[int]]] = []
+    fits: list[tuple[float, Array, list[int]]] = []
     for free in map(list, islice(combinations(range(n), rank), _MOST_GAUGES)):
         if rank < n and np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
             continue
@@ -583,8 +583,8 @@ def constant_shift(
         if constants is not None:
             shift = float(np.max(np.abs(constants / truth.start - 1), initial=0.0))
             values.is_close = values.is_close or shift <= TOLERANCE * (1 + ROUNDED**0.5)
-            found.append((shift, constants, free))
-    for _, constants, free in sorted(found, key=itemgetter(0)):
+            fits.append((shift, constants, free))
+    for _, constants, free in sorted(fits, key=itemgetter(0)):
         exact = refined_constants(truth, values, values.prediction, columns, constants, free)
         if exact is None or becomes_whole(truth, exact[0]):
             continue

@@ -115,13 +115,15 @@ def _around(argument: Node, base: Mapping[str, Array], box: Box) -> dict[str, Ar
     values = of(table)
     if np.isnan(values).all():
         return {name: np.empty(0) for name in names}
-    found = [
+    midpoints = [
         _climbed(of, table, values, low, high),
         _climbed(lambda points: -of(points), table, -values, low, high),
         _climbed(lambda points: -np.abs(of(points)), table, -np.abs(values), low, high),
     ]
-    crossing = _crossing(of, np.vstack([table, *found]), np.append(values, of(np.vstack(found))))
-    middles = np.vstack([*found, *([] if crossing is None else [crossing])])
+    crossing = _crossing(
+        of, np.vstack([table, *midpoints]), np.append(values, of(np.vstack(midpoints)))
+    )
+    middles = np.vstack([*midpoints, *([] if crossing is None else [crossing])])
     moved = [middles]
     for i in range(len(names)):
         for k in range(_OFFSETS):
@@ -144,12 +146,12 @@ def _climbed(
     directions = np.vstack([np.diag(width), -np.diag(width)])
     for _ in range(_MOST_STEPS):
         tried = np.clip(points[:, None] + sizes[:, None, None] * directions, low, high)
-        found = of(tried.reshape(-1, n)).reshape(len(points), -1)
-        found = np.where(np.isnan(found), -np.inf, found)
-        chosen = np.argmax(found, axis=1)
-        better = found[rows, chosen] > best
+        heights = of(tried.reshape(-1, n)).reshape(len(points), -1)
+        heights = np.where(np.isnan(heights), -np.inf, heights)
+        chosen = np.argmax(heights, axis=1)
+        better = heights[rows, chosen] > best
         points = np.where(better[:, None], tried[rows, chosen], points)
-        best = np.where(better, found[rows, chosen], best)
+        best = np.where(better, heights[rows, chosen], best)
         sizes[~better] /= 2
         if sizes.max() < _SMALLEST:
             break
@@ -163,9 +165,9 @@ def _crossing(of: Callable[[Array], Array], table: Array, values: Array) -> Arra
         return None
     # Between points of either sign: neighbours, and the farthest of each.
     n = min(len(positive), len(negative), 8)
-    one, other = table[positive[-n:]].copy(), table[negative[-n:]].copy()
+    positive_rows, negative_rows = table[positive[-n:]].copy(), table[negative[-n:]].copy()
     for _ in range(80):
-        middle = (one + other) / 2
+        middle = (positive_rows + negative_rows) / 2
         above = of(middle) > 0
-        one[above], other[~above] = middle[above], middle[~above]
-    return np.vstack([one, other])
+        positive_rows[above], negative_rows[~above] = middle[above], middle[~above]
+    return np.vstack([positive_rows, negative_rows])

@@ -87,12 +87,12 @@ def compare_by_values(
     texts = truth, prediction
     if (t, p) != sums:
         direct = None if direct is None else pair_of(t, p, match(t, p))
-    found = _Comparison(texts, (t, p), direct, names).result()
-    if found.values.is_close and not (found.near and found.same_structure):
-        found = _without_idle_parts(texts, t, found, names)
-    if found.same_form:
+    result = _Comparison(texts, (t, p), direct, names).result()
+    if result.values.is_close and not (result.near and result.same_structure):
+        result = _without_idle_parts(texts, t, result, names)
+    if result.same_form:
         symbolic = Symbolic.EQUAL
-    elif is_polynomial(t) and is_polynomial(sums[1]) and not found.extra and p == sums[1]:
+    elif is_polynomial(t) and is_polynomial(sums[1]) and not result.extra and p == sums[1]:
         symbolic = Symbolic.UNEQUAL
     else:
         symbolic = Symbolic.NOT_PROVED
@@ -100,13 +100,13 @@ def compare_by_values(
         checks_of,
         symbolic,
         direct,
-        found.values,
-        found=found.pair,
-        near=found.near,
-        extra=found.extra,
-        hidden=found.hidden,
+        result.values,
+        pair=result.pair,
+        near=result.near,
+        extra=result.extra,
+        hidden=result.hidden,
     )
-    return replace(found.pair, find_checks=checks)
+    return replace(result.pair, find_checks=checks)
 
 
 def _plainly(text: str, terms: Sum, names: tuple[str, ...]) -> tuple[str, Sum]:
@@ -140,23 +140,23 @@ def _is_nothing(text: str, names: tuple[str, ...]) -> bool:
     return {} in standard_forms(text, names).values() and not needs_a_domain(read(text, names))
 
 
-def _without_idle_parts(texts: tuple[str, str], t: Sum, found: _Result, names: Names) -> _Result:
+def _without_idle_parts(texts: tuple[str, str], t: Sum, result: _Result, names: Names) -> _Result:
     """Compare once more without what has no effect on the domain, if there is any."""
     # Imported here, as most answers that differ differ by much.
     from eqverdict.fidelity.idle_parts import without_idle_parts  # noqa: PLC0415
 
-    values = found.values
-    rest = without_idle_parts(values.prediction, values.columns, values.box)
-    if rest is None:
-        return found
-    text = text_of(rest)
+    values = result.values
+    reduced = without_idle_parts(values.prediction, values.columns, values.box)
+    if reduced is None:
+        return result
+    text = text_of(reduced)
     try:
         p = expand(text, names.predicted)
     except EquationError:
-        return found
+        return result
     direct = pair_of(t, p, match(t, p))
     other = _Comparison((texts[0], text), (t, p), direct, names).result()
-    return replace(other, extra=True) if other.near else found
+    return replace(other, extra=True) if other.near else result
 
 
 @dataclass(frozen=True)
@@ -236,13 +236,13 @@ class _Comparison:
             return self._identified(0.0)
         if self.values.undefined:
             return _nothing_matched(self.t, self.p)
-        found = self._moved()
-        self.near = None if found.relation is Equivalence.UNKNOWN else False
-        if found.relation is Equivalence.SAME and not self._differs(found):
-            return self._identified(found.error or 0.0)
-        if found.relation is Equivalence.OTHER_CONSTANTS:
-            return EquationPair(self.t, self.p, len(self.t), 1, found.error, (), ())
-        return self._off_by_terms(unknown=found.relation is Equivalence.UNKNOWN)
+        match = self._moved()
+        self.near = None if match.relation is Equivalence.UNKNOWN else False
+        if match.relation is Equivalence.SAME and not self._differs(match):
+            return self._identified(match.error or 0.0)
+        if match.relation is Equivalence.OTHER_CONSTANTS:
+            return EquationPair(self.t, self.p, len(self.t), 1, match.error, (), ())
+        return self._off_by_terms(unknown=match.relation is Equivalence.UNKNOWN)
 
     def _identified(self, error: float) -> EquationPair:
         self.near = True
@@ -252,15 +252,15 @@ class _Comparison:
         """Whether the truth's constants can be moved to where the answer's values are."""
         if (whole := self._as_a_whole()) is not None:
             return whole
-        found = [
+        matches = [
             self.values.relation(form)
             for name, form in self.true_forms
             if name != "as written" or self.values.faithful(form, of_truth=True)
         ]
-        for (_, form), each in zip(self.true_forms, found, strict=False):
+        for (_, form), each in zip(self.true_forms, matches, strict=False):
             if each.relation is Equivalence.SAME and _shows_its_constants(form):
                 return self._unless_it_holds_more(each)
-        others = [each for each in found if each.relation in _MOVED]
+        others = [each for each in matches if each.relation in _MOVED]
         if others or self._has_its_skeleton():
             moved = self._moved_as_written()
             if moved is not None and moved.relation is Equivalence.SAME:
@@ -270,7 +270,7 @@ class _Comparison:
             return MatchResult(Equivalence.OTHER_CONSTANTS, min(map(_error, others)))
         if (printed := self._as_printed()) is not None:
             return printed
-        unknown = not found or any(each.relation is Equivalence.UNKNOWN for each in found)
+        unknown = not matches or any(each.relation is Equivalence.UNKNOWN for each in matches)
         return MatchResult(Equivalence.UNKNOWN if unknown else Equivalence.APART)
 
     def _as_a_whole(self) -> MatchResult | None:
@@ -307,10 +307,10 @@ class _Comparison:
                 written = read(text, self.names.true)
             except EquationError:
                 continue  # a form that is nested deeper than an equation may be
-            found = constant_shift(self.values, written, fixed=fixed)
-            if found is None or self.values.holds_more:
+            shift = constant_shift(self.values, written, fixed=fixed)
+            if shift is None or self.values.holds_more:
                 continue
-            error, moved = found
+            error, moved = shift
             if error <= TOLERANCE:
                 return MatchResult(Equivalence.SAME, error, moved)
             if best is None or error < _error(best):
@@ -333,13 +333,13 @@ class _Comparison:
                     return MatchResult(Equivalence.SAME, error)
         return None
 
-    def _differs(self, found: MatchResult) -> bool:
+    def _differs(self, match: MatchResult) -> bool:
         """Whether the two differ where no point that was drawn shows it."""
-        if found.moved is None:
+        if match.moved is None:
             return False  # the same terms, but for the rounding of numbers
         if self._has_its_skeleton():
             return False  # the same terms, and all points agree
-        self.hidden = self.values.hidden_difference(found.moved.floats, found.moved.precise)
+        self.hidden = self.values.hidden_difference(match.moved.floats, match.moved.precise)
         return self.hidden is not None
 
     def _off_by_terms(self, *, unknown: bool) -> EquationPair:
@@ -374,17 +374,17 @@ class _Comparison:
     def _but_for_one_term(self) -> EquationPair | None:
         """Leave out one term after the other: of the truth, or of the answer."""
         for _, form in self.true_forms:
-            for left in form if 1 < len(form) <= _MOST_LEFT_OUT else ():
-                rest = {monomial: c for monomial, c in form.items() if monomial != left}
-                found = self.values.relation(rest)
-                if found.relation is Equivalence.SAME and not self._differs(found):
-                    missing = ((left, form),)
-                    return EquationPair(form, self.p, len(form) - 1, 0, found.error, missing, ())
-            for left, mine in self._own_terms():
-                found = self.values.relation(form, without={left: mine[left]})
-                if found.relation is Equivalence.SAME:
-                    extra = ((left, mine),)
-                    return EquationPair(form, mine, len(form), 0, found.error, (), extra)
+            for term in form if 1 < len(form) <= _MOST_LEFT_OUT else ():
+                rest = {monomial: c for monomial, c in form.items() if monomial != term}
+                match = self.values.relation(rest)
+                if match.relation is Equivalence.SAME and not self._differs(match):
+                    missing = ((term, form),)
+                    return EquationPair(form, self.p, len(form) - 1, 0, match.error, missing, ())
+            for term, mine in self._own_terms():
+                match = self.values.relation(form, without={term: mine[term]})
+                if match.relation is Equivalence.SAME:
+                    extra = ((term, mine),)
+                    return EquationPair(form, mine, len(form), 0, match.error, (), extra)
         return None
 
     def _own_terms(self) -> Iterator[tuple[Monomial, Sum]]:
@@ -393,10 +393,10 @@ class _Comparison:
         for mine in (*self.forms.values(), *([] if is_whole(self.p) else [self.p])):
             if not 1 < len(mine) <= _MOST_LEFT_OUT:
                 continue
-            for left, c in mine.items():
-                if (left, c) not in seen:
-                    seen.add((left, c))
-                    yield left, mine
+            for term, c in mine.items():
+                if (term, c) not in seen:
+                    seen.add((term, c))
+                    yield term, mine
 
 
 _MOVED = frozenset({Equivalence.SAME, Equivalence.OTHER_CONSTANTS})

@@ -56,20 +56,20 @@ def without_idle_parts(
     Node or None
         The rest; None where nothing is idle.
     """
-    rest, left = tree, iter(range(_MOST_COMPARED))
+    reduced, comparisons = tree, iter(range(_MOST_COMPARED))
     for _ in range(_MOST_REMOVED):
-        smaller = next(_smaller(rest, columns, box, left), None)
+        smaller = next(_smaller(reduced, columns, box, comparisons), None)
         if smaller is None:
             break
-        rest = smaller
-    return None if rest is tree else rest
+        reduced = smaller
+    return None if reduced is tree else reduced
 
 
 def _smaller(
     tree: Node,
     columns: Mapping[str, Array],
     box: Mapping[str, tuple[float, float]],
-    left: Iterator[int],
+    comparisons: Iterator[int],
 ) -> Iterator[Node]:
     made: list[dict[str, Array]] = []
     more = places_of_interest((tree,), box)
@@ -89,7 +89,7 @@ def _smaller(
             fillings += part.arguments
         for filling in fillings:
             other = with_part(tree, part, filling)
-            if all(_is_same(tree, other, each, left) for each in places()):
+            if all(_is_same(tree, other, each, comparisons) for each in places()):
                 yield other
 
 
@@ -99,7 +99,9 @@ def _values(tree: Node, columns: Mapping[str, Array]) -> Array:
         return np.broadcast_to(np.asarray(value(tree, columns), np.float64), n)
 
 
-def _is_same(tree: Node, other: Node, columns: Mapping[str, Array], left: Iterator[int]) -> bool:
+def _is_same(
+    tree: Node, other: Node, columns: Mapping[str, Array], comparisons: Iterator[int]
+) -> bool:
     """Whether two equations have the same values; where one of them has none is left out."""
     ours, theirs = _values(tree, columns), _values(other, columns)
     known = np.isfinite(ours) & np.isfinite(theirs)
@@ -115,7 +117,7 @@ def _is_same(tree: Node, other: Node, columns: Mapping[str, Array], left: Iterat
         *usable[:_LOOKED_AT].tolist(),
         *usable[:: max(1, len(usable) // _LOOKED_AT)].tolist(),
     }:
-        if next(left, None) is None:
+        if next(comparisons, None) is None:
             return False
         point = {name: exact_ball(float(column[i])) for name, column in columns.items()}
 

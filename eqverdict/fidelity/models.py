@@ -394,7 +394,7 @@ def fit_model(model: Model, columns: Mapping[str, Array], values: Array) -> Cons
         usable = np.isfinite(dual).all(axis=0) & np.isfinite(values) & (sizes > 0)
         if usable.sum() <= n:
             return None
-        kept = {name: column[usable] for name, column in columns.items()}
+        usable_columns = {name: column[usable] for name, column in columns.items()}
         wanted, dual, sizes = values[usable], dual[:, usable], sizes[usable]
         far = np.abs(wanted - dual[0]) / sizes
         reach = _REACH * np.abs(dual[1:]).sum(axis=0) / sizes
@@ -410,7 +410,7 @@ def fit_model(model: Model, columns: Mapping[str, Array], values: Array) -> Cons
             shifts = shifts + step * min(1.0, 0.3 / longest if longest else 1.0)
             if np.max(np.abs(shifts), initial=0.0) > FARTHEST:
                 return ConstantFit(float(np.max(np.abs(error))), shifts)
-            dual, sizes = model.dual(kept, shifts)
+            dual, sizes = model.dual(usable_columns, shifts)
             if longest < 1e-13:  # noqa: PLR2004 - as near as double precision gets
                 break
         error = np.abs(wanted - dual[0]) / (sizes + np.abs(wanted))

@@ -184,10 +184,12 @@ class ValueComparison:
         compared = self.prediction if other is None else other
         for columns in places_of_interest((self.prediction, self.truth), self.box):
             with np.errstate(all="ignore"):
-                one = floats(columns)
-                n = len(one)
+                true_values = floats(columns)
+                n = len(true_values)
                 found = np.broadcast_to(np.asarray(value(compared, columns), np.float64), n)
-                share = np.abs(one - found) / (np.abs(one) + np.abs(found) + self.scale)
+                share = np.abs(true_values - found) / (
+                    np.abs(true_values) + np.abs(found) + self.scale
+                )
             share[~np.isfinite(share)] = 0.0
             order = np.argsort(-share, kind="stable")
             for i in order[:_LOOKED_AT_CLOSELY]:
@@ -225,11 +227,11 @@ class ValueComparison:
     def _values(self, node: Node) -> Array:
         n = len(next(iter(self.columns.values()))) if self.columns else 1
         with np.errstate(all="ignore"):
-            found = np.broadcast_to(np.asarray(value(node, self.columns), np.float64), n)
-        known = np.flatnonzero(np.isfinite(found))
+            values = np.broadcast_to(np.asarray(value(node, self.columns), np.float64), n)
+        known = np.flatnonzero(np.isfinite(values))
         looked_at = known[:: max(1, len(known) // _LOOKED_AT)]
-        if all(self._is_near(node, i, found[i]) for i in looked_at):
-            return found
+        if all(self._is_near(node, i, values[i]) for i in looked_at):
+            return values
         self._cancelled.append(node)
         return np.array([self._rounded_value(node, i) for i in range(n)])
 
@@ -275,25 +277,31 @@ class ValueComparison:
     @cached_property
     def compared(self) -> Agreement:
         """The proved relation of the values of the two as they are written."""
-        one, other = self.true_values, self.values
-        usable = np.isfinite(one) & np.isfinite(other)
+        true_values, values = self.true_values, self.values
+        usable = np.isfinite(true_values) & np.isfinite(values)
         with np.errstate(all="ignore"):
-            share = np.abs(one - other) / (np.abs(one) + np.abs(other))
+            share = np.abs(true_values - values) / (np.abs(true_values) + np.abs(values))
         far = np.flatnonzero(usable & (share > CLOSE))
         # The farthest apart first: one point is enough.
-        found = self._compare_at(far[np.argsort(-share[far], kind="stable")][: CHECKED // 2])
-        if found.equal is not False:
+        agreement = self._compare_at(far[np.argsort(-share[far], kind="stable")][: CHECKED // 2])
+        if agreement.equal is not False:
             # What double precision cannot show may be a small number next to what cancels.
-            found = found.joined(self._compare_at(spread_out(np.flatnonzero(usable), self.base)))
-        if found.equal is not False:
-            near = found.points
-            found = found.joined(self._compare_far(lambda point: [ball_value(self.truth, point)]))
+            agreement = agreement.joined(
+                self._compare_at(spread_out(np.flatnonzero(usable), self.base))
+            )
+        if agreement.equal is not False:
+            near = agreement.points
+            agreement = agreement.joined(
+                self._compare_far(lambda point: [ball_value(self.truth, point)])
+            )
             # Far away less is asked for, which does not do where there is little else.
-            enough = near >= _FEWEST or (found.points >= _FEWEST and found.share <= self.tolerance)
+            enough = near >= _FEWEST or (
+                agreement.points >= _FEWEST and agreement.share <= self.tolerance
+            )
             # Where the values of the answer are not known it may differ.
-            if found.equal and not (enough and self._is_known):
+            if agreement.equal and not (enough and self._is_known):
                 return Agreement(None)
-        return found
+        return agreement
 
     @property
     def _is_known(self) -> bool:
@@ -302,7 +310,7 @@ class ValueComparison:
         return bool((true & np.isfinite(self.values)).sum() >= (1 - _UNDEFINED) * true.sum())
 
     def _compare_at(self, chosen: NDArray[np.intp]) -> Agreement:
-        found = Agreement(None)
+        agreement = Agreement(None)
         for i in chosen:
             try:
                 apart, share = provably_differ(lambda i=i: self._both(i), self.tolerance)  # type: ignore[misc]
@@ -310,8 +318,8 @@ class ValueComparison:
                 continue
             if apart:
                 return Agreement(False, share=share, point=self.point(i))
-            found = found.joined(Agreement(True, 1, share))
-        return found
+            agreement = agreement.joined(Agreement(True, 1, share))
+        return agreement
 
     @cached_property
     def holds_more(self) -> bool:
@@ -368,11 +376,13 @@ class ValueComparison:
         factors = []
         for i in [*farthest[: CHECKED // 2], *spread_out(np.flatnonzero(usable), self.base)]:
             try:
-                one, other = (self._precise(each, i) for each in (self.truth, self.prediction))
+                true_value, value = (
+                    self._precise(each, i) for each in (self.truth, self.prediction)
+                )
             except ArithmeticError:
                 continue
             with precision(DIGITS):
-                factors.append(other / one)
+                factors.append(value / true_value)
         if len(factors) < _FEWEST or not self._is_known:
             return None
         with precision(DIGITS):
@@ -386,10 +396,10 @@ class ValueComparison:
             return float(k - 1)
 
     def agrees_far(
-        self, truth: Callable[[Mapping[str, Any]], list[Any]], left: Model | None = None
+        self, truth: Callable[[Mapping[str, Any]], list[Any]], term: Model | None = None
     ) -> bool:
         """Whether the answer is a sum of terms well beyond the domain, too."""
-        return self._compare_far(truth, left).equal is not False
+        return self._compare_far(truth, term).equal is not False
 
     def agrees_far_with(self, node: Node, tree: Node, constants: Sequence[Any]) -> bool:
         """Whether an equation is another with other constants well beyond the domain, too."""
@@ -402,20 +412,20 @@ class ValueComparison:
     def _compare_far(
         self,
         truth: Callable[[Mapping[str, Any]], list[Any]],
-        left: Model | None = None,
+        term: Model | None = None,
         node: Node | None = None,
     ) -> Agreement:
         other_side = self.prediction if node is None else node
         tolerance = _ROUNDED_FAR if self.is_rounded else _EXACT_FAR
         # What is rounded is lost where it cancels, and the nearest points of all are such.
         last = -2 if self.is_rounded else None
-        found = Agreement(None)
+        agreement = Agreement(None)
         for numbers in far_points(self._names, self._domain)[:last]:
 
             def both(numbers: Mapping[str, float] = numbers) -> tuple[Any, Any, Any]:
                 point = exact_point(numbers)
                 terms, other = truth(point), ball_value(other_side, point)
-                taken = left.precise(point, [0] * len(left.moving)) if left else 0
+                taken = term.precise(point, [0] * len(term.moving)) if term else 0
                 # Moved constants have fewer digits than what may cancel here.
                 size = ball_sum(map(abs, terms)) + abs(other)
                 return ball_sum(terms) + taken, other, size
@@ -426,8 +436,8 @@ class ValueComparison:
                 continue
             if apart:
                 return Agreement(False, share=share, point=numbers)
-            found = found.joined(Agreement(True, 1, share))
-        return found
+            agreement = agreement.joined(Agreement(True, 1, share))
+        return agreement
 
     @property
     def tolerance(self) -> float:

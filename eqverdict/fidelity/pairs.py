@@ -76,7 +76,7 @@ def checks_of(
     direct: EquationPair | None,
     values: ValueComparison,
     *,
-    found: EquationPair | None = None,
+    pair: EquationPair | None = None,
     near: bool | None = False,
     extra: bool = False,
     hidden: Mapping[str, float] | None = None,
@@ -87,7 +87,7 @@ def checks_of(
     ----------
     direct
         The two compared term by term; None if one of them is too large to be multiplied out.
-    found
+    pair
         What is known of them by values and other forms, where they are not polynomials.
     near
         Whether they are the same with the truth's constants moved; None where it is not known.
@@ -104,7 +104,7 @@ def checks_of(
         explanation = f"the same at all points drawn at random, and apart at {at}"
     elif values.undefined:
         numerical, explanation = Numerical.APART, "it has no values where the truth has some"
-    elif compared.equal and (found is None or near):
+    elif compared.equal and (pair is None or near):
         numerical = Numerical.EQUAL
         exact = compared.share <= EXACT
         digits = round(-math.log10(EXACT if exact else values.tolerance))
@@ -118,13 +118,13 @@ def checks_of(
         explanation = f"apart by {compared.share:.1g} at {_at(compared.point or {})}"
         if compared.equal:
             explanation = "equal to rounding, with a part that rounding hides"
-    known = direct if found is None or found.faults else found
+    known = direct if pair is None or pair.faults else pair
     if known is None:
         structural = Structural.UNKNOWN
     elif known.faults:
         off = known.faults == 1 and not known.wrong
         structural = Structural.ONE_TERM_OFF if off else Structural.OTHER
-    elif found is not None and found.faults:
+    elif pair is not None and pair.faults:
         structural = Structural.OTHER
     else:
         structural = Structural.SAME

@@ -123,10 +123,10 @@ def _numbers(terms: Sum, order: Sum) -> Array | None:
     if len(alike) == len(terms):
         paired = {monomial: alike[skeleton_of(monomial)] for monomial in order}
     else:
-        found = match(order, terms)
-        if found.missing or found.extra:
+        matching = match(order, terms)
+        if matching.missing or matching.extra:
             return None
-        paired = {one: other for one, other, _ in found.pairs}
+        paired = {one: other for one, other, _ in matching.pairs}
     numbers: list[float] = []
     for monomial, other in ((each, paired[each]) for each in order):
         kept = [True, *(bool(each) for each in constants_of(monomial))]

@@ -131,18 +131,18 @@ class Ring:
     def sine(self, atom: Atom) -> Any:
         """Write the atom ``sin(a + b + ... + phase)`` in the sines and cosines of its parts."""
         phase = atom.constants[-1]
-        one, zero = self.constant(Fraction(1)), self.constant(Fraction(0))
+        unity, zero = self.constant(Fraction(1)), self.constant(Fraction(0))
         if phase == 0:
-            sin, cos = zero, one
+            sin, cos = zero, unity
         elif phase == PI / 2:
-            sin, cos = one, zero
+            sin, cos = unity, zero
         else:
             sin = self.constant(float_of(math.sin, Fraction(phase)))
             cos = self.constant(float_of(math.cos, Fraction(phase)))
         for monomial, c in atom.inner:
             index, times = self._of_angle[monomial, abs(c)]
             step = self.gen(index), self.gen(index + 1)
-            s, co = zero, one
+            s, co = zero, unity
             for _ in range(times):
                 s, co = s * step[1] + co * step[0], co * step[1] - s * step[0]
             if c < 0:
@@ -178,10 +178,10 @@ def _steps(sizes: set[Fraction], most: int) -> Iterator[tuple[Fraction, list[Fra
             yield size, [size]
 
 
-def _common_step(one: Fraction, other: Fraction) -> Fraction:
+def _common_step(first: Fraction, second: Fraction) -> Fraction:
     """Return the largest number of which two are whole multiples."""
-    below = one.denominator * other.denominator
-    above = math.gcd(one.numerator * other.denominator, other.numerator * one.denominator)
+    below = first.denominator * second.denominator
+    above = math.gcd(first.numerator * second.denominator, second.numerator * first.denominator)
     return Fraction(above, below)
 
 
@@ -247,20 +247,20 @@ def rational(terms: Sum, ring: Ring) -> Rational:
     EquationError
         If it has too many terms, or divides by zero.
     """
-    one = ring.constant(Fraction(1))
+    unity = ring.constant(Fraction(1))
     by_denominator: dict[Any, list[Any]] = {}
     for monomial, c in terms.items():
-        part = Rational(ring, ring.constant(c), one)
+        part = Rational(ring, ring.constant(c), unity)
         for atom, power in monomial:
             if is_fraction_bar(atom, power):
                 factor = rational(dict(atom.inner), ring).power(int(power))
             elif atom.kind == "wave":
-                factor = Rational(ring, ring.sine(atom), one).power(int(power))
+                factor = Rational(ring, ring.sine(atom), unity).power(int(power))
             else:
                 factor = ring.power(atom, power)
             part = part * factor
         by_denominator.setdefault(str(part.below), []).append(part)
-    total = Rational(ring, ring.constant(Fraction(0)), one)
+    total = Rational(ring, ring.constant(Fraction(0)), unity)
     for parts in by_denominator.values():
         above = reduce(lambda a, b: a + b, (part.above for part in parts))
         total = total + Rational(ring, above, parts[0].below).reduced()
@@ -269,11 +269,11 @@ def rational(terms: Sum, ring: Ring) -> Rational:
 
 def polynomial(ring: Ring, terms: Mapping[tuple[int, ...], Any] | Iterable[Any]) -> Any:
     """Make a polynomial of coefficients by exponents."""
-    given = dict(terms)
+    coefficients = dict(terms)
     return ring.context.from_dict(
         {
             exponents: fmpq(c.numerator, c.denominator) if isinstance(c, Fraction) else c
-            for exponents, c in given.items()
+            for exponents, c in coefficients.items()
             if c
         }
     )
@@ -283,7 +283,7 @@ def without_squares(ring: Ring, value: Any, *, of_sines: bool) -> Any:
     """Write the squares of sines in cosines, or of cosines in sines."""
     for sine, cosine in ring.angles:
         squared, other = (sine, cosine) if of_sines else (cosine, sine)
-        kept = ring.constant(Fraction(0))
+        reduced = ring.constant(Fraction(0))
         unit = ring.constant(Fraction(1)) - ring.gen(other) ** 2
         by_power: dict[int, dict[tuple[int, ...], Any]] = {}
         for exponents, c in value.to_dict().items():
@@ -291,8 +291,8 @@ def without_squares(ring: Ring, value: Any, *, of_sines: bool) -> Any:
             left = (*exponents[:squared], rest, *exponents[squared + 1 :])
             by_power.setdefault(halves, {})[left] = c
         for halves, part in by_power.items():
-            kept += polynomial(ring, part) * unit**halves
-        value = kept
+            reduced += polynomial(ring, part) * unit**halves
+        value = reduced
     return value
 
 
@@ -318,22 +318,22 @@ def with_tangents(value: Rational) -> Rational | None:
         for i, each in enumerate(value.ring.generators)
     )
     ring = Ring(generators)
-    one = ring.constant(Fraction(1))
+    unity = ring.constant(Fraction(1))
     sides = []
     for side in (value.above, value.below):
-        total = Rational(ring, ring.constant(Fraction(0)), one)
+        total = Rational(ring, ring.constant(Fraction(0)), unity)
         degrees = side.degrees()
         # One denominator for all terms: each exponential to its highest power.
-        below = one
+        below = unity
         for i in chosen:
-            below *= (one - ring.gen(i)) ** int(degrees[i])
+            below *= (unity - ring.gen(i)) ** int(degrees[i])
         above = ring.constant(Fraction(0))
         for exponents, c in side.to_dict().items():
             term = ring.constant(as_fraction(c))
             for i, power in enumerate(exponents):
                 if i in chosen:
-                    term *= (one + ring.gen(i)) ** power
-                    term *= (one - ring.gen(i)) ** int(degrees[i] - power)
+                    term *= (unity + ring.gen(i)) ** power
+                    term *= (unity - ring.gen(i)) ** int(degrees[i] - power)
                 elif power:
                     term *= ring.gen(i) ** power
             above += term
@@ -355,26 +355,28 @@ def without_common_waves(value: Rational) -> Rational:
         generators[cosine] = Generator("unused", generators[cosine].base, Fraction(1))
     halves = Ring(tuple(generators))
     sides = [_in_half_angles(side, ring, halves) for side in (value.above, value.below)]
-    found = sides[0] * sides[1].power(-1)
+    quotient = sides[0] * sides[1].power(-1)
     degrees = [
-        max(int(found.above.degrees()[sine]), int(found.below.degrees()[sine]))
+        max(int(quotient.above.degrees()[sine]), int(quotient.below.degrees()[sine]))
         for sine, _ in ring.angles
     ]
     least = [-(-degree // 2) for degree in degrees]
-    above, below = (_from_half_angles(side, ring, least) for side in (found.above, found.below))
+    above, below = (
+        _from_half_angles(side, ring, least) for side in (quotient.above, quotient.below)
+    )
     scale = below.leading_coefficient()
     return Rational(ring, above / scale, below / scale)
 
 
 def _in_half_angles(side: Any, ring: Ring, halves: Ring) -> Rational:
-    one = halves.constant(Fraction(1))
+    unity = halves.constant(Fraction(1))
     degrees = [0] * len(ring.generators)
     terms = side.to_dict()
     for sine, cosine in ring.angles:
         degrees[sine] = max((int(e[sine]) + int(e[cosine]) for e in terms), default=0)
-    below = one
+    below = unity
     for sine, _ in ring.angles:
-        below *= (one + halves.gen(sine) ** 2) ** degrees[sine]
+        below *= (unity + halves.gen(sine) ** 2) ** degrees[sine]
     above = halves.constant(Fraction(0))
     of_angles = {i for angle in ring.angles for i in angle}
     for exponents, c in terms.items():
@@ -385,14 +387,14 @@ def _in_half_angles(side: Any, ring: Ring, halves: Ring) -> Rational:
         for sine, cosine in ring.angles:
             t = halves.gen(sine)
             s, co = int(exponents[sine]), int(exponents[cosine])
-            term *= (2 * t) ** s * (one - t**2) ** co * (one + t**2) ** (degrees[sine] - s - co)
+            term *= (2 * t) ** s * (unity - t**2) ** co * (unity + t**2) ** (degrees[sine] - s - co)
         above += term
     return Rational(halves, above, below).reduced()
 
 
 def _from_half_angles(side: Any, ring: Ring, least: list[int]) -> Any:
     """Divide by ``(1 + t**2)**n`` for each angle, and write the result in sines and cosines."""
-    one = ring.constant(Fraction(1))
+    unity = ring.constant(Fraction(1))
     total = ring.constant(Fraction(0))
     of_angles = {i for angle in ring.angles for i in angle}
     for exponents, c in side.to_dict().items():
@@ -403,7 +405,7 @@ def _from_half_angles(side: Any, ring: Ring, least: list[int]) -> Any:
         for (sine, cosine), n in zip(ring.angles, least, strict=True):
             half, odd = divmod(int(exponents[sine]), 2)
             s, co = ring.gen(sine), ring.gen(cosine)
-            down, up = (one - co) / 2, (one + co) / 2
+            down, up = (unity - co) / 2, (unity + co) / 2
             term *= (s / 2) ** odd * down**half * up ** (n - half - odd)
         total += term
     return without_squares(ring, total, of_sines=True)

@@ -89,10 +89,10 @@ def same_skeleton(
     columns = {name: column[usable] for name, column in values.columns.items()}
     wanted = values.true_values[usable]
     for start in _starts(answer, parametrize(values.truth, named=True).start):
-        found = fit_parametric(answer, columns, wanted, start, list(range(len(start))))
-        if found is not None and _holds(answer, found, values, columns):
+        fit = fit_parametric(answer, columns, wanted, start, list(range(len(start))))
+        if fit is not None and _holds(answer, fit, values, columns):
             return True
-        if found is None and answer.is_linear:
+        if fit is None and answer.is_linear:
             break  # from nowhere else there is one
     # Where too much cancels for double precision, nothing can be fitted.
     return None if values.cancels else False
@@ -165,12 +165,12 @@ def _differs_somewhere(
 ) -> bool:
     """Whether an answer with other constants is not the truth where no point drawn shows it."""
     digits = [exact_ball(float(c)) for c in constants] if exact is None else exact
-    found = values.hidden_difference(
+    difference = values.hidden_difference(
         lambda columns: answer.values(columns, constants),
         lambda point: answer.precise(point, digits),
         values.truth,
     )
-    return found is not None
+    return difference is not None
 
 
 def _is_more_than(

@@ -125,11 +125,11 @@ def fewest_constants(text: str, names: tuple[str, ...]) -> tuple[tuple[str, Sum]
 
 
 def _each_once(forms: Forms) -> Forms:
-    kept: Forms = {}
+    unique: Forms = {}
     for name, form in forms.items():
-        if form not in kept.values():
-            kept[name] = form
-    return kept
+        if form not in unique.values():
+            unique[name] = form
+    return unique
 
 
 class _StandardExpansion(Expansion):
@@ -143,11 +143,11 @@ class _StandardExpansion(Expansion):
         if name in _HYPERBOLIC:
             return self.hyperbolic(name, self.reduced(arguments[0]))
         if name in {"max", "min"}:
-            one, other = arguments
-            difference = _sum(one, _times(other, Fraction(-1)))
+            first, second = arguments
+            difference = _sum(first, _times(second, Fraction(-1)))
             size = self.abs(self.reduced(difference))
             sign = Fraction(1 if name == "max" else -1)
-            return _times(_sum(_sum(one, other), _times(size, sign)), Fraction(1, 2))
+            return _times(_sum(_sum(first, second), _times(size, sign)), Fraction(1, 2))
         if name in {"log", "sqrt"}:
             above, below = self.sides(arguments[0])
             if name == "log":
@@ -191,19 +191,19 @@ class _StandardExpansion(Expansion):
 
 def _variants(value: Rational, expansion: Expansion) -> Iterator[tuple[str, Rational]]:
     """Write a fraction with powers of sines or cosines, with exponentials or with tanh."""
-    for name, each in (
+    for name, node in (
         ("exponentials", value),
         ("tanh", with_tangents(value)),
     ):
-        if each is None:
+        if node is None:
             continue
-        if not each.ring.angles:
-            yield name, each
+        if not node.ring.angles:
+            yield name, node
             continue
         # The least angle of which all others are multiples, and half of it: sin(x)**2 has the
         # cosine of 2*x alone.
-        bare = not _has_waves(each.below, each.ring)
-        form = _in_multiples(each, expansion) if bare else _one_bar(each, expansion)
+        bare = not _has_waves(node.below, node.ring)
+        form = _in_multiples(node, expansion) if bare else _one_bar(node, expansion)
         for halves in (False, True):
             again = rational(form, Ring.of(form, halves=halves))
             if not bare:
@@ -287,14 +287,14 @@ def _partial_fractions(
         main = _main_variable(factor)
         degrees = [int(d) for d in factor.degrees()]
         for raised in range(1, power + 1):
-            rest = divmod(below, factor**raised)[0]
-            of_rest = [int(d) for d in rest.degrees()]
+            cofactor = divmod(below, factor**raised)[0]
+            of_rest = [int(d) for d in cofactor.degrees()]
             limits = [
                 degrees[v] - 1 if v == main else max(0, most[v] - of_rest[v])
                 for v in range(len(most))
             ]
             unknowns += [
-                (len(places), exponents, rest)
+                (len(places), exponents, cofactor)
                 for exponents in product(*(range(limit + 1) for limit in limits))
             ]
             places.append((factor, raised))
@@ -309,11 +309,11 @@ def _partial_fractions(
         (polynomial(ring, {exponents: Fraction(1)}) * rest).to_dict()
         for _, exponents, rest in unknowns
     ]
-    found = _solved(columns, value.above.to_dict())
-    if found is None:
+    solution = _solved(columns, value.above.to_dict())
+    if solution is None:
         return None
     gathered: dict[int, dict[tuple[int, ...], Fraction]] = {}
-    for (place, exponents, _), c in zip(unknowns, found, strict=True):
+    for (place, exponents, _), c in zip(unknowns, solution, strict=True):
         if c:
             gathered.setdefault(place, {})[exponents] = c
     fractions = [
@@ -342,13 +342,13 @@ def _solved(
         [each.get(monomial, fmpq(0)) for monomial in monomials for each in (*columns, wanted)],
     )
     solved, rank = table.rref()
-    found = [Fraction(0)] * len(columns)
+    solution = [Fraction(0)] * len(columns)
     for row in range(rank):
         pivot = next(i for i in range(width) if solved[row, i] != 0)
         if pivot == width - 1:
             return None
-        found[pivot] = as_fraction(solved[row, width - 1])
-    return found
+        solution[pivot] = as_fraction(solved[row, width - 1])
+    return solution
 
 
 def _fewest(parts: tuple[Any, list[_Fraction]], ring: Ring) -> list[tuple[Any, list[_Fraction]]]:
@@ -358,16 +358,16 @@ def _fewest(parts: tuple[Any, list[_Fraction]], ring: Ring) -> list[tuple[Any, l
     """
     whole, fractions = parts
     choices = [[ring.constant(Fraction(0)), *_absorbed(*each, ring)] for each in fractions]
-    found: dict[int, list[tuple[Any, list[_Fraction]]]] = {}
+    by_size: dict[int, list[tuple[Any, list[_Fraction]]]] = {}
     for moved in islice(product(*choices), _MOST_LAYOUTS):
-        left = whole
+        remainder = whole
         made = []
         for (above, factor, power), part in zip(fractions, moved, strict=True):
-            left -= part
+            remainder -= part
             made.append((above + part * factor**power, factor, power))
-        size = len(left) + sum(len(above) for above, _, _ in made)
-        found.setdefault(size, []).append((left, made))
-    return found[min(found)][:_MOST_TIES] if found else []
+        size = len(remainder) + sum(len(above) for above, _, _ in made)
+        by_size.setdefault(size, []).append((remainder, made))
+    return by_size[min(by_size)][:_MOST_TIES] if by_size else []
 
 
 def _absorbed(above: Any, factor: Any, power: int, ring: Ring) -> Iterator[Any]:
@@ -386,7 +386,7 @@ def _in_multiples(value: Rational, expansion: Expansion) -> Sum:
     of_angles = {i for angle in ring.angles for i in angle}
     waves: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[Fraction, Fraction]] = {}
     for exponents, c in value.above.to_dict().items():
-        rest = tuple(0 if i in of_angles else int(e) for i, e in enumerate(exponents))
+        powers = tuple(0 if i in of_angles else int(e) for i, e in enumerate(exponents))
         spectrum: dict[tuple[int, ...], tuple[Fraction, Fraction]] = {
             (): (as_fraction(c), Fraction(0))
         }
@@ -397,15 +397,15 @@ def _in_multiples(value: Rational, expansion: Expansion) -> Sum:
                 for k, b in _spectrum(int(exponents[sine]), int(exponents[cosine])).items()
             }
         for frequency, (real, imaginary) in spectrum.items():
-            had = waves.get((rest, frequency), (Fraction(0), Fraction(0)))
-            waves[rest, frequency] = had[0] + real, had[1] + imaginary
+            had = waves.get((powers, frequency), (Fraction(0), Fraction(0)))
+            waves[powers, frequency] = had[0] + real, had[1] + imaginary
     total: Sum = {}
     bars = [_power(factor, -power, ring, expansion) for factor, power in _factors(value)]
-    for (rest, frequency), (real, imaginary) in waves.items():
+    for (powers, frequency), (real, imaginary) in waves.items():
         first = next((k for k in frequency if k), 0)
         if first < 0 or not (real or imaginary):
             continue  # the other half of a real number
-        before = _terms(polynomial(ring, {rest: Fraction(1)}), ring, expansion)
+        before = _terms(polynomial(ring, {powers: Fraction(1)}), ring, expansion)
         if first == 0:
             part = _times(before, real)
         else:
@@ -430,9 +430,9 @@ def _in_hyperbolics(value: Rational, expansion: Expansion) -> Sum | None:
     )
     sums: dict[tuple[int, ...], dict[tuple[int, ...], Fraction]] = {}
     for exponents, c in value.above.to_dict().items():
-        rest = tuple(0 if i in chosen else int(e) for i, e in enumerate(exponents))
+        powers = tuple(0 if i in chosen else int(e) for i, e in enumerate(exponents))
         raised = tuple(int(exponents[i]) - int(shift[i]) for i in chosen)
-        sums.setdefault(rest, {})[raised] = as_fraction(c)
+        sums.setdefault(powers, {})[raised] = as_fraction(c)
     if not any(
         tuple(-k for k in raised) in each
         for each in sums.values()
@@ -441,11 +441,11 @@ def _in_hyperbolics(value: Rational, expansion: Expansion) -> Sum | None:
     ):
         return None
     total: Sum = {}
-    for rest, each in sums.items():
-        before = _terms(polynomial(ring, {rest: Fraction(1)}), ring, expansion)
-        for raised, c in each.items():
+    for powers, coefficients in sums.items():
+        before = _terms(polynomial(ring, {powers: Fraction(1)}), ring, expansion)
+        for raised, c in coefficients.items():
             first = next((k for k in raised if k), 0)
-            opposite = each.get(tuple(-k for k in raised), Fraction(0))
+            opposite = coefficients.get(tuple(-k for k in raised), Fraction(0))
             if first == 0:
                 total = _sum(total, _times(before, c))
                 continue
@@ -466,12 +466,12 @@ def _with_one_logarithm(form: Sum, expansion: _StandardExpansion) -> Sum | None:
     """Put logarithms with the same factor, but for its sign, together; None if there are none."""
     groups: dict[tuple[Monomial, Fraction], list[tuple[Monomial, Fraction, Atom]]] = {}
     for monomial, c in form.items():
-        found = [atom for atom, power in monomial if atom.kind == "log" and power == 1]
-        if len(found) == 1:
-            rest = tuple(each for each in monomial if each[0] != found[0])
-            groups.setdefault((rest, abs(c)), []).append((monomial, c, found[0]))
+        logarithms = [atom for atom, power in monomial if atom.kind == "log" and power == 1]
+        if len(logarithms) == 1:
+            factors = tuple(each for each in monomial if each[0] != logarithms[0])
+            groups.setdefault((factors, abs(c)), []).append((monomial, c, logarithms[0]))
     total = dict(form)
-    for (rest, size), logs in groups.items():
+    for (factors, size), logs in groups.items():
         if len(logs) == 1:
             continue
         argument: Sum = {ONE: Fraction(1)}
@@ -482,7 +482,7 @@ def _with_one_logarithm(form: Sum, expansion: _StandardExpansion) -> Sum | None:
             argument = expansion.times(argument, side)
         terms = sorted_terms(expansion.reduced(argument))
         joined: Sum = {((function("log", terms), 1),): size}
-        total = _sum(total, expansion.times({rest: Fraction(1)}, joined))
+        total = _sum(total, expansion.times({factors: Fraction(1)}, joined))
     return None if total == form else total
 
 
@@ -515,20 +515,20 @@ def _spectrum(sine: int, cosine: int) -> Mapping[int, tuple[Fraction, Fraction]]
             numbers[i + j] += (-1) ** i * math.comb(sine, i) * math.comb(cosine, j)
     # Each sine divides by 2 i, each cosine by 2.
     sign = (1, 1, -1, -1)[-sine % 4] if sine % 2 else (1, -1)[sine // 2 % 2]
-    found = {}
+    amplitudes = {}
     for below, number in enumerate(numbers):
         if number:
             c = Fraction(sign * number, 2**n)
-            found[n - 2 * below] = (Fraction(0), c) if sine % 2 else (c, Fraction(0))
-    return found
+            amplitudes[n - 2 * below] = (Fraction(0), c) if sine % 2 else (c, Fraction(0))
+    return amplitudes
 
 
 def _product(
-    one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]
+    first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction]
 ) -> tuple[Fraction, Fraction]:
     return (
-        one[0] * other[0] - one[1] * other[1],
-        one[0] * other[1] + one[1] * other[0],
+        first[0] * second[0] - first[1] * second[1],
+        first[0] * second[1] + first[1] * second[0],
     )
 
 

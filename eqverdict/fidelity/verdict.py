@@ -194,12 +194,12 @@ class EquivalenceChecks:
         Where numbers are rounded, what is not the same may be equal to as many digits as there are.
         """
         apart, equal = numerical is Numerical.APART, numerical is Numerical.EQUAL
-        found = []
+        contradictions = []
         if symbolic is Symbolic.EQUAL and apart:
-            found.append("proved equal, and different by values")
+            contradictions.append("proved equal, and different by values")
         if symbolic is Symbolic.UNEQUAL and equal and not rounded:
-            found.append("proved unequal, and equal by values")
-        return cls(symbolic, numerical, structural, explanation, tuple(found))
+            contradictions.append("proved unequal, and equal by values")
+        return cls(symbolic, numerical, structural, explanation, tuple(contradictions))
 
 
 def identified(findings: EquivalenceChecks) -> bool | None:
@@ -220,16 +220,16 @@ def identified(findings: EquivalenceChecks) -> bool | None:
     return None
 
 
-def combine(each: Sequence[EquivalenceChecks], structural: Structural) -> EquivalenceChecks:
+def combine(checks: Sequence[EquivalenceChecks], structural: Structural) -> EquivalenceChecks:
     """Return the verdicts on a system: those of its worst equation."""
-    symbolic = {one.symbolic for one in each}
-    numerical = {one.numerical for one in each}
+    symbolic = {one.symbolic for one in checks}
+    numerical = {one.numerical for one in checks}
     order = (Numerical.APART, Numerical.UNKNOWN, Numerical.NEAR, Numerical.EQUAL)
     return EquivalenceChecks(
         next(s for s in (Symbolic.UNEQUAL, Symbolic.NOT_PROVED, Symbolic.EQUAL) if s in symbolic),
         next(n for n in order if n in numerical),
         structural,
-        contradictions=tuple(dict.fromkeys(text for one in each for text in one.contradictions)),
+        contradictions=tuple(dict.fromkeys(text for one in checks for text in one.contradictions)),
     )
 
 

@@ -123,12 +123,12 @@ def _with_scaled_logarithms(form: Sum) -> Iterator[tuple[Sum, dict[Monomial, flo
         if len(logs) == 1 and rest in form and abs(form[rest] / c) < _MOST_EXPONENT:
             places.setdefault(rest, []).append(monomial)
     for chosen in islice(product(*places.values()), _MOST_SCALINGS):
-        left = dict(form)
+        scaled = dict(form)
         scales = {
-            monomial: math.exp(float(left.pop(rest) / form[monomial]))
+            monomial: math.exp(float(scaled.pop(rest) / form[monomial]))
             for rest, monomial in zip(places, chosen, strict=True)
         }
-        yield left, scales
+        yield scaled, scales
 
 
 class _Writer:
@@ -166,12 +166,12 @@ class _Writer:
                 if divided:
                     terms, k = divided
                     exponents, c = {}, c * k
-                    one = next(i for i, (_, each) in enumerate(terms) if each == 1)
+                    unit_index = next(i for i, (_, each) in enumerate(terms) if each == 1)
                 else:
-                    one = self.ones.get(atom, 0)
-                    c, terms = _scaled(atom, power, one, c)
+                    unit_index = self.ones.get(atom, 0)
+                    c, terms = _scaled(atom, power, unit_index, c)
                 before = len(self.numbers)
-                text = f"({self.sum(terms, one)})"
+                text = f"({self.sum(terms, unit_index)})"
                 if atom.kind == "sum" and power > 0:
                     self.numbers_of_factors += self.numbers[before:]
                     del self.numbers[before:]
@@ -192,11 +192,11 @@ class _Writer:
         inner = monomial_text(atom.inner[0][0], Fraction(1))
         return f"{self.number(Fraction(power))}*{inner}"
 
-    def sum(self, terms: Terms, one: int | None = None) -> str:
+    def sum(self, terms: Terms, unit_index: int | None = None) -> str:
         """Write what is in a function or under a bar; one number is 1, and is not written."""
         texts = []
         for i, (monomial, c) in enumerate(terms):
-            if i == one and c in {1, -1}:
+            if i == unit_index and c in {1, -1}:
                 sign = "" if c > 0 else "-"
                 texts.append(sign + (self.product(monomial) if monomial else ONE_TEXT))
             else:
@@ -220,22 +220,22 @@ class _Writer:
 
     def completed(self, exponents: Mapping[Atom, Exponent], c: Fraction) -> tuple[str, Fraction]:
         """Write ``a*x**2 + b*x`` in an exponent as ``a*(x - m)**2``; what is left is a factor."""
-        left = {
+        unmatched = {
             monomial_text(atom.inner[0][0], Fraction(1)): Fraction(power)
             for atom, power in exponents.items()
         }
         shown = []
-        for name in list(left):
+        for name in list(unmatched):
             square = f"{name}**2"
-            if square in left and name in left and re.fullmatch(r"\w+", name):
-                a, b = left[square], left[name]
+            if square in unmatched and name in unmatched and re.fullmatch(r"\w+", name):
+                a, b = unmatched[square], unmatched[name]
                 middle = -b / (2 * a)
                 if float(-a * middle * middle) > _MOST_EXPONENT:
                     continue
-                del left[square], left[name]
+                del unmatched[square], unmatched[name]
                 shown.append(f"{self.number(a)}*({name} - {self.number(middle)})**2")
                 c = c * Fraction(math.exp(float(-a * middle * middle)))
-        shown += [f"{self.number(power)}*{text}" for text, power in left.items()]
+        shown += [f"{self.number(power)}*{text}" for text, power in unmatched.items()]
         return " + ".join(shown), c
 
     def factor(self, atom: Atom, power: Exponent, scale: float | None) -> str:

@@ -81,7 +81,7 @@ def in_core_notation(text: str, variables: Collection[str] | None = None) -> str
     check(plain)
     latex = "\\" in text or "{" in text
     try:
-        found = NotationReader(from_latex(plain, variables) if latex else plain, variables).read()
+        tree = NotationReader(from_latex(plain, variables) if latex else plain, variables).read()
     except RecursionError:
         raise EquationError(
             f"the equation is nested too deep: {quoted(text)}", "Write fewer brackets."
@@ -93,7 +93,7 @@ def in_core_notation(text: str, variables: Collection[str] | None = None) -> str
             hint = f"Numbers have a decimal point: {point}, not {comma[0]}."
             raise type(error)(error.message, hint) from None
         raise
-    return PlainPrinter().print(found)
+    return PlainPrinter().print(tree)
 
 
 _DECIMAL_COMMA = re.compile(r"(?<![\w.,])\d+,\d+(?![\d.,])")

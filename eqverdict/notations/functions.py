@@ -98,20 +98,22 @@ def template(name: str) -> tuple[Node, int]:
     return read(text, ("x", "y")), 2 if re.search(r"\by\b", text) else 1
 
 
-def filled(node: Node, given: dict[str, Node]) -> Node:
+def filled(node: Node, arguments: dict[str, Node]) -> Node:
     """Put arguments into a template."""
     match node:
         case Variable():
-            return given[node.name]
+            return arguments[node.name]
         case Chain():
-            rest = tuple((symbol, filled(each, given)) for symbol, each in node.rest)
-            return Chain(None, filled(node.first, given), rest)
+            rest = tuple((symbol, filled(each, arguments)) for symbol, each in node.rest)
+            return Chain(None, filled(node.first, arguments), rest)
         case Negation():
-            return Negation(None, filled(node.operand, given))
+            return Negation(None, filled(node.operand, arguments))
         case Power():
-            return Power(None, filled(node.base, given), filled(node.exponent, given))
+            return Power(None, filled(node.base, arguments), filled(node.exponent, arguments))
         case Call():
-            return Call(None, node.function, tuple(filled(each, given) for each in node.arguments))
+            return Call(
+                None, node.function, tuple(filled(each, arguments) for each in node.arguments)
+            )
     return node
 
 

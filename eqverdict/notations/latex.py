@@ -117,10 +117,10 @@ class _Reader:
     def __init__(self, text: str, variables: Collection[str] | None) -> None:
         self.text = text
         self.variables = variables
-        found = [match for match in _TOKEN.finditer(text) if match.lastgroup != "space"]
+        tokens = [match for match in _TOKEN.finditer(text) if match.lastgroup != "space"]
         dropped = _SPACES | _SIZES
-        self.tokens = [match.group() for match in found if match.group() not in dropped]
-        self.starts = [match.start() for match in found if match.group() not in dropped]
+        self.tokens = [match.group() for match in tokens if match.group() not in dropped]
+        self.starts = [match.start() for match in tokens if match.group() not in dropped]
         self.place = 0
         self.depth = 0
 
@@ -147,10 +147,10 @@ class _Reader:
         )
 
     def read(self) -> str:
-        found = self.sum()
+        tree = self.sum()
         if self.next:
             raise self.error("expected an operator or the end, and found")
-        return found
+        return tree
 
     def sum(self) -> str:
         self.depth += 1
@@ -420,12 +420,12 @@ class _Reader:
             self.take()
         if self.next in {"(", "["}:
             opening = self.take()
-            given = [self.sum()]
+            arguments = [self.sum()]
             while self.next == ",":
                 self.take()
-                given.append(self.sum())
+                arguments.append(self.sum())
             self.expect(_CLOSING[opening])
-            inner = ", ".join(given)
+            inner = ", ".join(arguments)
         elif wrapped:
             inner = self.sum()
         else:

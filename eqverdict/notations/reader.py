@@ -129,22 +129,24 @@ class NotationReader(Reader):
 
     def either(self) -> Node:
         """Read conditions with "or" between them."""
-        found = self.both()
+        condition = self.both()
         while self.word == "or" or (self.symbol == "|" and not self.bars):
             if self.take() == "|" and self.symbol == "|":
                 self.take()
-            found = self.truth(
-                self.call_of("max", self.as_truth(found), self.as_truth(self.both()))
+            condition = self.truth(
+                self.call_of("max", self.as_truth(condition), self.as_truth(self.both()))
             )
-        return found
+        return condition
 
     def both(self) -> Node:
         """Read conditions with "and" between them."""
-        found = self.negated()
+        condition = self.negated()
         while self.symbol in {"&", "&&"} or self.word == "and":
             self.take()
-            found = self.truth(self.product_of(self.as_truth(found), self.as_truth(self.negated())))
-        return found
+            condition = self.truth(
+                self.product_of(self.as_truth(condition), self.as_truth(self.negated()))
+            )
+        return condition
 
     def negated(self) -> Node:
         """Read a condition with "not" before it, or without."""
@@ -156,14 +158,14 @@ class NotationReader(Reader):
     def comparison(self) -> Node:
         """Read a sum, or sums with signs of comparison between them."""
         first = self.sum()
-        found: Node | None = None
+        condition: Node | None = None
         while self.symbol in {"<", ">", "<=", ">=", "==", "!="}:  # 0 < x < 1, too
             relation = self.take()
             second = self.sum()
             one = self.compared(relation, first, second)
-            found = one if found is None else self.truth(self.product_of(found, one))
+            condition = one if condition is None else self.truth(self.product_of(condition, one))
             first = second
-        return first if found is None else found
+        return first if condition is None else condition
 
     def compared(self, relation: str, first: Node, second: Node) -> Node:
         """Return 1 where a comparison holds and 0 elsewhere, of the functions that there are."""
@@ -241,23 +243,23 @@ class NotationReader(Reader):
         """Read factors with *, / or nothing between them."""
         start = self.next.start(str(self.next.lastgroup))
         first = last = self.factor()
-        rest: list[tuple[str, Node]] = []
+        factors: list[tuple[str, Node]] = []
         while True:
             if self.symbol in {"*", "/"}:
                 operator = self.take()
                 start = self.next.start(str(self.next.lastgroup))
                 last = self.factor()
             elif self.begins_factor():
-                self.refuse_ambiguous_product(start, last, rest)
+                self.refuse_ambiguous_product(start, last, factors)
                 operator, start = "*", self.next.start(str(self.next.lastgroup))
                 last = self.power()
             else:
                 break
-            rest.append((operator, last))
-        if not rest:
+            factors.append((operator, last))
+        if not factors:
             return first
-        self.count(len(rest))
-        return Chain(None, first, tuple(rest))
+        self.count(len(factors))
+        return Chain(None, first, tuple(factors))
 
     def begins_factor(self) -> bool:
         """Whether a factor comes next, without a sign before it."""
@@ -268,35 +270,35 @@ class NotationReader(Reader):
         )
 
     def refuse_ambiguous_product(
-        self, start: int, left: Node, before: list[tuple[str, Node]]
+        self, start: int, factor: Node, before: list[tuple[str, Node]]
     ) -> None:
         """Raise an error where two factors side by side could be something else than a product."""
-        while isinstance(left, Negation):
-            left = left.operand
+        while isinstance(factor, Negation):
+            factor = factor.operand
         spaced = self.next.start(str(self.next.lastgroup)) > self.end
         if before and before[-1][0] == "/":
             raise AmbiguousError(
                 f"{quoted(self.text)} can be read in two ways, as (1/2)*x and 1/(2*x) are",
                 "Write the product with *, and brackets around what is divided by.",
             )
-        if isinstance(left, Power) and not self.closed:
-            whole = isinstance(left.exponent, Number | Negation)
+        if isinstance(factor, Power) and not self.closed:
+            whole = isinstance(factor.exponent, Number | Negation)
             if not (whole and spaced) and not (whole and self.text[self.end - 1].isalpha()):
                 raise AmbiguousError(
                     f"the exponent in {quoted(self.text, start)} can end in two places",
                     "Write the product with *.",
                 )
-        if isinstance(left, Number):
-            self.refuse_suffix(left, start, spaced=spaced)
+        if isinstance(factor, Number):
+            self.refuse_suffix(factor, start, spaced=spaced)
         elif self.next.lastgroup == "number":
             raise self.error("expected an operator, and found")
-        if isinstance(left, Variable) and self.symbol == "(":
+        if isinstance(factor, Variable) and self.symbol == "(":
             raise AmbiguousError(
-                f"{left.name}(...) at {self.place(start)} can be a product and a function",
-                f"Write {left.name}*(...).",
+                f"{factor.name}(...) at {self.place(start)} can be a product and a function",
+                f"Write {factor.name}*(...).",
             )
 
-    def refuse_suffix(self, left: Number, start: int, *, spaced: bool) -> None:
+    def refuse_suffix(self, number: Number, start: int, *, spaced: bool) -> None:
         """Raise an error where what is behind a number could be a part of it."""
         if self.next.lastgroup == "number":
             # PySINDy writes a constant term as 1.5 1
@@ -305,7 +307,7 @@ class NotationReader(Reader):
         elif not spaced and (name := self.next["name"]):
             euler = re.match(r"e\s*(\^|\*\*)", self.text[self.next.start("name") :])
             unknown = name not in self.variables and not euler
-            if left.text == "0" or (unknown and SUFFIX.fullmatch(name)):
+            if number.text == "0" or (unknown and SUFFIX.fullmatch(name)):
                 raise AmbiguousError(
                     f"{quoted(self.text, start)} can be a number with a suffix and a product",
                     "Write the number alone, or the product with *.",
@@ -461,99 +463,99 @@ class NotationReader(Reader):
             return self.pairs()
         opening = self.take()
         bars, self.bars = self.bars, 0
-        found = [self.value()]
+        values = [self.value()]
         while self.symbol == ",":
             self.take()
-            found.append(self.value())
+            values.append(self.value())
         self.expect({"(": ")", "[": "]"}[opening])
         self.bars = bars
-        return found
+        return values
 
     def pairs(self) -> list[Node]:
         """Read the pairs of ``Piecewise((a, x > 0), (b, True))``: values and conditions in turn."""
         self.take()
-        found: list[Node] = []
+        nodes: list[Node] = []
         while True:
             opening = self.symbol
             if opening != "(":
                 raise self.error("expected a pair of a value and a condition, and found")
             self.take()
-            found.append(self.value())
+            nodes.append(self.value())
             self.expect(",")
-            found.append(self.value())
+            nodes.append(self.value())
             self.expect(")")
             if self.symbol != ",":
                 break
             self.take()
         self.expect(")")
-        return found
+        return nodes
 
-    def applied(self, name: str, given: list[Node], start: int) -> Node:
+    def applied(self, name: str, arguments: list[Node], start: int) -> Node:
         """Return a function of its arguments."""
         self.count()
         if name in {*BRANCHES, "Piecewise", "cond"}:
-            return self.chosen(name, given)
+            return self.chosen(name, arguments)
         if name in RELATIONS or name in {"And", "Or", "Not"}:
-            return self.condition(name, given)
-        if len(given) > 1 and name in FOLDED:
-            return reduce(lambda one, other: self.call_of(FOLDED[name], one, other), given)
-        if len(given) > 1 and name in CHAINS:
-            return Chain(None, given[0], tuple((CHAINS[name], each) for each in given[1:]))
-        return self.usual(name, given, start)
+            return self.condition(name, arguments)
+        if len(arguments) > 1 and name in FOLDED:
+            return reduce(lambda one, other: self.call_of(FOLDED[name], one, other), arguments)
+        if len(arguments) > 1 and name in CHAINS:
+            return Chain(None, arguments[0], tuple((CHAINS[name], each) for each in arguments[1:]))
+        return self.usual(name, arguments, start)
 
-    def chosen(self, name: str, given: list[Node]) -> Node:
+    def chosen(self, name: str, arguments: list[Node]) -> Node:
         """Return the value of a function that chooses among its arguments."""
         if name == "cond":  # PySR's: y where x is positive, 0 elsewhere
-            self.expect_arguments(name, given, 2)
-            holds = self.compared(">", given[0], _ZERO)
-            return self.branches([(given[1], holds), (_ZERO, None)])
+            self.expect_arguments(name, arguments, 2)
+            holds = self.compared(">", arguments[0], _ZERO)
+            return self.branches([(arguments[1], holds), (_ZERO, None)])
         if name in BRANCHES:
-            self.expect_arguments(name, given, 3)
-            return self.branches([(given[1], given[0]), (given[2], None)])
+            self.expect_arguments(name, arguments, 3)
+            return self.branches([(arguments[1], arguments[0]), (arguments[2], None)])
         cases: list[tuple[Node, Node | None]] = []
-        for branch, condition in zip(given[::2], given[1::2], strict=True):
+        for branch, condition in zip(arguments[::2], arguments[1::2], strict=True):
             always = condition is _ONE
             cases.append((branch, None if always else condition))
             if always:
                 break
         return self.branches(cases)
 
-    def condition(self, name: str, given: list[Node]) -> Node:
+    def condition(self, name: str, arguments: list[Node]) -> Node:
         """Return a condition that is written as a function."""
         if name in RELATIONS:
-            self.expect_arguments(name, given, 2)
-            return self.compared(RELATIONS[name], *given)
-        truths = [self.as_truth(each) for each in given]
+            self.expect_arguments(name, arguments, 2)
+            return self.compared(RELATIONS[name], *arguments)
+        truths = [self.as_truth(each) for each in arguments]
         if name == "And":
             return self.truth(self.product_of(*truths))
         if name == "Or":
             return self.truth(reduce(lambda one, other: self.call_of("max", one, other), truths))
-        self.expect_arguments(name, given, 1)
+        self.expect_arguments(name, arguments, 1)
         return self.opposite(truths[0])
 
-    def usual(self, name: str, given: list[Node], start: int) -> Node:
+    def usual(self, name: str, arguments: list[Node], start: int) -> Node:
         """Return a function of one or two arguments."""
-        if name in {"log", "ln"} and len(given) == 2:  # noqa: PLR2004
+        if name in {"log", "ln"} and len(arguments) == 2:  # noqa: PLR2004
             raise AmbiguousError(
                 "log of two arguments takes the base first in some languages and last in others",
                 "Write log(x)/log(b).",
             )
         if name in POWERS:
-            self.expect_arguments(name, given, 1)
-            return Power(None, given[0], Number(None, POWERS[name]))
+            self.expect_arguments(name, arguments, 1)
+            return Power(None, arguments[0], Number(None, POWERS[name]))
         if name in FUNCTIONS:
-            self.expect_arguments(name, given, FUNCTIONS[name].arity)
-            return Call(None, ALIASES.get(name, name), tuple(given))
+            self.expect_arguments(name, arguments, FUNCTIONS[name].arity)
+            return Call(None, ALIASES.get(name, name), tuple(arguments))
         if name in TEMPLATES:
             tree, arity = template(name)
-            self.expect_arguments(name, given, arity)
-            return filled(tree, dict(zip("xy", given, strict=False)))
+            self.expect_arguments(name, arguments, arity)
+            return filled(tree, dict(zip("xy", arguments, strict=False)))
         return super().call(name, start)
 
-    def expect_arguments(self, name: str, given: list[Node], count: int) -> None:
+    def expect_arguments(self, name: str, arguments: list[Node], count: int) -> None:
         """Refuse another number of arguments."""
-        if len(given) != count:
+        if len(arguments) != count:
             raise EquationError(
-                f"{name} is given {counted(len(given), 'argument')} in {quoted(self.text)}",
+                f"{name} is given {counted(len(arguments), 'argument')} in {quoted(self.text)}",
                 f"It takes {count}.",
             )

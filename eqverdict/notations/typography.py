@@ -54,14 +54,14 @@ def _roots(text: str) -> str:
         if after.startswith("("):
             text = f"{before}sqrt{after}"
             continue
-        found = _UNDER_ROOT.match(after)
-        rest = after[found.end() :].lstrip() if found else after
-        if found is None or re.match(r"(?!(?:if|else|and|or)\b)[\w(√|^]|\*\*", rest):
+        radicand = _UNDER_ROOT.match(after)
+        rest = after[radicand.end() :].lstrip() if radicand else after
+        if radicand is None or re.match(r"(?!(?:if|else|and|or)\b)[\w(√|^]|\*\*", rest):
             raise AmbiguousError(
                 "it is not clear what a root sign without parentheses is of",
                 "Write sqrt(2)*x or sqrt(2*x).",
             )
-        text = f"{before}sqrt({found[0]}){after[found.end() :]}"
+        text = f"{before}sqrt({radicand[0]}){after[radicand.end() :]}"
     return text
 
 

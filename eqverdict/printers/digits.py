@@ -56,14 +56,14 @@ def _further(chain: Chain, least: int) -> int:
     summands = [chain.first, *(each for _, each in chain.rest)]
     constants = [abs(float(each.constant)) for each in summands if each.constant is not None]
     others = [_coefficient(each) for each in summands if each.constant is None]
-    kept = 0
+    digits = 0
     if all(_coefficient(each) == 1.0 for each in summands if each.constant is None):
         written = max((_written(each) for each in summands if each.constant is not None), default=0)
-        kept = written - least if written <= _ON_PURPOSE else 0
+        digits = written - least if written <= _ON_PURPOSE else 0
     largest, beside = max(constants, default=0.0), max(others, default=0.0)
     if not (0.0 < beside < largest < math.inf):
-        return max(kept, 0)
-    return max(kept, math.ceil(math.log10(largest / beside)))
+        return max(digits, 0)
+    return max(digits, math.ceil(math.log10(largest / beside)))
 
 
 def _written(node: Node) -> int:

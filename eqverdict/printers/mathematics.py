@@ -332,18 +332,18 @@ class LatexPrinter(MathPrinter):
     def _name(self, name: str) -> tuple[str, End]:
         if "_" in name and name.replace("_", "", 1) in self._names:  # x_1 next to x1
             return self._word(name), "word"
-        found = self._PARTS.fullmatch(name)
+        parts = self._PARTS.fullmatch(name)
         state = name.rpartition("_")[0]
         derived = self._derivatives_of is None or state in self._derivatives_of
-        if found and found[3] and derived:
-            return f"\\partial_{{{found[3]}}} {self._symbol(state)[0]}", "derivative"
+        if parts and parts[3] and derived:
+            return f"\\partial_{{{parts[3]}}} {self._symbol(state)[0]}", "derivative"
         return self._symbol(name)
 
     def _symbol(self, name: str) -> tuple[str, End]:
-        found = self._PARTS.fullmatch(name)
-        if found is None or found[3]:
+        parts = self._PARTS.fullmatch(name)
+        if parts is None or parts[3]:
             return self._word(name), "word"
-        letters, number, _ = found.groups()
+        letters, number, _ = parts.groups()
         text, end = letters, "name"
         if letters in self._GREEK.split():
             text = f"\\{letters}"
@@ -395,18 +395,18 @@ class MathMLPrinter(MathPrinter):
         return f"<mi>{name}</mi>"
 
     def _name(self, name: str) -> tuple[str, End]:
-        found = self._PARTS.fullmatch(name)
-        if self._derivatives and found and found[3]:  # u0_xx
-            along = f"<msub><mo>∂</mo><mi>{found[3]}</mi></msub>"
-            return f"{along}{self.symbol(found[1] + found[2])[0]}", "derivative"
+        parts = self._PARTS.fullmatch(name)
+        if self._derivatives and parts and parts[3]:  # u0_xx
+            along = f"<msub><mo>∂</mo><mi>{parts[3]}</mi></msub>"
+            return f"{along}{self.symbol(parts[1] + parts[2])[0]}", "derivative"
         return self.symbol(name)
 
     def symbol(self, name: str) -> tuple[str, End]:
         """Return a name that is no derivative, and what it is at its ends."""
-        found = self._PARTS.fullmatch(name)
-        if found is None or found[3]:
+        parts = self._PARTS.fullmatch(name)
+        if parts is None or parts[3]:
             return f"<mi>{escape(name)}</mi>", "word"
-        letters, number, _ = found.groups()
+        letters, number, _ = parts.groups()
         text = f"<mi>{letters}</mi>"
         if number:
             text = f"<msub>{text}<mn>{number}</mn></msub>"
@@ -414,9 +414,9 @@ class MathMLPrinter(MathPrinter):
 
     def left_hand_side(self, target: str, d: str) -> str:
         """Return the inside of what `left_hand_side` returns."""
-        found = self._PARTS.fullmatch(target)
-        if found is None or not found[3]:
+        parts = self._PARTS.fullmatch(target)
+        if parts is None or not parts[3]:
             return self.symbol(target)[0]
-        below = "".join(f"<mi>{d}</mi><mi>{letter}</mi>" for letter in found[3])
-        above = f"<mi>{d}</mi>{self.symbol(found[1] + found[2])[0]}"
+        below = "".join(f"<mi>{d}</mi><mi>{letter}</mi>" for letter in parts[3])
+        above = f"<mi>{d}</mi>{self.symbol(parts[1] + parts[2])[0]}"
         return self.fraction.format(above, below)

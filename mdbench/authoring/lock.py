@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 
 from mdbench.errors import MdbenchError
 from mdbench.methods import find
-from mdbench.runtimes.environments.requirements import cuda_note, refuse_direct, refuse_unhashed
-from mdbench.runtimes.environments.venvs import BUILD_LOCK, lock_requirements, read_lock
+from mdbench.runtimes.environments.locks import read_lock
+from mdbench.runtimes.environments.requirements import (
+    cuda_note,
+    lock_requirements,
+    refuse_direct,
+    refuse_unhashed,
+)
+from mdbench.runtimes.environments.venvs import BUILD_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -35,10 +35,5 @@ def open_backend(options: RunOptions) -> Backend:
         name = _SCHEDULED
     if options.slurm and name != "slurm":
         raise UsageError(f"--slurm does not go with --backend {name}.", "Give --backend slurm.")
-    if options.llm_concurrency is not None and name != LOCAL:
-        raise UsageError(
-            "--llm-concurrency is of jobs of this machine: elsewhere a job has cores of its own.",
-            f"Give the number as --n-jobs {options.llm_concurrency}.",
-        )
     backend: Backend = BACKENDS.load(name).for_run(options)
     return backend

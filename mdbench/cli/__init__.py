@@ -2,8 +2,7 @@
 
 import os
 
-from mdbench.arithmetic import use_common_arithmetic
-from mdbench.search_path import drop_foreign_modules
+from mdbench.startup import drop_foreign_modules, use_common_arithmetic
 
 drop_foreign_modules()
 use_common_arithmetic()  # NumPy reads it when it is loaded, just below

@@ -21,31 +21,48 @@ from typer.core import TyperGroup
 
 from mdbench import __version__
 from mdbench.cli.options import Command, Exit, take_as_typed
-from mdbench.cli.verbs import REMOVED, VERBS, first_page
+from mdbench.cli.verbs import (
+    REMOVED,
+    VERBS,
+    first_page,
+    line_of,
+    moved_to,
+    option_moved_to,
+    verbs_of,
+)
 from mdbench.errors import MdbenchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 class Commands(Mapping[str, Any]):
-    """Commands by the names of verbs, each imported and made when it is asked for."""
+    """Commands of the program, or of a group of verbs, each made when it is asked for."""
+
+    def __init__(self, group: str = "") -> None:
+        self.group = group
 
     def __iter__(self) -> Iterator[str]:
-        return iter(VERBS.names())
+        return iter(verbs_of(self.group))
 
     def __len__(self) -> int:
-        return len(VERBS.names())
+        return len(verbs_of(self.group))
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in VERBS
+        return f"{self.group} {name}".strip() in VERBS or name in verbs_of(self.group)
 
     def __getitem__(self, name: str) -> Any:
-        if name in REMOVED:
-            raise UsageError(f"There is no verb {name!r} any more.", f"Type: {REMOVED[name]}")
-        if name not in VERBS:
-            raise KeyError(name)
-        verb = VERBS.load(name)
+        verb_name = f"{self.group} {name}".strip()
+        if verb_name not in VERBS:
+            if name not in verbs_of(self.group):
+                raise KeyError(name)
+            return Group(
+                name=name,
+                commands=Commands(verb_name),
+                rich_markup_mode=None,
+                context_settings=HELP,
+            )
+        verb = VERBS.load(verb_name)
         program = typer.Typer(
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
         )
@@ -57,28 +74,50 @@ class Group(TyperGroup):
     """The program, whose own options are taken as they are typed."""
 
     def __init__(self, **attributes: Any) -> None:
-        super().__init__(**{**attributes, "commands": Commands()})
+        commands = attributes.get("commands")
+        own = commands if isinstance(commands, Commands) else Commands()
+        super().__init__(**{**attributes, "commands": own})
+        self.group = own.group
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was typed."""
         take_as_typed(self.get_params(ctx))
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, args or ["--help"])
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all verbs."""
         del ctx
         return list(self.commands)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the verb that was typed; that of a group is not found without its group."""
+        if not self.group and args[0] in REMOVED:
+            raise UsageError(f"There is no verb {args[0]!r} any more.", f"Type: {REMOVED[args[0]]}")
+        if args[0] not in self.commands and (verb := moved_to(args[0])):
+            raise UsageError(f"The verb {args[0]!r} is one of a group.", f"Type: mdbench {verb}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the verbs below their headings, without importing those of the core."""
         del ctx
-        page = first_page()
-        width = max(len(name) for rows in page.values() for name, _ in rows)
-        for heading, rows in page.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name.ljust(width), line) for name, line in rows])
+        if group := self.group:
+            rows = [(name, line_of(f"{group} {name}")) for name in self.commands]
+            write_verbs(formatter, {"Verbs": rows})
+        else:
+            write_verbs(formatter, first_page())
+            with formatter.section("All verbs"):
+                formatter.write_text("mdbench help")
 
 
+def write_verbs(formatter: Any, page: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+    """Write verbs and their lines below headings."""
+    width = max(len(name) for rows in page.values() for name, _ in rows)
+    for heading, rows in page.items():
+        with formatter.section(heading):
+            formatter.write_dl([(name.ljust(width), line) for name, line in rows])
+
+
+HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="mdbench",
     cls=Group,
@@ -87,13 +126,13 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
 )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit status, an `Exit`."""
-    given = sys.argv[1:] if arguments is None else arguments
+    typed = sys.argv[1:] if arguments is None else arguments
     codecs.register_error(PLAIN, _in_plain_letters)
     for stream in (sys.stdout, sys.stderr):  # signs on a terminal without UTF-8
         if isinstance(stream, TextIOWrapper):
@@ -106,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
             signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         _refuse_little_memory()
-        code = app(args=given or ["--help"], prog_name="mdbench", standalone_mode=False)
+        code = app(args=typed or ["--help"], prog_name="mdbench", standalone_mode=False)
     except MdbenchError as error:
         complain(error)
         return Exit.ERROR
@@ -115,7 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
         return Exit.INTERRUPTED
     except Exception as error:
         if hasattr(error, "format_message"):  # the parser's own errors
-            complain(UsageError(error.format_message(), _where_to_look(given)))
+            complain(UsageError(error.format_message(), _where_to_look(typed)))
             return Exit.ERROR
         raise
     return int(code or 0)
@@ -161,11 +200,16 @@ def _refuse_little_memory() -> None:
             )
 
 
-def _where_to_look(given: list[str]) -> str:
-    """Return which help fits what was typed."""
-    if given and given[0] in VERBS:
-        return f"To see all options: mdbench {given[0]} --help"
-    return "To see all verbs: mdbench --help"
+def _where_to_look(typed: list[str]) -> str:
+    """Return which help fits what was typed, or the verb that does it now."""
+    if verb := option_moved_to(typed):
+        return f"It is a verb now: mdbench {verb}"
+    for words in (typed[:1], typed[:2]):
+        if (name := " ".join(words)) in VERBS:
+            return f"To see all options: mdbench {name} --help"
+    if typed and typed[0] in verbs_of():
+        return f"To see its verbs: mdbench {typed[0]} --help"
+    return "To see all verbs: mdbench help"
 
 
 def complain(error: MdbenchError) -> None:

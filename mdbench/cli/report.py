@@ -13,32 +13,30 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.markup import escape
 
 from mdbench import datatypes, methods
+from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
-from mdbench.records import Record, being_written, results_files, uncollected
-from mdbench.registry.checks import contradictions
+from mdbench.records import Record, being_written, uncollected
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.categories import Category, by_category
 from mdbench.reports.classes import Wanted, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies
-from mdbench.reports.export import latex_tables, markdown_tables, sets_table
+from mdbench.reports.export import csv_tables, latex_tables, markdown_tables, sets_table
 from mdbench.reports.joining import conflicts, read_places, versions
-from mdbench.reports.language_models import model_tables, model_usage, read_probes
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
-from mdbench.reports.transcripts import transcripts
+from mdbench.reports.sections import Shown, folders_of, sections
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType, Source
-    from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
 
 
@@ -89,7 +87,6 @@ def write_report(
         by_name = {name: _board_json(board) for name, board in boards.items()}
         found = {"schema": 1, "results": len(results), "in_progress": goes_on}
         print(json.dumps(found | {"data_types": by_name}))
-    probes = probes_of(places)
     if text:
         if goes_on:
             console.print("A run is in progress: its results are not complete.")
@@ -105,13 +102,14 @@ def write_report(
             console.print(f"{each.name}: {escape(each.value)}", soft_wrap=True)
         for table in leaderboards(boards, console.width):
             console.print(table)
-        for table in model_tables(model_usage(results, boards), probes):
-            console.print(table)
+        with opened_all(places) as opened:
+            shown = Shown(results, boards, list(opened.values()))
+            for table in (table for section in sections() for table in section.tables(shown)):
+                console.print(table)
     if out is None:
         return
     with opened_all(places) as opened:
-        folders = folders_of(opened.values())
-        html = html_of(results, title=title, probes=probes, folders=folders, in_progress=goes_on)
+        html = html_of(results, title=title, places=[*opened.values()], in_progress=goes_on)
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(
@@ -121,11 +119,12 @@ def write_report(
 
 def _misfits(results: Sequence[Record]) -> list[str]:
     """Return how many records do not fit together, as those that were edited by hand."""
-    found = [(one, faults[0]) for one in results if (faults := contradictions(one))]
-    if not found:
+    misfits = [(one, faults[0]) for one in results if (faults := contradictions(one))]
+    if not misfits:
         return []
-    record, fault = found[0]
-    of = f"{len(found)} of {counted(len(results), 'record')} {'does' if len(found) == 1 else 'do'}"
+    record, fault = misfits[0]
+    verb = "does" if len(misfits) == 1 else "do"
+    of = f"{len(misfits)} of {counted(len(results), 'record')} {verb}"
     where = f"{record.algorithm} on {record.dataset}, seed {record.seed}"
     return [f"{of} not fit together, as if edited: {where}: {fault}."]
 
@@ -141,7 +140,7 @@ def _board_json(board: Leaderboard) -> dict[str, Any]:
         "primary": board.primary.name,
         "metrics": [spec.as_json() for spec in board.known],
         "systems": len(board.systems),
-        "rows": [_finite(vars(row)) for row in board.rows],
+        "rows": [_finite(row.as_json()) for row in board.rows],
     }
 
 
@@ -167,24 +166,24 @@ def html_of(
     results: Sequence[Record],
     *,
     title: str,
-    probes: Sequence[ProbeReport] = (),
-    folders: Sequence[Path] = (),
+    places: Sequence[Path] = (),
     in_progress: bool = False,
 ) -> str:
-    """Make the page of results; in `folders` are the files that records name."""
+    """Make the page of results; `places` are their folders, of a bundle the one it is opened in."""
     from mdbench.reports.html import page
-    from mdbench.reports.systems import Pictures
+    from mdbench.reports.pictures import Pictures
 
     workspace = _workspace()
     return page(
         results,
         leaderboards_of(results, workspace),
         title=title,
-        picture=Pictures(partial(_data_type, workspace), folders).draw if workspace else None,
+        picture=Pictures(partial(_data_type, workspace), folders_of(places)).draw
+        if workspace
+        else None,
         describe=_Titles(workspace) if workspace else None,
         derivatives={name: kind.derivative for name, kind in _here(results).items()},
-        probes=probes,
-        transcripts=transcripts(results, folders),
+        places=places,
         categories=_categories(results, workspace) if workspace else None,
         options=_options(results),
         axes=_axes(results),
@@ -204,13 +203,13 @@ def _axes(results: Sequence[Record]) -> dict[str, Mapping[str, str]]:
 
 def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, list[Category]]:
     """Compare methods on each category of systems, where a data type has several."""
-    found: dict[str, list[Category]] = {}
+    categories: dict[str, list[Category]] = {}
     known = _known(results, workspace)
     for name, here in _here(results).items():
         kind = _data_type(workspace, name)
         ones = [one for one in results if one.data_type == name and one.dataset_path is None]
         groups = by_category(ones, kind.source().groups()) if kind else {}
-        found[name] = [
+        categories[name] = [
             Category(
                 group,
                 frozenset(one.dataset for one in part),
@@ -218,14 +217,14 @@ def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, li
             )
             for group, part in groups.items()
         ]
-    return found
+    return categories
 
 
 def export_tables(
     places: Sequence[Path],
     out: Path | None,
     console: Console,
-    form: Literal["latex", "markdown"],
+    form: Literal["latex", "markdown", "csv"],
     *,
     published: bool = False,
     wanted: Wanted = ALL,
@@ -235,6 +234,8 @@ def export_tables(
     boards = leaderboards_of(results, _workspace())
     if form == "latex":
         tables = latex_tables(boards)
+    elif form == "csv":
+        tables = csv_tables(boards)
     else:
         tables_of_papers = read_published() if published else None
         tables = markdown_tables(boards, tables_of_papers, _axes(results))
@@ -250,11 +251,11 @@ def _beside_sets(results: Sequence[Record]) -> Iterator[str]:
     """Write what papers report of whole sets that there are results of, and these results."""
     workspace = _workspace()
     for name, kind in _here(results).items() if workspace else ():
-        found = _data_type(workspace, name) if workspace else None
+        data_type = _data_type(workspace, name) if workspace else None
         own = [one for one in results if one.data_type == name and one.dataset_path is None]
-        for paper in papers_of_sets() if found and own else ():
+        for paper in papers_of_sets() if data_type and own else ():
             published = read_published_sets(paper)
-            groups = found.source().groups() if found and name in published.values else {}
+            groups = data_type.source().groups() if data_type and name in published.values else {}
             set_of = published.set_of(name, groups) if groups else {}
             here = {set_of[one.dataset] for one in own if one.dataset in set_of}
             if here:
@@ -271,10 +272,8 @@ def serve_report(folder: Path, console: Console, *, host: str, port: int, title:
     from mdbench.reports.server import LivePage, LiveServer
 
     def make() -> str:
-        probes = probes_of([folder])
         results, goes_on = read_results([folder]), _goes_on(folder)
-        folders = folders_of([folder])
-        return html_of(results, title=title, probes=probes, folders=folders, in_progress=goes_on)
+        return html_of(results, title=title, places=[folder], in_progress=goes_on)
 
     page = LivePage(folder, make, title=title)
     with contextlib.suppress(KeyboardInterrupt), LiveServer(page, host=host, port=port) as server:
@@ -364,18 +363,6 @@ def _rows_of(places: Sequence[Path]) -> list[tuple[Path, Record]]:
     return rows
 
 
-def probes_of(places: Sequence[Path]) -> list[ProbeReport]:
-    """Return the probes of language models in folders and bundles."""
-    with opened_all(places) as found:
-        return [probe for place in found.values() for probe in read_probes(place)]
-
-
-def folders_of(places: Iterable[Path]) -> list[Path]:
-    """Return the folders that names of logs in records are relative to: those of results files."""
-    folders = (path.parent for place in places for path in results_files(place))
-    return list(dict.fromkeys(folders))
-
-
 def names_of(places: Sequence[Path]) -> str:
     """Return places as a message names them."""
     return ", ".join(map(str, places))
@@ -418,7 +405,7 @@ def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, 
 
 
 def _here(results: Sequence[Record]) -> dict[str, type[DataType[Any, Any]]]:
-    wanted = {one.data_type for one in results} & {*datatypes.names()}
+    wanted = filter(datatypes.is_known, {record.data_type for record in results})
     return {kind.name: kind for kind in datatypes.classes(wanted)}
 
 
@@ -465,8 +452,7 @@ def write_archive(
     }
     results = read_results(places, wanted=Wanted(studies_asked))
     with opened_all(places) as found:
-        folders = folders_of(found.values())
-        page = html_of(results, title=title, probes=probes_of(places), folders=folders)
+        page = html_of(results, title=title, places=[*found.values()])
     made = write_bundle(
         places,
         out,

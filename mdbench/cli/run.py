@@ -33,6 +33,7 @@ from mdbench.runs.due import REPEATED, explain
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.forecast import COVERAGE, Interval, forecast
 from mdbench.runs.plan import describe_own_data, make_plan
+from mdbench.runs.services import services
 from mdbench.runs.study import Study, write_study
 from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
@@ -105,15 +106,16 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
         ):
             plan.catalog.set_progress(display.message)
             result = execute(plan, runtime, display, backend)
-        found = news.ended(plan, result)
+        summary = news.ended(plan, result)
         if json_:
-            print(json.dumps(run_json(found, result.records), allow_nan=False))
+            print(json.dumps(run_json(summary, result.records), allow_nan=False))
         else:
             many = len(result.records) > LARGEST_TABLE
             records = [_light(record) if many else record for record in result.records]
             _show_end(records, plan, console)
-        if plan.model is not None and (line := model_use(result.records)):
-            console.print(line, soft_wrap=True)
+        for name in plan.connections:
+            if line := services()[name].summary(result.records):
+                console.print(line, soft_wrap=True)
         for file in plan.files.values():
             console.print(f"Results: {escape(str(file))}", soft_wrap=True)
         if result.left:
@@ -124,7 +126,7 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
             )
     if result.interrupted:
         return Exit.INTERRUPTED
-    return Exit.NOT_AS_WISHED if Status.UNAVAILABLE in found["statuses"] else Exit.DONE
+    return Exit.NOT_AS_WISHED if Status.UNAVAILABLE in summary["statuses"] else Exit.DONE
 
 
 _SAID_OF_EACH = {
@@ -133,13 +135,13 @@ _SAID_OF_EACH = {
 }
 
 
-def run_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
+def run_json(summary: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
     """Return the results of a run and of each of its jobs, as in its JSON (docs/watching.md)."""
-    each = [
+    lines = [
         record.model_dump(mode="json", include=_SAID_OF_EACH) | {"wall_s": record.measured.wall_s}
         for record in records
     ]
-    return {"schema": FORMAT, **found, "records": each}
+    return {"schema": FORMAT, **summary, "records": lines}
 
 
 class Display:
@@ -344,39 +346,36 @@ def show_plan(
     plan = make_plan(study, workspace)
     with closing(open_runtime(study.whole.runtime, workspace.home)) as runtime:
         if each_job and not json_:  # the JSON has the reasons in any case
-            due = 0
-            for job, reason in explain(plan, runtime):
-                decision = "not run" if reason in {"", REPEATED} else "run"
-                due += decision == "run"
-                line = f"{job}  {decision}: {reason or 'its record is up to date'}"
-                console.print(escape(line), soft_wrap=True)
-            console.print(f"{due} of {counted(len(plan.jobs), 'job')} would be run.")
+            _show_reasons(explain(plan, runtime), console)
             return
-        found = forecast(plan, runtime)
+        expected = forecast(plan, runtime)
     if json_:
-        print(json.dumps(plan_json(found, study.sha256), allow_nan=False))
+        print(json.dumps(plan_json(expected, study.sha256), allow_nan=False))
         return
-    for cost in found.costs:
+    for cost in expected.costs:
         console.print(escape(_cost_line(cost)), soft_wrap=True)
-    for reason, count in found.reasons.items():
+    for reason, count in expected.reasons.items():
         decision = "not to run" if reason == REPEATED else "to run"
         console.print(f"{count} {decision}: {escape(reason)}", soft_wrap=True)
-    due = len(found.due)
-    console.print(
-        f"{counted(found.jobs, 'job')}: {found.jobs - due} done, {due} to run. Nothing was done."
-        if not found.repeated
-        else f"{counted(found.jobs, 'job')}: {found.jobs - due - found.repeated} done, {due} to "
-        f"run, {found.repeated} that take the record of another seed. Nothing was done."
+    due = len(expected.due)
+    done = expected.jobs - due - expected.repeated
+    repeated = (
+        f", {expected.repeated} that take the record of another seed" if expected.repeated else ""
     )
-    if line := _asked_at_most([one.job for one in found.due if one.job.llm_model]):
-        console.print(line, soft_wrap=True)
+    console.print(
+        f"{counted(expected.jobs, 'job')}: {done} done, {due} to run{repeated}. Nothing was done.",
+        soft_wrap=True,
+    )
+    for service in services().values():
+        if line := service.forecast([one.job for one in expected.due]):
+            console.print(line, soft_wrap=True)
     if due:
-        unknown = sum(one.basis == BUDGET for one in found.due)
-        sizes = f"memory {_size(found.memory_mb)}, disk {_size(found.disk_mb)}"
-        at_a_time = f"at {min(found.n_jobs, due)} at a time"
-        takes = f"{_time(found.wall_s)} {at_a_time}, CPU {_time(found.cpu_s)}, {sizes}"
+        unknown = sum(one.basis == BUDGET for one in expected.due)
+        sizes = f"memory {_size(expected.memory_mb)}, disk {_size(expected.disk_mb)}"
+        at_a_time = f"at {min(expected.n_jobs, due)} at a time"
+        takes = f"{_time(expected.wall_s)} {at_a_time}, CPU {_time(expected.cpu_s)}, {sizes}"
         if unknown:
-            takes = f"unknown, at most {_most(found.wall_s)} {at_a_time}; {sizes}"
+            takes = f"unknown, at most {_most(expected.wall_s)} {at_a_time}; {sizes}"
         console.print(f"Expected: {takes}.", soft_wrap=True)
         notes = ["Environments that have to be made come on top."]
         if unknown:
@@ -387,89 +386,46 @@ def show_plan(
         console.print(" ".join(notes), soft_wrap=True)
 
 
-def _asked_at_most(jobs: Sequence[JobSpec]) -> str:
-    """Write what jobs may ask of a language model at most; empty for none that asks."""
-    if not jobs:
-        return ""
-    completions = [_most_completed(job) for job in jobs]
-    money = [job.llm_money for job in jobs]
-    parts = [
-        _total([job.llm_calls for job in jobs], "completions"),
-        _total([job.llm_prompt_tokens for job in jobs], "tokens of prompts"),
-        _total(completions, "tokens of completions"),
-    ]
-    prices = [job.llm_price for job in jobs]
-    if None in money and None not in prices and None not in completions:
-        cost = sum(
-            price[1] * (most or 0) for price, most in zip(prices, completions, strict=True) if price
-        )
-        parts.append(f"{cost / 1e6:,.4g} of money for completions")
-    else:
-        parts.append(_total(money, "of money"))
-    of = counted(len(jobs), "job")
-    return f"Language model: {of}, at most {', '.join(parts)}."
+def _show_reasons(jobs: Iterable[tuple[JobSpec, str]], console: Console) -> None:
+    due = total = 0
+    for job, reason in jobs:
+        total += 1
+        decision = "not run" if reason in {"", REPEATED} else "run"
+        due += decision == "run"
+        line = f"{job}  {decision}: {reason or 'its record is up to date'}"
+        console.print(escape(line), soft_wrap=True)
+    console.print(f"{due} of {counted(total, 'job')} would be run.")
 
 
-def _most_completed(job: JobSpec) -> int | None:
-    """Return the most tokens that a job's completions may take; None for no limit."""
-    if job.llm_calls is None or job.talk is None:
-        return job.llm_completion_tokens
-    most = job.llm_calls * job.talk.completion_tokens
-    return min(most, job.llm_completion_tokens or most)
-
-
-def _total(most: Sequence[float | None], of: str) -> str:
-    known = [each for each in most if each is not None]
-    return f"{sum(known):,} {of}" if len(known) == len(most) else f"any number of {of}"
-
-
-def model_use(records: Iterable[Record]) -> str:
-    """Write what the jobs of a run have used of language models; empty where none has asked."""
-    used = [record.llm for record in records if record.llm is not None and record.llm.calls]
-    if not used:
-        return ""
-    paid = [each.money for each in used if each.money is not None]
-    ended = sum(bool(each.ended) for each in used)
-    text = (
-        f"Language model: {sum(each.calls or 0 for each in used):,} completions, "
-        f"{sum(each.prompt_tokens or 0 for each in used):,} tokens of prompts, "
-        f"{sum(each.completion_tokens or 0 for each in used):,} of completions"
-    )
-    text += f", {sum(paid):.4g} of money" if paid else ""
-    if ended:
-        text += f"; the endpoint ended {counted(ended, 'job')}, and the same command goes on"
-    return f"{text}."
-
-
-def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
+def plan_json(expected: Forecast, study: str | None) -> dict[str, Any]:
     """Return all of it as JSON has it; the keys are explained in docs/studies.md."""
     return {
         "schema": FORMAT,
         "study": study,
-        "jobs": found.jobs,
-        "done": found.jobs - len(found.due) - found.repeated,
-        "repeated": found.repeated,
-        "to_run": len(found.due),
-        "n_jobs": found.n_jobs,
+        "jobs": expected.jobs,
+        "done": expected.jobs - len(expected.due) - expected.repeated,
+        "repeated": expected.repeated,
+        "to_run": len(expected.due),
+        "n_jobs": expected.n_jobs,
         "coverage": COVERAGE,
-        "reasons": dict(found.reasons),
-        "wall_s": _plain(found.wall_s),
-        "cpu_s": _plain(found.cpu_s),
-        "memory_mb": _plain(found.memory_mb),
-        "disk_mb": _plain(found.disk_mb),
-        "methods": [_cost_json(cost) for cost in found.costs],
+        "reasons": dict(expected.reasons),
+        "wall_s": _plain(expected.wall_s),
+        "cpu_s": _plain(expected.cpu_s),
+        "memory_mb": _plain(expected.memory_mb),
+        "disk_mb": _plain(expected.disk_mb),
+        "methods": [_cost_json(cost) for cost in expected.costs],
         "due": [
             {
-                **{n: getattr(one.job, n) for n in ("algorithm", "data_type", "dataset")},
-                "snr_db": one.job.snr_db,
-                "seed": one.job.seed,
-                "options": dict(one.job.options),
-                "why": one.why,
-                "told_by": one.basis,
-                "records": one.records,
-                "wall_s": asdict(one.wall_s),
+                **{n: getattr(pending.job, n) for n in ("algorithm", "data_type", "dataset")},
+                "snr_db": pending.job.snr_db,
+                "seed": pending.job.seed,
+                "options": dict(pending.job.options),
+                "why": pending.why,
+                "told_by": pending.basis,
+                "records": pending.records,
+                "wall_s": asdict(pending.wall_s),
             }
-            for one in found.due
+            for pending in expected.due
         ],
     }
 
@@ -521,11 +477,11 @@ def _size(one: Interval | None) -> str:
     return _with_interval(one, ((2**20, "TB"), (1024, "GB"), (1, "MB")))
 
 
-def _with_interval(one: Interval | None, units: tuple[tuple[float, str], ...]) -> str:
+def _with_interval(interval: Interval | None, units: tuple[tuple[float, str], ...]) -> str:
     """Write a quantity and its interval, each in the unit that it has whole ones of."""
-    if one is None:
+    if interval is None:
         return "unknown"
-    found = [_with_unit(part, units) for part in (one.value, one.low, one.high)]
+    found = [_with_unit(part, units) for part in (interval.value, interval.low, interval.high)]
     return f"{found[0]} ({found[1]} to {found[2]})"
 
 
@@ -551,12 +507,12 @@ def write_or_check_study(args: ParsedArgs, init: Path | None, console: Console) 
         )
     workspace = Workspace.find()
     if init is None:
-        found = args.study()
-        plan = make_plan(found, workspace)
+        study = args.study()
+        plan = make_plan(study, workspace)
     else:
         plan = make_plan(Study((args.options(),)), workspace)
-        found = write_study(init, args.as_typed())
-        console.print(f"Wrote {escape(found.name)}.", soft_wrap=True)
-    console.print(f"{counted(len(plan.jobs), 'job')}, study {found.sha256}", soft_wrap=True)
+        study = write_study(init, args.as_typed())
+        console.print(f"Wrote {escape(study.name)}.", soft_wrap=True)
+    console.print(f"{counted(len(plan.jobs), 'job')}, study {study.sha256}", soft_wrap=True)
     if init is not None:
-        console.print(f"To run it: mdbench run --study {escape(found.name)}", soft_wrap=True)
+        console.print(f"To run it: mdbench run --study {escape(study.name)}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The verbs without a run: ``score`` an equation, ``llm-probe`` a model, serve ``llm-stub``."""
+"""``mdbench score``: an equation compared with the true one, and how hard a law is."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from eqverdict.difficulty import Difficulty
     from eqverdict.scores import Comparison
-    from mdbench.language_models.contamination import ProbeResult
-    from mdbench.runs.study import JudgeOptions, ProbeOptions
 
 
 _SECONDS_IN_SILENCE: Final = 5.0
@@ -60,20 +58,20 @@ def score_equation(
     refused: EquationError | None = None
     try:
         with _says_that_it_goes_on(seconds):
-            found = compare(
+            comparison = compare(
                 truth, prediction, columns=names, any_sign=signed, r2=r2, seconds=seconds
             )
     except EquationError as error:
         refused = EquationError(f"TRUTH cannot be read: {error.message}.", error.hint)
-        found = unreadable(f"the truth cannot be read: {error.message}.  {error.hint}".strip())
+        comparison = unreadable(f"the truth cannot be read: {error.message}.  {error.hint}".strip())
     else:
-        if found.verdict == UNREADABLE:
+        if comparison.verdict == UNREADABLE:
             refused = _refused(truth, prediction, names)
     if json_:
-        given = {"schema": 1, **asdict(found), "reasons": dict(found.reasons)}
+        given = {"schema": 1, **asdict(comparison), "reasons": dict(comparison.reasons)}
         print(json.dumps(given, allow_nan=False))
     else:
-        _show(found, console)
+        _show(comparison, console)
     if refused is not None:
         raise refused
 
@@ -110,17 +108,17 @@ def show_difficulty(
 
     if ranges is not None:
         law = in_core_notation(law)
-        found = {law: difficulty(law, read_ranges(ranges), seconds=seconds)}
+        difficulties = {law: difficulty(law, read_ranges(ranges), seconds=seconds)}
     else:
-        found = _difficulties(law)
+        difficulties = _difficulties(law)
     if json_:
-        laws = [{"law": name, **asdict(one)} for name, one in found.items()]
+        laws = [{"law": name, **asdict(one)} for name, one in difficulties.items()]
         print(json.dumps({"schema": 1, "laws": laws}, allow_nan=False))
         return
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("law", "operations", "range", "rounded up", "set"):
         table.add_column(title, justify="left" if title in {"law", "set"} else "right")
-    for name, one in found.items():
+    for name, one in difficulties.items():
         numbers = str(one.operations), f"{one.domain_range:.2f}", str(one.ceiling)
         table.add_row(escape(name), *numbers, one.set)
     console.print(table)
@@ -171,15 +169,15 @@ def _refused(truth: str, prediction: str, names: list[str] | None) -> EquationEr
     return EquationError(message, f"{hint}  If it is a column, too: --columns {every}")
 
 
-def _show(found: Comparison, console: Console) -> None:
+def _show(comparison: Comparison, console: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_header=False)
-    if found.verdict == UNREADABLE:
+    if comparison.verdict == UNREADABLE:
         table.add_row("verdict", UNREADABLE)
         console.print(table)
         return
-    distance, other = found.normalized_edit_distance, found.distance_unless_equal
+    distance, other = comparison.normalized_edit_distance, comparison.distance_unless_equal
     for key, title, text in (
-        ("verdict", "verdict", found.verdict.replace("_", " ")),
+        ("verdict", "verdict", comparison.verdict.replace("_", " ")),
         (
             "normalized_edit_distance",
             "normalized edit distance",
@@ -190,13 +188,17 @@ def _show(found: Comparison, console: Console) -> None:
             "the same, 0 if equal",
             "undecided" if other is None else f"{other:.3f}",
         ),
-        ("solution", "symbolic solution", _yes_or_no(found.solution)),
-        ("srbench_solution", "SRBench's solution", _yes_or_no(found.srbench_solution)),
+        ("solution", "symbolic solution", _yes_or_no(comparison.solution)),
+        ("srbench_solution", "SRBench's solution", _yes_or_no(comparison.srbench_solution)),
     ):
-        table.add_row(title, text, escape(found.reasons.get(key, "")))
+        table.add_row(title, text, escape(comparison.reasons.get(key, "")))
     for title, count, true in (
-        ("complexity", found.complexity, found.true_complexity),
-        ("simplified complexity", found.simplified_complexity, found.true_simplified_complexity),
+        ("complexity", comparison.complexity, comparison.true_complexity),
+        (
+            "simplified complexity",
+            comparison.simplified_complexity,
+            comparison.true_simplified_complexity,
+        ),
     ):
         table.add_row(title, _known(count), f"truth {_known(true)}")  # reasons are above
     console.print(table)
@@ -212,97 +214,3 @@ def _known(count: int | None) -> str:
 
 def _split(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def run_llm_probe(options: ProbeOptions, console: Console) -> int:
-    """Ask, and print the results for each problem and for all."""
-    from mdbench.cli.options import Exit
-    from mdbench.drawing.numbers import percent
-    from mdbench.language_models.contamination import PROBES
-    from mdbench.runs.catalog import Catalog
-    from mdbench.runs.questions import run_probes
-    from mdbench.workspace import Workspace
-
-    def report(one: ProbeResult) -> None:
-        counts = "  ".join(f"{name} {one.right[name]}" for name in PROBES if name in one.right)
-        recalled = "" if one.recalled is None else f"  recalled {one.recalled}"
-        line = f"{one.dataset}  of {one.samples}: {counts}{recalled}"
-        console.print(escape(line), soft_wrap=True)
-
-    probes, file = run_probes(options, Catalog(Workspace.find()), report)
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("model", *PROBES, "recalled", "known without data"):
-        table.add_column(column, no_wrap=True)
-    shares = [probes.share(name) for name in PROBES]
-    table.add_row(
-        escape(probes.model),
-        *("-" if share is None else percent(share, "") for share in [*shares, probes.recalled]),
-        f"{len(probes.known)} of {len(probes.problems)}",
-    )
-    console.print(table)
-    console.print(
-        f"{probes.calls} completions, {probes.prompt_tokens} + {probes.completion_tokens} tokens"
-    )
-    console.print(f"Probes: {escape(str(file))}", soft_wrap=True)
-    return Exit.DONE
-
-
-def run_llm_judge(options: JudgeOptions, console: Console) -> int:
-    """Ask, and print how often the model and the rule agree."""
-    from pathlib import Path
-
-    from mdbench.cli.options import Exit
-    from mdbench.cli.report import read_results
-    from mdbench.reports.statistics import wilson
-    from mdbench.runs.questions import run_judge
-
-    def report(done: int, total: int) -> None:
-        if done % 50 == 0 and done < total:
-            console.print(f"{done} of {total}")
-
-    records = read_results([Path(place) for place in options.records])
-    found, file = run_judge(options, records, report)
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in (f"answers judged by {found.model}", "yes", "no", "no verdict"):
-        table.add_column(escape(column), justify="left" if "judged" in column else "right")
-    for title, by_rule in (("the rule says yes", True), ("the rule says no", False)):
-        counts = (found.count(by_rule=by_rule, by_model=each) for each in (True, False, None))
-        table.add_row(title, *map(str, counts))
-    console.print(table)
-    if found.decided:
-        low, high = wilson(found.agreeing / found.decided, found.decided)
-        kappa = "" if found.kappa is None else f"; Cohen's kappa {found.kappa:.2f}"
-        console.print(
-            f"They agree on {found.agreeing} of {found.decided} answers "
-            f"({found.agreeing / found.decided:.1%}, 95 %: {low:.1%} to {high:.1%}){kappa}.",
-            soft_wrap=True,
-        )
-    console.print(
-        f"{found.calls} completions, {found.prompt_tokens} + {found.completion_tokens} tokens"
-    )
-    console.print(f"Judgements: {escape(str(file))}", soft_wrap=True)
-    return Exit.DONE
-
-
-def wait() -> None:
-    """Wait without end."""
-    threading.Event().wait()
-
-
-def serve_stub(mode: str, port: int, seed: int, answer: str, knows: float, console: Console) -> int:
-    """Serve until Ctrl-C."""
-    from mdbench.cli.options import Exit
-    from mdbench.errors import counted
-    from mdbench.language_models.stub import Stub
-    from mdbench.language_models.stub_modes import MODES
-
-    stub = Stub(mode=mode, seed=seed, answer=answer, knows=knows, port=port, keeps=False)
-    with stub:
-        console.print(
-            f"{escape(stub.url)} answers with {MODES[mode]}.  To stop it: Ctrl-C", soft_wrap=True
-        )
-        try:
-            wait()
-        except KeyboardInterrupt:
-            console.print(f"{counted(stub.count, 'request')}.")
-    return Exit.DONE

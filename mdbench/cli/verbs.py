@@ -1,7 +1,8 @@
 """The verbs: where each is, and its line on the first page of the help.
 
 A verb is a function whose parameters are its options, as Typer reads them.  It is named here, or by
-an extension or a package in the group ``mdbench.verbs`` of its entry points.
+an extension or a package in the group ``mdbench.verbs`` of its entry points.  A name of two words,
+such as ``lab fresh``, is a verb of a group.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from mdbench.doors import Door
+from mdbench.doors import Door, extensions, packages
 from mdbench.errors import MdbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _COMMANDS = "mdbench.cli.commands"
 GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -32,7 +33,6 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "show": ("results:show", "Print the best equations, as text or code."),
         "predict": ("results:predict", "Integrate or evaluate these equations."),
         "compare": ("report:compare", "Show what changed between two results."),
-        "rivals": ("laboratory:rivals", "Show which other equations fit as well."),
         "rescore": ("results:rescore", "Score the answers of records again."),
         "reproduce": ("results:reproduce", "Run the jobs of results again."),
     },
@@ -45,19 +45,9 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "combine": ("report:combine", "Write all records as one table."),
         "export": ("report:export", "Write tables for a paper."),
         "bundle": ("report:bundle", "Put results into one archive to cite."),
-        "submit": ("community:submit", "Add a bundle to a registry."),
-        "audit": ("community:audit", "Run a sample of a bundle's jobs again."),
-        "board": ("community:board", "Make a site of all bundles of a registry."),
-        "certify": ("community:certify", "Write proofs of verdicts."),
-        "verify": ("community:verify", "Check proofs of verdicts."),
     },
     "More": {
-        "fresh": ("laboratory:fresh", "Draw problems that nobody has seen."),
-        "why-not": ("laboratory:why_not", "Show whether noise hides an equation."),
-        "similarity": ("laboratory:similarity", "Show how alike two collections are."),
-        "llm-probe": ("language_models:llm_probe", "Ask a model what it knows of problems."),
-        "llm-judge": ("language_models:llm_judge", "Ask a model whether answers are right."),
-        "llm-stub": ("language_models:llm_stub", "Run a mock language-model server."),
+        "help": ("workspace:help_", "Show all verbs."),
     },
 }
 """The core's verbs, by the headings of the help: the function in ``cli/commands``, and a line."""
@@ -66,8 +56,10 @@ REMOVED: Mapping[str, str] = {
     "claims": "mdbench export --markdown --published, with papers' numbers next to yours",
 }
 """Verbs of earlier versions, and what is typed instead."""
-EXTENSIONS = "Extensions"
+MORE = "More"
 """The heading of verbs that are not the core's."""
+FURTHER = {"study", "probe", "watch", "predict", "rescore", "combine", "export", "help"}
+"""Verbs of the core that are not on the first page of the help."""
 VERBS = Door(
     "mdbench.verbs",
     "verb",
@@ -79,17 +71,60 @@ VERBS = Door(
 )
 
 
+def verbs_of(group: str = "") -> list[str]:
+    """Return the verbs of a group by their last words; of the program, and its groups, of none."""
+    start = f"{group} " if group else ""
+    names = (name.removeprefix(start) for name in VERBS.names() if name.startswith(start))
+    return list(dict.fromkeys(name.partition(" ")[0] for name in names))
+
+
+def moved_to(name: str) -> str | None:
+    """Return the verb of a group that had a name without its group once, or is typed so."""
+    words = name.replace("-", " ").split()
+    for full in VERBS.names():
+        of_group = full.partition(" ")[2]
+        if of_group and (of_group == name or full.replace("-", " ").split() == words):
+            return full
+    return None
+
+
+def option_moved_to(words: Sequence[str]) -> str | None:
+    """Return the verb that does what an option of another verb did once; None for none.
+
+    A package names it in the group ``mdbench.moved_options``: ``show --old = new verb``.
+    """
+    group = "mdbench.moved_options"
+    moved = {**packages(group), **extensions(group)}
+    return next((verb for old, verb in moved.items() if {*old.split()} <= {*words}), None)
+
+
 def first_page() -> dict[str, list[tuple[str, str]]]:
     """Return the headings of the first page of the help, with names and lines of verbs below."""
+    page = {
+        heading: [(name, line) for name, (_, line) in verbs.items() if name not in FURTHER]
+        for heading, verbs in GROUPS.items()
+    }
+    for name in verbs_of():
+        if name not in VERBS.core:
+            line = line_of(name) if name in VERBS else ", ".join(verbs_of(name))
+            page.setdefault(MORE, []).append((name, line))
+    return {heading: rows for heading, rows in page.items() if rows}
+
+
+def all_verbs() -> dict[str, list[tuple[str, str]]]:
+    """Return the headings of all verbs, with their names and lines below."""
     page = {
         heading: [(name, line) for name, (_, line) in verbs.items()]
         for heading, verbs in GROUPS.items()
     }
-    more = [name for name in VERBS.names() if name not in VERBS.core]
-    return page | ({EXTENSIONS: [(name, _line_of(name)) for name in more]} if more else {})
+    for name in VERBS.names():
+        if name not in VERBS.core:
+            heading = name.partition(" ")[0] if " " in name else MORE
+            page.setdefault(heading, []).append((name, line_of(name)))
+    return page
 
 
-def _line_of(name: str) -> str:
+def line_of(name: str) -> str:
     """Return the first line of the docstring of an extension's verb."""
     try:
         return (inspect.getdoc(VERBS.load(name)) or "").partition("\n")[0]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from mdbench.data.cells import Cells, number_of
 from mdbench.data.columns import columns_of
@@ -17,9 +17,60 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from mdbench.data.reading import Reading
-
 _LINES_OF_A_NAME = 3
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Options of reading a file, where the file itself leaves them open.
+
+    Attributes
+    ----------
+    missing
+        One of `MISSING`: cells without a value are refused, their lines are left out, or they are
+        filled on the straight line between those before and after.
+    inputs
+        Labels of the columns that are given and not to be predicted.
+    trajectory
+        The label of the column that separates trajectories; empty where there is only one.
+    time
+        The label of the column of times; empty to find it.
+    time_format
+        The format of dates, as `time_reader` has it; empty to find it.
+    states
+        Labels of the columns that are states; none for all that have no other role.
+    ignore
+        Labels of columns that are left out.
+    skip
+        Lines before the header.
+    step
+        The step of rows that have no column of times, with its unit behind a blank; empty for none.
+    na_values
+        Texts and numbers that stand for no value; ``none`` where numbers that look so are values.
+    time_zone
+        The time zone of dates; empty where the clock was never put back.
+    pivot
+        The label of the column that names the quantities of a long table; empty for a wide one.
+    repeats
+        Whether the mean is taken of lines of one time, or they are refused.
+    why
+        Why the column of times is it, where it was made of others.
+    """
+
+    missing: Literal["refuse", "drop", "interpolate"] = "refuse"
+    inputs: tuple[str, ...] = ()
+    trajectory: str = ""
+    time: str = ""
+    time_format: str = ""
+    states: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    skip: int = 0
+    step: str = ""
+    na_values: tuple[str, ...] = ()
+    time_zone: str = ""
+    pivot: str = ""
+    repeats: Literal["refuse", "average"] = "refuse"
+    why: str = ""
 
 
 def place_of(path: Path, labels: Sequence[str], label: str) -> int:
@@ -80,14 +131,16 @@ def _free_label(labels: Sequence[str]) -> str:
 def _with_steps(path: Path, cells: Cells, how: Reading) -> tuple[Cells, Reading]:
     """Put in a column of times at equal steps."""
     columns = columns_of(cells.labels)
-    for one in columns:
-        if is_time_name(TableColumn(one.label, one.unit, None, False)) and one.label not in {
+    for column in columns:
+        if is_time_name(
+            TableColumn(column.label, column.unit, None, False)
+        ) and column.label not in {
             *how.states,
             *how.inputs,
         }:
             raise DataError(
-                f"{path} has the column {one.label!r}, which is the time by its name.",
-                f"Leave out --step; or leave out the column: --ignore {quoted(one.label)}",
+                f"{path} has the column {column.label!r}, which is the time by its name.",
+                f"Leave out --step; or leave out the column: --ignore {quoted(column.label)}",
             )
     size, _, unit = how.step.partition(" ")
     of = cells.column(place_of(path, cells.labels, how.trajectory)) if how.trajectory else None
@@ -123,10 +176,10 @@ def _with_joined_time(
             "Name columns that are parts of one time, such as year, month and day, or a date and a "
             "time of day.",
         ) from None
-    rest = cells.without(places)
-    label = _free_label(rest.labels)
+    others = cells.without(places)
+    label = _free_label(others.labels)
     joined = " and ".join(filter(None, [", ".join(labels[:-1]), labels[-1]]))
-    return rest.with_column(0, label, texts), replace(
+    return others.with_column(0, label, texts), replace(
         how, time=label, why=f"{joined} together, by --time"
     )
 

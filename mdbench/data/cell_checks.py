@@ -34,43 +34,43 @@ def refuse_cells(table: TableRoles, places: Sequence[int], *, may_be_missing: bo
     """
     bad: dict[int, dict[str, int]] = {}
     first: tuple[Row, int] | None = None
-    for place in places:
-        for k in np.flatnonzero(~np.isfinite(table.numbers[place])):
-            cell = table.rows[int(k)].cells[place].strip()
+    for column in places:
+        for k in np.flatnonzero(~np.isfinite(table.numbers[column])):
+            cell = table.rows[int(k)].cells[column].strip()
             if may_be_missing and cell in table.no_values:
                 continue
-            first = first or (table.rows[int(k)], place)
-            counts = bad.setdefault(place, {})
+            first = first or (table.rows[int(k)], column)
+            counts = bad.setdefault(column, {})
             counts[cell] = counts.get(cell, 0) + 1
     if first is None:
         return
-    row, place = first
+    row, column = first
     whole = [
         k
         for k in bad
         if sum(bad[k].values()) == len(table.rows)
         and not all(BEGINS_AS_NUMBER.match(text) and not looks_like_time(text) for text in bad[k])
     ]
-    message = f"{table.where(row)}: {table.labels[place]} is {_shown(row.cells[place])}"
+    message = f"{table.where(row)}: {table.labels[column]} is {_shown(row.cells[column])}"
     if sum(map(len, bad.values())) > 1 or len(bad) > 1:
         listed = "; ".join(
             f"{table.labels[k]}: {_listed(counts)}" for k, counts in list(bad.items())[:_LISTED]
         )
         message += f" (no numbers in all: {listed})"
-    raise DataError(message, _remedy(table, row.cells[place], place, bad, whole))
+    raise DataError(message, _remedy(table, row.cells[column], column, bad, whole))
 
 
 def _remedy(
     table: TableRoles,
     cell: str,
-    place: int,
+    column: int,
     bad: Mapping[int, Mapping[str, int]],
     whole: Sequence[int],
 ) -> str:
     """Return what to do about cells that are no numbers."""
     hint = "Every cell has to be a finite number"
     if whole:
-        return hint + _remedy_of_columns(table, cell, place, bad, whole)
+        return hint + _remedy_of_columns(table, cell, column, bad, whole)
     if all(text in table.no_values for counts in bad.values() for text in counts):
         hint += ". To do without: --missing drop (leaves the line out) or "
         hint += "--missing interpolate (fills it from those before and after)."
@@ -82,20 +82,20 @@ def _remedy(
         return f"{hint}. Write 1 for true and 0 for false"
     if looks_like_time(cell):
         return f"{hint}. A second column of times leave out: --ignore"
-    signs = [text for text in bad[place] if text not in table.no_values]
+    signs = [text for text in bad[column] if text not in table.no_values]
     typed = ",".join(text for text in signs if not BEGINS_AS_NUMBER.match(text))
     other = " or a comma" if table.comma else ""
     hint += f", with a point{other} for its decimals"
     hint += "." if table.comma else " (or a comma, in columns separated by ;)."
     if typed and len(signs) <= _FEW_SIGNS:
         hint += f" Where it stands for no value: --na-values={quoted(typed)} --missing drop."
-    return f"{hint} To leave the column out: --ignore {quoted(table.columns[place].label)}"
+    return f"{hint} To leave the column out: --ignore {quoted(table.columns[column].label)}"
 
 
 def _remedy_of_columns(
     table: TableRoles,
     cell: str,
-    place: int,
+    column: int,
     bad: Mapping[int, Mapping[str, int]],
     whole: Sequence[int],
 ) -> str:
@@ -103,7 +103,7 @@ def _remedy_of_columns(
     names = ",".join(quoted(table.columns[k].label) for k in whole)
     if cell.strip().lower() in _TRUTH:
         return f". Write 1 for true and 0 for false, or leave it out: --ignore {names}"
-    label = quoted(table.columns[place].label)
+    label = quoted(table.columns[column].label)
     if looks_like_time(cell):
         time = quoted(table.columns[table.choice.place].label)
         return (
@@ -137,11 +137,11 @@ def refuse_codes(table: TableRoles, places: Sequence[int]) -> None:
     if not codes:
         return
     lines = []
-    for place, counts in codes.items():
-        values = table.numbers[place]
+    for column, counts in codes.items():
+        values = table.numbers[column]
         others = values[np.isfinite(values) & ~np.isin(values, list(counts))]
         lines.append(
-            f"{table.labels[place]} has {listed_codes(counts)}, far from its others "
+            f"{table.labels[column]} has {listed_codes(counts)}, far from its others "
             f"({others.min():.4g} to {others.max():.4g})"
         )
     every = sorted({value for counts in codes.values() for value in counts})

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.arrangement import arranged
+from mdbench.data.arrangement import Reading, arranged
 from mdbench.data.cell_checks import fill_gaps, refuse_cells, refuse_codes
 from mdbench.data.cells import Cells, number_of
 from mdbench.data.columns import LabelledColumn, columns_of
 from mdbench.data.layouts import part_of, quoted
 from mdbench.data.readers import read_cells
-from mdbench.data.reading import Reading
 from mdbench.data.roles import EVEN
 from mdbench.data.table_roles import TableRoles, stretches
 from mdbench.data.time_column import read_times, refuse_falling
@@ -237,8 +236,8 @@ def _notes(
 def _notes_of_states(table: TableRoles, series: Trajectory) -> list[str]:
     """Name columns that can be no states of a law of rates: counters, flags, covariates."""
     notes = []
-    for place, u in zip(table.states, series.u.T, strict=True):
-        label, ignore = table.labels[place], f"--ignore {quoted(table.columns[place].label)}"
+    for column, u in zip(table.states, series.u.T, strict=True):
+        label, ignore = table.labels[column], f"--ignore {quoted(table.columns[column].label)}"
         pieces = np.split(u, series.starts[1:])
         values = np.unique(u)
         steps = np.concatenate([np.diff(each) for each in pieces])
@@ -252,14 +251,14 @@ def _notes_of_states(table: TableRoles, series: Trajectory) -> list[str]:
         elif len(pieces) > 1 and not steps.any() and len(values) > 1:
             notes.append(
                 f"{label}: the same throughout each trajectory, and so no state: {ignore}, or "
-                f"--inputs {quoted(table.columns[place].label)}"
+                f"--inputs {quoted(table.columns[column].label)}"
             )
         elif len(values) == 2:  # noqa: PLR2004 - a switch or a flag
             notes.append(
                 f"{label}: has the values {values[0]:g} and {values[1]:g} alone, and so no "
-                f"rate: {ignore}, or --inputs {quoted(table.columns[place].label)}"
+                f"rate: {ignore}, or --inputs {quoted(table.columns[column].label)}"
             )
-        elif part_of(table.columns[place].label) and len(label) > 2:  # noqa: PLR2004 - mm
+        elif part_of(table.columns[column].label) and len(label) > 2:  # noqa: PLR2004 - mm
             notes.append(f"{label}: named as a part of a date; where it is one: {ignore}")
     return notes
 

@@ -46,15 +46,15 @@ READERS = Door(
         ".feather": f"{_FORMATS}.frames:FEATHER",
         ".xlsx": f"{_FORMATS}.frames:XLSX",
         ".ods": f"{_FORMATS}.frames:ODS",
-        ".npz": f"{_FORMATS}.npz:NPZ",
+        ".npz": f"{_FORMATS}.arrays:NPZ",
         ".mat": f"{_FORMATS}.arrays:MATLAB",
         ".h5": f"{_FORMATS}.arrays:HDF5",
         ".hdf5": f"{_FORMATS}.arrays:HDF5",
         ".nc": f"{_FORMATS}.arrays:NETCDF",
         ".nc4": f"{_FORMATS}.arrays:NETCDF",
         ".cdf": f"{_FORMATS}.arrays:NETCDF",
-        ".ply": f"{_FORMATS}.point_clouds:PLY",
-        ".obj": f"{_FORMATS}.point_clouds:OBJ",
+        ".ply": f"{_FORMATS}.points:PLY",
+        ".obj": f"{_FORMATS}.points:OBJ",
     },
 )
 """By the ends of files' names, with the point and in lower case."""

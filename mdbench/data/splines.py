@@ -1,4 +1,4 @@
-"""Bases of curves for smoothing: splines whose bending is diagonal, and waves."""
+"""Bases of curves for smoothing, splines and waves, and what is kept of each of their modes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ MOST_FUNCTIONS = 400
 PENALISED = 3
 """The derivative that is kept small."""
 _DEGREE = 5
+TINY = 1e-300
+MOST_REMOVED = 2.0
+"""Largest ratio of what is removed from a field to what is expected of its noise."""
+_BEYOND = 3.0
+"""Decades that are tried beyond where all is interpolated, and beyond where nothing bends."""
+_TRIED = 49
+"""Number of degrees of smoothness that are tried, before the best is refined."""
 LONGEST_KEPT = 1000
 """Samples up to which a basis is kept for the next series with these times."""
 
@@ -291,3 +298,52 @@ def _largest_nearby(values: Array) -> Array:
     ends = ((_NEAR // 2, _NEAR // 2), (0, 0))
     padded = np.pad(values, ends, mode="edge")
     return np.asarray(sliding_window_view(padded, _NEAR, axis=0).max(axis=-1))
+
+
+def kept_shares(
+    modes: Array, outside: float, stiffness: Array, n: int, noise: float = np.inf
+) -> tuple[Array, float]:
+    """Choose the share of each mode of a state that is kept, and estimate its noise.
+
+    Parameters
+    ----------
+    modes
+        The state's amplitudes, (k,).
+    outside
+        The sum of squares of what no mode explains.
+    stiffness
+        What bending each mode costs, (k,); zero for the parabolas, which are free.
+    n
+        The number of samples.
+    noise
+        The variance of the noise, where it is known.  What is no noise is kept: of detail that
+        nothing else explains likelihood alone would make some.
+    """
+    bends = stiffness[stiffness > 0]
+    free = len(stiffness) - len(bends)
+
+    def shares(exponent: float) -> tuple[Array, float]:
+        share = 1.0 / (1.0 + 10.0**exponent * stiffness)
+        return share, outside + float(np.sum((modes * (1.0 - share)) ** 2))
+
+    def unlikely(exponent: float) -> float:
+        """Return minus twice the logarithm of the restricted likelihood, but for a constant."""
+        share, residual = shares(exponent)
+        bent = 10.0**exponent * float((modes * share) ** 2 @ stiffness)
+        costs = 10.0**exponent * bends
+        return (n - free) * float(np.log(max(residual + bent, TINY))) - float(
+            np.sum(np.log(costs) - np.log1p(costs))
+        )
+
+    tried = np.linspace(-np.log10(bends.max()) - _BEYOND, -np.log10(bends.min()) + _BEYOND, _TRIED)
+    best, step = float(min(tried, key=unlikely)), float(tried[1] - tried[0])
+    for _ in range(4):
+        step /= 2
+        best = min((best, best - step, best + step), key=unlikely)
+    share, residual = shares(best)
+    while best > tried[0] and residual > MOST_REMOVED * noise * (
+        float(np.sum((1.0 - share) ** 2)) + n - len(share)  # what no mode explains is noise, too
+    ):
+        best -= step
+        share, residual = shares(best)
+    return share, residual / max(n - float(share.sum()), 1.0)

@@ -36,9 +36,9 @@ _TIME_FORMATS = "2026-11-22, 2026-11-22T10:30, 22.11.2026 or 10:30:00"
 
 def read_times(table: TableRoles) -> tuple[Array, str, str]:
     """Return the times (n,), their unit where they are dates or clock times, and their format."""
-    place = table.choice.place
-    label = table.columns[place].label
-    texts = table.cells.column(place)
+    column = table.choice.place
+    label = table.columns[column].label
+    texts = table.cells.column(column)
     try:
         reader = table.reader(texts, label)
     except TimesError as error:
@@ -52,8 +52,8 @@ def read_times(table: TableRoles) -> tuple[Array, str, str]:
             f"{table.path}: {label} has no dates, and --time-zone is of these.",
             "Leave out --time-zone, or name the column of dates: --time COLUMN",
         )
-    if reader.kind == "number" and np.isfinite(table.numbers[place]).all():
-        return table.numbers[place].copy(), "", reader.form
+    if reader.kind == "number" and np.isfinite(table.numbers[column]).all():
+        return table.numbers[column].copy(), "", reader.form
     t = np.array([_time(table, reader, row, label) for row in table.rows], dtype=np.float64)
     if reader.kind == "number":
         return t, "", reader.form
@@ -129,7 +129,7 @@ def refuse_falling(table: TableRoles, t: Array, lines: NDArray[np.intp]) -> None
             continue
         refuse_rounded(table.path, table.columns[table.choice.place].label, t[first:last])
         at = first + int(np.argmin(steps > 0)) + 1
-        place = table.choice.place
+        column = table.choice.place
         row = table.rows[lines[at]]
         if table.again:
             begins = next(k for k in range(len(of)) if of[k] == table.again)
@@ -142,15 +142,15 @@ def refuse_falling(table: TableRoles, t: Array, lines: NDArray[np.intp]) -> None
         cells = replace(table.cells, rows=[table.rows[k] for k in lines[first:last]])
         cause = FallingTimes(
             cells=cells,
-            time=place,
+            time=column,
             t=t[first:last],
             used=frozenset(used),
             certain=table.is_certain,
-            dated=bool(table.known(place).dates),
+            dated=bool(table.known(column).dates),
         )
-        now, before = row.cells[place].strip(), table.rows[lines[at - 1]].cells[place].strip()
+        now, before = row.cells[column].strip(), table.rows[lines[at - 1]].cells[column].strip()
         raise DataError(
-            f"{table.where(row)}: {table.columns[place].label} is {now}, after {before}",
+            f"{table.where(row)}: {table.columns[column].label} is {now}, after {before}",
             f"Times have to increase. {nonmem_hint(table).strip() or cause.hint}.".replace(
                 "..", "."
             ),

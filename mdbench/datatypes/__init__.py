@@ -2,7 +2,9 @@
 
 A folder with a module ``data_type`` is a data type of the folder's name; the module's ``DATA_TYPE``
 is the class.  The folders that ``$MDBENCH_DATATYPES`` names (separated as in ``$PATH``) are looked
-at, too.  What all data types share whose answers are equations is in ``equations``.
+at, too.  Extensions and installed packages name theirs in the group ``mdbench.datatypes`` of their
+entry points: ``waves = my_package.waves.data_type:DATA_TYPE``.  What all data types share whose
+answers are equations is in ``equations``.
 """
 
 from __future__ import annotations
@@ -14,28 +16,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdbench.datatypes.facts import TypeFacts, names_in
-from mdbench.errors import UsageError, did_you_mean
+from mdbench.doors import Door
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mdbench.datatypes.base import DataType
 
-__all__ = ["classes", "facts_of", "find", "names", "own_names"]
+__all__ = ["classes", "facts_of", "find", "is_known", "names", "own_names"]
 
 __path__ = [*__path__, *filter(None, os.environ.get("MDBENCH_DATATYPES", "").split(os.pathsep))]
 
 
 def names() -> list[str]:
     """Return the names of all data types, without importing any."""
-    return list(_names(tuple(__path__)))
+    return sorted(_door(tuple(__path__)).names())
+
+
+def is_known(name: str) -> bool:
+    """Return whether there is a data type of this name; sooner than by `names`."""
+    return name in _door(tuple(__path__))
 
 
 @cache
-def _names(places: tuple[str, ...]) -> list[str]:
-    return sorted(
-        file.parent.name for place in places for file in Path(place).glob("*/data_type.py")
-    )
+def _door(folders: tuple[str, ...]) -> Door:
+    own = {
+        file.parent.name: f"{__name__}.{file.parent.name}.data_type:DATA_TYPE"
+        for folder in folders
+        for file in sorted(Path(folder).glob("*/data_type.py"))
+    }
+    return Door("mdbench.datatypes", "data type", own)
 
 
 def facts_of(name: str) -> TypeFacts:
@@ -46,7 +56,9 @@ def facts_of(name: str) -> TypeFacts:
     name
         One of `names`.
     """
-    facts: TypeFacts | None = getattr(import_module(f"{__name__}.{name}"), "FACTS", None)
+    reference = _door(tuple(__path__)).reference(name)
+    package = f"{reference}".partition(":")[0].rpartition(".")[0]
+    facts: TypeFacts | None = getattr(import_module(package), "FACTS", None) if package else None
     if facts is not None:
         return facts
     kind = _class(name)
@@ -66,7 +78,7 @@ def own_names(name: str, systems: Path, cache: Path) -> Sequence[str]:
     DataError
         If there are no systems, or if they cannot be read.
     """
-    known = names_in(systems, facts_of(name)) if name in names() else None
+    known = names_in(systems, facts_of(name)) if is_known(name) else None
     return known or find(name, systems, cache).source().names()
 
 
@@ -95,12 +107,9 @@ def find(name: str, systems: Path, cache: Path) -> DataType[Any, Any]:
     UsageError
         If there is no such data type; shows near names.
     """
-    if name not in names():
-        raise UsageError(f"There is no data type {name!r}.", did_you_mean(name, names()))
     return _class(name)(systems, cache)
 
 
 def _class(name: str) -> type[DataType[Any, Any]]:
-    module = import_module(f"{__name__}.{name}.data_type")
-    data_type: type[DataType[Any, Any]] = module.DATA_TYPE
+    data_type: type[DataType[Any, Any]] = _door(tuple(__path__)).load(name)
     return data_type

@@ -164,7 +164,7 @@ def _head(text: str) -> dict[str, Any]:
 
 
 FRESH = "fresh-"
-"""How the names of suites begin that ``mdbench fresh`` has drawn."""
+"""How the names of suites begin that ``mdbench lab fresh`` has drawn."""
 
 
 class Choice(StrEnum):

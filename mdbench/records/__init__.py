@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from mdbench.records.files import (
+    PACKED,
+    latest_by_case,
+    pack,
+    parse_records,
+    read_content,
+    read_folder,
+    read_latest,
+    read_records,
+    results_files,
+    uncollected,
+)
 from mdbench.records.schema import (
     ANSWERED,
     RERUN_ALWAYS,
@@ -23,21 +35,7 @@ from mdbench.records.schema import (
     comparable,
     key_of,
 )
-from mdbench.records.store import (
-    PACKED,
-    RecordStore,
-    RecordWriter,
-    being_written,
-    latest_by_case,
-    pack,
-    parse_records,
-    read_content,
-    read_folder,
-    read_latest,
-    read_records,
-    results_files,
-    uncollected,
-)
+from mdbench.records.store import RecordStore, RecordWriter, being_written
 
 __all__ = [
     "ANSWERED",

@@ -24,13 +24,18 @@ from pydantic import (
     model_validator,
 )
 
-from mdbench.errors import printable
+from mdbench import __version__
+from mdbench.errors import RecordsError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SCHEMA: Final = 9
-"""The number of the format that is written; `mdbench.records.upgrades` reads the older ones."""
+SCHEMA: Final = 1
+"""The number of the format.  The next is 10: others had 1 to 9 before the first release."""
+_LAST_UNRELEASED, _FIRST_ALONE = 9, "complexity"
+"""The last number from before the first release, and a key that its first format alone has."""
+_READER = "mdbench 0.2.0 at commit d6caca33"
+"""The last that reads records from before the first release."""
 
 LONGEST_REASON = 500
 """Characters of a reason that are kept; the job's log has the whole story."""
@@ -286,7 +291,7 @@ class Record(_Model):
         each target.
     """
 
-    schema_number: Literal[9] = Field(default=SCHEMA, alias="schema")
+    schema_number: Literal[1] = Field(default=SCHEMA, alias="schema")
     mdbench: Text
     key: str = Field(pattern="^[0-9a-f]{64}$")
     key_parts: dict[str, str]
@@ -402,6 +407,35 @@ def key_of(key_parts: Mapping[str, str]) -> str:
     """
     text = json.dumps(dict(key_parts), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_schema(data: Mapping[str, Any]) -> None:
+    """Check that the keys of a record, as they were read, are in the format of this version.
+
+    Raises
+    ------
+    RecordsError
+        If there is no schema number, or if the record is in a newer format or in one from before
+        the first release.
+    """
+    number = data.get("schema")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise RecordsError(
+            f"this is no record of mdbench: its schema number is {number!r}",
+            "Is this a results file? Choose another folder with --result-dir if it is not.",
+        )
+    if number == SCHEMA and _FIRST_ALONE not in data:
+        return
+    writer = f"this record has schema {number} (mdbench {data.get('mdbench', 'unknown')})"
+    if number > _LAST_UNRELEASED:
+        raise RecordsError(
+            f"{writer}, and mdbench {__version__} knows schema {SCHEMA}",
+            "Update mdbench, or choose another folder with --result-dir. The file was not changed.",
+        )
+    hint = f"It is read by {_READER}. Or choose another folder with --result-dir."
+    if number == _LAST_UNRELEASED:
+        hint += ' Only the number differs: sed -i \'s/^{"schema":9,/{"schema":1,/\' FILE'
+    raise RecordsError(f"{writer} from before the first release, and is no longer read", hint)
 
 
 def comparable(record: Record) -> dict[str, Any]:

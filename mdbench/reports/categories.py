@@ -49,15 +49,15 @@ def by_category(
     smallest: dict[str, str] = {}
     for group in sorted(groups, key=lambda name: -len(groups[name])):
         smallest |= dict.fromkeys(groups[group], group)
-    found: dict[str, list[Record]] = defaultdict(list)
-    for one in results:
-        known = smallest.get(one.dataset) or smallest.get(one.dataset.partition("+")[0])
+    records: dict[str, list[Record]] = defaultdict(list)
+    for record in results:
+        known = smallest.get(record.dataset) or smallest.get(record.dataset.partition("+")[0])
         if known is None:
             return {}  # data of the user's own
-        found[known].append(one)
-    if len(found) < 2:  # noqa: PLR2004 - nothing to compare
+        records[known].append(record)
+    if len(records) < 2:  # noqa: PLR2004 - nothing to compare
         return {}
-    return {group: found[group] for group in groups if group in found}
+    return {group: records[group] for group in groups if group in records}
 
 
 def heading(name: str) -> str:

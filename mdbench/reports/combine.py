@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from mdbench.errors import RecordsError, UnavailableError, UsageError, first_fault
-from mdbench.records import ANSWERED, Machine, Record
-from mdbench.records.upgrades import upgrade
+from mdbench.records import Machine, Record
+from mdbench.records.schema import check_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,7 +93,9 @@ def read_rows(path: Path) -> list[tuple[str, Record]]:
     if any(not file or "key" not in data for file, data in rows):
         raise RecordsError(f"{path} has a row without a file or a key.")
     try:
-        return [(file, Record.model_validate(upgrade(data))) for file, data in rows]
+        for _, data in rows:
+            check_schema(data)
+        return [(file, Record.model_validate(data)) for file, data in rows]
     except ValidationError as error:
         raise RecordsError(f"{path} has a row that is no record: {first_fault(error)}.") from None
     except RecordsError as error:
@@ -114,10 +116,7 @@ def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
             record[group][inner] = value
         else:
             record[name] = value
-    # Tables of earlier versions do not list what was undecided: there it is what has no score.
-    judged = record.get("judged_by", ()) if record.get("status") in ANSWERED else ()
-    undecided = record.pop("undecided", ()) if "undecided" in row else judged
-    record["metrics"] = dict.fromkeys(undecided) | record.get("metrics", {})
+    record["metrics"] = dict.fromkeys(record.pop("undecided", ())) | record.get("metrics", {})
     # What a table has no column or no value for.
     record |= {name: None for name in ("selection", "llm") if not record.get(name)}
     record |= {"key_parts": {}, "provenance": {"machine": _UNKNOWN}}
@@ -138,14 +137,14 @@ def _value(text: str) -> Any:
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the columns of all rows: who and what first, then as in the records."""
-    found = dict.fromkeys(name for name in _FIRST if any(name in row for row in rows))
+    columns = dict.fromkeys(name for name in _FIRST if any(name in row for row in rows))
     groups: dict[str, dict[str, None]] = {}
     for row in rows:
         for name in row:
             groups.setdefault(name.partition(".")[0], {})[name] = None
     for names in groups.values():  # parts of one object are next to each other
-        found.update(names)
-    return list(found)
+        columns.update(names)
+    return list(columns)
 
 
 def write_table(rows: Sequence[Mapping[str, Any]], out: Path) -> None:

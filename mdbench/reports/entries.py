@@ -13,6 +13,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import ENDLESS, cleanest_first, fixed
 from mdbench.metrics.spec import MetricSpec
 from mdbench.records import ANSWERED, RERUN_ALWAYS, Status
+from mdbench.reports import columns
 from mdbench.reports.classes import class_of
 from mdbench.reports.coverage import Job
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import Place, Value
     from mdbench.records import Machine, Record
+    from mdbench.reports.columns import Measure
 
 NOT_ATTEMPTED = RERUN_ALWAYS | {Status.UNSUPPORTED}
 """With these a method has not tried: the job is missing in its coverage, and no failure."""
@@ -69,8 +71,8 @@ class Entry(NamedTuple):
         The seed, with the part of the dataset where there are parts, such as folds.
     machine
         Where it ran.
-    work_s
-        The work that was done, in reference seconds, where that is known.
+    amounts
+        What the columns of a leaderboard take from the record.
     """
 
     method: str
@@ -79,13 +81,21 @@ class Entry(NamedTuple):
     status: Status
     values: Mapping[str, Value]
     floor: float | None
-    wall_s: float | None
-    memory_mb: float | None
+    amounts: Mapping[Measure, float | None]
     speed: float | None = None
     so_far: tuple[tuple[float, Value], ...] = ()
     repeat: str = "0"
     machine: str = ""
-    work_s: float | None = None
+
+    @property
+    def wall_s(self) -> float | None:
+        """The wall time, in seconds."""
+        return self.amounts.get(columns.wall_s)
+
+    @property
+    def memory_mb(self) -> float | None:
+        """The peak memory."""
+        return self.amounts.get(columns.memory_mb)
 
     @property
     def job(self) -> Job:
@@ -129,8 +139,7 @@ def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
             if spec.name in names
         },
         floor=_six_digits(result.floor),
-        wall_s=_six_digits(result.measured.wall_s),
-        memory_mb=_six_digits(result.measured.peak_memory_mb),
+        amounts={amount: _six_digits(amount(result)) for amount in columns.amounts()},
         speed=result.measured.speed,
         so_far=tuple(
             (each.share, _six_digits(each.score) if isinstance(each.score, float) else each.score)
@@ -138,7 +147,6 @@ def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
         ),
         repeat=f"{result.seed} {result.part}".strip(),
         machine=_machine(result.provenance.machine),
-        work_s=_six_digits(getattr(result.measured, "work_s", None)),  # since schema 6
     )
 
 
@@ -146,11 +154,11 @@ def counted_values(entries: Iterable[Entry], spec: MetricSpec) -> CountedValues:
     """Gather the values of a metric."""
     values: list[float | str] = []
     undecided, name, failed = 0, spec.name, spec.failed
-    for one in entries:
-        if name not in one.values or one.status in NOT_ATTEMPTED:
+    for entry in entries:
+        if name not in entry.values or entry.status in NOT_ATTEMPTED:
             continue
-        answered = one.status in ANSWERED
-        value = one.values[name] if answered else failed
+        answered = entry.status in ANSWERED
+        value = entry.values[name] if answered else failed
         if value is not None:
             values.append(value)
         undecided += answered and value is None
@@ -214,10 +222,10 @@ def best_first(specs: Sequence[MetricSpec]) -> Callable[[Record], tuple[bool | f
     """Return the key that sorts answers: those known to be right first, then by primary metric."""
     primary, flags = specs[0], marked(specs)
 
-    def key(one: Record) -> tuple[bool | float, ...]:
-        score = _read(primary, one)
+    def key(record: Record) -> tuple[bool | float, ...]:
+        score = _read(primary, record)
         loss = primary.loss(score) if isinstance(score, int | float) else math.inf
-        return *(_read(flag, one) != 1 for flag in flags), loss
+        return *(_read(flag, record) != 1 for flag in flags), loss
 
     return key
 
@@ -230,18 +238,18 @@ def specs_of(
     For an unknown data type they are made of the names that are found: the lower
     the better, and the first is primary.
     """
-    found: dict[str, dict[str, set[str]]] = defaultdict(dict)
-    for one in results:
-        names = found[one.data_type]
-        if one.data_type in known:
+    values_by_name: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    for record in results:
+        names = values_by_name[record.data_type]
+        if record.data_type in known:
             continue
-        for name in (*one.metrics, *one.judged_by):
-            value = one.metrics.get(name)
+        for name in (*record.metrics, *record.judged_by):
+            value = record.metrics.get(name)
             names.setdefault(name, set()).update([value] if isinstance(value, str) else [])
     return {
         data_type: tuple(known.get(data_type, ()))
         or tuple(_plain(name, labels) for name, labels in (names or {"score": set()}).items())
-        for data_type, names in found.items()
+        for data_type, names in values_by_name.items()
     }
 
 
@@ -365,30 +373,30 @@ def run_conditions(
     alike: dict[tuple[object, ...], list[Record]] = defaultdict(list)
     for one in known:
         alike[_conditions(one)].append(one)
-    found = []
+    conditions = []
     for name, read in readers.items():
         counts: Counter[str] = Counter()
         for ones in alike.values():
             counts[read(ones[0]) or UNKNOWN] += len(ones)
         if set(counts) - {UNKNOWN, "none"}:
-            found.append(RunCondition(name, _listed(counts, numbers=name == "seeds")))
+            conditions.append(RunCondition(name, _listed(counts, numbers=name == "seeds")))
         if name == "protocol":
-            found += given_options(known, options or {})
-    return found
+            conditions += given_options(known, options or {})
+    return conditions
 
 
-def _conditions(one: Record) -> tuple[object, ...]:
+def _conditions(record: Record) -> tuple[object, ...]:
     """Return all that `run_conditions` reads of a result."""
-    machine, provenance = one.provenance.machine, one.provenance
+    machine, provenance = record.provenance.machine, record.provenance
     return (
-        class_of(one),
-        one.seed,
-        one.measured.of_seed,
+        class_of(record),
+        record.seed,
+        record.measured.of_seed,
         *(machine.cpu, machine.cores, machine.memory_mb, machine.os),
-        one.mdbench,
+        record.mdbench,
         *(provenance.core.get("python"), provenance.python),
-        one.runtime.name,
-        one.study,
+        record.runtime.name,
+        record.study,
     )
 
 
@@ -404,11 +412,11 @@ def given_options(
     Results of data types without such an option are left out.
     """
     counts: dict[str, Counter[str]] = {}
-    for one in results:
+    for record in results:
         with suppress(ValueError):  # a protocol of a later version
-            for key, usual in Protocol(one.protocol).usual.items():
-                if key in options.get(one.data_type, ()):
-                    counts.setdefault(key, Counter())[str(one.options.get(key, usual))] += 1
+            for key, usual in Protocol(record.protocol).usual.items():
+                if key in options.get(record.data_type, ()):
+                    counts.setdefault(key, Counter())[str(record.options.get(key, usual))] += 1
     return [RunCondition(key, _listed(each, numbers=False)) for key, each in counts.items()]
 
 

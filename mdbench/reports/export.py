@@ -5,6 +5,8 @@ The LaTeX tables have systems against methods, as MDBench's Tables 3, A5 and A6.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
 import unicodedata
@@ -13,27 +15,25 @@ from dataclasses import replace
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, percent, rounded
+from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, rounded
 from mdbench.metrics.spec import is_high
+from mdbench.reports.columns import LATEX, TERMINAL, columns_of
 from mdbench.reports.entries import counted_values, marked
 from mdbench.reports.figures import FAILED, middle, sign_of
 from mdbench.reports.phases import phase_tables
 from mdbench.reports.tables import (
     ALARM,
-    APART,
     UNDECIDED,
     Cell,
     Column,
     Table,
     attainable,
-    cell,
+    board_cell,
     format_score,
     grey_rows,
     incomplete,
-    interval,
     leaderboard_table,
     of_machines,
-    of_place,
     pooled_conditions,
     text_table,
     to_markdown,
@@ -46,9 +46,10 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
+    from mdbench.reports.columns import BoardColumn
     from mdbench.reports.comparison import Published, PublishedSets
     from mdbench.reports.entries import Entry
-    from mdbench.reports.leaderboard import Grid, Leaderboard
+    from mdbench.reports.leaderboard import Grid, Leaderboard, Row
 
 
 def markdown_tables(
@@ -84,8 +85,8 @@ def markdown_tables(
 def leaderboard_markdown(board: Leaderboard) -> str:
     """Return the leaderboard: the columns of the page that differ; incomplete rows in italics."""
     table = without_columns(
-        leaderboard_table(board),
-        lambda column, cells: column.key == "family" or all(c.text == NOTHING for c in cells),
+        leaderboard_table(board, "markdown"),
+        lambda _, cells: all(cell.text == NOTHING for cell in cells),
     )
     rows = [
         [Cell(f"*{cell.text}*") for cell in row] if number in table.grey else row
@@ -93,6 +94,34 @@ def leaderboard_markdown(board: Leaderboard) -> str:
     ]
     text = to_markdown(replace(table, rows=rows))
     return f"{text}\n\n{table.caption}" if table.caption else text
+
+
+def csv_tables(boards: Mapping[str, Leaderboard]) -> str:
+    """Write the leaderboards of all boards as one CSV, numbers in full.
+
+    A row is a method on a board; its columns are those of the page and all known metrics, under
+    the names that they have in records and in ``report --json``.  What a board does not have is
+    empty, and infinite is ``inf``.
+    """
+    rows: list[dict[str, object]] = []
+    for board in boards.values():
+        shown = columns_of(board, "csv")
+        for row in board.rows:
+            line: dict[str, object] = {"data_type": board.data_type, "class": board.title}
+            for column in shown:
+                if column.spec:
+                    line[column.key] = row.values[column.key].value
+                elif column.form == "counts":
+                    line[column.names[0]] = board_cell(board, row, column, TERMINAL).text
+                else:
+                    line |= zip(column.names, column.values(row), strict=True)
+            rows.append(line)
+    text = io.StringIO()
+    heads = dict.fromkeys(head for line in rows for head in line)
+    table = csv.DictWriter(text, list(heads), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
 
 
 def systems_table(
@@ -170,11 +199,11 @@ def published_table(board: Leaderboard, data_type: str, published: Published) ->
         if not published.has(data_type, row.method):
             continue
         own: dict[str, list[Entry]] = defaultdict(list)
-        for one in board.entries:
-            system, snr_db, _ = one.case
+        for entry in board.entries:
+            system, snr_db, _ = entry.case
             both = published.of(data_type, system, row.method) is not None
-            if one.method == row.method and snr_db is None and one.attempted and both:
-                own[system].append(one)
+            if entry.method == row.method and snr_db is None and entry.attempted and both:
+                own[system].append(entry)
         here = {system for system, ones in own.items() if sign_of(board, ones) == best}
         there = published.found(data_type, row.method) & own.keys()
         if own:
@@ -220,16 +249,16 @@ def sets_table(
     methods = [each for rows in tables.values() for each in rows]
     for method in dict.fromkeys([*methods, *(method for method, _ in by_cell)]):
         for group, rows in tables.items():
-            ones = by_cell.get((method, group), [])
-            sides = bool(ones), method in rows
+            records = by_cell.get((method, group), [])
+            sides = bool(records), method in rows
             if not (any(sides) if every else all(sides)):
                 continue
-            problems = len({one.dataset for one in ones})
+            problems = len({one.dataset for one in records})
             line = [method, group, f"{problems} of {len(groups.get(group.partition('+')[0], ()))}"]
             for name, spec in specs.items():
                 there = rows.get(method, {}).get(name)
                 line.append(NOTHING if there is None else fixed(there, 3))
-                line.append(_mean(ones, spec, median if name in published.medians else fmean))
+                line.append(_mean(records, spec, median if name in published.medians else fmean))
             lines.append(line)
     head = ["method", "set", "problems here"]
     for spec in specs.values():
@@ -256,12 +285,12 @@ def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -
 
 
 def _mean(
-    ones: Iterable[Record], spec: MetricSpec, mean: Callable[[list[float]], float] = fmean
+    records: Iterable[Record], spec: MetricSpec, mean: Callable[[list[float]], float] = fmean
 ) -> str:
     """Write the mean of a metric over results, those without an answer included."""
     values = [
         one.metrics[spec.name] if one.answered and spec.name in one.metrics else spec.failed
-        for one in ones
+        for one in records
     ]
     known = [value for value in values if isinstance(value, int | float)]
     return rounded(mean(known), 3) if known else NOTHING
@@ -372,9 +401,9 @@ def _sign(sign: str) -> str:
 
 
 def _leaderboard(name: str, board: Leaderboard) -> str:
-    primary, others = board.primary, of_place(board, "brief")
-    titles = [primary.title, "95 %", *(spec.title for spec in others)]
-    head = ["method", "rank", *map(escape_latex, titles), "answers", "done", "time (s)"]
+    primary = board.primary
+    columns = sorted(columns_of(board, "latex"), key=lambda column: column.paper)
+    others = [c.spec for c in columns if c.spec and c.spec is not primary]
     text = f"rank by {primary.title} of {len(board.ranked)} methods on {len(board.systems)} "
     text += f"systems; {primary.title}: {primary.explanation}, with its bootstrap interval"
     text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
@@ -387,34 +416,22 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
     ]
     notes = filter(None, shown)
     text = escape_latex(" ".join([*notes, of_machines(board)]).strip())
-    table: list[list[str]] = []
-    for row in board.rows:
-        texts = [cell(primary, row.values[primary.name], primary=True).text]
-        texts.append(interval(primary, row, "…"))
-        texts += [cell(spec, row.values[spec.name]).text.partition(" (")[0] for spec in others]
-        line = [
-            escape_latex(f"{row.method} ({row.standing})" if row.standing in APART else row.method),
-            escape_latex(fixed(row.rank)),
-            *map(_number, texts),
-            f"{row.answered}/{row.jobs}",
-            escape_latex(percent(row.coverage)),
-            escape_latex(fixed(row.wall_s, 1)),
-        ]
-        table.append(line)
+    table = [[_in_paper(board, row, column) for column in columns] for row in board.rows]
     own = [number for number, row in enumerate(board.rows) if row.standing == "compared"]
-    for place, losses in _compared(board, others).items():
+    for column_number, losses in _compared(board, columns).items():
         best = min((loss for n in own if (loss := losses[n]) is not None), default=math.inf)
-        looks = {table[n][place] for n in own}
+        looks = {table[n][column_number] for n in own}
         if math.isfinite(best) and len(looks) > 1:
             # What looks the same is as good.
-            looks = {table[n][place] for n in own if losses[n] == best}
+            looks = {table[n][column_number] for n in own if losses[n] == best}
             for n in own:
-                if table[n][place] in looks:
-                    table[n][place] = _bold(table[n][place])
+                if table[n][column_number] in looks:
+                    table[n][column_number] = _bold(table[n][column_number])
     for n in grey_rows(board):
         table[n] = [rf"\textcolor{{gray}}{{{text}}}" for text in table[n]]
+    head = [Column(escape_latex(column.head_of("latex"))) for column in columns]
     rows = [[*map(Cell, line)] for line in table]
-    return _tabular(Table([*map(Column, head)], rows, caption=text), _label(name))
+    return _tabular(Table(head, rows, caption=text), _label(name))
 
 
 def _tabular(table: Table, label: str) -> str:
@@ -460,16 +477,27 @@ def _rows(table: Table) -> list[str]:
     return [" & ".join(line) + r" \\" for line in lines]
 
 
-def _compared(board: Leaderboard, others: Sequence[MetricSpec]) -> dict[int, list[float | None]]:
+def _in_paper(board: Leaderboard, row: Row, column: BoardColumn) -> str:
+    """Write a cell of a leaderboard; scores, their intervals and other metrics as numbers."""
+    text = board_cell(board, row, column, LATEX).text
+    if column.spec is None:
+        return _number(text) if column.form == "interval" else escape_latex(text)
+    return _number(text if column.spec is board.primary else text.partition(" (")[0])
+
+
+def _compared(board: Leaderboard, columns: Sequence[BoardColumn]) -> dict[int, list[float | None]]:
     """Return the columns of a leaderboard that have a better end, lower being better."""
-    found: dict[int, list[float | None]] = {1: [row.rank for row in board.rows]}
-    for place, spec in {2: board.primary, **dict(enumerate(others, start=4))}.items():
-        if spec.better != "neither" and spec.kind != "label":
-            values = [row.values[spec.name].value for row in board.rows]
-            found[place] = [None if value is None else spec.loss(value) for value in values]
-    found[4 + len(others)] = [-row.answered / (row.jobs or 1) for row in board.rows]
-    found[6 + len(others)] = [row.wall_s for row in board.rows]
-    return found
+    losses_by_column: dict[int, list[float | None]] = {}
+    for index, column in enumerate(columns):
+        if column.better == "neither" or (column.spec and column.spec.kind == "label"):
+            continue
+        sign = -1.0 if column.better == "higher" else 1.0
+        values = [
+            row.values[column.key].value if column.spec else board_cell(board, row, column).value
+            for row in board.rows
+        ]
+        losses_by_column[index] = [sign * v if isinstance(v, int | float) else None for v in values]
+    return losses_by_column
 
 
 def _bold(text: str) -> str:

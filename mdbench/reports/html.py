@@ -10,7 +10,6 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mdbench import __version__
@@ -18,7 +17,7 @@ from mdbench.drawing.numbers import cleanest_first, fixed, noise_name, scientifi
 from mdbench.drawing.svg import COLOURS, marker
 from mdbench.errors import counted
 from mdbench.records import ANSWERED, Status
-from mdbench.reports import figures, leaderboard, ranking
+from mdbench.reports import columns, figures, leaderboard, ranking
 from mdbench.reports.categories import heading
 from mdbench.reports.entries import (
     NOT_ATTEMPTED,
@@ -28,15 +27,8 @@ from mdbench.reports.entries import (
     run_conditions,
 )
 from mdbench.reports.figures import heat_map
-from mdbench.reports.language_models import (
-    PROBE_HEADS,
-    USAGE_HEADS,
-    curves,
-    model_usage,
-    probe_rows,
-    usage_row,
-)
 from mdbench.reports.phases import phase_figures
+from mdbench.reports.sections import Shown, sections, templates
 from mdbench.reports.systems import Scope, system_section
 from mdbench.reports.tables import (
     CUT_EXPLAINED,
@@ -52,21 +44,19 @@ from mdbench.reports.tables import (
     warning,
     without_columns,
 )
-from mdbench.reports.transcripts import PAGE_LETTERS, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from pathlib import Path
 
-    from mdbench.language_models.contamination import ProbeReport
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
     from mdbench.reports.categories import Category
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Leaderboard
-    from mdbench.reports.systems import Draw
+    from mdbench.reports.pictures import Draw
     from mdbench.reports.tables import Table
-    from mdbench.reports.transcripts import Transcript
 
 PACKED_FROM = 2000
 """Results from which on the closed parts of a page are packed, and made when they are opened."""
@@ -84,8 +74,7 @@ def page(
     picture: Draw | None = None,
     describe: Callable[[str, str], str] | None = None,
     derivatives: Mapping[str, str] | None = None,
-    probes: Sequence[ProbeReport] = (),
-    transcripts: Iterable[Transcript] = (),
+    places: Sequence[Path] = (),
     categories: Mapping[str, Sequence[Category]] | None = None,
     options: Mapping[str, Collection[str]] | None = None,
     axes: Mapping[str, Mapping[str, str]] | None = None,
@@ -107,10 +96,8 @@ def page(
         Describes a dataset in a few words, given its data type and name.
     derivatives
         The letter of derivatives on the left-hand sides of a data type, where it is no d.
-    probes
-        What language models were found to know of the problems.
-    transcripts
-        Of jobs that asked a language model; as many as have room are shown.
+    places
+        The folders of results, for sections that read other files there.
     categories
         Those of each data type that has several, with comparisons of their own.
     options
@@ -143,7 +130,7 @@ def page(
     boards_of: dict[str, list[Leaderboard]] = defaultdict(list)
     for board in boards.values():
         boards_of[board.data_type].append(board)
-    sections = [
+    of_types = [
         _section(kind, by_type[kind], several, scope, (derivatives or {}).get(kind, "d"))
         | {"parts": _parts(by_type[kind], (categories or {}).get(kind, ()))}
         for kind, several in boards_of.items()
@@ -163,44 +150,42 @@ def page(
         "standings": leaderboard.STANDINGS,
         "apart": leaderboard.APART_FAMILIES,
         "cut": CUT_EXPLAINED,
+        "columns": columns.as_json(),
         "types": {
             _identifier(kind, number): _columns(board, methods, noise)
             for kind, several in boards_of.items()
             for number, board in enumerate(several)
         },
     }
-    environment = Environment(
-        loader=PackageLoader("mdbench.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     packed = len(results) >= PACKED_FROM
+    later = partial(_maybe_packed, packed=packed)
+    shown = Shown(results, boards, places, numbers, later)
     days = [result.measured.started.date().isoformat() for result in results]
     dims = sorted({result.dim for result in results if result.dim is not None})
-    shown, left_out = within(transcripts, PAGE_LETTERS)
-    return environment.get_template("report.html.j2").render(
-        transcripts={"shown": shown, "left_out": left_out},
-        title=title,
-        version=__version__,
-        sections=sections,
-        models=_models(results, boards, numbers, probes),
-        count=len(results),
-        run_conditions=run_conditions(results, options),
-        first=min(days, default=""),
-        last=max(days, default=""),
-        noise=[noise_name(snr_db, measured=measurements(results)) for snr_db in noise],
-        dims=dims,
-        families=sorted({row.family for row in known.values()}),
-        classes=classes,
-        in_progress=in_progress,
-        counted=counted,
-        packed=packed,
-        later=partial(_maybe_packed, packed=packed),
-        resamples=ranking.RESAMPLES,
-        fewest=ranking.FEWEST,
-        data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
+    return (
+        templates("mdbench.reports")
+        .get_template("report.html.j2")
+        .render(
+            title=title,
+            version=__version__,
+            sections=of_types,
+            more=[section.html(shown) for section in sections()],
+            count=len(results),
+            run_conditions=run_conditions(results, options),
+            first=min(days, default=""),
+            last=max(days, default=""),
+            noise=[noise_name(snr_db, measured=measurements(results)) for snr_db in noise],
+            dims=dims,
+            families=sorted({row.family for row in known.values()}),
+            classes=classes,
+            in_progress=in_progress,
+            counted=counted,
+            packed=packed,
+            later=later,
+            resamples=ranking.RESAMPLES,
+            fewest=ranking.FEWEST,
+            data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
+        )
     )
 
 
@@ -213,34 +198,17 @@ def _maybe_packed(caller: Callable[[], str], *, shown: bool = False, packed: boo
     return Markup(f'<script type="text/plain" class="packed">{text}</script>')  # noqa: S704 - base64
 
 
-def _models(
-    results: Sequence[Record],
-    boards: Mapping[str, Leaderboard],
-    numbers: Mapping[str, int],
-    probes: Sequence[ProbeReport],
-) -> dict[str, Any] | None:
-    """Gather what the template shows of language models; None where nobody has asked one."""
-    rows = [usage_row(one) for one in model_usage(results, boards)]
-    if not rows and not probes:
-        return None
-    return {
-        "heads": USAGE_HEADS,
-        "rows": rows,
-        "figures": [_safe(figure) for figure in curves(results, numbers).values()],
-        "probe_heads": PROBE_HEADS,
-        "probe_rows": probe_rows(probes),
-    }
-
-
 def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
     """Number methods so that those of one data type share a colour only where they must."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     everyone = set[str]().union(*together)
     for method in sorted(everyone, key=lambda m: (-sum(m in ones for ones in together), m)):
-        near = [found[m] % COLOURS for ones in together if method in ones for m in ones & {*found}]
-        free = (n for n in range(COLOURS * (len(found) + 1)) if n not in found.values())
-        found[method] = min(free, key=lambda n: (near.count(n % COLOURS), n))
-    return found
+        near = [
+            numbers[m] % COLOURS for ones in together if method in ones for m in ones & {*numbers}
+        ]
+        free = (n for n in range(COLOURS * (len(numbers) + 1)) if n not in numbers.values())
+        numbers[method] = min(free, key=lambda n: (near.count(n % COLOURS), n))
+    return numbers
 
 
 def _identifier(data_type: str, number: int) -> str:
@@ -269,14 +237,14 @@ def _section(
     systems = [
         system_section(
             identifier,
-            ones,
+            results,
             scope,
             specs,
             unfit=list(unfit[name]),
             derivative=derivative,
             named_classes=len(boards) > 1,
         )
-        for identifier, ((name, _), ones) in zip(
+        for identifier, ((name, _), results) in zip(
             _anchors(data_type, by_system), by_system.items(), strict=True
         )
     ]
@@ -310,14 +278,14 @@ def _anchors(data_type: str, systems: Iterable[tuple[str, bool]]) -> list[str]:
     >>> _anchors("kind", [("rc-circuit", False), ("my system", True), ("my?system", True)])
     ['kind/rc-circuit', 'kind/own/my-system', 'kind/own/my-system-2']
     """
-    found: dict[str, None] = {}
+    anchors: dict[str, None] = {}
     for name, own in systems:
         plain = f"{data_type}/{'own/' * own}{_NOT_IN_ANCHORS.sub('-', name)}"
         number = 1
-        while (anchor := f"{plain}-{number}" if number > 1 else plain) in found:
+        while (anchor := f"{plain}-{number}" if number > 1 else plain) in anchors:
             number += 1
-        found[anchor] = None
-    return list(found)
+        anchors[anchor] = None
+    return list(anchors)
 
 
 _NOT_IN_ANCHORS = re.compile(r"[^A-Za-z0-9_.+=-]+")
@@ -342,7 +310,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
         "machines": of_machines(board),
         "count": len(board.entries),
         "further": sum(e.attempted and e.job not in board.plan.jobs for e in board.entries),
-        "figures": [_safe(figure) for figure in figures.figures(board, numbers)],
+        "figures": [safe_figure(figure) for figure in figures.figures(board, numbers)],
         "legend": [
             (row.method, numbers[row.method] % COLOURS, _sign(numbers[row.method]))
             for row in sorted(board.drawn, key=lambda row: row.method)
@@ -351,8 +319,10 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
             (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
             for snr_db in board.noise_levels
         ],
-        "phases": [_safe(one) for one in phase_figures(board, scope.axes.get(board.data_type, {}))],
-        "cd": cd and _safe(cd),
+        "phases": [
+            safe_figure(one) for one in phase_figures(board, scope.axes.get(board.data_type, {}))
+        ],
+        "cd": cd and safe_figure(cd),
         "pairs": [_pair(pair) for pair in board.pairs],
         "partial_pairs": [_pair(pair) for pair in board.partial_pairs],
     }
@@ -373,22 +343,24 @@ def _rows(table: Table, board: Leaderboard) -> list[dict[str, Any]]:
 def _parts(results: Sequence[Record], categories: Sequence[Category]) -> list[dict[str, Any]]:
     """Gather what is shown of each category, and of own data; no heading where there is none."""
     everything = {(one.system, one.dataset_path is not None) for one in results}
-    found, shown = [], set()
-    for each in categories:
-        names = {(one.system, False) for one in results if one.dataset in each.datasets}
+    parts, shown = [], set()
+    for category in categories:
+        names = {(one.system, False) for one in results if one.dataset in category.datasets}
         names &= everything
         shown |= names
-        found.append(
+        parts.append(
             {
-                "title": heading(each.name),
+                "title": heading(category.name),
                 "systems": names,
-                "tables": [_part(board, named=len(each.boards) > 1) for board in each.boards],
+                "tables": [
+                    _part(board, named=len(category.boards) > 1) for board in category.boards
+                ],
             }
         )
     if rest := everything - shown:
         title = "Own data" if categories else ""
-        found.append({"title": title, "systems": rest, "tables": []})
-    return found
+        parts.append({"title": title, "systems": rest, "tables": []})
+    return parts
 
 
 def _part(board: Leaderboard, *, named: bool) -> dict[str, Any]:
@@ -425,10 +397,10 @@ def _reasons(results: Sequence[Record]) -> list[dict[str, Any]]:
             "method": method,
             "status": str(status),
             "reason": reason,
-            "count": len(ones),
-            "example": ones[0].system,
+            "count": len(failures),
+            "example": failures[0].system,
         }
-        for (method, status, reason), ones in most
+        for (method, status, reason), failures in most
     ]
 
 
@@ -445,21 +417,19 @@ def _columns(
     systems: dict[str, int] = {}
     repeats: dict[str, int] = {}
     statuses = {status: number for number, status in enumerate(Status)}
-    found: dict[str, list[Any]] = defaultdict(list)
-    for one in board.entries:
-        found["m"].append(methods.index(one.method))
-        found["s"].append(systems.setdefault(one.case.system, len(systems)))
-        found["n"].append(noise.index(one.case.snr_db))
-        found["r"].append(repeats.setdefault(one.repeat, len(repeats)))
-        found["d"].append(one.dim)
-        found["x"].append(statuses[one.status])
-        found["f"].append(one.floor)
-        found["w"].append(one.wall_s)
-        found["k"].append(one.work_s)
-        found["b"].append(one.memory_mb)
+    lists: dict[str, list[Any]] = defaultdict(list)
+    for entry in board.entries:
+        lists["m"].append(methods.index(entry.method))
+        lists["s"].append(systems.setdefault(entry.case.system, len(systems)))
+        lists["n"].append(noise.index(entry.case.snr_db))
+        lists["r"].append(repeats.setdefault(entry.repeat, len(repeats)))
+        lists["d"].append(entry.dim)
+        lists["x"].append(statuses[entry.status])
+        lists["f"].append(entry.floor)
     specs = {spec.name: number for number, spec in enumerate(board.known)}
     return {
-        **found,
+        **lists,
+        "a": [[one.amounts[amount] for one in board.entries] for amount in columns.amounts()],
         "class": board.title,
         "repeats": len(repeats),
         "specs": [
@@ -470,7 +440,7 @@ def _columns(
             }
             for spec in board.known
         ],
-        "columns": [specs[c.key] if c.spec else c.key for c in leaderboard_table(board).columns],
+        "columns": [specs[c.key] if c.spec else c.key for c in columns.columns_of(board, "page")],
     }
 
 
@@ -486,7 +456,8 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _safe(figure: figures.Figure) -> dict[str, Any]:
+def safe_figure(figure: figures.Figure) -> dict[str, Any]:
+    """Return what templates show of a figure."""
     svg = Markup(figure.svg)  # noqa: S704 - our own SVG, whose texts were escaped
     return {
         "title": figure.title,

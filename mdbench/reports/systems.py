@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
@@ -21,25 +18,21 @@ from eqverdict.printers import (
     sympy_symbols,
     written_as,
 )
-from mdbench.data.columns import OwnNames
-from mdbench.datatypes.base import PlotBudget, Plots, PlottedAnswer
-from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import NOTHING, noise_name
 from mdbench.drawing.svg import COLOURS
-from mdbench.errors import MdbenchError, RecordsError, counted, printable
+from mdbench.errors import MdbenchError, counted
 from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED, RESTS
-from mdbench.records import Record
-from mdbench.records.attached import attached, unpacked
 from mdbench.reports.classes import by_class, class_of
 from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
 from mdbench.reports.tables import answer_cell, beaten, format_score
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from mdbench.datatypes.base import DataType, Source
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import Record
+    from mdbench.reports.pictures import Draw
     from mdbench.reports.tables import Cell
 
 _RATE = "_t"
@@ -138,13 +131,13 @@ def code(result: Record, language: str, digits: int | None = None) -> str:
             lines = ["from sympy import *", *notes, "", *sympy_symbols(names)]
             return "\n".join([*lines, *(f"{left} = {right}" for left, right in pairs)])
         case "c":
-            given = ", ".join([*(f"double {name}" for name in names), "double *result"])
+            parameters = ", ".join([*(f"double {name}" for name in names), "double *result"])
             body = [
                 f"    result[{place}] = {right};  /* {left} */"
                 for place, (left, right) in enumerate(pairs)
             ]
             head = ["#include <math.h>", *(f"/* {note[2:]} */" for note in notes), ""]
-            return "\n".join([*head, f"void equations({given}) {{", *body, "}"])
+            return "\n".join([*head, f"void equations({parameters}) {{", *body, "}"])
         case "latex":
             rows = [
                 f"  {_left_in_latex(left, rates=system.rates)} &= {right}" for left, right in pairs
@@ -367,40 +360,44 @@ def _line(
     class_text: str,
 ) -> Line:
     """Show the first seed's answer, the number of seeds and how many have the mark."""
-    one = min(results, key=lambda result: (not result.answered, result.seed))
+    shown_result = min(results, key=lambda result: (not result.answered, result.seed))
     flags = marked(specs)
-    apart = one.method in scope.references | scope.baselines
-    seeds = f"seed {one.seed}"
+    apart = shown_result.method in scope.references | scope.baselines
+    seeds = f"seed {shown_result.seed}"
     if len(results) > 1 and flags:
         count = sum(each.metrics.get(flags[0].name) == 1 for each in results)
         seeds += f"; {count} of {len(results)} {flags[0].title}"
     elif len(results) > 1:
         seeds += f", one of {len(results)}"
-    values = entry(one, specs).values if one.answered else {}
-    verdict, css = str(one.status), "bad"
-    answer = Markup("<span class=reason>{}</span>").format(one.reason)
+    values = entry(shown_result, specs).values if shown_result.answered else {}
+    verdict, css = str(shown_result.status), "bad"
+    answer = Markup("<span class=reason>{}</span>").format(shown_result.reason)
     notes, raw = Markup(), Markup()
-    if one.answered:
+    if shown_result.answered:
         held, unknown = best_mark(specs, values)
         verdict = f"{held.mark} {held.title}" if held else "undecided" if unknown else verdict
         css = ("good" if held is flags[0] else "close") if held else ""
-        answer = _equations(one.targets, one.equations or (), derivative, tidied=True)
-        if not one.equations and one.method in scope.baselines:
+        answer = _equations(
+            shown_result.targets, shown_result.equations or (), derivative, tidied=True
+        )
+        if not shown_result.equations and shown_result.method in scope.baselines:
             answer = Markup("<span class=reason>no equations: it only predicts</span>")
-        notes = _notes(one, derivative)
-        raw = _as_given(one, answer, derivative)
+        notes = _notes(shown_result, derivative)
+        raw = _as_given(shown_result, answer, derivative)
     return Line(
-        method=one.method,
-        number=scope.numbers[one.method] % COLOURS,
-        noise=scope.noise.index(one.snr_db),
-        noise_text=_noise(one),
-        noise_order=-1e9 if one.snr_db is None else -one.snr_db,
-        record_class=None if apart else scope.classes.index(class_of(one).title),
+        method=shown_result.method,
+        number=scope.numbers[shown_result.method] % COLOURS,
+        noise=scope.noise.index(shown_result.snr_db),
+        noise_text=_noise(shown_result),
+        noise_order=-1e9 if shown_result.snr_db is None else -shown_result.snr_db,
+        record_class=None if apart else scope.classes.index(class_of(shown_result).title),
         class_text=class_text,
         seeds=seeds,
         verdict=verdict,
         css=css,
-        scores=tuple(answer_cell(spec, values, beaten(spec, specs, one)) for spec in shown),
+        scores=tuple(
+            answer_cell(spec, values, beaten(spec, specs, shown_result)) for spec in shown
+        ),
         answer=answer,
         notes=notes,
         raw=raw,
@@ -428,16 +425,16 @@ TERMS = frozenset({"missing", "extra", "negligible"})
 """Notes whose texts are terms, each with the target before it."""
 
 
-def _notes(one: Record, derivative: str) -> Markup:
+def _notes(record: Record, derivative: str) -> Markup:
     """Return the notes that are shown under an answer, terms as formulas."""
-    found = [
-        _terms(word, one.notes[word], one.targets, derivative)
+    lines = [
+        _terms(word, record.notes[word], record.targets, derivative)
         if word in TERMS
-        else Markup.escape(_note(word, one.notes[word]))
+        else Markup.escape(_note(word, record.notes[word]))
         for word in NOTES
-        if one.notes.get(word)
+        if record.notes.get(word)
     ]
-    return Markup("<br>").join(found)
+    return Markup("<br>").join(lines)
 
 
 def _terms(word: str, texts: Sequence[str], targets: Sequence[str], derivative: str) -> Markup:
@@ -461,18 +458,18 @@ def _note(word: str, texts: Sequence[str]) -> str:
     return f"{NOTES.get(word, f'{word}: ')}{shown}"
 
 
-def _as_given(one: Record, answer: Markup, derivative: str) -> Markup:
+def _as_given(record: Record, answer: Markup, derivative: str) -> Markup:
     """Show on demand the equations as the method gave them, and further notes of the scorer."""
-    given = _equations(one.targets, one.equations or (), derivative)
-    pairs = zip(one.targets, one.equations or (), strict=False)
+    as_written = _equations(record.targets, record.equations or (), derivative)
+    pairs = zip(record.targets, record.equations or (), strict=False)
     lines = [f"{target} = {text}" for target, text in pairs]
     lines += [
-        _note(word, texts) for word, texts in one.notes.items() if texts and word not in NOTES
+        _note(word, texts) for word, texts in record.notes.items() if texts and word not in NOTES
     ]
     if not lines:
         return Markup()
     form = "<details class=raw><summary>as given</summary>{}<code>{}</code></details>"
-    formulas = Markup() if given == answer else given
+    formulas = Markup() if as_written == answer else as_written
     return Markup(form).format(formulas, Markup("<br>").join(lines))  # noqa: S704 - escaped
 
 
@@ -491,132 +488,3 @@ def _equations(
         right = mathml(text, derivatives=derivative != TOTAL, tidied=tidied)
         lines.append(f"<div class=eq>{left} = {right}</div>")
     return Markup("".join(lines))  # noqa: S704 - all text in it was escaped
-
-
-Draw: TypeAlias = Callable[[Sequence[Record], Mapping[str, int]], Plots]
-"""Draws a system, given its results and the methods' numbers."""
-
-MOST_DRAWN = 3
-"""Methods in a picture: those with a mark on clean data, then those with good scores."""
-ALL_EVALUATIONS = 600_000
-"""Work that all simulations of a page may take together, some 5 s; later pictures have none.
-
-Unlike a limit in seconds it gives the same page for the same records.
-"""
-
-
-class Pictures:
-    """Draws systems, and makes no arrays that take long.
-
-    Parameters
-    ----------
-    find
-        Gives a data type by its name; None where there is none of the name.
-    folders
-        Those that the names of files in records are relative to.
-    """
-
-    def __init__(
-        self,
-        find: Callable[[str], DataType[Any, Any] | None],
-        folders: Sequence[Path] = (),
-    ) -> None:
-        self.find, self.folders = find, folders
-        self.budget = PlotBudget(ALL_EVALUATIONS)
-        self._kinds: dict[str, DataType[Any, Any] | None] = {}
-        self._sources: dict[tuple[str, str | None], Source[Any] | None] = {}
-
-    def draw(self, results: Sequence[Record], numbers: Mapping[str, int]) -> Plots:
-        """Draw the system that results are of.
-
-        Parameters
-        ----------
-        results
-            All of one system, in the order of reports.
-        numbers
-            The number of each method, which sets its colour.
-        """
-        first = results[0]
-        if first.data_type not in self._kinds:
-            self._kinds[first.data_type] = self.find(first.data_type)
-        kind = self._kinds[first.data_type]
-        if kind is None or not kind.has_plots:
-            return Plots()
-        source = self._source(kind, first.dataset_path)
-        if source is None or first.dataset not in source.names():
-            return Plots()
-        if not source.is_cached(first.dataset, first.options):
-            return Plots(note=_command(kind, first.options))
-        try:
-            dataset = source.load(
-                first.dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=first.options
-            )
-            if first.dataset_path and _changed(results, dataset.fingerprint):
-                return Plots(note=f"No picture, as {first.dataset_path} has changed since.")
-            answers, notes = _best(results, kind.metrics, numbers, self.folders)
-            drawn = kind.plots(dataset, answers, self.budget)
-            return replace(drawn, note=" ".join(filter(None, [drawn.note, *notes])))
-        except MdbenchError as error:
-            return Plots(note=f"No picture: {error.message}")
-
-    def _source(self, kind: DataType[Any, Any], path: str | None) -> Source[Any] | None:
-        place = kind.name, path
-        if place not in self._sources:
-            self._sources[place] = None
-            with suppress(MdbenchError):  # files that are no longer there
-                self._sources[place] = kind.source(None if path is None else Path(path))
-        return self._sources[place]
-
-
-def _command(kind: DataType[Any, Any], options: Mapping[str, Any]) -> str:
-    words = [f"mdbench data --data-type {kind.name} --out DIR"]
-    for option in kind.options:
-        if option.changes_system and option.key in options:
-            words += [option.name, str(options[option.key])] if option.metavar else [option.name]
-    return (
-        "No picture, as its arrays are not on this machine. Those of all systems are made, in some "
-        f"minutes, by: {' '.join(words)}"
-    )
-
-
-def _best(
-    results: Sequence[Record],
-    specs: Sequence[MetricSpec],
-    numbers: Mapping[str, int],
-    folders: Sequence[Path],
-) -> tuple[list[PlottedAnswer], list[str]]:
-    """Choose who is drawn, by strict answers on clean data; not those that are given the truth.
-
-    Notes are of kept answers that are missing or damaged: those methods are drawn without them.
-    """
-    best: dict[str, Record] = {}
-    for one in results:
-        if one.snr_db is None and one.answered and one.protocol == Protocol.STRICT:
-            best.setdefault(one.method, one)
-    shown = [one for one in best.values() if one.truth is None or one.equations != one.truth]
-    answers, notes = [], []
-    for one in sorted(shown, key=best_first(specs))[:MOST_DRAWN]:
-        kept, note = _kept(one, folders)
-        notes += [note] * bool(note)
-        own = OwnNames(one.names).all_internal(one.equations or ())
-        answers.append(PlottedAnswer(one.method, numbers[one.method], own, one.metrics, kept))
-    return answers, notes
-
-
-def _kept(one: Record, folders: Sequence[Path]) -> tuple[bytes | None, str]:
-    """Return what is kept of an answer, or None, with the reason where it ought to be there."""
-    if not one.answers:
-        return None, ""
-    file = attached(folders, one.answers)
-    if file is None:
-        return None, f"{one.method}: {printable(one.answers)} is not next to its record."
-    try:
-        return unpacked(file), ""
-    except RecordsError as error:
-        return None, f"{one.method}: {error.message}"
-
-
-def _changed(results: Sequence[Record], fingerprint: str) -> bool:
-    """Return whether results on clean data are of other arrays."""
-    clean = [one.key_parts.get("dataset") for one in results if one.snr_db is None]
-    return any(known not in {None, fingerprint} for known in clean)

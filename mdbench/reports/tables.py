@@ -12,13 +12,13 @@ from mdbench.drawing.numbers import (
     NO_ANSWER,
     NOTHING,
     cleanest_first,
-    duration,
     fixed,
     percent,
     rounded,
     scientific,
 )
 from mdbench.metrics.spec import CONSTANT, FORM, PARTLY, RESTS, ranks
+from mdbench.reports.columns import CUT, FORMS, SORTED_BY, columns_of, counts_text
 from mdbench.reports.entries import marked
 from mdbench.reports.leaderboard import APART_FAMILIES
 from mdbench.reports.ranking import FEWEST
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     import rich.table
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from mdbench.metrics.spec import MetricSpec, Place, Value
+    from mdbench.metrics.spec import MetricSpec, Value
     from mdbench.records import Record
+    from mdbench.reports.columns import BoardColumn, Renderer
     from mdbench.reports.entries import Aggregated
     from mdbench.reports.leaderboard import Leaderboard, Row
 
@@ -46,8 +47,6 @@ REST = "‡"
 RESTING = "at rest in the test window"
 NO_BETTER = "the truth scores no better than no equation"
 UNDECIDED = "?"
-CUT = "†"
-"""Mark of a method whose scores are of too little time."""
 
 
 @dataclass(frozen=True)
@@ -195,18 +194,18 @@ def to_terminal(
         """The table, with as many columns as the width has space for."""
 
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-            kept, fits = table, not choices
+            narrowed, fits = table, not choices
             for titles in choices:
-                kept = without_columns(table, lambda column, _, out=titles: column.title in out)  # type: ignore[misc]
-                if fits := _narrowest(kept, padding) <= options.max_width:
+                narrowed = without_columns(table, lambda column, _, out=titles: column.title in out)  # type: ignore[misc]
+                if fits := _narrowest(narrowed, padding) <= options.max_width:
                     break
-            if fits and len(kept.columns) == len(table.columns):
+            if fits and len(narrowed.columns) == len(table.columns):
                 yield from super().__rich_console__(console, options)
             else:
-                yield from made(kept, whole=fits).__rich_console__(console, options)
+                yield from made(narrowed, whole=fits).__rich_console__(console, options)
 
     def made(table: Table, kind: type[RichTable] = RichTable, *, whole: bool = True) -> RichTable:
-        found = kind(
+        terminal_table = kind(
             box=box.SIMPLE_HEAD,
             expand=expand,
             padding=(0, padding),
@@ -217,7 +216,7 @@ def to_terminal(
         )
         for place, column in enumerate(table.columns):
             longest = max((len(row[place].text) for row in table.rows), default=0)
-            found.add_column(
+            terminal_table.add_column(
                 column.title,
                 justify="left" if column.left else "right",
                 no_wrap=not column.wraps,
@@ -229,8 +228,8 @@ def to_terminal(
             )
         for number, row in enumerate(table.rows):
             style = GREY if number in table.grey else ""
-            found.add_row(*(Text(cell.text, style=cell.style or style) for cell in row))
-        return found
+            terminal_table.add_row(*(Text(cell.text, style=cell.style or style) for cell in row))
+        return terminal_table
 
     return made(table, Fitted)
 
@@ -257,55 +256,31 @@ NARROWEST = 12
 """Characters that a column which fills a terminal has at least."""
 
 
-_ORIGIN = Column(
-    "implementation",
-    "origin",
-    "who wrote the code that runs, a public package or this bench's own after the paper, and whose "
-    "settings it has: upstream, those of a published benchmark; author, those of the method's "
-    "author; ours",
-    left=True,
-    wraps=True,
-)
-
-
-def leaderboard_table(board: Leaderboard) -> Table:
-    """Return the leaderboard with all columns that matter for its data type.
+def leaderboard_table(board: Leaderboard, renderer: Renderer = "page") -> Table:
+    """Return the leaderboard with all columns that a renderer has for its data type.
 
     What none of its answers has has no column: metrics of other problems of the data type, and
     counts such as those of the scorer's contradictions.
     The caption has what the scorer could not decide, what is missing, and whether it is of several
     machines.
     """
-    primary = board.primary
-    interval_of = (
-        f"bootstrap interval of {primary.title}, systems and then their seeds drawn; none of fewer "
-        f"than {FEWEST} systems"
-    )
-    meaning = f"median ratio of {primary.title} to that of the ground-truth equations"
-    ratio = Column("ratio to truth", "ratio", meaning)
-    shown = of_place(board, "board")
-    not_ok = "jobs that ended otherwise than ok, by cause"
-    found = [
-        Column("rank", "rank", f"place by {primary.title} among the methods that are compared"),
-        Column("method", "method", left=True),
-        Column("done", "done", "coverage, the share of the jobs of the board that it attempted"),
-        Column("family", "family"),
-        *[_ORIGIN] * any(row.origin for row in board.rows),
-        _column_of(primary),
-        Column("95 %", "interval", interval_of),
-        *[ratio] * board.has_floors,
-        *(_column_of(spec) for spec in shown if not _is_empty(board, spec)),
-        Column("answers", "answers", "jobs with an answer, of all"),
-        *[Column("work", "work", "median work of a job, in reference seconds")]
-        * any(row.work_s is not None for row in board.rows),
-        Column("time", "time", "median wall time of a job"),
-        Column("total", "total", "wall time of all jobs"),
-        Column("memory", "memory", "peak of any job, MB"),
-        Column("not ok", "causes", not_ok, left=True, wraps=True),
+    shown = columns_of(board, renderer)
+    columns_that_stay = _most_telling(board, [column.key for column in shown])
+    columns = [
+        Column(
+            column.head_of(renderer),
+            column.key,
+            _meaning(column.spec)
+            if column.spec
+            else column.meaning.format(primary=board.primary.title, fewest=FEWEST),
+            column.spec,
+            left=column.spec.kind == "label" if column.spec else column.left,
+            wraps=column.spec.kind != "number" if column.spec else column.wraps,
+            more=column.key not in columns_that_stay,
+        )
+        for column in shown
     ]
-    kept = _most_telling(board, found)
-    columns = [replace(column, more=column.key not in kept) for column in found]
-    rows = [[_leaderboard_cell(board, row, column) for column in columns] for row in board.rows]
+    rows = [[board_cell(board, row, column) for column in shown] for row in board.rows]
     notes = [
         incomplete(board),
         pooled_conditions(board),
@@ -336,9 +311,8 @@ def without_columns(table: Table, dropped: Callable[[Column, Sequence[Cell]], bo
     )
 
 
-def _most_telling(board: Leaderboard, found: Sequence[Column]) -> list[str]:
+def _most_telling(board: Leaderboard, keys: Sequence[str]) -> list[str]:
     """Choose the columns that fit on a telephone: who, how good, how often, how simple."""
-    keys = [column.key for column in found]
     marks = [spec.name for spec in board.known if spec.mark]
     size = [board.weighs.name] if board.weighs else []
     part = ["done"] if grey_rows(board) else []
@@ -350,86 +324,42 @@ ON_TELEPHONES = 5
 """Columns of the leaderboard that a telephone shows at first."""
 
 
-def of_place(board: Leaderboard, place: Place) -> list[MetricSpec]:
-    """Return the metrics that are shown at a place, without the primary one."""
-    return [spec for spec in board.known if place in spec.places and spec is not board.primary]
-
-
-def _is_empty(board: Leaderboard, spec: MetricSpec) -> bool:
-    found = [row.values[spec.name] for row in board.rows]
-    if any(each.undecided for each in found):
-        return False
-    if spec.aggregate == "counts":
-        return not any(each.counts for each in found)
-    return all(each.value is None for each in found)
-
-
-def _column_of(spec: MetricSpec) -> Column:
+def _meaning(spec: MetricSpec) -> str:
     how = {"share": "share of jobs", "counts": "jobs, by kind"}.get(spec.aggregate, spec.aggregate)
     unit = f", {spec.unit}" if spec.unit else ""
-    meaning = f"{spec.explanation} ({how}{unit})".strip()
-    label, wraps = spec.kind == "label", spec.kind != "number"
-    return Column(spec.title, spec.name, meaning, spec, left=label, wraps=wraps)
+    return f"{spec.explanation} ({how}{unit})".strip()
 
 
-def _leaderboard_cell(board: Leaderboard, row: Row, column: Column) -> Cell:
-    spec, key = column.spec, column.key
-    if spec is not None:
-        return cell(spec, row.values[key], primary=spec is board.primary)
-    return _general_cell(board, row, key)
-
-
-def _general_cell(  # noqa: C901, PLR0911 - one each
-    board: Leaderboard, row: Row, key: str
+def board_cell(
+    board: Leaderboard,
+    row: Row,
+    column: BoardColumn,
+    forms: Mapping[str, Callable[..., str]] = FORMS,
 ) -> Cell:
-    match key:
-        case "rank":
-            return Cell(fixed(row.rank), row.rank)
-        case "method":
-            name = f"{row.method} ({row.standing})" if row.standing in APART else row.method
-            return Cell(f"{name}\xa0{CUT}" if row.cut_off else name, row.method)
-        case "done":
-            return Cell(percent(row.coverage), row.coverage)
-        case "family" | "origin":
-            text: str = getattr(row, key)
-            return Cell(text or NOTHING, text)
-        case "interval":
-            return Cell(interval(board.primary, row), row.low)
-        case "ratio":
-            return Cell(rounded(row.above_floor, 1), row.above_floor)
-        case "answers":
-            return Cell(f"{row.answered}/{row.jobs}", row.answered / (row.jobs or 1))
-        case "time" | "work":
-            seconds = row.wall_s if key == "time" else row.work_s
-            return Cell(duration(seconds), seconds)
-        case "total":
-            return Cell(duration(row.total_s), row.total_s)
-        case "memory":
-            return Cell(fixed(row.memory_mb), row.memory_mb)
-    return Cell(_counts(row.causes), sum(row.causes.values()))
+    """Write what a column has of a row of a leaderboard, in the forms of a renderer."""
+    if column.spec is not None:
+        return cell(column.spec, row.values[column.key], primary=column.spec is board.primary)
+    values = shown = column.values(row)
+    if column.form == "interval":
+        shown = [format_score(board.primary, value) for value in values]
+    by = SORTED_BY.get(column.form)
+    return Cell(forms[column.form](*shown), by(*values) if by else values[0])
 
 
 APART = (*APART_FAMILIES, "reference")
 """Standings of methods that are shown apart, and named so."""
 
 
-def interval(primary: MetricSpec, row: Row, dash: str = " … ") -> str:
-    """Write the interval of the primary score; one number where both ends are the same."""
-    if row.low is None or row.high is None:
-        return NOTHING
-    return f"{format_score(primary, row.low)}{dash}{format_score(primary, row.high)}"
-
-
-def cell(spec: MetricSpec, found: Aggregated, *, primary: bool = False) -> Cell:
+def cell(spec: MetricSpec, result: Aggregated, *, primary: bool = False) -> Cell:
     """Write the values of a metric over several jobs; `primary`: over cases, seeds merged."""
-    if found.value is None:
+    if result.value is None:
         return Cell(NOTHING)
     if spec.kind == "label":
-        return Cell(_counts(found.counts), found.value)
+        return Cell(counts_text(result.counts), result.value)
     if spec.kind == "flag" and not primary:
-        count = fixed(found.value * found.of)
-        return Cell(f"{count}/{found.of} ({percent(found.value)})", found.value)
-    return _with_alarm(spec, format_score(spec, found.value), found.value)
+        count = fixed(result.value * result.of)
+        return Cell(f"{count}/{result.of} ({percent(result.value)})", result.value)
+    return _with_alarm(spec, format_score(spec, result.value), result.value)
 
 
 def _with_alarm(spec: MetricSpec, text: str, value: float) -> Cell:
@@ -443,7 +373,7 @@ def warning(spec: MetricSpec) -> str:
     return f"{spec.title} is worse than {format_score(spec, spec.alarm)}"
 
 
-def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten:
+def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], record: Record) -> Beaten:
     """Return the mark of an answer that scores worse than no equation.
 
     Where the system is at rest in the test window, or the truth itself scores no better, the score
@@ -454,27 +384,32 @@ def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten
     specs
         All metrics, the primary one first, which the floor is of.
     """
-    if one.answered and spec is specs[0] and CONSTANT in one.notes and RESTS not in one.notes:
+    if (
+        record.answered
+        and spec is specs[0]
+        and CONSTANT in record.notes
+        and RESTS not in record.notes
+    ):
         return Beaten(ALARM, AS_CONSTANT)
-    if not one.answered or not spec.worse_than_nothing(one.metrics.get(spec.name)):
-        return _on_own_data(spec, specs, one)
-    if RESTS in one.notes:
+    if not record.answered or not spec.worse_than_nothing(record.metrics.get(spec.name)):
+        return _on_own_data(spec, specs, record)
+    if RESTS in record.notes:
         return Beaten(REST, RESTING)
-    if spec.name == specs[0].name and not ranks(one.floor, spec):
+    if spec.name == specs[0].name and not ranks(record.floor, spec):
         return Beaten(REST, NO_BETTER)
-    if any(one.metrics.get(flag.name) == 1 for flag in marked(specs)[:1]):
+    if any(record.metrics.get(flag.name) == 1 for flag in marked(specs)[:1]):
         return FAIR
     return Beaten(ALARM, WORSE)
 
 
-def _on_own_data(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten:
+def _on_own_data(spec: MetricSpec, specs: Sequence[MetricSpec], record: Record) -> Beaten:
     """Return the mark of an answer to a user's data that scores well, and still says little."""
-    known_right = any(one.metrics.get(flag.name) == 1 for flag in marked(specs)[:1])
-    if not one.answered or spec is not specs[0] or known_right:
+    known_right = any(record.metrics.get(flag.name) == 1 for flag in marked(specs)[:1])
+    if not record.answered or spec is not specs[0] or known_right:
         return FAIR
-    if PARTLY in one.notes:
+    if PARTLY in record.notes:
         return Beaten(ALARM, HARDLY)
-    return Beaten(ALARM, CHANCE) if FORM in one.notes else FAIR
+    return Beaten(ALARM, CHANCE) if FORM in record.notes else FAIR
 
 
 def answer_cell(spec: MetricSpec, values: Mapping[str, Value], by: Beaten = FAIR) -> Cell:
@@ -598,27 +533,28 @@ def pooled_conditions(board: Leaderboard) -> str:
     Empty where all datasets have the same.  A board has one row for each method, and so its numbers
     are over all of them.
     """
-    found = sorted({job.case.conditions for job in board.plan.jobs})
-    if len(found) <= 1:
+    conditions = sorted({job.case.conditions for job in board.plan.jobs})
+    if len(conditions) <= 1:
         return ""
-    named = [each or "none" for each in found[:MOST_NAMED]]
-    if rest := len(found) - len(named):
+    named = [each or "none" for each in conditions[:MOST_NAMED]]
+    if rest := len(conditions) - len(named):
         named.append(f"{rest} more")
     return (
-        f"Datasets under {len(found)} conditions are counted together, each as a system of its "
+        f"Datasets under {len(conditions)} conditions are counted together, each as a system of "
+        "its "
         f"own: {', '.join(named)}."
     )
 
 
 def attainable_cases(spec: MetricSpec, board: Leaderboard) -> dict[float | None, list[bool]]:
     """Return by noise level whether each noisy case allows what a flag asks for, where known."""
-    found: dict[float | None, list[bool]] = {}
+    known_cases: dict[float | None, list[bool]] = {}
     if spec.attainable is not None:
         for case in {job.case for job in board.plan.jobs if job.case.snr_db is not None}:
             allowed = spec.attainable(case.system, case.snr_db)
             if allowed is not None:
-                found.setdefault(case.snr_db, []).append(allowed)
-    return found
+                known_cases.setdefault(case.snr_db, []).append(allowed)
+    return known_cases
 
 
 def attainable(board: Leaderboard) -> str:
@@ -650,15 +586,17 @@ def _moved_laws(board: Leaderboard) -> Iterator[str]:
     flag = next((spec for spec in board.known if spec.kind == "flag" and spec.mark), None)
     if flag is None:
         return
-    found: dict[str, dict[tuple[str, float | None, str], dict[bool, float]]] = {}
+    laws_by_method: dict[str, dict[tuple[str, float | None, str], dict[bool, float]]] = {}
     for entry in board.entries:
         value = entry.values.get(flag.name, 0.0) if entry.answered else 0.0
         if entry.attempted and isinstance(value, float | int):
             law = _MOVED.sub("", entry.case.system), entry.case.snr_db, entry.repeat
             moved = _MOVED.search(entry.case.system) is not None
-            found.setdefault(entry.method, {}).setdefault(law, {}).setdefault(moved, float(value))
+            laws_by_method.setdefault(entry.method, {}).setdefault(law, {}).setdefault(
+                moved, float(value)
+            )
     texts = []
-    for method, laws in found.items():
+    for method, laws in laws_by_method.items():
         pairs = [(both[False], both[True]) for both in laws.values() if len(both) == 2]  # noqa: PLR2004
         if pairs:
             here, there = (sum(values) for values in zip(*pairs, strict=True))
@@ -694,8 +632,3 @@ CUT_EXPLAINED = (
     f"{CUT} Most of its jobs were cut off at the limit (timeout, partial): it may do better with "
     "more time."
 )
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    # Only the commas are places to break a line.
-    return ", ".join(f"{n}_{name}".replace("_", "\xa0") for name, n in counts.items()) or NOTHING

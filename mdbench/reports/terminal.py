@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from mdbench.drawing.numbers import cleanest_first, duration, fixed, noise_name, percent
+from mdbench.drawing.numbers import cleanest_first, duration, noise_name, percent
 from mdbench.errors import counted
 from mdbench.metrics.spec import MetricSpec, is_high
 from mdbench.records import ANSWERED, Record, Status
+from mdbench.reports.columns import SHOWN_APART, TERMINAL, columns_of
 from mdbench.reports.entries import (
     aggregate,
     best_mark,
@@ -26,21 +27,18 @@ from mdbench.reports.entries import (
 from mdbench.reports.tables import (
     ALARM,
     APART,
-    CUT,
     UNDECIDED,
     Cell,
     Column,
     Table,
     attainable,
     beaten,
-    cell,
+    board_cell,
     cut_off,
     format_score,
     grey_rows,
     incomplete,
-    interval,
     of_machines,
-    of_place,
     pooled_conditions,
     to_terminal,
     undecided,
@@ -52,6 +50,7 @@ if TYPE_CHECKING:
 
     import rich.table
 
+    from mdbench.reports.columns import BoardColumn
     from mdbench.reports.entries import Aggregated
     from mdbench.reports.leaderboard import Leaderboard, Row
 
@@ -89,12 +88,12 @@ def run_table(
     cut
         Whether what is too long for the width is cut; else the table is as wide as it needs.
     """
-    place = {name: number for number, name in enumerate(datasets)}
+    order = {name: number for number, name in enumerate(datasets)}
     rows = sorted(
         records,
         key=lambda record: (
             record.algorithm,
-            place.get(record.dataset, len(place)),
+            order.get(record.dataset, len(order)),
             record.dataset,
             cleanest_first(record.snr_db),
             record.seed,
@@ -268,10 +267,12 @@ def failures(records: Iterable[Record]) -> Text:
     lines = []
     for (algorithm, status, reason), jobs in kinds.items():
         names = list(dict.fromkeys(job.dataset for job in jobs))
-        rest = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+        others = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
         log = next((job.log for job in jobs if job.log), None)
         lines.append(f"{algorithm}, {len(jobs)} {status}: {reason}")
-        lines.append(f"  on {', '.join(names[:NAMES_SHOWN])}{rest}{f'; log: {log}' if log else ''}")
+        lines.append(
+            f"  on {', '.join(names[:NAMES_SHOWN])}{others}{f'; log: {log}' if log else ''}"
+        )
     return Text("\n").join(Text(printable(line)) for line in lines)
 
 
@@ -330,18 +331,14 @@ def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:
     return [*filter(None, [", ".join(marks)]), ", ".join([f"{UNDECIDED} undecided", *alarms])]
 
 
-def _summed(spec: MetricSpec, found: Aggregated) -> str:
-    if found.value is None or math.isinf(found.value):
+def _summed(spec: MetricSpec, result: Aggregated) -> str:
+    if result.value is None or math.isinf(result.value):
         return NOTHING
-    return percent(found.value, "") if spec.mark else format_score(spec, found.value)
+    return percent(result.value, "") if spec.mark else format_score(spec, result.value)
 
 
 def _time(seconds: float | None) -> str:
     return NOTHING if seconds is None else duration(seconds)
-
-
-MOST_WITH_INTERVAL = 3
-"""Metrics besides the primary one with which its interval and memory still fit."""
 
 
 def leaderboards(boards: Mapping[str, Leaderboard], width: int = 80) -> Iterator[rich.table.Table]:
@@ -357,42 +354,19 @@ def leaderboards(boards: Mapping[str, Leaderboard], width: int = 80) -> Iterator
 
 
 def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
-    primary, others = board.primary, of_place(board, "brief")
-    flags = [spec for spec in others if spec.mark]
-    jobs = not flags or any(row.jobs != row.values[flags[0].name].of for row in board.rows)
-    ends = len(others) <= MOST_WITH_INTERVAL
-    part = bool(grey_rows(board))
+    primary = board.primary
+    shown = columns_of(board, "terminal")
+    columns = {
+        _head(column): (column, [_short(board, row, column) for row in board.rows])
+        for column in shown
+    }
     # The later ones are the first to go where a terminal is narrow.
-    optional = [spec for spec in others if not (spec.mark or spec.weighs)]
-    columns: dict[str, list[str]] = {"rank": [fixed(row.rank) for row in board.rows]}
-    columns["method"] = [
-        f"{row.method}{SHOWN_APART * (row.standing in APART)}{CUT * row.cut_off}"
-        for row in board.rows
-    ]
-    if part:
-        columns["done"] = [percent(row.coverage, "") for row in board.rows]
-    columns[_head(primary)] = [
-        cell(primary, row.values[primary.name], primary=True).text for row in board.rows
-    ]
-    if ends:
-        columns["95\xa0%"] = [_interval(primary, row) for row in board.rows]
-    for spec in others:
-        columns[_head(spec)] = [_short(spec, row) for row in board.rows]
-    if jobs:
-        columns["jobs"] = [str(row.jobs) for row in board.rows]
-    columns["time"] = [duration(row.wall_s) for row in board.rows]
-    if ends:
-        columns["MB"] = [fixed(row.memory_mb) for row in board.rows]
-    columns["not ok"] = [
-        " ".join(f"{count} {cause}" for cause, count in row.causes.items()) or "–"
-        for row in board.rows
-    ]
-    given_up = [*map(_head, reversed(optional)), "MB", "jobs", "95\xa0%", "not ok", "time"]
-    left_out = _leave_out(columns, [*given_up, *map(_head, reversed(others))], width)
+    given_up = sorted((c for c in reversed(shown) if c.stays is not None), key=_stays)
+    left_out = _leave_out(columns, map(_head, given_up), width)
     meanings = [
-        f"{_head(spec)}: {spec.explanation}"
-        for spec in (primary, *others)
-        if spec.explanation and _head(spec) in columns
+        f"{_head(column)}: {column.spec.explanation}"
+        for column in shown
+        if column.spec and column.spec.explanation and _head(column) in columns
     ]
     caption = [f"rank: by {primary.title}", *meanings, "a failure ranks behind every answer"]
     if any(row.standing in APART for row in board.rows):
@@ -412,53 +386,57 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
     return Table(
         [
             Column(
-                head.replace(" ", "\n") if head != "not ok" else head,
-                left=head in {"method", "not ok"},
-                wraps=head in {"method", "not ok"},
-                names=head == "method",
+                head if column.wraps else head.replace(" ", "\n"),
+                left=column.left,
+                wraps=column.left,
+                names=column.key == "method",
             )
-            for head in columns
+            for head, (column, _) in columns.items()
         ],
-        [[*map(Cell, row)] for row in zip(*columns.values(), strict=True)],
+        [[*map(Cell, row)] for row in zip(*(cells for _, cells in columns.values()), strict=True)],
         f"{board.name}: {counted(len(board.entries), 'result')}, compared: {over}",
         " ".join(filter(None, [*notes, attainable(board), undecided(board), of_machines(board)])),
         grey_rows(board),
     )
 
 
-def _leave_out(columns: dict[str, list[str]], given_up: Iterable[str], width: int) -> str:
+def _leave_out(
+    columns: dict[str, tuple[BoardColumn, list[str]]], given_up: Iterable[str], width: int
+) -> str:
     """Take out columns, the first first, until the others have space; return which, in words."""
     gone: list[str] = []
     for head in given_up:
-        if sum(map(_narrowest, columns, columns.values())) + len(columns) < width:
+        widths = (_narrowest(head, *column) for head, column in columns.items())
+        if sum(widths) + len(columns) < width:
             break
         if columns.pop(head, None) is not None:
             gone.append(head)
     return f"Left out, as {width} columns are too few: {', '.join(gone)}." if gone else ""
 
 
-def _narrowest(head: str, cells: Sequence[str]) -> int:
+def _narrowest(head: str, column: BoardColumn, cells: Sequence[str]) -> int:
     """Return how many characters a column takes at least; only the last one wraps."""
-    words = [word for text in cells for word in (text.split() if head == "not ok" else [text])]
+    words = [word for text in cells for word in (text.split() if column.wraps else [text])]
     return max(map(len, [*head.split(" "), *words]))
 
 
-SHOWN_APART = "*"
-"""Behind the name of a method that is shown apart."""
+def _stays(column: BoardColumn) -> int:
+    """Return the place of a column among those that go; metrics that are not marks go first."""
+    spec = column.spec
+    return -1 if spec and not (spec.mark or spec.weighs) else column.stays or 0
 
 
-def _head(spec: MetricSpec) -> str:
-    return spec.mark or spec.title
+def _head(column: BoardColumn) -> str:
+    return (column.spec and column.spec.mark) or column.head_of("terminal")
 
 
-def _interval(primary: MetricSpec, row: Row) -> str:
-    low, _, high = interval(primary, row, "…").partition("…")
-    return low if low == high or not high else f"{low}…{high}"
-
-
-def _short(spec: MetricSpec, row: Row) -> str:
+def _short(board: Leaderboard, row: Row, column: BoardColumn) -> str:
     """Write a flag that has a mark as a count, another as a share, as all tables."""
-    found = row.values[spec.name]
-    if spec.kind == "flag" and not spec.mark and found.value is not None:
-        return percent(found.value, "")
-    return cell(spec, found).text.partition(" (")[0]
+    spec = column.spec
+    text = board_cell(board, row, column, TERMINAL).text
+    if spec is None or spec is board.primary:
+        return text
+    value = row.values[spec.name].value
+    if spec.kind == "flag" and not spec.mark and value is not None:
+        return percent(value, "")
+    return text.partition(" (")[0]

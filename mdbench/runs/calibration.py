@@ -1,4 +1,4 @@
-"""How fast a core is, relative to a reference: the unit of budgets in work.
+"""How fast a core is, relative to a reference: the unit of budgets in work; and the work of jobs.
 
 A *reference second* is a second of CPU time on the reference core, on which each of `PARTS` takes
 the time of `REFERENCE_S`.  The parts are the kinds of work that methods of equation discovery do:
@@ -17,11 +17,13 @@ import os
 import statistics
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from mdbench.worker.budget import SPEED, SPEED_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +39,9 @@ PERIOD_EACH_S: Final = 0.02
 _RUNS: Final = 2
 """Runs of each part in a sample.  The first finds the caches full of other data, as a method does
 whenever another program has had its core, and the second finds its own."""
+_LEAVES: Final = 213
+"""Leaves of a tree that takes as long as one of 256 that functions make and measure by calling
+themselves, which was the work at first."""
 _WINDOW: Final = 9
 """Samples of which the mean is the present speed, without the largest and the smallest: what
 disturbs a single one, such as a burst of another program, counts little."""
@@ -49,15 +54,17 @@ def _interpreter() -> None:
     for number in range(2500):
         total += number % 7
         counts[number & 63] = total
-    _height(_tree(8))
-
-
-def _tree(depth: int) -> tuple[object, object] | None:
-    return None if depth == 0 else (_tree(depth - 1), _tree(depth - 1))
-
-
-def _height(tree: tuple[object, object] | None) -> int:
-    return 0 if tree is None else 1 + max(_height(tree[0]), _height(tree[1]))  # type: ignore[arg-type]
+    trees: deque[Any] = deque([None] * _LEAVES)
+    while len(trees) > 1:
+        trees.append((trees.popleft(), trees.popleft()))
+    height, branches = 0, [(trees[0], 0)]
+    while branches:  # no function that calls itself: a profiler would see little else of a run
+        tree, depth = branches.pop()
+        if tree is None:
+            height = max(height, depth)
+        else:
+            branches.append((tree[0], depth + 1))
+            branches.append((tree[1], depth + 1))
 
 
 def _short_arrays() -> None:
@@ -197,3 +204,116 @@ def _pinned(core: int | None) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+LAST_WORDS: Final = 0.16, 0.016
+"""Reference seconds that a job may take beyond its limit to send its last candidates, or the share
+of the limit, if that is more."""
+_LONGEST_S = 0.15
+"""Seconds between two looks at a job's work, at most."""
+_SHORTEST_S = 0.004
+"""And at least: the limit is then kept to a few milliseconds for each core."""
+_LEAST_CPU_S = 0.01
+"""CPU seconds below which their mean speed says less than the present one."""
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class WorkMeter:
+    """Measures the work of one job while it runs.
+
+    Parameters
+    ----------
+    cpu_s
+        Returns the CPU seconds that the job has used; None where they cannot be measured.
+    gauge
+        The speed of its cores.
+    limit
+        Reference seconds that it may use; None for no limit.
+
+    Attributes
+    ----------
+    work_s
+        Reference seconds that it has used, as of the last look.
+    before
+        The speed before the job.
+    """
+
+    def __init__(
+        self, cpu_s: Callable[[], float | None], gauge: SpeedGauge, limit: float | None
+    ) -> None:
+        self.work_s = 0.0
+        self.before = gauge.speed
+        self._read = cpu_s
+        self._gauge = gauge
+        self._limit = math.inf if limit is None else limit
+        self._cpu_s = 0.0
+        self._speed_file: int | None = None
+
+    @property
+    def speed(self) -> float:
+        """The mean speed since the job began: reference seconds for each CPU second."""
+        return self.work_s / self._cpu_s if self._cpu_s > _LEAST_CPU_S else self._gauge.speed
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the limit has been reached."""
+        return self.work_s >= self._limit
+
+    def update(self) -> float:
+        """Add what has been used since the last time; return the work up to now."""
+        used = self._read()
+        if used is not None and used > self._cpu_s:
+            self.work_s += (used - self._cpu_s) * self._gauge.speed
+            self._cpu_s = used
+        return self.work_s
+
+    def look(self, allowed: float = 0.0) -> float:
+        """Measure the work, and the speed where that is due and there is time for it.
+
+        Parameters
+        ----------
+        allowed
+            Reference seconds that the job may use beyond its limit.
+
+        Returns
+        -------
+        float
+            Seconds after which to look again, so that the limit is not missed; 0 where it is
+            reached.
+        """
+        work_left = self._limit + allowed - self.update()
+        if work_left <= 0:
+            return 0.0
+        soon = work_left / self._gauge.most_at_once
+        if soon > _LONGEST_S and self._gauge.sample_if_due():
+            self._write_speed()
+        return max(_SHORTEST_S, min(_LONGEST_S, soon))
+
+    def share_speed(self, folder: int) -> None:
+        """Make the file in the job's open folder from which the job reads the speed.
+
+        Raises
+        ------
+        OSError
+            If it cannot be made.
+        """
+        self._speed_file = os.open(SPEED_FILE, _NEW, 0o644, dir_fd=folder)
+        os.fchmod(self._speed_file, 0o644)  # whatever the user's umask
+        self._write_speed()
+
+    def _write_speed(self) -> None:
+        if self._speed_file is not None:
+            with suppress(OSError):  # the disk may be full, and the job knows its first speed
+                os.pwrite(self._speed_file, SPEED.pack(self.speed), 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._speed_file is not None:
+            os.close(self._speed_file)
+            self._speed_file = None
+
+
+def last_words(limit: float) -> float:
+    """Return the reference seconds that a job may use beyond its limit."""
+    least, share = LAST_WORDS
+    return max(least, share * limit)

@@ -1,17 +1,24 @@
-"""Which jobs of a plan are to be run, and why: their keys compared with the records there are."""
+"""Which jobs of a plan are to be run, and why: their keys compared with the records there are.
+
+Of jobs of several seeds one is enough where neither the method nor its data depend on the seed: a
+method whose ``method.toml`` has ``seedable = false`` gives one answer to one set of data, and clean
+data are the same for all seeds.  Of such jobs one is run.  The others take its record, under their
+own seed and key, and ``measured.of_seed`` names the seed that was run (`SeedRepeats`).
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from mdbench.errors import MdbenchError
-from mdbench.records import RERUN_ALWAYS, SCHEMA, RecordStore, Status
+from mdbench.errors import MdbenchError, counted
+from mdbench.records import RERUN_ALWAYS, RecordStore, Status, key_of
+from mdbench.records.schema import check_schema
 from mdbench.runs.plan import ResolvedJob, resolve_jobs
-from mdbench.runs.repeats import SeedRepeats
+from mdbench.runs.services import services
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ class RecordSummary:
     front, selection
         True where there is one, else None.
     ended
-        Whether the endpoint of a language model ended the job.
+        Whether the service that it asked ended the job.
     timeout_s, threads
         What the job might use.
     wall_s, cpu_s, peak_memory_mb
@@ -78,7 +85,7 @@ class RecordSummary:
             begun=begun if isinstance(begun, str) else begun.isoformat(),
             front=None if get(record, "front") is None else True,
             selection=None if get(record, "selection") is None else True,
-            ended=ended_by_endpoint(record),
+            ended=ended_by_service(record),
             timeout_s=get(get(record, "budget"), "timeout_s"),
             wall_s=get(measured, "wall_s"),
             cpu_s=get(measured, "cpu_s"),
@@ -105,18 +112,15 @@ def read_summaries(files: Mapping[str, Path]) -> dict[str, list[RecordSummary]]:
 
 
 def _read_file(path: Path) -> list[RecordSummary]:
-    found: dict[str, RecordSummary] = {}
+    summaries: dict[str, RecordSummary] = {}
     try:
         with path.open("rb") as file:
             for line in file:
                 if not line.isspace():
                     data = json.loads(line)
-                    if data.get("schema") != SCHEMA:
-                        from mdbench.records.upgrades import upgrade  # noqa: PLC0415 - rare
-
-                        data = upgrade(data)
+                    check_schema(data)
                     one = RecordSummary.of(data, len(line))
-                    found[one.key] = one
+                    summaries[one.key] = one
     except FileNotFoundError:
         return []
     except (
@@ -125,16 +129,14 @@ def _read_file(path: Path) -> list[RecordSummary]:
         # A torn line, or worse: the store reports which.
         latest = RecordStore(path).latest().values()
         return [RecordSummary.of(record, len(record.to_line())) for record in latest]
-    return list(found.values())
+    return list(summaries.values())
 
 
-def ended_by_endpoint(record: Record | RecordSummary | dict[str, Any]) -> bool:
-    """Whether the endpoint of a language model ended a job, which then goes on from its log."""
+def ended_by_service(record: Record | RecordSummary | dict[str, Any]) -> bool:
+    """Whether the service that it asked ended a job, which then goes on from its log."""
     if isinstance(record, RecordSummary):
         return record.ended
-    if isinstance(record, dict):
-        return bool((record["llm"] or {}).get("ended"))
-    return record.llm is not None and bool(record.llm.ended)
+    return any(service.ended(record) for service in services().values())
 
 
 def goes_on(record: Record | RecordSummary) -> bool:
@@ -142,14 +144,14 @@ def goes_on(record: Record | RecordSummary) -> bool:
 
     Else it begins at its start, since the user wants it.
     """
-    return record.status in RERUN_ALWAYS or ended_by_endpoint(record)
+    return record.status in RERUN_ALWAYS or ended_by_service(record)
 
 
 def is_due(
-    one: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
+    job: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
 ) -> bool:
     """Return whether a job is to be run, given the newest record of each key."""
-    return bool(_reason(one, records, plan))
+    return bool(_reason(job, records, plan))
 
 
 def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
@@ -181,41 +183,41 @@ def rerun_reasons(
     asked = [(one, _reason(one, by_key[one.job.results], plan)) for one in ready]
     repeats = SeedRepeats.among([one for one, reason in asked if reason], by_key, plan.rerun)
     repeated = {one.key for one in repeats.left()}
-    for one, why in asked:
-        name, reason = one.job.results, why
-        if one.key in repeated:
+    for job, why in asked:
+        name, reason = job.job.results, why
+        if job.key in repeated:
             reason = REPEATED
         elif reason == _NO_RECORD:
             if name not in nearest:
                 nearest[name] = _newest(past[name])
-            near = nearest[name].get(one.job.question)
+            near = nearest[name].get(job.job.question)
             if near is not None:
-                reason = f"{_differences(one, near)}{SINCE}{near.started:%Y-%m-%d %H:%M} UTC"
-        yield one, reason
+                reason = f"{_differences(job, near)}{SINCE}{near.started:%Y-%m-%d %H:%M} UTC"
+        yield job, reason
 
 
 REPEATED: Final = (
     "it takes the record of another seed, since neither its method nor its data depend on the seed"
 )
-"""Why a job that has no record is not run either; see `mdbench.runs.repeats`."""
+"""Why a job that has no record is not run either; see `SeedRepeats`."""
 SINCE: Final = " since its record of "
 """The text between a reason and the time of the record that it is about."""
 _NO_RECORD = "it has no record"
 
 
 def _reason(
-    one: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
+    job: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
 ) -> str:
-    record = records.get(one.key)
+    record = records.get(job.key)
     if record is None:
         return _NO_RECORD
-    if record.key_parts != one.parts:
+    if record.key_parts != job.parts:
         return "its record was edited: its key_parts are not those of its key"
-    if record.status in RERUN_ALWAYS or ended_by_endpoint(record):
+    if record.status in RERUN_ALWAYS or ended_by_service(record):
         return _why_always(record)
     if record.status in plan.rerun:
         return f"it ended as {record.status}, which --rerun asks for"
-    if one.job.save_pareto and record.front is None and record.selection is not None:
+    if job.job.save_pareto and record.front is None and record.selection is not None:
         return "its record was made without --save-pareto"
     return ""
 
@@ -223,32 +225,159 @@ def _reason(
 def _why_always(record: Record | RecordSummary) -> str:
     if record.status in RERUN_ALWAYS:
         return f"it ended as {record.status}, which is always run again"
-    return "the endpoint of its language model ended it, and it goes on from its log"
+    return "the service that it asks ended it, and it goes on from its log"
 
 
 def _newest(records: Iterable[RecordSummary]) -> dict[object, RecordSummary]:
     """Return the newest record of each question."""
-    found: dict[object, RecordSummary] = {}
+    newest: dict[object, RecordSummary] = {}
     for record in records:
-        other = found.get(record.question)
+        other = newest.get(record.question)
         if record.status is not Status.INTERRUPTED and (
             other is None or record.started >= other.started
         ):
-            found[record.question] = record
-    return found
+            newest[record.question] = record
+    return newest
 
 
 def _scorer(version: str) -> str:
     return "an older scorer" if version == "-" else f"scorer version {version[:12]}"
 
 
-def _differences(one: ResolvedJob, record: RecordSummary) -> str:
-    names = sorted(one.parts.keys() | record.key_parts.keys())
+def _differences(job: ResolvedJob, record: RecordSummary) -> str:
+    names = sorted(job.parts.keys() | record.key_parts.keys())
     changes = []
     for name in names:
-        before, now = record.key_parts.get(name, "-"), one.parts.get(name, "-")
+        before, now = record.key_parts.get(name, "-"), job.parts.get(name, "-")
         if before != now and name == "scorer":
             changes.append(f"scored by {_scorer(before)}; now it is {now}")
         elif before != now:
             changes.append(f"{name} changed ({before[:12]} -> {now[:12]})")
     return ", ".join(changes)
+
+
+_TAKEN: Final = {Status.OK, Status.UNSUPPORTED, Status.INVALID_OUTPUT}
+"""Ends that have nothing to do with the machine; after any other a job of each seed is run."""
+_SEED: Final = "seed"
+
+
+def question_of(job: ResolvedJob) -> str | None:
+    """Return what is equal for jobs that differ in nothing but a seed that changes nothing.
+
+    Returns
+    -------
+    str or None
+        A hash of the parts of the key but the seed, with the data's own among them; None where
+        the seed may change the answer, as that of a method that draws numbers does.
+    """
+    spec = job.method.spec
+    if spec.seedable is not False or not spec.repeatable or spec.service or _draws_rows(job):
+        return None
+    return _without_seed(job.parts)
+
+
+def _draws_rows(job: ResolvedJob) -> bool:
+    """Whether the rows that the method is given are drawn by the seed."""
+    spec = job.method.spec
+    asked = [each for each in job.data_type.options if each.method_key == "max_rows"]
+    if any(each.key in job.job.options for each in asked):
+        return True
+    return spec.max_rows is not None and not asked
+
+
+def _without_seed(parts: Mapping[str, str]) -> str:
+    return key_of({name: value for name, value in parts.items() if name != _SEED})
+
+
+@dataclass
+class SeedRepeats:
+    """Jobs that are due, divided.
+
+    Attributes
+    ----------
+    to_run
+        Those that are run.
+    waiting
+        Those that take the record of another job, by its key: of one in `to_run`, or of a record
+        that is there already.
+    """
+
+    to_run: list[ResolvedJob] = field(default_factory=list)
+    waiting: dict[str, list[ResolvedJob]] = field(default_factory=dict)
+
+    @classmethod
+    def among(
+        cls,
+        due: Sequence[ResolvedJob],
+        past: Mapping[str, Mapping[str, RecordSummary]],
+        rerun: Iterable[Status] = (),
+    ) -> SeedRepeats:
+        """Divide jobs.
+
+        Parameters
+        ----------
+        due
+            In the order in which they are run.
+        past
+            By the names of results files, the newest record of each key.
+        rerun
+            Records of these ends are not taken.
+        """
+        questions = {one.key: question for one in due if (question := question_of(one))}
+        names = {one.job.results for one in due if one.key in questions}
+        known: dict[tuple[str, str], tuple[str, RecordSummary | None]] = {}
+        taken = _TAKEN - {*rerun}
+        for name in names:
+            for key, there in past.get(name, {}).items():
+                if key not in questions and there.status in taken:
+                    known.setdefault((name, _without_seed(there.key_parts)), (key, there))
+        repeats = cls()
+        for job in due:
+            if job.key not in questions:
+                repeats.to_run.append(job)
+                continue
+            file_and_question = job.job.results, questions[job.key]
+            key, record = known.get(file_and_question, ("", None))
+            lacks_front = record is not None and job.job.save_pareto and not record.front
+            if not key or lacks_front:
+                known[file_and_question] = job.key, None
+                repeats.to_run.append(job)
+            else:
+                repeats.waiting.setdefault(key, []).append(job)
+        return repeats
+
+    def text(self) -> str:
+        """Write how many jobs take a record, in a sentence."""
+        jobs = self.left()
+        methods = ", ".join(dict.fromkeys(one.job.algorithm for one in jobs))
+        return (
+            f"{counted(len(jobs), 'job')} of {methods} will not be run: each takes the record of "
+            "another seed, since neither its method nor its data depend on the seed."
+        )
+
+    def taking(self, record: Record) -> list[tuple[ResolvedJob, Record]]:
+        """Return the jobs that take a record, each with its own, and wait no more.
+
+        There are none where a job did not end in a way that a seed cannot change.
+        """
+        if record.status not in _TAKEN:
+            return []
+        return [(one, with_seed(record, one)) for one in self.waiting.pop(record.key, [])]
+
+    def left(self) -> list[ResolvedJob]:
+        """Return the jobs that still wait; they are to be run themselves."""
+        return [one for several in self.waiting.values() for one in several]
+
+
+def with_seed(record: Record, job: ResolvedJob) -> Record:
+    """Return a record as that of another seed's job."""
+    seed = record.seed if record.measured.of_seed is None else record.measured.of_seed
+    return record.model_copy(
+        update={
+            "key": job.key,
+            "key_parts": dict(job.parts),
+            "seed": job.job.seed,
+            "study": job.job.study,
+            "measured": record.measured.model_copy(update={"of_seed": seed}),
+        }
+    )

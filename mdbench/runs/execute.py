@@ -24,20 +24,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, overload
 
 from mdbench.errors import MdbenchError, UsageError
-from mdbench.installation import page
 from mdbench.records import ANSWERED, Record, RecordStore, Status
-from mdbench.runs.due import RecordSummary, goes_on, is_due
+from mdbench.runs.due import RecordSummary, SeedRepeats, goes_on, is_due
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import resolve_jobs
-from mdbench.runs.repeats import SeedRepeats
+from mdbench.runs.services import service_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from mdbench.records import RecordWriter
-    from mdbench.runs.llm import LlmConnection, NodeConnection
     from mdbench.runs.plan import Plan, ResolvedJob
+    from mdbench.runs.services import RemoteConnection
     from mdbench.runs.spec import JobSpec
     from mdbench.runs.study import RunOptions
     from mdbench.runtimes.base import Runtime
@@ -71,8 +70,8 @@ class Work:
         What a job will probably take.
     leave
         Writes a job's record down; may be called from any thread, once for each job.
-    model
-        How other processes reach the language model; None where jobs are led by this one.
+    connections
+        How other processes reach services; none where jobs are led by this one.
     """
 
     plan: Plan
@@ -81,7 +80,7 @@ class Work:
     jobs: Sequence[ResolvedJob]
     expected: Callable[[ResolvedJob], Expectation]
     leave: Callable[[JobSpec, Record], None]
-    model: NodeConnection | None = None
+    connections: Mapping[str, RemoteConnection] = field(default_factory=dict)
 
 
 class Backend(ABC):
@@ -217,15 +216,14 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
         due = [one for one in ready if is_due(one, past[one.job.results], plan)]
         repeats = SeedRepeats.among(due, past, plan.rerun)
         to_run = repeats.to_run
-        _check_model(to_run, plan, backend)
+        _check_connections(to_run, plan, backend)
         observer.prepared(len(due), len(ready) - len(due))
         if len(to_run) < len(due):
             observer.message(repeats.text())
         expected = expect({name: list(each.values()) for name, each in past.items()})
         skipped = len(ready) - len(due)
         before = {one.key: past[one.job.results].get(one.key) for one in ready}
-        if plan.model is not None:
-            plan = replace(plan, model=_with_observer(plan.model, to_run, before, observer))
+        plan = _observed(plan, to_run, before, observer)
         ledger.statuses = {key: None if one is None else one.status for key, one in before.items()}
         del past, before
         interrupted = False
@@ -234,22 +232,22 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
         if to_run:
             work = Work(plan, runtime, observer, to_run, expected, ledger.leave)
             try:
-                with _model_of_nodes(plan, backend) as model:
-                    interrupted = backend.run(replace(work, model=model))
+                with _shared(plan, backend) as shared:
+                    interrupted = backend.run(replace(work, connections=shared))
                     rest = repeats.left()
                     if rest and not interrupted:
-                        interrupted = backend.run(replace(work, jobs=rest, model=model))
+                        interrupted = backend.run(replace(work, jobs=rest, connections=shared))
             finally:
-                if plan.model is not None:
-                    plan.model.close()
+                for connection in plan.connections.values():
+                    connection.close()
         plan.catalog.save()  # of data that changed meanwhile
     newest = {name: writer.newest for name, writer in ledger.writers.items()}
     places = [(newest[one.job.results], one.key) for one in ready]
-    kept = LazyRecords([place for place in places if place[1] in place[0]])
+    records = LazyRecords([place for place in places if place[1] in place[0]])
     statuses = Counter(status for status in ledger.statuses.values() if status is not None)
     ended = sum(count for status, count in statuses.items() if status not in _LEFT)
     left = len(ledger.statuses) - ended
-    return Summary(kept, ledger.count, skipped, left, interrupted, statuses)
+    return Summary(records, ledger.count, skipped, left, interrupted, statuses)
 
 
 _LEFT = {Status.INTERRUPTED}
@@ -259,66 +257,47 @@ def _remember(past: dict[str, RecordSummary], record: Record, size: int) -> None
     past[record.key] = RecordSummary.of(record, size)
 
 
-def _check_model(to_run: list[ResolvedJob], plan: Plan, backend: Backend) -> None:
-    """Refuse to begin jobs that ask a language model which they cannot reach."""
-    asks = next((one for one in to_run if one.job.llm_model), None)
-    if asks is None:
-        return
-    if plan.model is None:
-        raise UsageError(
-            f"{asks.job.algorithm} asks {asks.job.llm_model}, and no endpoint was named.",
-            "Give its address, e.g. --llm-url http://localhost:8000/v1, or --llm-replay PATH to "
-            f"answer from logs ({page('language-models')}).",
-        )
-    if plan.model.purse is not None and not backend.in_this_process:
-        _check_total(to_run, plan.model.purse.total)
+def _check_connections(to_run: list[ResolvedJob], plan: Plan, backend: Backend) -> None:
+    """Refuse to begin jobs that ask a service which they cannot reach, or may not."""
+    asking: dict[str, list[ResolvedJob]] = {}
+    for one in to_run:
+        asking.setdefault(one.method.spec.service, []).append(one)
+    asking.pop("", None)
+    for name, resolved in asking.items():
+        jobs = [one.job for one in resolved]
+        if name not in plan.connections:
+            raise service_of(name, jobs[0].algorithm).unreachable(jobs[0])
+        plan.connections[name].check(jobs, in_this_process=backend.in_this_process)
 
 
-def _check_total(to_run: list[ResolvedJob], total: float) -> None:
-    """Refuse jobs that could cost more together than a run may: nobody counts while they run."""
-    asking = [one.job for one in to_run if one.job.llm_model]
-    most = [job.llm_money for job in asking]
-    if None in most:
-        raise UsageError(
-            "--llm-money-total needs --llm-money where jobs run on other machines.",
-            "Each job keeps its own limit there, and all of them together may not pass the total: "
-            f"e.g. --llm-money {total / len(asking):.3g}",
-        )
-    cost = sum(money for money in most if money is not None)
-    if cost > total:
-        raise UsageError(
-            f"{len(asking)} jobs may cost {cost:g} together, and --llm-money-total is {total:g}.",
-            f"Give each less, e.g. --llm-money {total / len(asking):.3g}, or name fewer jobs.",
-        )
-
-
-def _with_observer(
-    model: LlmConnection,
+def _observed(
+    plan: Plan,
     to_run: list[ResolvedJob],
     before: Mapping[str, RecordSummary | None],
     observer: Observer,
-) -> LlmConnection:
-    """Return the connection with whom it reports to, and which jobs do not go on from logs."""
-    model.breaker.report = observer.message
+) -> Plan:
+    """Return the plan with connections that report, and know which jobs begin at their start."""
+    if not plan.connections:
+        return plan
     records = ((one, before[one.key]) for one in to_run)
     restarted = {one.job for one, past in records if past is not None and not goes_on(past)}
-    return replace(model, restarted=restarted.union(model.restarted))
+    connections = {
+        name: connection.observed(observer.message, restarted)
+        for name, connection in plan.connections.items()
+    }
+    return replace(plan, connections=connections)
 
 
 @contextmanager
-def _model_of_nodes(plan: Plan, backend: Backend) -> Iterator[NodeConnection | None]:
-    """Return what a backend's processes need to reach the language model."""
-    if plan.model is None:
-        yield None
-        return
-    home = plan.catalog.workspace.home
-    plan.model.tidy(home)
-    with plan.model.hidden_key():
-        if backend.in_this_process:
-            yield None
-            return
-        with plan.model.for_nodes(home) as model:
-            yield model
+def _shared(plan: Plan, backend: Backend) -> Iterator[dict[str, RemoteConnection]]:
+    """Return what a backend's processes need to reach services."""
+    home, here = plan.catalog.workspace.home, backend.in_this_process
+    with ExitStack() as stack:
+        shared = {
+            name: stack.enter_context(connection.shared(home, in_this_process=here))
+            for name, connection in plan.connections.items()
+        }
+        yield {name: remote for name, remote in shared.items() if remote is not None}
 
 
 class _RecordLedger:
@@ -407,18 +386,18 @@ class RunNotification:
 
     def message(self, error: BaseException | None) -> dict[str, Any]:
         """Return the message that the command gets: with ``event`` and ``reason``."""
-        found = self.found or {
+        summary = self.found or {
             "folder": str(self.folder.absolute()),
             **dict.fromkeys(("jobs", "answered", "failed", "left")),
             "seconds": round(time.monotonic() - self.start, 3),
         }
         event, reason = "finished", ""
-        if isinstance(error, KeyboardInterrupt) or found.get("interrupted"):
+        if isinstance(error, KeyboardInterrupt) or summary.get("interrupted"):
             event = "interrupted"
         elif error is not None:
             event = "failed"
             reason = error.message if isinstance(error, MdbenchError) else type(error).__name__
-        return {"schema": 1, "event": event, "reason": reason, **found}
+        return {"schema": 1, "event": event, "reason": reason, **summary}
 
 
 @contextmanager

@@ -203,8 +203,8 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
         if why:
             counts[_CHANGED.sub("", why.partition(SINCE)[0])] += 1
     most = plan.n_jobs
-    if plan.llm_concurrency is not None and all(each.job.llm_model for each in due):
-        most = plan.llm_concurrency
+    if plan.n_asking is not None and all(one.method.spec.service for one, why in reasons if why):
+        most = plan.n_asking
     at_a_time = max(1, min(most, len(due)))
     shared = together.expected(at_a_time, longest)
     memory = [each.memory_mb for each in costs if each.to_run]
@@ -221,27 +221,34 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
 
 
 def _cost(
-    ones: Sequence[tuple[ResolvedJob, str]],
+    jobs_and_reasons: Sequence[tuple[ResolvedJob, str]],
     past: Sequence[RecordSummary],
     result_dir: Path,
     rng: np.random.Generator,
 ) -> tuple[CostEstimate, list[PendingJob], _Total]:
     """Return the cost of one results file's jobs, the jobs, and their seconds together."""
-    job = ones[0][0].job
+    job = jobs_and_reasons[0][0].job
     known = _History(past)
     groups: dict[tuple[object, ...], _Group] = {}
     due: list[PendingJob] = []
     single: dict[tuple[object, ...], Interval] = {}
-    for one, why in ones:
+    for resolved, why in jobs_and_reasons:
         if why in {"", REPEATED}:
             continue
-        basis, where, like = known.like(one)
-        key = (basis, where, one.job.timeout_s, one.job.work_s, one.job.threads, one.job.memory_mb)
+        basis, where, like = known.like(resolved)
+        key = (
+            basis,
+            where,
+            resolved.job.timeout_s,
+            resolved.job.work_s,
+            resolved.job.threads,
+            resolved.job.memory_mb,
+        )
         group = groups.setdefault(key, _Group(basis, like))
-        group.jobs.append(one.job)
+        group.jobs.append(resolved.job)
         if key not in single:
-            single[key] = _single(_seconds(like, one.job), one.job)
-        due.append(PendingJob(one.job, why, basis, len(like), single[key]))
+            single[key] = _single(_seconds(like, resolved.job), resolved.job)
+        due.append(PendingJob(resolved.job, why, basis, len(like), single[key]))
     basis_counts: dict[str, int] = defaultdict(int)
     walls, cpus, has_cpu = _Total(), _Total(), True
     peaks: list[float] = []
@@ -260,7 +267,7 @@ def _cost(
         if not found:
             limits.append(first.memory_mb)
     count = len(due)
-    jobs = len(ones)
+    jobs = len(jobs_and_reasons)
     if not count:
         nothing = CostEstimate(job.algorithm, job.data_type, jobs, jobs, {})
         return nothing, [], walls
@@ -320,10 +327,12 @@ def _seconds(past: Iterable[RecordSummary], job: JobSpec) -> Array:
 
 
 def _each_second(past: Iterable[RecordSummary], job: JobSpec) -> Iterator[float]:
-    for each in past:
-        stopped = each.status in {Status.TIMEOUT, Status.PARTIAL}
-        longer = each.timeout_s is not None and job.timeout_s > each.timeout_s
-        yield job.usual_s if stopped and longer else min(float(each.wall_s or 0.0), job.timeout_s)
+    for summary in past:
+        stopped = summary.status in {Status.TIMEOUT, Status.PARTIAL}
+        longer = summary.timeout_s is not None and job.timeout_s > summary.timeout_s
+        yield (
+            job.usual_s if stopped and longer else min(float(summary.wall_s or 0.0), job.timeout_s)
+        )
 
 
 def _limit(values: Array, job: JobSpec) -> float:
@@ -378,32 +387,26 @@ def expect(past: Mapping[str, Sequence[RecordSummary]]) -> Callable[[ResolvedJob
     past
         The newest record of each key of every results file, by `JobSpec.results`.
     """
-    known = {name: _Means(each) for name, each in past.items()}
+    means = {name: _means(records) for name, records in past.items() if records}
 
-    def expected(one: ResolvedJob) -> Expectation:
-        means = known.get(one.job.results)
-        return (means or _Means(())).of(one)
+    def expected(resolved: ResolvedJob) -> Expectation:
+        job = resolved.job
+        seconds, memory = means.get(job.results, ({}, None))
+        groups = (("dataset", job.dataset), ("size", resolved.dim), ("method", None))
+        mean = next((seconds[group] for group in groups if group in seconds), None)
+        usual = job.usual_s if mean is None else min(mean, job.timeout_s)
+        return Expectation(usual, job.memory_mb or memory)
 
     return expected
 
 
-class _Means:
-    """Mean time and largest memory of the records of a method on a data type."""
-
-    def __init__(self, past: Sequence[RecordSummary]) -> None:
-        known = _History(past)
-        self._memory = max(
-            (each.peak_memory_mb for each in past if each.peak_memory_mb is not None), default=None
-        )
-        self._seconds = {place: _mean(each) for place, each in known.groups()}
-
-    def of(self, one: ResolvedJob) -> Expectation:
-        """Return what a job will probably take, at most its budget."""
-        job = one.job
-        places = (("dataset", job.dataset), ("size", one.dim), ("method", None))
-        found = next((self._seconds[place] for place in places if place in self._seconds), None)
-        seconds = job.usual_s if found is None else min(found, job.timeout_s)
-        return Expectation(seconds, job.memory_mb or self._memory)
+def _means(
+    past: Sequence[RecordSummary],
+) -> tuple[dict[tuple[str, object], float], float | None]:
+    """Return the mean seconds of groups of records, and the largest memory in MB."""
+    peaks = (each.peak_memory_mb for each in past if each.peak_memory_mb is not None)
+    groups = _History(past).groups()
+    return {place: _mean(each) for place, each in groups}, max(peaks, default=None)
 
 
 def _mean(past: Sequence[RecordSummary]) -> float:
@@ -435,19 +438,19 @@ def _disk(past: Sequence[RecordSummary], number: int, result_dir: Path) -> Inter
 
 
 def _sum(parts: Iterable[Interval | None]) -> Interval | None:
-    found = []
-    for each in parts:
-        if each is None:
+    known = []
+    for interval in parts:
+        if interval is None:
             return None
-        found.append(each)
-    return Interval(*(sum(getattr(e, n) for e in found) for n in ("low", "value", "high")))
+        known.append(interval)
+    return Interval(*(sum(getattr(e, n) for e in known) for n in ("low", "value", "high")))
 
 
 def _largest(parts: Iterable[Interval | None]) -> Interval | None:
-    found = list(parts)
-    if not found or None in found:
+    intervals = list(parts)
+    if not intervals or None in intervals:
         return None
-    known = [each for each in found if each is not None]
+    known = [each for each in intervals if each is not None]
     return Interval(*(max(getattr(e, n) for e in known) for n in ("low", "value", "high")))
 
 

@@ -10,29 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench.errors import DataError, MethodError, UnavailableError, counted
-from mdbench.language_models import PROMPTS
-from mdbench.language_models.views import prompt_view
+from mdbench.errors import DataError, MethodError, UnavailableError
 from mdbench.methods import discover
 from mdbench.records import ANSWERED, Status
-from mdbench.records.attached import ANSWERS, SUFFIX, packed
+from mdbench.records.files import ANSWERS, SUFFIX, pack_answers
 from mdbench.runs.catalog import Catalog, DatasetInfo
 from mdbench.runs.plan import environment_key, resolve_job
-from mdbench.runs.record import Energy, Stopwatch, load_average, make_record
+from mdbench.runs.record import Stopwatch, energy_meter, load_average, make_record
 from mdbench.runs.scoring import JobResult, ScoredResult, score_result
-from mdbench.runs.session import JobSession, LlmContext
+from mdbench.runs.session import JobSession
 from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
 from mdbench.runtimes.job_folder import PathRedactor
 from mdbench.workspace import Workspace, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mdbench.datatypes.base import Task
     from mdbench.records import Record
     from mdbench.runs.calibration import SpeedGauge
-    from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import ResolvedJob
+    from mdbench.runs.services import Connection
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Prepared, Runtime
     from mdbench.runtimes.worker import Worker
@@ -48,7 +46,7 @@ def run_job(
     *,
     workspace: Workspace | None = None,
     result_dir: Path = Path("results"),
-    model: LlmConnection | None = None,
+    connections: Mapping[str, Connection] | None = None,
 ) -> Record:
     """Run one job by itself: its result follows from its specification alone.
 
@@ -58,8 +56,8 @@ def run_job(
         Where methods and systems are; by default the one that is found from here.
     result_dir
         The folder below which the job's log is written; the record is not written.
-    model
-        How the language model is reached that the job names.
+    connections
+        How services are reached that methods may ask, by their names.
 
     Returns
     -------
@@ -72,12 +70,14 @@ def run_job(
         If the job cannot be begun: what it names does not exist here, or cannot be used.
     """
     catalog = Catalog(workspace or Workspace.find())
-    one = resolve_job(job, catalog, environment_key(catalog.method(job.algorithm), runtime))
-    with WorkerSlot(catalog, runtime, EnvironmentCache(runtime), result_dir, model=model) as slot:
-        return begin_job(one, slot)()
+    resolved = resolve_job(job, catalog, environment_key(catalog.method(job.algorithm), runtime))
+    with WorkerSlot(
+        catalog, runtime, EnvironmentCache(runtime), result_dir, connections=connections or {}
+    ) as slot:
+        return begin_job(resolved, slot)()
 
 
-def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
+def begin_job(resolved: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     """Do a job in a slot, and return what makes its record; whatever the method does, there is one.
 
     The record is made by a function, which may be called from another thread while the slot
@@ -88,24 +88,25 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     DataError
         If the dataset cannot be loaded any more, or if the job's files cannot be written.
     """
-    job, method = one.job, one.method
+    job, method = resolved.job, resolved.method
     watch = Stopwatch()
     conditions: dict[str, Any] = {"load": load_average()}
-    energy = Energy()
+    joules = energy_meter()
     dataset = slot.catalog.load(job)
-    one = one.with_dataset(DatasetInfo.from_dataset(dataset))  # as it is now
-    task = slot.catalog.task(one, dataset)
+    resolved = resolved.with_dataset(DatasetInfo.from_dataset(dataset))  # as it is now
+    task = slot.catalog.task(resolved, dataset)
     prepared: Prepared | None = None
     folder = slot.result_dir / LOGS / job.results
-    log = folder / f"{job.file_name}_{one.key[:8]}.log"
+    log = folder / f"{job.file_name}_{resolved.key[:8]}.log"
+    connection = slot.connections.get(method.spec.service)
     try:
-        outcome = _unsupported(one, task) or _not_here(one, slot, log)
+        outcome = _unsupported(resolved, task) or _not_here(resolved, connection, log)
         if outcome is None:
             with watch.stopped():  # made once and kept warm: not this job's time
-                prepared = slot.environments.get(method, one.parts)
-                one.data_type.preload()
-            outcome = _run_with_retries(one, task, slot, prepared, watch=watch, log=log)
-            if outcome.llm_use is None or not (outcome.llm_use.ended or outcome.llm_use.trouble):
+                prepared = slot.environments.get(method, resolved.parts)
+                resolved.data_type.preload()
+            outcome = _run_with_retries(resolved, task, slot, prepared, watch=watch, log=log)
+            if outcome.use is None or not outcome.use.has_failed:
                 slot.environments.record_unavailable(method, outcome)
     except OSError as error:
         raise _not_written(error, slot.result_dir) from error
@@ -116,25 +117,25 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
         outcome = JobResult(Status.FAILED, str(error))
     outcome.reason = PathRedactor({method.folder.parent: "algorithms"}).redact(outcome.reason)
     if slot.interrupted and outcome.status not in ANSWERED:
-        outcome = JobResult(Status.INTERRUPTED, "the run was stopped", llm_use=outcome.llm_use)
-    if slot.model is not None and outcome.is_final:
-        slot.model.finish(log)
+        outcome = JobResult(Status.INTERRUPTED, "the run was stopped", use=outcome.use)
+    if connection is not None and outcome.is_final:
+        connection.finish(log)
     seconds = watch.seconds
-    conditions |= {"cores": slot.cores, "energy_j": energy.joules()}
+    conditions |= {"cores": slot.cores, "energy_j": joules()}
     conditions["speed_after"] = None if outcome.speed is None else slot.speed_after(job)
 
     def record() -> Record:
-        scored = score_result(one.data_type, task, outcome, job)
+        scored = score_result(resolved.data_type, task, outcome, job)
         return make_record(
-            one,
+            resolved,
             task,
             scored,
             runtime=slot.runtime,
             prepared=prepared,
             log=_relative(log, slot.result_dir),
             exchanges=None
-            if slot.model is None
-            else _relative(slot.model.exchange_log(log), slot.result_dir),
+            if connection is None
+            else _relative(connection.exchanges(log), slot.result_dir),
             answers=_keep_answers(scored, log, slot.result_dir),
             started=watch.started,
             wall_s=seconds,
@@ -157,7 +158,7 @@ def _keep_answers(scored: ScoredResult, log: Path, result_dir: Path) -> str | No
     if scored.kept is None:
         return None
     place = log.relative_to(result_dir / LOGS).with_suffix(SUFFIX)
-    path, content = result_dir / ANSWERS / place, packed(scored.kept)
+    path, content = result_dir / ANSWERS / place, pack_answers(scored.kept)
     try:
         write_whole(path, lambda file: file.write(content))
     except OSError as error:
@@ -166,7 +167,7 @@ def _keep_answers(scored: ScoredResult, log: Path, result_dir: Path) -> str | No
 
 
 def lost_job(
-    one: ResolvedJob, catalog: Catalog, runtime: Runtime, reason: str, retries: int
+    job: ResolvedJob, catalog: Catalog, runtime: Runtime, reason: str, retries: int
 ) -> Record:
     """Return the record of a job that nobody could do: what it ran on was lost each time.
 
@@ -176,12 +177,12 @@ def lost_job(
         If the dataset cannot be loaded.
     """
     watch = Stopwatch()
-    task = catalog.task(one, catalog.load(one.job))
+    task = catalog.task(job, catalog.load(job.job))
     outcome = JobResult(Status.UNAVAILABLE, reason, lost=True, retries=retries)
     return make_record(
-        one,
+        job,
         task,
-        score_result(one.data_type, task, outcome),
+        score_result(job.data_type, task, outcome),
         runtime=runtime,
         prepared=None,
         log=None,
@@ -195,19 +196,19 @@ def _relative(file: Path, folder: Path) -> str | None:
     return str(file.relative_to(folder)) if file.exists() else None
 
 
-def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
-    spec = one.method.spec
+def _unsupported(job: ResolvedJob, task: Task[Any]) -> JobResult | None:
+    spec = job.method.spec
     for limit in spec.limits:
-        if limit.covers(one.job.data_type, one.job.dataset, task.dataset.dim):
+        if limit.covers(job.job.data_type, job.job.dataset, task.dataset.dim):
             return JobResult(Status.UNSUPPORTED, limit.reason)
     if missing := [need for need in task.needs if need not in spec.takes]:
-        able = _that_take(task.needs, one.job.data_type, one.method.folder.parent)
+        able = _that_take(task.needs, job.job.data_type, job.method.folder.parent)
         return JobResult(
             Status.UNSUPPORTED,
             f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}"
             + f"; methods that do: {', '.join(able)}, and those for tables" * bool(able),
         )
-    if not spec.equations and (why := one.data_type.why_not_predicted(task)):
+    if not spec.equations and (why := job.data_type.why_not_predicted(task)):
         return JobResult(Status.UNSUPPORTED, why)
     if (name := _not_finite(task)) is not None:
         return JobResult(
@@ -218,17 +219,12 @@ def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
     return None
 
 
-def _not_here(one: ResolvedJob, slot: WorkerSlot, log: Path) -> JobResult | None:
+def _not_here(job: ResolvedJob, connection: Connection | None, log: Path) -> JobResult | None:
     """Return the result of a job that need not be begun, since this machine lacks what it needs."""
-    spec = one.method.spec
-    if spec.gpu and not gpus():
+    if job.method.spec.gpu and not gpus():
         return JobResult(Status.UNAVAILABLE, NO_GPU)
-    if slot.model is not None and spec.access.llm and (gone := slot.model.begin(one.job, log)):
-        from mdbench.language_models.conversation import (  # noqa: PLC0415 - few jobs ask
-            ModelUse,
-        )
-
-        return JobResult(Status.UNAVAILABLE, gone, llm_use=ModelUse(ended=gone))
+    if connection is not None and (use := connection.begin(job.job, log)) is not None:
+        return JobResult(Status.UNAVAILABLE, use.ended, use=use)
     return None
 
 
@@ -265,7 +261,7 @@ def _not_finite(task: Task[Any]) -> str | None:
 
 
 def _run_with_retries(
-    one: ResolvedJob,
+    job: ResolvedJob,
     task: Task[Any],
     slot: WorkerSlot,
     prepared: Prepared,
@@ -280,10 +276,11 @@ def _run_with_retries(
             watch.restart()
         try:
             with watch.stopped():
-                worker = slot.worker(one, prepared)
-                gauge = slot.gauge(one.job)
-            outcome = _run_session(one, task, slot, worker, gauge=gauge, log=log, watch=watch)
-            _check_llm_use(outcome)
+                worker = slot.worker(job, prepared)
+                gauge = slot.gauge(job.job)
+            outcome = _run_session(job, task, slot, worker, gauge=gauge, log=log, watch=watch)
+            if outcome.use is not None:
+                outcome.use.correct(outcome)
         except UnavailableError as error:
             if not error.passing:
                 raise
@@ -301,7 +298,7 @@ def _run_with_retries(
 
 
 def _run_session(
-    one: ResolvedJob,
+    job: ResolvedJob,
     task: Task[Any],
     slot: WorkerSlot,
     worker: Worker,
@@ -317,71 +314,43 @@ def _run_session(
     folder = worker.make_folder()
     try:
         start_s = worker.meter.start_s or 0.0
-        worker.meter.charge(slot.environments.start_beyond_first(one.method, start_s))
-        fresh = not slot.keeps(worker, one.method)
+        worker.meter.charge(slot.environments.start_beyond_first(job.method, start_s))
+        fresh = not slot.keeps(worker, job.method)
         name = secrets.token_hex(16)
         worker.begin_log(log, name)
         with ExitStack() as stack:
-            context, conversation = None, None
-            if one.method.spec.access.llm and slot.model is not None:
-                from mdbench.language_models.proxy import NAME  # noqa: PLC0415 - few jobs ask
-
-                conversation = talk = stack.enter_context(
-                    slot.model.open_session(one.job, folder.descriptor, log, slot.turn)
+            access = None
+            if (connection := slot.connections.get(job.method.spec.service)) is not None:
+                background = job.source.background(job.job.dataset)
+                access = stack.enter_context(
+                    connection.session(
+                        *(job.job, task, background),
+                        folder=folder.descriptor,
+                        log=log,
+                        turn=slot.turn,
+                    )
                 )
-                background = one.source.background(one.job.dataset)
-                view = prompt_view(one.job.prompt or PROMPTS[0], task, background, one.job.seed)
-                context = LlmContext(NAME, view, lambda: talk.waited_s)
             session = JobSession(
-                one,
+                job,
                 task,
                 worker=worker,
                 folder=folder,
                 name=name,
-                llm=context,
+                access=access,
                 gauge=gauge,
                 interrupted=lambda: slot.interrupted,
                 before_test=before_test,
             )
             if session.sends_test_inputs:
-                fresh = slot.retire(one.method) or fresh
+                fresh = slot.retire(job.method) or fresh
             outcome = session.run()
         forks = worker.hello is not None and worker.hello.forks
         if outcome.isolation:
             outcome.isolation = {**outcome.isolation, "new_sandbox": fresh}
         if fresh and (forks or slot.fresh_sandbox):  # else it says itself why it imports again
             outcome.isolation = {**outcome.isolation, "process": "a new sandbox for each job"}
-        outcome.llm_use = None if conversation is None else conversation.asked()
+        outcome.use = None if access is None else access.use(session.candidates)
         return outcome
     finally:
         worker.end_log()
         worker.remove_folder(folder)
-
-
-_CLIENTS_ERROR = "LanguageModelError"
-"""What a method raises that takes a lost completion for its end (`mdbench.worker`)."""
-
-
-def _check_llm_use(outcome: JobResult) -> None:
-    """Keep an endpoint's fault from being the method's; fail a job whose replay lacks an answer.
-
-    A job that the endpoint ended has the best that it had found by then, or is as if it had never
-    been run: its calls and its end say nothing of the method.
-    """
-    asked = outcome.llm_use
-    if asked is None:
-        return
-    if asked.missed:
-        outcome.fail(Status.FAILED, asked.missed)
-    elif asked.too_small:
-        outcome.fail(Status.UNAVAILABLE, asked.too_small)
-    elif asked.trouble:  # whatever it states: nobody has answered it
-        outcome.fail(Status.UNAVAILABLE, asked.ended or asked.trouble)
-    elif asked.ended and (outcome.status not in ANSWERED or not asked.calls):
-        outcome.fail(Status.UNAVAILABLE, asked.ended)
-    elif asked.failed and outcome.reason.startswith(_CLIENTS_ERROR):
-        outcome.fail(Status.UNAVAILABLE, outcome.reason)  # of completions that were lost
-    elif asked.ended:
-        answered = counted(asked.calls - asked.failed, "completion")
-        outcome.status = Status.PARTIAL
-        outcome.reason = f"the best after {answered}, where the endpoint ended it: {asked.ended}"

@@ -26,11 +26,10 @@ from mdbench.errors import (
     did_you_mean,
     families,
 )
-from mdbench.installation import page
-from mdbench.language_models.views import described
 from mdbench.records import key_of
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.options import parse_words, portable, typed_fields
+from mdbench.runs.services import service_of, services
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import RETRIES, RunOptions, Study
 from mdbench.workspace import fingerprint
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from mdbench.methods import Method
     from mdbench.records import Status
     from mdbench.runs.catalog import DatasetInfo
-    from mdbench.runs.llm import LlmConnection
+    from mdbench.runs.services import Connection
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
@@ -67,8 +66,10 @@ class Plan:
     ----------
     memory_total_mb
         MiB that all jobs that run at a time may need together; None for no limit.
-    llm_concurrency
-        Jobs that ask a language model and run at a time; None for `n_jobs` of all kinds.
+    connections
+        How services are reached, by their names.
+    n_asking
+        Jobs that ask a service and run at a time; None for `n_jobs` of all kinds.
     record_dir
         Where the results files are; in `result_dir`, below which logs are, unless it is given.
     """
@@ -79,11 +80,11 @@ class Plan:
     n_jobs: int
     rerun: Collection[Status] = ()
     fresh_sandbox: bool = False
-    model: LlmConnection | None = None
+    connections: Mapping[str, Connection] = field(default_factory=dict)
     retries: int = RETRIES
     memory_total_mb: int | None = None
     record_dir: Path | None = None
-    llm_concurrency: int | None = None
+    n_asking: int | None = None
 
     @property
     def files(self) -> dict[str, Path]:
@@ -119,11 +120,8 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         own = (catalog.method(name).spec.threads for name in grid.algorithms)
         threads = max(threads, grid.threads or max(own))
     whole = study.grids[0]
-    model = None
-    if whole.llm_url or whole.llm_replay or whole.llm_key_env or whole.llm_key_file:
-        from mdbench.runs.llm import LlmConnection  # noqa: PLC0415 - brings HTTP
-
-        model = LlmConnection.from_options(whole, whole.llm_price)
+    connections = {name: service.connect(whole) for name, service in services().items()}
+    asking = [service.at_a_time(whole) for service in services().values()]
     return Plan(
         tuple(jobs),
         catalog,
@@ -133,10 +131,10 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         else jobs_at_a_time(whole.n_jobs, threads),
         whole.rerun,
         whole.fresh_sandbox,
-        model,
+        {name: reached for name, reached in connections.items() if reached is not None},
         whole.retries,
         whole.memory_total_mb,
-        llm_concurrency=whole.llm_concurrency,
+        n_asking=max(filter(None, asking), default=None),
     )
 
 
@@ -156,22 +154,16 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     if not options.algorithms:
         raise UsageError("No method was given.", "Name one, e.g. --algorithm operon")
     chosen = [catalog.method(name) for name in dict.fromkeys(options.algorithms)]
-    given = {
+    for method in chosen:  # first: without a service its options are not known either
+        _refuse_without_service(method, catalog)
+    folder_values = {
         **options.options,
         **parse_words(options.special, data_type.options, data_type.name, _OPTIONS),
     }
     for method in chosen:
-        _check_method(method, data_type, given)
-        if method.spec.access.llm and options.llm_model is None:
-            raise UsageError(
-                f"{method.name} asks a language model, and none was named.",
-                f"Give --llm-model NAME and --llm-url URL ({page('language-models')}).",
-            )
-    if options.llm_money is not None and options.llm_price is None:
-        raise UsageError(
-            "--llm-money was given without --llm-price.",
-            "Give the price of tokens, e.g. --llm-price 0.15/0.60.",
-        )
+        _check_method(method, data_type, folder_values)
+    for name, service in services().items():
+        service.check(options, [each.name for each in chosen if each.spec.service == name])
     source = catalog.source(data_type.name, options.dataset_path)
 
     def elsewhere(pattern: str) -> str:
@@ -188,7 +180,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     jobs: list[JobSpec] = []
     for method in chosen:  # what is the same for all jobs of a method is made once
         common = options.for_method(method.spec)
-        asked = data_type.expand_options(names, folder_options(method, data_type) | given)
+        asked = data_type.expand_options(names, folder_options(method, data_type) | folder_values)
         jobs += (
             JobSpec(
                 algorithm=method.name,
@@ -196,11 +188,11 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
                 dataset=name,
                 snr_db=snr_db,
                 seed=seed,
-                **{**common, "options": kept},
+                **{**common, "options": options_of_name},
             )
             for snr_db in levels
             for seed in seeds
-            for name, kept in asked
+            for name, options_of_name in asked
         )
     return tuple(jobs)
 
@@ -283,7 +275,9 @@ def _refuse_undecoded(names: Sequence[str]) -> None:
             ) from None
 
 
-def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[str, Any]) -> None:
+def _check_method(
+    method: Method, data_type: DataType[Any, Any], options: Mapping[str, Any]
+) -> None:
     view = method.spec.view
     if data_type.name not in method.spec.data_types:
         raise UsageError(
@@ -297,12 +291,25 @@ def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[
             f"but {data_type.name} has only: {', '.join(data_type.views)}."
         )
     for option in data_type.options:
-        if option.key in given and option.views and view not in option.views:
+        if option.key in options and option.views and view not in option.views:
             raise UsageError(
                 f"{option.name} does not go with {method.name}, which is given {data_type.name} "
                 f"as {view}; it goes with: {', '.join(option.views)}.",
                 "Leave it out.",
             )
+
+
+def _refuse_without_service(method: Method, catalog: Catalog) -> None:
+    """Refuse a method whose service nothing here provides, and so the control of such a method."""
+    if method.spec.service:
+        service_of(method.spec.service, method.name)
+    if original := method.spec.control_of:
+        try:
+            service = catalog.method(original).spec.service
+        except (MethodError, UsageError):  # the control alone is here
+            return
+        if service:
+            service_of(service, f"{method.name} is the control of {original}, which")
 
 
 def folder_options(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:
@@ -450,9 +457,9 @@ class ResolvedJob:
         parts = {**self.parts, **scorer_key(self.data_type, dataset)}
         if spec.asks_for_units and dataset.units:
             parts["told"] = dataset.units
-        if spec.access.llm:
-            background = self.source.background(self.job.dataset)
-            parts["described"] = described(self.job.prompt, background)
+        if spec.service:
+            service = service_of(spec.service, self.method.name)
+            parts |= service.key_parts(self.job, self.source.background(self.job.dataset))
         return ResolvedJob(self.job, self.method, self.data_type, self.source, parts, dataset.dim)
 
 
@@ -517,21 +524,21 @@ def resolve_jobs(
     """
     methods = dict.fromkeys(job.algorithm for job in plan.jobs)
     shared = {name: environment_key(plan.catalog.method(name), runtime) for name in methods}
-    found = []
+    jobs = []
     errors: dict[str, DataError] = {}
     of_folders = True
     for job in plan.jobs:
         try:
-            found.append(resolve_job(job, plan.catalog, shared[job.algorithm]))
+            jobs.append(resolve_job(job, plan.catalog, shared[job.algorithm]))
         except DataError as error:
             errors.setdefault(error.message, error)
             of_folders &= job.dataset_path is not None and job.dataset_path.is_dir()
     plan.catalog.save()
-    if errors and not (found and of_folders):
+    if errors and not (jobs and of_folders):
         raise _all_of(list(errors.values()))
     for one in errors.values():
         say(f"Left out: {one.message}  {one.hint}")
-    return found
+    return jobs
 
 
 def _all_of(errors: list[DataError]) -> DataError:

@@ -20,8 +20,6 @@ from mdbench.records import (
     ANSWERED,
     FrontEntry,
     Isolation,
-    LlmPoint,
-    LlmUse,
     Machine,
     Measured,
     OtherEquation,
@@ -33,7 +31,7 @@ from mdbench.records import (
 from mdbench.runtimes.base import not_held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mdbench.datatypes.base import DataType, ScoredCandidate, Task
     from mdbench.runs.plan import ResolvedJob
@@ -50,35 +48,36 @@ def load_average() -> float | None:
     return None
 
 
-class Energy:
-    """Energy that the processor's packages use from now on, by their own counters (RAPL).
+def energy_meter(path: Path = POWERCAP) -> Callable[[], float | None]:
+    """Begin to measure the energy that the processor's packages use, by their counters (RAPL).
 
     The counters are the whole machine's, count in steps of microjoules and start again at a range
     that they name.  Of most machines only root may read them, and of virtual ones nobody.
 
     Parameters
     ----------
-    place
+    path
         The folder of the counters.
+
+    Returns
+    -------
+    function
+        Returns the joules used since then; None where they cannot be measured.
     """
+    start = {counter: _read_int(counter / "energy_uj") for counter in _counters(path)}
 
-    def __init__(self, place: Path = POWERCAP) -> None:
-        self._counters = _counters(place)
-        self._before = [_read_int(counter / "energy_uj") for counter in self._counters]
-
-    def joules(self) -> float | None:
-        """Return what has been used; None where it cannot be measured."""
-        if not self._counters:
-            return None
+    def joules() -> float | None:
         total = 0
-        for counter, before in zip(self._counters, self._before, strict=True):
+        for counter, before in start.items():
             now = _read_int(counter / "energy_uj")
             if before is None or now is None:
                 return None
             if now < before:  # it started again
                 now += _read_int(counter / "max_energy_range_uj") or 0
             total += now - before
-        return total / 1e6 if total >= 0 else None
+        return total / 1e6 if start and total >= 0 else None
+
+    return joules
 
 
 @cache
@@ -96,10 +95,6 @@ def _read_int(file: Path) -> int | None:
         return None
 
 
-FROM_MODEL = "from_model"
-"""The hyperparameter of a candidate by which a method states that its model wrote it."""
-ONE_ENDPOINT = "one endpoint"
-"""The network of a method that asks a language model, in its record."""
 _CORE_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "findiff")
 
 
@@ -130,7 +125,7 @@ class Stopwatch:
 
 
 def make_record(
-    one: ResolvedJob,
+    job: ResolvedJob,
     task: Task[Any],
     scored: ScoredResult,
     *,
@@ -146,21 +141,22 @@ def make_record(
     """Put together the one line that a job leaves."""
     outcome, choice = scored.outcome, scored.outcome.selection
     names = OwnNames(task.dataset.names)
-    recorded = one.job.recorded()
-    asked = recorded.pop("llm", None)
+    recorded = job.job.recorded()
+    if outcome.use is not None:
+        recorded |= outcome.use.recorded(recorded, outcome)
     return Record(
         mdbench=__version__,
-        key=key_of(one.parts),
-        key_parts=dict(one.parts),
+        key=key_of(job.parts),
+        key_parts=dict(job.parts),
         **recorded,
-        given=one.method.spec.given,
-        system=one.job.system(one.data_type.options),
-        part=one.job.part(one.data_type.options),
+        given=job.method.spec.given,
+        system=job.job.system(job.data_type.options),
+        part=job.job.part(job.data_type.options),
         **dataset_fields(task),
         log=log,
         exchanges=exchanges,
         answers=answers,
-        **score_fields(one.data_type, task, scored),
+        **score_fields(job.data_type, task, scored),
         selection=None
         if choice is None
         else Selection(
@@ -171,24 +167,23 @@ def make_record(
         ),
         alternatives=tuple(
             OtherEquation(
-                target=one.target,
-                equation=names.own(one.equation),
-                worse=one.worse,
-                log_likelihood=one.log_likelihood,
+                target=alternative.target,
+                equation=names.own(alternative.equation),
+                worse=alternative.worse,
+                log_likelihood=alternative.log_likelihood,
             )
-            for one in outcome.alternatives
+            for alternative in outcome.alternatives
             if outcome.status in ANSWERED
         ),
         front=None if outcome.front is None else tuple(_front(outcome.front, names)),
-        llm=None if asked is None else _used(asked, outcome),
         runtime=Isolation(name=runtime.name, details=_details(runtime, prepared, outcome)),
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
             packages={} if prepared is None else dict(prepared.packages),
-            lock_sha256=one.parts["environment"],
+            lock_sha256=job.parts["environment"],
             environment=None if prepared is None else prepared.identity,
             core=core_versions(),
-            scorer=one.parts["scorer"],
+            scorer=job.parts["scorer"],
             machine=this_machine(),
         ),
         measured=Measured(
@@ -205,11 +200,9 @@ def make_record(
             by=outcome.costs.by,
             blas_kernel=outcome.blas_kernel,
             blas_threads=outcome.blas_threads,
-            llm_s=None if outcome.llm_use is None else outcome.llm_use.seconds,
-            llm_waited_s=None if outcome.llm_use is None else outcome.llm_use.waited_s,
-            llm_resumed=None if outcome.llm_use is None else outcome.llm_use.resumed,
             retries=outcome.retries,
             anytime=scored.anytime,
+            **({} if outcome.use is None else outcome.use.measured()),
             **(conditions or {}),
         ),
     )
@@ -247,35 +240,6 @@ def score_fields(
     }
 
 
-def _used(recorded: Mapping[str, Any], outcome: JobResult) -> LlmUse:
-    """Return what was given to and used of a language model."""
-    asked = outcome.llm_use
-    if asked is None:
-        return LlmUse(**recorded)
-    marks = [
-        one.candidate.hyperparameters.get(FROM_MODEL)
-        for one in (outcome.selection.candidates if outcome.selection else ())
-    ]
-    return LlmUse(
-        **recorded,
-        calls=asked.calls,
-        failed=asked.failed,
-        spent=asked.refused,
-        prompt_tokens=asked.prompt_tokens,
-        completion_tokens=asked.completion_tokens,
-        reasoning_tokens=asked.reasoning_tokens,
-        ended=asked.ended,
-        found=any(marks) if marks and None not in marks else None,
-        estimated=asked.estimated,
-        money=asked.money,
-        answered_by=asked.models,
-        fingerprints=asked.fingerprints,
-        curve=None
-        if outcome.llm_curve is None
-        else tuple(LlmPoint(calls=calls, loss=loss) for calls, loss in outcome.llm_curve),
-    )
-
-
 def _details(runtime: Runtime, prepared: Prepared | None, outcome: JobResult) -> dict[str, Any]:
     try:
         enforced = runtime.probe().details()
@@ -285,8 +249,8 @@ def _details(runtime: Runtime, prepared: Prepared | None, outcome: JobResult) ->
     if outcome.isolation:
         ways = not_held(enforced.get("enforces", {}), outcome.isolation)
         jobs = {"jobs": {**outcome.isolation, "not_held": ways}}
-    if outcome.llm_use is not None:
-        jobs["network"] = ONE_ENDPOINT
+    if outcome.use is not None:
+        jobs["network"] = outcome.use.network
     return enforced | jobs | ({} if prepared is None else dict(prepared.details))
 
 
@@ -296,17 +260,17 @@ def _front(scored: list[ScoredCandidate], names: OwnNames) -> Iterable[FrontEntr
         group = [one for one in scored if one.candidate.target == target]
         lowest = float("inf")
         for index in best_by_complexity([o.loss for o in group], [o.complexity for o in group]):
-            one = group[index]
-            if one.loss >= lowest:
+            candidate = group[index]
+            if candidate.loss >= lowest:
                 continue
-            lowest = one.loss
+            lowest = candidate.loss
             yield FrontEntry(
-                equations=names.all_own(one.candidate.equations),
+                equations=names.all_own(candidate.candidate.equations),
                 target=target,
-                hyperparameters=dict(one.candidate.hyperparameters),
-                loss=one.loss,
-                complexity=one.complexity,
-                fitness=one.fitness,
+                hyperparameters=dict(candidate.candidate.hyperparameters),
+                loss=candidate.loss,
+                complexity=candidate.complexity,
+                fitness=candidate.fitness,
             )
 
 

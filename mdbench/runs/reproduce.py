@@ -24,10 +24,10 @@ from mdbench.errors import EquationError, MdbenchError, UsageError
 from mdbench.metrics.spec import PRINTED
 from mdbench.records import ANSWERED, Status, comparable, key_of
 from mdbench.runs.catalog import Catalog
-from mdbench.runs.llm import LlmConnection
 from mdbench.runs.plan import Plan, jobs_at_a_time, scorer_key, select_names
 from mdbench.runs.record import core_versions, dataset_fields, score_fields, this_machine
 from mdbench.runs.scoring import JobResult, ScoredResult, score_result
+from mdbench.runs.services import services
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def plans_of(
     Parameters
     ----------
     logs
-        By the records' keys, the logs that answer jobs that have asked a language model.
+        By the records' keys, the files that answer jobs that have asked a service.
 
     Yields
     ------
@@ -100,8 +100,8 @@ def plans_of(
         at_a_time = jobs_at_a_time(n_jobs, max(job.threads for job in jobs))
         keys = [record.key for record in records_]
         replays = {job: logs[k] for job, k in zip(jobs, keys, strict=True) if logs and k in logs}
-        model = LlmConnection(replays=replays)
-        yield runtime, Plan(jobs, catalog, result_dir, at_a_time, model=model)
+        reached = {name: service.replay(replays) for name, service in services().items()}
+        yield runtime, Plan(jobs, catalog, result_dir, at_a_time, connections=reached)
 
 
 def differences(before: Record, after: Record) -> dict[str, tuple[Any, Any]]:
@@ -196,7 +196,9 @@ def compare_records(before: Record, after: Record, *, chaotic: bool) -> RecordCo
     )
 
 
-def largest_difference(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> float | None:
+def largest_difference(
+    before: tuple[str, ...] | None, after: tuple[str, ...] | None
+) -> float | None:
     """Return the largest relative difference of a coefficient; None where the terms differ.
 
     Examples
@@ -206,15 +208,17 @@ def largest_difference(one: tuple[str, ...] | None, other: tuple[str, ...] | Non
     >>> largest_difference(("2*u0",), ("2*u0 + u1",)) is None
     True
     """
-    if one is None or other is None or len(one) != len(other):
+    if before is None or after is None or len(before) != len(after):
         return None
-    names = sorted(set(_NAME.findall(" ".join([*one, *other]))) - _NO_VARIABLES)
+    names = sorted(set(_NAME.findall(" ".join([*before, *after]))) - _NO_VARIABLES)
     try:
-        found = compare(one, other, names)
+        comparison = compare(before, after, names)
     except EquationError:
         return None
-    whole = found.precision == found.recall == 1.0 and found.edit_distance is not None
-    return (found.coefficient_error or 0.0) if whole else None
+    whole = (
+        comparison.precision == comparison.recall == 1.0 and comparison.edit_distance is not None
+    )
+    return (comparison.coefficient_error or 0.0) if whole else None
 
 
 def _kernel(record: Record) -> tuple[object, ...]:

@@ -13,13 +13,13 @@ from mdbench.records import ANSWERED, RERUN_ALWAYS, ScoreSoFar, Status
 from mdbench.runtimes.usage import ResourceUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import DataType, ScoredCandidate, Selection, Split, Task
-    from mdbench.language_models.conversation import ModelUse
     from mdbench.metrics.spec import Value
+    from mdbench.runs.services import ServiceUse
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.protocol import AlternativeItem, CandidateItem
 
@@ -52,8 +52,8 @@ class JobResult:
         for it.
     n_candidates, n_invalid
         How many candidates arrived, and how many of them could not win.
-    llm_use
-        The use of a language model; None where there could be none.
+    use
+        The use of a service; None where it could ask none.
     work_s, speed, speed_before
         The job's work in reference seconds, the mean speed of its cores, and that before it; None
         where they are not measured.
@@ -61,9 +61,6 @@ class JobResult:
         Equations that by the method's word fit nearly as well as the answer's.
     evaluations
         How many expressions the method has evaluated, as it reports.
-    llm_curve
-        Where candidates have the number of calls after which they were found: each number of calls
-        after which the best loss was better than before, and that loss.
     """
 
     status: Status
@@ -90,8 +87,7 @@ class JobResult:
     blas_kernel: str | None = None
     blas_threads: int | None = None
     from_method: bool = False
-    llm_use: ModelUse | None = None
-    llm_curve: tuple[tuple[int, float], ...] | None = None
+    use: ServiceUse | None = None
     lost: bool = False
     killed: bool = False
     retries: int = 0
@@ -99,7 +95,7 @@ class JobResult:
     @property
     def is_final(self) -> bool:
         """Whether the job ended by its method's doing, and will not go on from where it was."""
-        ended = self.llm_use is not None and self.llm_use.ended
+        ended = self.use is not None and self.use.ended
         return not ended and self.status not in RERUN_ALWAYS
 
     def fail(self, status: Status, reason: str) -> None:
@@ -379,29 +375,6 @@ def _most_accurate(scored: Sequence[ScoredCandidate]) -> ScoredCandidate | None:
     return min(scored, key=lambda one: (one.loss, one.complexity), default=None)
 
 
-_CALLS = "calls"
-"""The hyperparameter in which a candidate has the number of calls after which it was found."""
-
-
-def llm_curve(scored: Iterable[ScoredCandidate]) -> tuple[tuple[int, float], ...] | None:
-    """Return after how many calls of a language model the best loss was better than before.
-
-    None where no candidate has that number.
-    """
-    known = []
-    for one in scored:
-        calls = one.candidate.hyperparameters.get(_CALLS)
-        if isinstance(calls, int) and calls >= 0 and one.candidate.target is None:
-            known.append((calls, one.loss))
-    found: list[tuple[int, float]] = []
-    for calls, loss in sorted(known):
-        if not found or loss < found[-1][1]:
-            if found and found[-1][0] == calls:
-                found.pop()
-            found.append((calls, loss))
-    return tuple(found) or None
-
-
 SHARES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Shares of a job's budget, of work where it has one and else of time, at which its best answer so
 far is scored: no clock ends that, so that which scores there are follows from the answers."""
@@ -434,13 +407,13 @@ def anytime_curve(
     answered = outcome.answered_work_s if in_work else outcome.answered_s
     scored = sorted(outcome.candidates, key=lambda one: one.candidate.arrived_s)
     arrived = [_arrival(one.candidate, in_work=in_work) for one in scored]
-    found = []
+    points = []
     last, known = 0, False
     score: Value = None
     for share in SHARES:
         limit = share * budget
         if share == SHARES[-1] or (answered is not None and answered <= limit):
-            found.append(
+            points.append(
                 ScoreSoFar(
                     share=share,
                     score=final,
@@ -455,7 +428,7 @@ def anytime_curve(
             known, score = _best(data_type, task, scored[:there])
         if known:
             newest = scored[last - 1].candidate
-            found.append(
+            points.append(
                 ScoreSoFar(
                     share=share,
                     score=score,
@@ -463,7 +436,7 @@ def anytime_curve(
                     work_s=newest.arrived_work_s,
                 )
             )
-    return tuple(found)
+    return tuple(points)
 
 
 def _arrival(candidate: Candidate, *, in_work: bool) -> float:

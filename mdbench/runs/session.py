@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Choice, Protocol
-from mdbench.language_models.views import plain_view
 from mdbench.records import Status
-from mdbench.runs.array_exchange import ArrayExchangeError, reorder, test_order
 from mdbench.runs.exchange import (
     END_SECONDS,
     JobExchange,
@@ -21,7 +18,9 @@ from mdbench.runs.exchange import (
     result_of_lost,
     within_limits,
 )
-from mdbench.runs.scoring import SCORER_ERRORS, CandidatePool, JobResult, llm_curve
+from mdbench.runs.scoring import SCORER_ERRORS, CandidatePool, JobResult
+from mdbench.runs.services import TaskView, services
+from mdbench.runtimes.array_exchange import ArrayExchangeError, reorder, test_order
 from mdbench.runtimes.base import WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.protocol import (
     Describe,
@@ -37,10 +36,10 @@ from mdbench.runtimes.protocol import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mdbench.datatypes.base import Selection, Split, Task
-    from mdbench.language_models.views import PromptView
+    from mdbench.datatypes.base import ScoredCandidate, Selection, Split, Task
     from mdbench.runs.calibration import SpeedGauge
     from mdbench.runs.plan import ResolvedJob
+    from mdbench.runs.services import ServiceSession
     from mdbench.runtimes.base import JobFolder
     from mdbench.runtimes.protocol import AlternativeItem, CandidateItem, Candidates
     from mdbench.runtimes.worker import Worker
@@ -55,25 +54,6 @@ _MOST_PREDICTED = 2**26
 """Bytes of the predictions of one message, where it has several candidates."""
 
 
-@dataclass(frozen=True)
-class LlmContext:
-    """Additional input of a method that asks a language model.
-
-    Attributes
-    ----------
-    socket
-        The name of the socket in the job's folder.
-    view
-        How the problem is described.
-    waited_s
-        Returns the seconds that faults of the endpoint have taken, which are none of the job's.
-    """
-
-    socket: str
-    view: PromptView
-    waited_s: Callable[[], float] = lambda: 0.0
-
-
 class JobSession:
     """One attempt at one job.
 
@@ -83,8 +63,8 @@ class JobSession:
         The job's own folder; empty.
     name
         Names the job in messages to the worker; says nothing of what it is.
-    llm
-        What a method that asks a language model is given beyond the data.
+    access
+        The access of a method to the service that it asks.
     gauge
         The speed of the job's cores; None where its work is not measured.
     hyperparameters
@@ -98,13 +78,13 @@ class JobSession:
 
     def __init__(
         self,
-        one: ResolvedJob,
+        resolved: ResolvedJob,
         task: Task[Any],
         *,
         worker: Worker,
         folder: JobFolder,
         name: str,
-        llm: LlmContext | None = None,
+        access: ServiceSession | None = None,
         gauge: SpeedGauge | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         interrupted: Callable[[], bool] = lambda: False,
@@ -112,18 +92,19 @@ class JobSession:
     ) -> None:
         self._interrupted = interrupted
         self._before_test = before_test
-        job, spec, data_type = one.job, one.method.spec, one.data_type
+        job, spec, data_type = resolved.job, resolved.method.spec, resolved.data_type
         self._job = job
         self._spec = spec
         self._task = task
         self._key = name  # in messages: a key would say which dataset it is
         self._worker = worker
         self._folder = folder
-        self._socket = None if llm is None else llm.socket
-        self._view = plain_view(task) if llm is None else llm.view
+        self._access = access
+        self._view = TaskView.plain(task) if access is None else access.view
         self._hyperparameters = {**spec.fixed(job.protocol), **(hyperparameters or {})}
         if spec.control_of:
-            self._hyperparameters["control_budget"] = job.control_budget
+            for service in services().values():
+                self._hyperparameters |= service.control_settings(job)
         self._fit_s = 0.0
         self._fitted = False
         self._stopped_early = False
@@ -137,7 +118,7 @@ class JobSession:
             job,
             self._collect,
             gauge=gauge,
-            excused_s=(lambda: 0.0) if llm is None else llm.waited_s,
+            excused_s=lambda: 0.0 if access is None else access.waited_s,
         )
         self._own = job.choice is Choice.OWN
         tuned = data_type.tuned_by_error(task) if self._own else task
@@ -156,6 +137,11 @@ class JobSession:
     def sends_test_inputs(self) -> bool:
         """Whether under `strict` the method is sent the inputs of the test, after its fit."""
         return self._check is None and self._task.protocol is Protocol.STRICT
+
+    @property
+    def candidates(self) -> Sequence[ScoredCandidate]:
+        """All candidates that were evaluated up to now."""
+        return self._pool.scored
 
     def run(self) -> JobResult:
         """Do the job; whatever happens, there is a result."""
@@ -178,7 +164,6 @@ class JobSession:
         result.n_invalid = pool.n_invalid + self._settings_failed
         if result.fit_s is None and self._fit_s:
             result.fit_s = self._fit_s
-        result.llm_curve = llm_curve(pool.scored)
         if self._job.save_pareto and self._spec.tuning != "none":
             result.front = pool.scored
         return result
@@ -285,7 +270,7 @@ class JobSession:
                 truth=self._task.dataset.truth if "truth" in spec.given else None,
                 units=None if units is None else dict(units),
                 description=self._view.description,
-                language_model=self._socket,
+                **({} if self._access is None else self._access.order),
                 scaled=self._task.scaled,
                 held=self._task.held,
             )
@@ -335,7 +320,7 @@ class JobSession:
             pool.reject(message.items, f"more than {most} MiB of predictions in a message")
             return
         try:
-            predictions = self._exchange.read(message.predictions, shape, like, each=True)
+            predictions = self._exchange.read(message.predictions, shape, like, per_target=True)
         except ArrayExchangeError as error:
             pool.reject(message.items, str(error))
             return

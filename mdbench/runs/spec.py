@@ -8,16 +8,13 @@ field of `CommonOptions`; one of a single data type is an `Option` of it, and no
 from __future__ import annotations
 
 import json
-import math
-import re
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.language_models import PROMPTS
 from mdbench.runs.options import (
     NOTHING,
     SMALLEST_MEMORY_MB,
@@ -27,7 +24,6 @@ from mdbench.runs.options import (
     option,
     plain,
     portable,
-    read_amount,
     read_path,
     read_protocol,
     read_seconds,
@@ -36,58 +32,23 @@ from mdbench.runs.options import (
     read_work,
     short,
 )
+from mdbench.runs.services import options_of
 from mdbench.runtimes.base import OUTPUT_MB, PROCESSES, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mdbench.datatypes.facts import Option
-    from mdbench.language_models.exchanges import LlmSettings
     from mdbench.records import Record
 
 
 def backstop_s(work_s: float) -> float:
     """Return the wall time after which a job with a work limit is ended, unless one is given.
 
-    It is for methods that wait, such as for a language model. It is also for machines that are so
+    It is for methods that wait, such as for a service. It is also for machines that are so
     busy or so slow that a job gets a tenth of the reference core.
     """
     return 10.0 * work_s + 60.0
-
-
-USUAL_CALLS: Final = 1000
-"""Completions that a job may ask for unless another number is given: SurfaceBench's budget."""
-_ACCESS = "llm"
-
-
-def _read_count(option: str, text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) == 0:
-        raise UsageError(f"{option} is {text!r}.", "Give a whole number from 1 on.")
-    return int(text)
-
-
-def _read_price(option: str, text: str) -> tuple[float, float]:
-    found = [_float_or_nan(part) for part in text.split("/")]
-    if len(found) != 2 or not all(math.isfinite(each) and each >= 0 for each in found):  # noqa: PLR2004
-        raise UsageError(
-            f"{option} is {text!r}.",
-            "Give the prices of a million prompt tokens and of a million completion tokens, "
-            "e.g. 0.15/0.60.",
-        )
-    return found[0], found[1]
-
-
-def _float_or_nan(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _read_prompt(option: str, text: str) -> str:
-    if text not in PROMPTS:
-        raise UsageError(f"{option} is {text!r}.", did_you_mean(text, PROMPTS))
-    return text
 
 
 def _read_choice(option: str, text: str) -> Choice:
@@ -96,179 +57,16 @@ def _read_choice(option: str, text: str) -> Choice:
     return Choice(text)
 
 
-_PINNED = ("model", "messages", "n", "stream", "tools", "functions")
-_TOKENS = ("max_tokens", "max_completion_tokens")
+if TYPE_CHECKING:
 
-
-def _read_settings(option: str, text: str) -> str | None:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise UsageError(
-            f"{option} is {text!r}.",
-            """Give a JSON object, e.g. '{"top_p": 0.9, "seed": null}'.""",
-        )
-    if pinned := [name for name in _PINNED if name in found]:
-        raise UsageError(
-            f"{option} has {pinned[0]!r}.", f"These are the bench's: {', '.join(_PINNED)}."
-        )
-    for name in _TOKENS:
-        value = found.get(name)
-        if value is not None and (type(value) is not int or value < 1):
-            raise UsageError(f"{option} has {name} = {value!r}.", "It is a whole number from 1 on.")
-    return json.dumps(found, sort_keys=True) if found else None
-
-
-def _limit(name: str, typed: str, help_: str, read: Callable[[str, str], Any], **more: Any) -> Any:
-    """Declare a field that limits what a job may ask for."""
-    return option(
-        typed,
-        help_,
-        read,
-        key=f"llm_{name}",
-        omitted=None,
-        record=f"llm.budget.{name}",
-        access=_ACCESS,
-        of_controls=True,
-        **more,
-    )
+    class ServiceOptions:
+        """The options of jobs that services have; which these are depends on what is here."""
+else:
+    ServiceOptions = options_of("job_options")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LlmOptions:
-    """Options of language models: settings and limits; all None for a method without one.
-
-    Attributes
-    ----------
-    llm_settings
-        A JSON object, with sorted names.
-    llm_price
-        Of a million prompt tokens, and of a million completion tokens.
-    """
-
-    llm_model: str | None = option(
-        "--llm-model NAME",
-        "The language model, as its endpoint calls it.",
-        key="llm_model",
-        omitted=None,
-        record="llm.model",
-        access=_ACCESS,
-    )
-    llm_settings: str | None = option(
-        "--llm-settings JSON",
-        "Fields of every request to it, as JSON.",
-        _read_settings,
-        key="llm_settings",
-        omitted=None,
-        record="llm.settings",
-        access=_ACCESS,
-        of_controls=True,
-    )
-    prompt: str | None = option(
-        "--prompt NAME",
-        f"What a prompt may show: {', '.join(PROMPTS)}.  Default: {PROMPTS[0]}.",
-        _read_prompt,
-        key="prompt",
-        omitted=None,
-        record="llm.prompt",
-        access=_ACCESS,
-        fallback=PROMPTS[0],
-    )
-    llm_calls: int | None = _limit(
-        "calls",
-        "--llm-calls N",
-        f"Completions a job may ask for.  Default of a run: {USUAL_CALLS}.",
-        _read_count,
-        fallback=USUAL_CALLS,
-    )
-    llm_prompt_tokens: int | None = _limit(
-        "prompt_tokens", "--llm-prompt-tokens N", "Tokens of all prompts of a job.", _read_count
-    )
-    llm_completion_tokens: int | None = _limit(
-        "completion_tokens",
-        "--llm-completion-tokens N",
-        "Tokens of all its completions.",
-        _read_count,
-    )
-    llm_seconds: float | None = _limit(
-        "seconds",
-        "--llm-seconds SECONDS",
-        "Time that the model may take for a job.",
-        read_seconds,
-        to_key=short,
-    )
-    llm_money: float | None = _limit(
-        "money",
-        "--llm-money AMOUNT",
-        "What a job may cost, by --llm-price.",
-        read_amount,
-        to_key=short,
-    )
-    llm_no_system: bool | None = option(
-        "--llm-no-system",
-        "Put the text of system messages into the user's, for models without any.",
-        key="llm_no_system",
-        omitted=None,
-        record="llm.no_system",
-        access=_ACCESS,
-    )
-    llm_price: tuple[float, float] | None = option(
-        "--llm-price IN/OUT",
-        "Price of a million tokens of prompts, and of completions.",
-        _read_price,
-        key="llm_price",
-        to_key=lambda price: "/".join(map(short, price)),
-        omitted=None,
-        record="llm.price",
-        access=_ACCESS,
-        of_controls=True,
-        from_record=tuple,
-    )
-
-    @property
-    def control_budget(self) -> dict[str, Any]:
-        """The limits of what a job may ask for, by name, for a control to keep them.
-
-        With them is ``longest``, the tokens that a completion may take, where the user has set it.
-        """
-        settings = {} if self.llm_settings is None else json.loads(self.llm_settings)
-        found = {
-            "calls": self.llm_calls,
-            "prompt_tokens": self.llm_prompt_tokens,
-            "completion_tokens": self.llm_completion_tokens,
-            "seconds": self.llm_seconds,
-            "money": self.llm_money,
-            "price": None if self.llm_price is None else list(self.llm_price),
-            "longest": next((settings[name] for name in _TOKENS[::-1] if settings.get(name)), None),
-        }
-        return {name: value for name, value in found.items() if value is not None}
-
-    @property
-    def talk(self) -> LlmSettings | None:
-        """The settings for all questions of a job; None where no model is named."""
-        if self.llm_model is None:
-            return None
-        from mdbench.language_models.exchanges import (  # noqa: PLC0415 - few jobs ask
-            LlmLimits,
-            LlmSettings,
-        )
-
-        allowance = LlmLimits(
-            self.llm_calls,
-            self.llm_prompt_tokens,
-            self.llm_completion_tokens,
-            self.llm_seconds,
-            self.llm_money,
-            self.llm_price,
-        )
-        settings = {} if self.llm_settings is None else json.loads(self.llm_settings)
-        return LlmSettings(self.llm_model, settings, allowance, bool(self.llm_no_system))
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommonOptions(LlmOptions):
+class CommonOptions(ServiceOptions):
     """Options that a job and a command that asks for many have in common.
 
     Attributes
@@ -447,12 +245,12 @@ class JobSpec(CommonOptions):
         KeyError, ValueError
             If the record does not have it.
         """
-        found = []
-        for name, each in _declared(cls):
-            if each.question:
-                value = _at(record, each.record or f"options.{name}")
-                found.append(None if value is None else each.from_record(value))
-        return tuple(found)
+        values = []
+        for name, key in _declared(cls):
+            if key.question:
+                value = _at(record, key.record or f"options.{name}")
+                values.append(None if value is None else key.from_record(value))
+        return tuple(values)
 
     @property
     def data(self) -> tuple[Any, ...]:
@@ -484,28 +282,28 @@ class JobSpec(CommonOptions):
     def key_parts(self) -> dict[str, str]:
         """Return its parts of the job's key, by name."""
         parts = {name: plain(value) for name, value in self.options.items()}
-        for name, key, each in _in_key(type(self)):
+        for name, key, key_of_field in _in_key(type(self)):
             value = getattr(self, name)
-            if each.omitted is NOTHING or value != each.omitted:
-                parts[key] = each.to_key(value)
+            if key_of_field.omitted is NOTHING or value != key_of_field.omitted:
+                parts[key] = key_of_field.to_key(value)
         return parts
 
     def recorded(self) -> dict[str, Any]:
         """Return its part of the record: JSON values in nested objects."""
-        found: dict[str, Any] = {"options": dict(self.options)}
-        for name, each in _declared(type(self)):
-            *path, last = (each.record or f"options.{name}").split(".")
+        values: dict[str, Any] = {"options": dict(self.options)}
+        for name, key in _declared(type(self)):
+            *path, last = (key.record or f"options.{name}").split(".")
             value = getattr(self, name)
-            if each.access and value is None:
+            if key.access and value is None:
                 continue
-            if not each.record and value == each.omitted:
+            if not key.record and value == key.omitted:
                 continue  # `options` holds what was asked for
-            place = found
+            table = values
             for part in path:
-                place = place.setdefault(part, {})
-            if each.stored:
-                place[last] = str(value) if isinstance(value, Path | str) else value
-        return found
+                table = table.setdefault(part, {})
+            if key.stored:
+                table[last] = str(value) if isinstance(value, Path | str) else value
+        return values
 
     @classmethod
     def of(cls, record: Record) -> Self:
@@ -517,20 +315,20 @@ class JobSpec(CommonOptions):
             If the record does not have all that it takes to run the job.
         """
         options = dict(record.options)
-        found: dict[str, Any] = {}
-        for name, each in _declared(cls):
-            value = _at(record, each.record) if each.record else options.pop(name, None)
+        values: dict[str, Any] = {}
+        for name, key in _declared(cls):
+            value = _at(record, key.record) if key.record else options.pop(name, None)
             if value is not None:
-                found[name] = each.from_record(value)
-            elif each.method and each.omitted is NOTHING:
+                values[name] = key.from_record(value)
+            elif key.method and key.omitted is NOTHING:
                 raise UsageError(f"The record of {record.dataset} has no {name}.")
-        return cls(**{"snr_db": None, **found}, options=options)
+        return cls(**{"snr_db": None, **values}, options=options)
 
 
-def _at(record: Mapping[str, Any] | Record, place: str) -> Any:
+def _at(record: Mapping[str, Any] | Record, path: str) -> Any:
     """Return a value in a record; None where an object on the way is null."""
     value: Any = record
-    for part in place.split("."):
+    for part in path.split("."):
         if value is not None:
             value = value[part] if isinstance(value, dict) else getattr(value, part)
     return value

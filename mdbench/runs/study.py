@@ -28,24 +28,22 @@ from mdbench.runs.options import (
     option,
     option_key,
     read,
-    read_amount,
     read_backend,
     read_command,
     read_count,
     read_jobs,
     read_pair,
     read_path,
-    read_patience,
     read_require,
     read_rerun,
     read_seeds,
     read_size,
     read_snr,
-    read_whole,
     to_words,
     typed_fields,
 )
-from mdbench.runs.spec import CommonOptions, LlmOptions, backstop_s
+from mdbench.runs.services import options_of
+from mdbench.runs.spec import CommonOptions, backstop_s
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
@@ -56,48 +54,19 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
 
 
-@dataclass(frozen=True, kw_only=True)
-class LlmEndpointOptions:
-    """Options of the endpoint of a language model: nothing of them is in a key or a record."""
+if TYPE_CHECKING:
 
-    llm_url: str | None = option(
-        "--llm-url URL",
-        "Its OpenAI-compatible address, e.g. http://localhost:8000/v1.",
-        envvar="MDBENCH_LLM_URL",
-        of_run=True,
-    )
-    llm_key_env: str | None = option(
-        "--llm-key-env NAME", "The environment's variable that holds its key.", of_run=True
-    )
-    llm_key_file: Path | None = option(
-        "--llm-key-file FILE", "Or the file that holds it.", read_path, of_run=True
-    )
-    llm_replay: Path | None = option(
-        "--llm-replay PATH",
-        "Answer from logs of an earlier run: a file, or its results; no network.",
-        read_path,
-        of_run=True,
-    )
-    llm_patience: float | None = option(
-        "--llm-patience SECONDS",
-        "How long a failing endpoint is waited for before the run gives it up.  Default: 600.",
-        read_patience,
-        of_run=True,
-    )
-    llm_money_total: float | None = option(
-        "--llm-money-total AMOUNT",
-        "What all jobs of a run may cost together, by --llm-price.",
-        read_amount,
-        of_run=True,
-    )
-
+    class ServiceRunOptions:
+        """The options of runs that services have; which these are depends on what is here."""
+else:
+    ServiceRunOptions = options_of("run_options")
 
 RETRIES: Final = 2
 """Times that what may pass is tried again, unless another number is given."""
 
 
 @dataclass(frozen=True)
-class RunOptions(CommonOptions, LlmEndpointOptions):
+class RunOptions(CommonOptions, ServiceRunOptions):
     """Options of ``mdbench run``, one attribute each."""
 
     algorithms: tuple[str, ...] = field(
@@ -195,18 +164,11 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
         default=(),
         of_run=True,
     )
-    llm_concurrency: int | None = option(
-        "--llm-concurrency N",
-        "Jobs that ask a language model at a time; of all jobs --n-jobs compute at a time.  "
-        "Default: as --n-jobs.",
-        read_whole,
-        of_run=True,
-    )
     special: tuple[str, ...] = ()
     """Words that only the data type understands: its own options with their values."""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], study: str | None = None) -> Self:
+    def of(cls, values: Mapping[str, Any], study: str | None = None) -> Self:
         """Read what was given by the options' names with underscores, as from Python or a `study`.
 
         Raises
@@ -216,77 +178,31 @@ class RunOptions(CommonOptions, LlmEndpointOptions):
         """
         typed = typed_fields(cls).items()
         own = {option_key(one.name): (name, one.several) for name, (one, _) in typed}
-        found = {}
-        for key, value in given.items():
+        own_values = {}
+        for key, value in values.items():
             if key in own:
                 name, several = own[key]
                 single = several and isinstance(value, str | int | float)
-                found[name] = [value] if single else value
-        others = {key: value for key, value in given.items() if key not in own}
-        return read(cls, found, special=tuple(to_words(others)), study=study)
+                own_values[name] = [value] if single else value
+        others = {key: value for key, value in values.items() if key not in own}
+        return read(cls, own_values, special=tuple(to_words(others)), study=study)
 
     def for_method(self, spec: MethodSpec) -> dict[str, Any]:
         """Return the common options of a method's jobs: as asked for, or the method's own."""
-        found = {}
-        for each in fields(CommonOptions):
-            value = getattr(self, each.name)
-            declared = each.metadata.get("option", FieldOption())
+        own_values = {}
+        for own_field in fields(CommonOptions):
+            value = getattr(self, own_field.name)
+            declared = own_field.metadata.get("option", FieldOption())
             if not declared.goes_with(spec):
                 value = None
             elif value is None:
                 value = getattr(spec, declared.method) if declared.method else declared.fallback
-            found[each.name] = value
+            own_values[own_field.name] = value
         if self.timeout_s is not None and self.work_s is None:
-            found["work_s"] = None  # what is asked for replaces the method's own budget
-        elif self.timeout_s is None and found["work_s"] is not None:
-            found["timeout_s"] = backstop_s(found["work_s"])
-        return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProbeOptions(LlmOptions, LlmEndpointOptions):
-    """Options of ``mdbench llm-probe``, one attribute each."""
-
-    data_type: str = field(metadata=metadata("--data-type NAME", "Kind of problem, e.g. srsd."))
-    datasets: tuple[str, ...] = option(
-        "--dataset NAME...",
-        "Exact name or glob; several allowed.  Default: all.",
-        names,
-        default=(),
-    )
-    samples: int = option(
-        "--samples N", "Completions a question.  Default: 5.", read_whole, default=5
-    )
-    seed: tuple[int, ...] = option(
-        "--seed N", "Seed of rows and units.  Default: 0.", read_seeds, default=(0,)
-    )
-    result_dir: Path = option(
-        "--result-dir DIR",
-        "Where results go.  Default: results.",
-        read_path,
-        default=Path("results"),
-    )
-
-
-@dataclass(frozen=True)
-class JudgeOptions(LlmOptions, LlmEndpointOptions):
-    """Options of ``mdbench llm-judge``, one attribute each."""
-
-    records: tuple[str, ...] = field(
-        metadata=metadata("--records PATH...", "Folders of results, or bundles.", names)
-    )
-    answers: int = option(
-        "--answers N", "Answers that are judged.  Default: 200.", read_whole, default=200
-    )
-    seed: tuple[int, ...] = option(
-        "--seed N", "Seed of the draw of answers.  Default: 0.", read_seeds, default=(0,)
-    )
-    result_dir: Path = option(
-        "--result-dir DIR",
-        "Where the judgements go.  Default: results.",
-        read_path,
-        default=Path("results"),
-    )
+            own_values["work_s"] = None  # what is asked for replaces the method's own budget
+        elif self.timeout_s is None and own_values["work_s"] is not None:
+            own_values["timeout_s"] = backstop_s(own_values["work_s"])
+        return own_values
 
 
 STUDY = FieldOption("--study FILE", f"A file with all options; see {page('studies')}.")
@@ -365,7 +281,7 @@ class Study:
         return cls(tuple(grids), str(path), sha256, numbers)
 
 
-def asked_for(given: Mapping[str, Any], study: str | Path | None = None) -> Study:
+def asked_for(values_given: Mapping[str, Any], study: str | Path | None = None) -> Study:
     """Read what was given by the options' names with underscores, and a study.
 
     Raises
@@ -374,8 +290,8 @@ def asked_for(given: Mapping[str, Any], study: str | Path | None = None) -> Stud
         If a value or the file cannot be read, or if they do not go together.
     """
     if study is None:
-        return Study((RunOptions.of(given),))
-    values = {key: value for key, value in given.items() if value not in (None, False)}
+        return Study((RunOptions.of(values_given),))
+    values = {key: value for key, value in values_given.items() if value not in (None, False)}
     return Study.read(Path(study), values)
 
 
@@ -412,20 +328,20 @@ def _tables(content: bytes) -> list[tuple[int, dict[str, Any]]]:
     A grid with a list for an option that has one value is as many grids as the list has values.
     """
     try:
-        found = tomllib.loads(content.decode())
+        content_read = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise UsageError(f"it is no TOML: {error}.", f"See {page('studies')}.") from error
-    schema = found.pop("schema", None)
+    schema = content_read.pop("schema", None)
     if schema != FORMAT or isinstance(schema, bool):
         raise UsageError(
             f"its schema is {schema!r}, and this mdbench reads {FORMAT}.",
             f"A study begins with the line: schema = {FORMAT}",
         )
-    grids = found.pop("grid", [{}])
+    grids = content_read.pop("grid", [{}])
     if not isinstance(grids, list) or not grids or not all(isinstance(g, dict) for g in grids):
         raise UsageError("grid is no list of tables.", "Write each as [[grid]].")
     of_run = {option_key(is_.name) for is_, _ in typed_fields(RunOptions).values() if is_.of_run}
-    common = _grid_values(found)
+    common = _grid_values(content_read)
     tables = []
     for number, grid in enumerate(grids, start=1):
         values = _grid_values(grid)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError
@@ -22,11 +23,10 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
     from mdbench.runs.catalog import Catalog
-    from mdbench.runs.llm import LlmConnection
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.scoring import JobResult
+    from mdbench.runs.services import Connection, Turn
     from mdbench.runs.spec import JobSpec
-    from mdbench.runs.turns import JobTurn
     from mdbench.runtimes.base import Limits, Prepared, Runtime
     from mdbench.runtimes.worker import Worker
 
@@ -126,7 +126,7 @@ class EnvironmentCache:
                 refuse_edited(method, parts)
             except UnavailableError as error:
                 return error
-        found: MdbenchError = UnavailableError("the run was stopped")
+        failure: MdbenchError = UnavailableError("the run was stopped")
         for number in self.retry_policy.tries():
             self._retries[method.name] = number
             try:
@@ -134,10 +134,10 @@ class EnvironmentCache:
             except MethodError as error:
                 return error
             except UnavailableError as error:
-                found = error
+                failure = error
                 if not error.passing:
                     break
-        return found
+        return failure
 
     def retries(self, method: Method) -> int:
         """Return how often the making of a method's environment was tried again."""
@@ -287,8 +287,8 @@ class WorkerSlot:
     fresh_sandbox
         Whether each job gets a worker of its own, also where the worker keeps its jobs apart or
         the user trusts the method.
-    model
-        How jobs reach a language model, where their methods may.
+    connections
+        How jobs reach services, where their methods may.
     period_s
         Seconds between two samples of the speed of this slot's cores, by which work is measured;
         None to measure only that of jobs with a work limit.
@@ -314,7 +314,7 @@ class WorkerSlot:
         result_dir: Path,
         *,
         fresh_sandbox: bool = False,
-        model: LlmConnection | None = None,
+        connections: Mapping[str, Connection] = MappingProxyType({}),
         period_s: float | None = None,
         grace_s: float = 0.0,
     ) -> None:
@@ -326,10 +326,10 @@ class WorkerSlot:
         self.environments = environments
         self.result_dir = result_dir
         self.fresh_sandbox = fresh_sandbox
-        self.model = model
+        self.connections = connections
         self.interrupted = False
         self.has_next = False
-        self.turn: JobTurn | None = None
+        self.turn: Turn | None = None
         self.before_test: Callable[[], None] = lambda: None
         self._worker: Worker | None = None
         self._serves: tuple[str, Limits] | None = None
@@ -369,7 +369,7 @@ class WorkerSlot:
         """Wait while a cluster that kills processes one by one may still kill this one."""
         self.environments.retry_policy.pause(self.grace_s)
 
-    def worker(self, one: ResolvedJob, prepared: Prepared) -> Worker:
+    def worker(self, resolved: ResolvedJob, prepared: Prepared) -> Worker:
         """Return the worker that is held, if it can serve the job, or else a new one.
 
         Raises
@@ -379,13 +379,13 @@ class WorkerSlot:
         MethodError, UnavailableError
             If the worker cannot be started.
         """
-        job, method = one.job, one.method
+        job, method = resolved.job, resolved.method
         wanted = (job.algorithm, job.limits)
         held = self._worker
         usable = held is not None and wanted == self._serves and held.alive
         if held is not None and usable and self.keeps(held, method):
             return held
-        refuse_edited(method, one.parts)
+        refuse_edited(method, resolved.parts)
         used, worker = self._exchange(wanted)
         if worker is None:
             if used is not None:

@@ -52,8 +52,7 @@ from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
 from mdbench.runtimes.processes import Cores, worker_cores
 from mdbench.runtimes.protocol import MAX_LINE
-from mdbench.runtimes.usage import group_of
-from mdbench.runtimes.watchdog import Watchdog
+from mdbench.runtimes.usage import Watchdog, group_of
 from mdbench.runtimes.worker import (
     JOB,
     WORKER_COMMAND,
@@ -490,13 +489,13 @@ class DockerWorker(Worker):
         try:
             with self._calls:
                 # To the microsecond, which the engine takes and the types do not know.
-                found = self._client.events(  # type: ignore[call-overload]
+                events = self._client.events(  # type: ignore[call-overload]
                     since=f"{self._began - 0.001:.6f}",
                     until=f"{time.time():.6f}",
                     filters={"container": self._id, "event": event},
                     decode=True,
                 )
-                return list(found)
+                return list(events)
         except UNREACHABLE:
             return []
 
@@ -621,13 +620,13 @@ class _Frames:
         return self._kind, data
 
     def _exactly(self, size: int) -> bytes | None:
-        found = b""
-        while len(found) < size:
-            block = self._source.recv(size - len(found))
+        data = b""
+        while len(data) < size:
+            block = self._source.recv(size - len(data))
             if not block:
                 return None
-            found += block
-        return found
+            data += block
+        return data
 
 
 # A job can read what is for the worker and write what is the worker's, as it can without pipes;

@@ -71,10 +71,10 @@ def read_enforcement(client: docker.APIClient) -> Enforcement:
 def remove_orphans(client: docker.APIClient) -> None:
     """Remove containers of runs on this machine that have died, and end the connection."""
     try:
-        for one in client.containers(all=True, filters={"label": OWNER}):
-            if is_orphan(one["Labels"].get(OWNER, "")):
+        for container in client.containers(all=True, filters={"label": OWNER}):
+            if is_orphan(container["Labels"].get(OWNER, "")):
                 with suppress(*UNREACHABLE):
-                    client.remove_container(one["Id"], force=True)
+                    client.remove_container(container["Id"], force=True)
     except UNREACHABLE:
         pass
     finally:

@@ -1,4 +1,7 @@
-"""What a job uses, measured from outside: by control groups of the kernel, or by samples of /proc.
+"""What a job uses, measured from outside, and ended where it breaks a limit.
+
+It is measured by control groups of the kernel, or by samples of /proc.  Limits that the kernel does
+not keep are looked at often.
 
 Both versions of control groups are read: with the first each controller has a tree of its own, the
 second has one for all.
@@ -7,6 +10,7 @@ second has one for all.
 from __future__ import annotations
 
 import os
+import threading
 import time
 import uuid
 from contextlib import suppress
@@ -16,10 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdbench.runtimes import processes
+from mdbench.runtimes.base import Breach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mdbench.runtimes.base import Limits
+
+PERIOD_SECONDS = 0.05
+"""Seconds between two checks of the jobs; what lasts shorter may be missed."""
+POLLED = f"polled every {1000 * PERIOD_SECONDS:.0f} ms"
+"""How such limits are kept, for people."""
 _NAME = "mdbench-"
 _MIB = 2**20
 _OLD_SECONDS = 60.0
@@ -79,10 +90,10 @@ class Group:
 
     def cached_mb(self) -> float:
         """Return how much of its memory is only the cache of files, in MiB."""
-        found = _table(self.memory / "memory.stat")
+        amounts = _table(self.memory / "memory.stat")
         if self.version == 1:
-            return (found.get("total_cache", 0) - found.get("total_shmem", 0)) / _MIB
-        return (found.get("file", 0) - found.get("shmem", 0)) / _MIB
+            return (amounts.get("total_cache", 0) - amounts.get("total_shmem", 0)) / _MIB
+        return (amounts.get("file", 0) - amounts.get("shmem", 0)) / _MIB
 
     def killed_for_memory(self) -> int:
         """Return how many of its processes the kernel has ended for want of memory."""
@@ -129,21 +140,21 @@ class Group:
 
 def make_group() -> Group | None:
     """Make a group below that of this process; None where that is not allowed."""
-    found = group_of(os.getpid())
-    if found is None:
+    parent = group_of(os.getpid())
+    if parent is None:
         return None
     name = f"{_NAME}{uuid.uuid4().hex[:12]}"
-    made = Group(found.cpu / name, found.memory / name, found.version)
+    made = Group(parent.cpu / name, parent.memory / name, parent.version)
     try:
         for folder in made.folders:
             folder.mkdir()
     except OSError:
         made.remove()
         return None
-    if found.pids is not None:
+    if parent.pids is not None:
         with suppress(OSError):
-            (found.pids / name).mkdir(exist_ok=True)
-            return replace(made, pids=found.pids / name)
+            (parent.pids / name).mkdir(exist_ok=True)
+            return replace(made, pids=parent.pids / name)
     return made
 
 
@@ -203,17 +214,17 @@ def remove_left_groups() -> None:
 @cache
 def _mounts() -> dict[str, tuple[str, str]]:
     """Return where controllers are mounted, and what of their tree; version 2 has no name."""
-    found: dict[str, tuple[str, str]] = {}
+    mounts: dict[str, tuple[str, str]] = {}
     with suppress(OSError):
         for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
             place, _, kind = line.partition(" - ")
             root, target = place.split()[3:5]
             name, _, options = kind.split(maxsplit=2)
             if name == "cgroup":
-                found.update(dict.fromkeys(options.split(","), (target, root)))
+                mounts.update(dict.fromkeys(options.split(","), (target, root)))
             elif name == "cgroup2":
-                found.setdefault("", (target, root))
-    return found
+                mounts.setdefault("", (target, root))
+    return mounts
 
 
 def _below(mount: tuple[str, str], path: str) -> Path:
@@ -234,12 +245,12 @@ def _mib(file: Path) -> float | None:
 
 
 def _table(file: Path) -> dict[str, int]:
-    found = {}
+    amounts = {}
     with suppress(OSError, ValueError):
         for line in file.read_text(encoding="ascii").splitlines():
             name, _, number = line.partition(" ")
-            found[name] = int(number)
-    return found
+            amounts[name] = int(number)
+    return amounts
 
 
 _SAME_MB = 4.0
@@ -410,3 +421,74 @@ class UsageMeter:
             seen = max(seen, whole)
         self._most_cpu = max(self._most_cpu, seen)
         return self._most_cpu
+
+
+class Watchdog:
+    """Watches what descends from a worker, and ends it when it breaks a limit.
+
+    The worker itself does not count: it holds what its adapter imported, which its jobs share.
+
+    Parameters
+    ----------
+    root
+        Returns the worker's process, None while it is not known.
+    limits
+        What the jobs may use together.
+    kill
+        Ends the job.
+    meter
+        Looks at the memory of the jobs.
+
+    Attributes
+    ----------
+    breach
+        The limit that was broken, until the next job begins.
+    """
+
+    def __init__(
+        self,
+        root: Callable[[], int | None],
+        limits: Limits,
+        kill: Callable[[], None],
+        meter: UsageMeter,
+    ) -> None:
+        self._root = root
+        self._limits = limits
+        self._kill = kill
+        self._meter = meter
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.breach: Breach | None = None
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the watch."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(PERIOD_SECONDS):
+            root = self._root()
+            if root is None:
+                continue
+            found = self._check_jobs(root)
+            if found is not None:
+                self.breach = self.breach or found
+                self._kill()
+
+    def _check_jobs(self, root: int) -> Breach | None:
+        jobs = processes.job_processes(root)
+        count = sum(processes.threads(pid) for pid in jobs)
+        if count > self._limits.processes:
+            return Breach(
+                "processes",
+                f"had {count} processes and threads; {self._limits.processes} are allowed",
+            )
+        most, used = self._limits.memory_mb, self._meter.sample()
+        if most is None or used <= most:
+            return None
+        return Breach("memory", f"used {used:.0f} MiB of memory; {most} MiB are allowed")

@@ -25,8 +25,14 @@ from mdbench.runtimes.environments import venvs
 from mdbench.runtimes.environments.checkouts import get_checkouts
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
-from mdbench.runtimes.usage import can_make, can_stop_forks, make_group, remove_left_groups
-from mdbench.runtimes.watchdog import POLLED, Watchdog
+from mdbench.runtimes.usage import (
+    POLLED,
+    Watchdog,
+    can_make,
+    can_stop_forks,
+    make_group,
+    remove_left_groups,
+)
 from mdbench.runtimes.worker import (
     JOB,
     WORKER_COMMAND,

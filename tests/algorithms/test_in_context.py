@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from asking_bench import with_model
 from harness import ROOT, HereRuntime, Quiet, execute, imported, known, make_workspace
+from model_server import Stub
 
 from mdbench import datatypes
 from mdbench.datatypes.facts import Protocol
-from mdbench.language_models.availability import CircuitBreaker
-from mdbench.language_models.stub import Stub
+from mdbench.extensions.language_models.availability import CircuitBreaker
 from mdbench.records import comparable
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
@@ -122,8 +122,8 @@ def run(workspace: Any, results: Path, **more: Any) -> Record:
         **given,
     )
     plan = make_plan(options, workspace)
-    plan = replace(plan, model=replace(known(plan.model), breaker=CircuitBreaker(0.1, 0.001)))
-    with closing(known(plan.model)):
+    plan = with_model(plan, breaker=CircuitBreaker(0.1, 0.001))
+    with closing(plan.connections["llm"]):
         (record,) = execute(plan, HereRuntime(), Quiet()).records
     return record
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from asking_bench import with_model
 from harness import ROOT, HereRuntime, Quiet, execute, known, make_workspace
 from language_loops import LOOPS
 from model_answers import BY_THE_SERVER, row, run_mode
+from model_modes import MODES
+from model_server import Stub
 from sweeps import sampled
 
-from mdbench.language_models.availability import CircuitBreaker
-from mdbench.language_models.stub import Stub
-from mdbench.language_models.stub_modes import MODES
+from mdbench.extensions.language_models.availability import CircuitBreaker
 from mdbench.records import comparable
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
@@ -41,8 +41,8 @@ def run(workspace: Any, results: Path, **more: Any) -> list[Record]:
         LOOPS, "ode", datasets=("rc-circuit",), result_dir=results, n_jobs=1, **more
     )
     plan = make_plan(options, workspace)
-    plan = replace(plan, model=replace(known(plan.model), breaker=CircuitBreaker(0.1, 0.001)))
-    with closing(known(plan.model)):
+    plan = with_model(plan, breaker=CircuitBreaker(0.1, 0.001))
+    with closing(plan.connections["llm"]):
         return list(execute(plan, HereRuntime(), Quiet()).records)
 
 

@@ -182,7 +182,8 @@ def test_an_audit_finds_who_knows_the_laws(
     assert main(["run", *asked, "--work", "20"]) == 0
     assert main(["bundle", "results", "--out", "b.zip", "--author", "A", "--title", "T"]) == 0
     capsys.readouterr()
-    audit = ["audit", "b.zip", "--sample", "1", "--salt", "x", "--out", str(tmp_path / "a.json")]
+    out = str(tmp_path / "a.json")
+    audit = ["registry", "audit", "b.zip", "--sample", "1", "--salt", "x", "--out", out]
     assert main(audit) == Exit.DONE  # each of its jobs is what it says
     assert main([*audit, "--moved"]) == Exit.NOT_AS_WISHED
     printed = " ".join(capsys.readouterr().out.split())

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Asked:
     algorithm: str
-    llm_model: str | None = None
     dataset: str = "x"
     data_type: str = "ode"
     dataset_path: None = None
@@ -36,6 +35,7 @@ class Asked:
 @dataclass(frozen=True)
 class Spec:
     equations: bool = True
+    service: str = ""
 
 
 @dataclass(frozen=True)

@@ -107,12 +107,10 @@ def test_what_keeps_and_what_is_not_here_is_no_failure(
     [
         ("check", "mdbench check --all"),
         ("check good --all", "methods and --all"),
-        ("check --all --truths", "--all and --truths"),
         ("check godo good", "'godo'"),
         ("check x*", "'x*'"),
-        ("check --truths --n-jobs 2", "--n-jobs goes with methods"),
         ("check good lies --n-jobs 0", "--n-jobs"),
-        ("check good lies --snr 20", "mdbench check good lies"),
+        ("check good lies --snr 20", "mdbench check --help"),
     ],
 )
 @pytest.mark.usefixtures("methods")

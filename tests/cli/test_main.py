@@ -63,7 +63,7 @@ def test_methods_may_lie_in_a_folder_that_is_named(tmp_path: Path, capsys: Outpu
     assert "no method 'guest'" in capsys.readouterr().err
     assert main(["new", "mine", *named]) == 0
     assert (tmp_path / "empty" / "mine" / "method.toml").is_file()
-    for verb in ("run", "plan", "install", "check", "report", "audit", "reproduce"):
+    for verb in ("run", "plan", "install", "check", "report", "reproduce"):
         assert main([verb, "--help"]) == 0
         assert "--methods" in capsys.readouterr().out
 
@@ -403,7 +403,7 @@ def test_a_run_that_is_stopped_leaves_whole_records(workspace: Workspace, number
         (["report", "one", "two"], "Name the folder given to run as --result-dir."),
         (["report", "--txt"], "mdbench report --help"),
         (["list", "--dataets"], "mdbench list --help"),
-        (["runn"], "mdbench --help"),
+        (["runn"], "mdbench help"),
     ],
 )
 def test_what_was_mistyped_is_named_with_where_to_look(

@@ -110,7 +110,7 @@ def test_a_found_system_is_integrated_from_another_start(capsys: Output) -> None
 
 @pytest.mark.usefixtures("results")
 def test_rivals_of_an_answer_are_shown_in_the_users_words(capsys: Output) -> None:
-    assert main(["rivals", "--seconds", "0"]) == 0
+    assert main(["lab", "rivals", "--seconds", "0"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("weight: near, NMSE ")
     words = " ".join(out.split())
@@ -119,7 +119,7 @@ def test_rivals_of_an_answer_are_shown_in_the_users_words(capsys: Output) -> Non
     assert "not decided for want of time" in out
     assert "is as likely" not in out
     assert "u0" not in out
-    assert main(["rivals", "weight", "--algorithm", "near", "--seconds", "0", "--json"]) == 0
+    assert main(["lab", "rivals", "weight", "--algorithm", "near", "--seconds", "0", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert [term["text"] for term in found["terms"]] == ["u1", "u0"]
     assert all(term["error"] < 1e-4 for term in found["terms"])
@@ -134,10 +134,10 @@ def test_rivals_are_shown_from_any_folder(capsys: Output, monkeypatch: pytest.Mo
     elsewhere.mkdir(parents=True)
     monkeypatch.chdir(elsewhere)
     for place in (results, os.path.relpath(results)):
-        assert main(["rivals", str(place), "--seconds", "0"]) == 0
+        assert main(["lab", "rivals", str(place), "--seconds", "0"]) == 0
         assert "dplace/dt = 1 ± " in " ".join(capsys.readouterr().out.split())
     (results.parent / "weight.csv").unlink()
-    assert main(["rivals", str(results), "--seconds", "0"]) == 2
+    assert main(["lab", "rivals", str(results), "--seconds", "0"]) == 2
     assert "weight.csv" in capsys.readouterr().err
 
 
@@ -145,9 +145,9 @@ def test_rivals_are_shown_from_any_folder(capsys: Output, monkeypatch: pytest.Mo
 def test_rivals_are_refused_where_the_data_have_changed(capsys: Output) -> None:
     file = Path("weight.csv")
     file.write_text(file.read_text().replace("1.0,", "1.01,", 1))
-    assert main(["rivals"]) == 2
+    assert main(["lab", "rivals"]) == 2
     assert "Run the method again." in capsys.readouterr().err
-    assert main(["rivals", "wait"]) == 2
+    assert main(["lab", "rivals", "wait"]) == 2
     assert "Did you mean weight?" in capsys.readouterr().err
 
 

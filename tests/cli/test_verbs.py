@@ -13,7 +13,7 @@ import typer.main
 from mdbench import doors
 from mdbench.cli import main
 from mdbench.cli.main import app
-from mdbench.cli.verbs import GROUPS, VERBS
+from mdbench.cli.verbs import FURTHER, GROUPS, MORE, VERBS, first_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,8 +66,10 @@ def add(folder: Path, name: str, code: str, verbs: str) -> None:
 
 
 def added(page: str) -> str:
-    """Return what stands below the heading of extensions."""
-    return page.partition("\nExtensions:\n")[2]
+    """Return what stands below the heading of extensions, without those that come with the core."""
+    lines = page.partition("\nMore:\n")[2].partition("\n\n")[0].splitlines()
+    own = {*VERBS.core, "lab", "llm", "registry"}
+    return "\n".join(line for line in lines if line.split()[0] not in own)
 
 
 def test_an_extension_adds_a_verb_by_one_file(folder: Path, capsys: Output) -> None:
@@ -140,7 +142,7 @@ def test_a_broken_extension_leaves_the_other_verbs(code: str, folder: Path, caps
 def test_a_verb_of_the_core_is_not_replaced(folder: Path, capsys: Output) -> None:
     add(folder, "greeting", GREET, "list = greeting.verbs:greet")
     assert main(["--help"]) == 0
-    assert "Extensions:" not in capsys.readouterr().out
+    assert added(capsys.readouterr().out) == ""
     assert main(["list", "--help"]) == 0
     assert "Greet" not in capsys.readouterr().out
 
@@ -150,9 +152,37 @@ def test_the_first_page_has_each_verb_of_the_core_on_one_line(capsys: Output) ->
     page = capsys.readouterr().out
     for heading, verbs in GROUPS.items():
         lines = page.partition(f"\n{heading}:\n")[2].partition("\n\n")[0].splitlines()
-        assert [line.split()[0] for line in lines] == list(verbs)
+        assert [line.split()[0] for line in lines if line.startswith("  ")] == [
+            name for name in verbs if name not in FURTHER
+        ] or heading == MORE
         assert max(map(len, lines)) < 60
     assert sum(map(len, GROUPS.values())) == len(VERBS.core)
+    assert sum(map(len, first_page().values())) <= 16
+    assert main(["help"]) == 0
+    page = capsys.readouterr().out
+    for name in VERBS.names():
+        assert f"\n  {name} " in page
+
+
+def test_a_verb_of_a_group_is_typed_with_its_group(capsys: Output) -> None:
+    for typed, verb in (
+        ("fresh", "lab fresh"),
+        ("why-not", "lab why-not"),
+        ("lab-rivals", "lab rivals"),
+        ("audit", "registry audit"),
+    ):
+        assert main([typed, "x"]) == 2
+        assert f"Type: mdbench {verb}" in capsys.readouterr().err
+        assert main([*verb.split(), "--help"]) == 0
+        assert f"Usage: mdbench {verb} " in capsys.readouterr().out
+    assert main(["lab"]) == 0
+    assert "similarity" in capsys.readouterr().out
+    assert main(["lab", "rival"]) == 2
+    error = capsys.readouterr().err
+    assert "Did you mean 'rivals'" in error
+    assert "mdbench lab --help" in error
+    assert main(["help", "lab", "rivals"]) == 0
+    assert "--seconds" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", VERBS.core)
@@ -169,9 +199,9 @@ def test_a_verb_says_what_it_does_and_which_options_may_be_given_several_times(v
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("fresh --seed 1 --data-type a --data-type b", "Problems of a are not drawn."),
-        ("why-not rc-circuit --snr 20 --snr 10", "--snr was given 2 times."),
-        ("why-not rc-circuit --snr 20,10", "Invalid value for '--snr'"),
+        ("lab fresh --seed 1 --data-type a --data-type b", "Problems of a are not drawn."),
+        ("lab why-not rc-circuit --snr 20 --snr 10", "--snr was given 2 times."),
+        ("lab why-not rc-circuit --snr 20,10", "Invalid value for '--snr'"),
     ],
 )
 def test_options_are_given_as_often_as_the_verb_declares(

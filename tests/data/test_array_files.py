@@ -12,7 +12,7 @@ from scipy.io import netcdf_file, savemat
 
 from mdbench.data.array_files import MOST_BYTES, MOST_VALUES, refuse_large
 from mdbench.data.field_files import read_field_file
-from mdbench.data.point_files import read_points
+from mdbench.data.formats.points import read_points
 from mdbench.data.trajectory import read_npz
 from mdbench.errors import DataError
 

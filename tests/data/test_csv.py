@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from mdbench.data.arrangement import Reading
 from mdbench.data.csv import read_csv
-from mdbench.data.reading import Reading
-from mdbench.data.text_tables import MOST_COLUMNS
+from mdbench.data.formats.text import MOST_COLUMNS
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def test_files_that_would_take_the_benchmarks_memory_are_refused(
                 read_csv(wide)
         else:
             assert read_csv(wide).trajectory.u.shape[1] == MOST_COLUMNS - 1
-    monkeypatch.setattr("mdbench.data.text_tables.LARGEST_BYTES", wide.stat().st_size - 1)
+    monkeypatch.setattr("mdbench.data.formats.text.LARGEST_BYTES", wide.stat().st_size - 1)
     with pytest.raises(DataError, match="MB, and a CSV may have") as caught:
         read_csv(wide)
     assert "NPZ" in caught.value.hint

@@ -16,10 +16,10 @@ from harness import imported
 from input_kinds import kind
 from own_data import Found, integrated, solved, table, task_of
 
+from mdbench.data.arrangement import Reading
 from mdbench.data.csv import read_csv
 from mdbench.data.field import Field
 from mdbench.data.field_files import read_field, write_field
-from mdbench.data.reading import Reading
 from mdbench.data.trajectory import Trajectory, read_npz
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.data_checks import of_field, of_trajectory

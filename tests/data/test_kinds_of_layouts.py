@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from input_kinds import kind
 
+from mdbench.data.arrangement import Reading
 from mdbench.data.cells import codes_in, is_missing
 from mdbench.data.columns import TIME_FORMS
 from mdbench.data.csv import read_csv
 from mdbench.data.date_numbers import FORMS
 from mdbench.data.readers import READERS, endings
-from mdbench.data.reading import Reading
 from mdbench.errors import DataError, UnavailableError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from input_kinds import documented, kind, with_a_test
 
+from mdbench.data.arrangement import Reading
 from mdbench.data.csv import read_csv
-from mdbench.data.reading import Reading
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from harness import ROOT, HereRuntime, add_method, make_workspace
 from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench import worker
 from mdbench.records import RecordStore, Status
-from mdbench.runs.array_exchange import ArrayExchangeError, read_predictions
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
+from mdbench.runtimes.array_exchange import ArrayExchangeError, read_predictions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def test_shape_errors_name_what_the_author_returned(
 ) -> None:
     np.save(tmp_path / "a.npy", np.zeros(given))
     with pytest.raises(ArrayExchangeError, match=told):
-        read_predictions(tmp_path / "a.npy", wanted, np.dtype(float), each=each)
+        read_predictions(tmp_path / "a.npy", wanted, np.dtype(float), per_target=each)
 
 
 def code_of(page: str) -> list[str]:
@@ -79,6 +79,78 @@ def test_a_runtime_of_one_s_own(tmp_path: Path) -> None:
     record = scope["record"]
     assert (record.status, record.runtime.name) == (Status.OK, "module")
     assert record.key_parts["python"] == sys.executable
+
+
+HINTED = """
+import numpy as np
+
+
+class Adapter:
+    def __init__(self, *, seed, threads):
+        pass
+
+    def fit(self, problem):
+        print("hint:", problem.description)
+        self.targets = problem.targets
+
+    def equations(self):
+        return ["0"] * len(self.targets)
+
+    def predict(self, problem):
+        return np.zeros((len(problem.X), len(self.targets)))
+"""
+
+
+def test_a_service_of_one_s_own(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "hinted", HINTED, more="[access]\nhints = true")
+    add_method(workspace, "zero", HINTED)
+    extension = tmp_path / "more" / "hints"
+    extension.mkdir(parents=True)
+    (code,) = code_of("adding-a-service.md")
+    (extension / "service.py").write_text(code, encoding="utf-8")
+    named = "[mdbench.services]\nhints = hints.service:Hints\n"
+    (extension / "entry_points.txt").write_text(named, encoding="utf-8")
+    start = (
+        "import sys\nfrom harness import HereRuntime\nfrom mdbench.runtimes import venv\n"
+        "venv.VenvRuntime = lambda *_, **__: HereRuntime()\n"
+        "from mdbench.cli import main\nsys.exit(main(sys.argv[1:]))"
+    )
+    environment = {
+        **os.environ,
+        "MDBENCH_ROOT": str(workspace.root),
+        "MDBENCH_HOME": str(workspace.home),
+        "MDBENCH_RUNTIME": "venv",
+        "MDBENCH_EXTENSIONS": str(tmp_path / "more"),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")]),
+    }
+
+    def typed(*words: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-c", start, *words]
+        return subprocess.run(
+            line, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    jobs = ["--data-type", "ode", "--dataset", "rc-circuit", "--algorithm", "hinted", "zero"]
+    refused = typed("run", *jobs)
+    assert (refused.returncode, "Give --hint TEXT." in refused.stderr) == (2, True)
+    done = typed("run", *jobs, "--hint", "one term")
+    assert done.returncode == 0, done.stderr
+    hinted, plain = (
+        RecordStore(tmp_path / "results" / f"{name}-ode.jsonl").read()[0]
+        for name in ("hinted", "zero")
+    )
+    assert (hinted.key_parts["hint"], hinted.options["hint"]) == ("one term", "one term")
+    assert "hint" not in plain.key_parts
+    assert (hinted.runtime.details["network"], plain.runtime.details.get("network")) == (
+        "one endpoint",
+        None,
+    )
+    logs = [(tmp_path / "results" / str(one.log)).read_text("utf-8") for one in (hinted, plain)]
+    assert ["hint: one term" in text for text in logs] == [True, False]
+    assert "nothing that is due" not in typed("plan", *jobs, "--hint", "another").stdout
+    assert "1 to run" in typed("plan", *jobs, "--hint", "another").stdout
+    assert "Hints:" in typed("run", "--help").stdout
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from mdbench.records import (
 )
 from mdbench.records.schema import LARGEST
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-9.jsonl"
+GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-1.jsonl"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "records.md"
 EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mdbench.errors import RecordsError, UsageError
-from mdbench.records import SCHEMA, Record, RecordStore, key_of
-from mdbench.records.store import LONGEST_LINE, results_files
+from mdbench.records import Record, RecordStore, key_of
+from mdbench.records.files import LONGEST_LINE, results_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-9.jsonl"
+GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-1.jsonl"
 ROOT = Path(__file__).parents[2]
 EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[1])
 
@@ -274,14 +276,56 @@ def test_a_last_line_without_newline_is_not_cut_off_if_it_is_whole(filled: Recor
     assert filled.path.read_bytes() == content
 
 
+OLDER = GOLDEN.with_name("older.jsonl").read_bytes().splitlines()
+"""A record of each of the schemas 1 to 9 that there were before the first release."""
+
+
+@pytest.mark.parametrize("number", range(1, 10))
+def test_a_record_from_before_the_first_release_is_refused_with_what_reads_it(
+    filled: RecordStore, number: int
+) -> None:
+    older = OLDER[number - 1]
+    content = filled.path.read_bytes() + older + b"\n"
+    filled.path.write_bytes(content)
+    for use in (filled.read, filled.open_for_writing().__enter__):
+        with pytest.raises(RecordsError) as caught:
+            use()
+        writer = json.loads(older)["mdbench"]
+        words = rf"line 4: this record has schema {number} \(mdbench {writer}\) from before the "
+        assert re.search(words, caught.value.message)
+        assert re.search("read by mdbench 0.2.0 at commit [0-9a-f]{8}", caught.value.hint)
+        assert ("Only the number differs" in caught.value.hint) == (number == 9)
+    assert filled.path.read_bytes() == content
+
+
+def test_a_record_of_schema_9_is_read_once_its_number_is_written_as_the_hint_says(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "sindy-ode.jsonl"
+    path.write_bytes(OLDER[8] + b"\n")
+    with pytest.raises(RecordsError) as caught:
+        RecordStore(path).read()
+    command = caught.value.hint.partition("differs: ")[2].removesuffix("FILE")
+    subprocess.run([*shlex.split(command), str(path)], check=True)
+    assert path.read_bytes() == GOLDEN.read_bytes().splitlines(keepends=True)[0]
+    assert len(RecordStore(path).read()) == 1
+
+
+@pytest.mark.parametrize("number", [None, "1", 0, -1, True, 1.0])
+def test_a_schema_number_that_is_none_is_refused(filled: RecordStore, number: object) -> None:
+    filled.path.write_text(json.dumps({**EXAMPLE, "schema": number}) + "\n", encoding="utf-8")
+    with pytest.raises(RecordsError, match="no record of mdbench: its schema number is"):
+        filled.read()
+
+
 def test_a_newer_schema_is_refused_and_the_file_left_alone(filled: RecordStore) -> None:
     lines = filled.path.read_bytes().splitlines(keepends=True)
-    newer = json.dumps({**EXAMPLE, "schema": SCHEMA + 1, "mdbench": "9.9"}).encode()
+    newer = json.dumps({**EXAMPLE, "schema": 10, "mdbench": "9.9"}).encode()
     torn = b'{"schema":1,"mdb'
     for content in (newer + b"\n" + lines[0], lines[0] + newer, newer + b"\n" + torn):
         filled.path.write_bytes(content)
         for use in (filled.read, filled.open_for_writing().__enter__):
-            with pytest.raises(RecordsError, match=rf"schema {SCHEMA + 1} \(mdbench 9.9\)"):
+            with pytest.raises(RecordsError, match=r"schema 10 \(mdbench 9.9\)"):
                 use()
         assert filled.path.read_bytes() == content
 

@@ -239,7 +239,7 @@ def _broken(line: bytes) -> Callable[[dict[str, bytes]], None]:
     [
         (b"{\n", "damaged", "Get the bundle again"),
         (b'{"schema": 999}\n', "schema 999", "Update mdbench"),
-        (b'{"schema": 9, "seed": "x"}\n', "damaged", "Get the bundle again"),
+        (b'{"schema": 1, "seed": "x"}\n', "damaged", "Get the bundle again"),
     ],
 )
 def test_an_error_in_a_record_names_the_bundle_and_its_file(

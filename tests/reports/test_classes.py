@@ -12,6 +12,7 @@ from reporting import MOTION, boards, compare, data, result
 from mdbench.records import Status
 from mdbench.reports import leaderboard
 from mdbench.reports.classes import class_of, latest
+from mdbench.reports.columns import work_s
 from mdbench.reports.entries import Case, Entry, entry
 from mdbench.reports.tables import UNLIKE, incomplete, leaderboard_table, of_machines, pooled
 
@@ -62,7 +63,8 @@ def test_a_budget_of_work_goes_before_the_time_limit() -> None:
 
 def test_work_that_was_measured_is_a_column() -> None:
     ones = [
-        entry(result("a", f"s{n}"), MOTION)._replace(work_s=w) for n, w in enumerate((1.0, 3.0))
+        entry(result("a", f"s{n}"), MOTION)._replace(amounts={work_s: w})
+        for n, w in enumerate((1.0, 3.0))
     ]
     table = leaderboard_table(leaderboard.board(ones, {}, MOTION))
     (place,) = [n for n, column in enumerate(table.columns) if column.title == "work"]
@@ -162,7 +164,7 @@ def test_of_few_systems_there_is_no_interval() -> None:
 def timed(machine: str, speed: float | None) -> Entry:
     values: dict[str, Value] = {}
     case = Case("s", None, "strict")
-    one = Entry("a", case, 1, Status.OK, values, None, 1.0, None, speed)
+    one = Entry("a", case, 1, Status.OK, values, None, {}, speed)
     return one._replace(machine=machine)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import parquet
-from reporting import data, write
+from reporting import data, result, write
 
 from mdbench.cli import main
 from mdbench.errors import RecordsError, UnavailableError
@@ -121,16 +121,14 @@ def test_a_table_is_read_back_as_the_records_that_it_was_written_of(tmp_path: Pa
         assert back == Record.model_validate({**data_, **dropped, "runtime": runtime})
 
 
-def test_a_table_that_lists_nothing_undecided_has_it_where_a_score_is_missing(
-    tmp_path: Path,
+@pytest.mark.parametrize("change", [{"schema": 4}, {"schema": 1, "complexity": 18}])
+def test_a_table_from_before_the_first_release_is_refused(
+    tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    ones = [data("a", nmse=None), data("b", scores={"f1": None}), data("c", status="timeout")]
-    rows = [flatten("r.jsonl", Record.model_validate(one)) for one in ones]
-    write_table(
-        [{k: v for k, v in row.items() if k != "undecided"} for row in rows], tmp_path / "t.csv"
-    )
-    found = [record.metrics for _, record in read_rows(tmp_path / "t.csv")]
-    assert found == [one["metrics"] for one in ones]
+    row = flatten("r.jsonl", result()) | change
+    write_table([row], tmp_path / "t.csv")
+    with pytest.raises(RecordsError, match=rf"schema {row['schema']} .* before the first release"):
+        read_rows(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize(

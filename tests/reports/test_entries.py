@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from reporting import GOLDEN, data, result, write
+from reporting import data, result, write
 
 from mdbench.errors import RecordsError, UsageError
 from mdbench.records import read_folder, read_latest, results_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_folder_may_be_half_finished(tmp_path: Path) -> None:
@@ -42,16 +45,6 @@ def test_options_that_ask_another_question_are_systems_of_their_own() -> None:
     plain = result()
     released = result(system="lorenz (released)")
     assert released.case != plain.case
-
-
-def test_records_of_every_age_are_read(tmp_path: Path) -> None:
-    golden = Path(GOLDEN).parent
-    old = [json.loads((golden / f"schema-{n}.jsonl").read_text().splitlines()[0]) for n in (1, 2)]
-    old = [one | {"dataset": f"of schema {n}", "key": str(n) * 64} for n, one in enumerate(old, 1)]
-    found = read_latest(write(tmp_path, [*old, data(scores={"ended": "stiff"})]))
-    assert {one.system for one in found} == {"of schema 1", "of schema 2", "lorenz"}
-    assert all(isinstance(one.metrics["nmse"], float) for one in found)
-    assert next(one for one in found if one.system == "lorenz").metrics["ended"] == "stiff"
 
 
 def test_what_is_not_the_methods_fault_is_separated() -> None:

@@ -149,6 +149,6 @@ def test_export_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     for forms in ([], ["--latex", "--markdown"]):
         assert main(["export", folder, *forms]) == 2
-        assert "Give --latex or --markdown." in capsys.readouterr().err
+        assert "Give one of --latex, --markdown and --csv." in capsys.readouterr().err
     assert main(["export", folder, "--latex", "--published"]) == 2
     assert "--markdown --published" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import MdbenchError
 from mdbench.records import Record
-from mdbench.reports.systems import MOST_DRAWN, Pictures
+from mdbench.reports.pictures import MOST_DRAWN, Pictures
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,12 +9,12 @@ import pytest
 from reporting import data, write
 
 from mdbench.cli import main
+from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.cli.report import leaderboards_of
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import RecordsError
 from mdbench.records import Record
-from mdbench.registry.checks import contradictions
 from mdbench.reports.joining import read_places
 from mdbench.reports.tables import attainable
 

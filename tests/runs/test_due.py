@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,13 @@ from harness import HereRuntime, Quiet, add_method, execute
 
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
-from mdbench.records import Status, key_of
+from mdbench.metrics.spec import MetricSpec
+from mdbench.records import RecordStore, Status
+from mdbench.reports.leaderboard import boards
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.due import explain
 from mdbench.runs.plan import Plan, make_plan
+from mdbench.runs.reproduce import rescored
 from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
@@ -69,20 +72,28 @@ def test_the_scorer_versions_are_named(
     assert why(workspace).startswith("scored by scorer version 1; now it is 2 since its record of ")
 
 
-@pytest.mark.parametrize(("version", "reason"), [(1, ""), (2, "scored by scorer version 1")])
-def test_a_record_with_a_hash_is_of_version_1(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, version: int, reason: str
+def test_a_metric_that_is_added_makes_no_record_due(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Ode, "scorer_version", version)
     execute(plan(workspace), HereRuntime(), Quiet())
+    spec = MetricSpec(name="letters", title="letters", explanation="of the equations", digits=0)
+    own = Ode.own_scores
+    monkeypatch.setattr(Ode, "metrics", (*Ode.metrics, spec))
+    monkeypatch.setattr(
+        Ode,
+        "own_scores",
+        lambda self, task, answer, known: (
+            own(self, task, answer, known) | {"letters": float(sum(map(len, answer.equations)))}
+        ),
+    )
+    assert why(workspace) == ""
     [file] = (workspace.root / "results").glob("*.jsonl")
-    data = json.loads(file.read_text(encoding="utf-8"))
-    assert data["key_parts"]["scorer"] == str(version)
-    parts = {**data["key_parts"], "scorer": "4d" * 32}
-    old = {**data, "schema": 4, "key_parts": parts, "key": key_of(parts)}
-    file.write_text(json.dumps(old) + "\n", encoding="utf-8")
-    assert why(workspace).startswith(reason)
-    assert bool(why(workspace)) == bool(reason)
+    [before] = RecordStore(file).read()
+    done = rescored(before, Catalog(workspace))
+    assert done.changes == {"letters": (None, 1.0)}
+    assert done.after.key == before.key
+    [made] = boards([done.after], {}, {"ode": Ode.metrics}).values()
+    assert made.rows[0].values["letters"].value == 1.0
 
 
 def test_rerun_and_front(workspace: Workspace) -> None:

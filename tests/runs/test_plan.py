@@ -14,8 +14,8 @@ from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.errors import DataError, MethodError, UsageError
 from mdbench.records import Status
 from mdbench.runs.plan import Plan, balanced, make_plan, resolve_jobs
-from mdbench.runs.spec import LlmOptions
-from mdbench.runs.study import LlmEndpointOptions, RunOptions
+from mdbench.runs.services import options_of
+from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +125,7 @@ def test_every_option_changes_the_plan(
 
 def test_no_option_is_left_out_of_the_test() -> None:
     others = {"data_type", "options", "special", "runtime", "require"}
-    others |= {each.name for kind in (LlmOptions, LlmEndpointOptions) for each in fields(kind)}
+    others |= {f.name for kind in ("job_options", "run_options") for f in fields(options_of(kind))}
     # Where, and how many at a time.
     others |= {"backend", "scheduler", "slurm", "notify", "llm_concurrency"}
     assert set(TOGGLES) | others == set(RunOptions.__dataclass_fields__)

@@ -14,7 +14,7 @@ from mdbench.backends.local import LocalBackend
 from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan, resolve_jobs
-from mdbench.runs.record import Energy
+from mdbench.runs.record import energy_meter
 from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import RunOptions
@@ -97,15 +97,15 @@ def test_energy_is_that_of_all_packages(tmp_path: Path) -> None:
         (folder / "energy_uj").write_text(f"{int(joules * 1e6)}\n", encoding="ascii")
         (folder / "max_energy_range_uj").write_text("100000000\n", encoding="ascii")
 
-    assert Energy(tmp_path / "nowhere").joules() is None
+    assert energy_meter(tmp_path / "nowhere")() is None
     count("intel-rapl:0", 10.0)
     count("intel-rapl:1", 99.0)
     count("intel-rapl:0:0", 5.0)  # a part of the first package
-    energy = Energy(tmp_path)
+    joules = energy_meter(tmp_path)
     count("intel-rapl:0", 12.5)
     count("intel-rapl:1", 1.0)  # it began again at 100 J
     count("intel-rapl:0:0", 500.0)
-    assert energy.joules() == pytest.approx(2.5 + 2.0)
+    assert joules() == pytest.approx(2.5 + 2.0)
 
 
 def task_of(place: Any, name: str) -> tuple[Any, Any]:

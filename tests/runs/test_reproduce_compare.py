@@ -11,7 +11,6 @@ from harness import add_method
 
 from mdbench.cli import main
 from mdbench.records import Record
-from mdbench.records.upgrades import upgrade
 from mdbench.runs.reproduce import (
     TOLERANCE,
     TOLERANCE_OF_DATA,
@@ -23,8 +22,8 @@ from mdbench.runs.reproduce import (
 if TYPE_CHECKING:
     from mdbench.workspace import Workspace
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-2.jsonl"
-EXAMPLE = upgrade(json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0]))
+GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-1.jsonl"
+EXAMPLE = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
 
 PRODUCT = """
 import os

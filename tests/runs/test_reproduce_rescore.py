@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from harness import add_method
 from mdbench.cli import main
 from mdbench.errors import RecordsError
 from mdbench.records import Record, RecordStore, Status, key_of
-from mdbench.records.upgrades import _OLD_SPEED
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.reproduce import _PIECE, RescoredRecord, rescored
 
@@ -205,25 +203,6 @@ def test_several_processes_give_what_one_gives() -> None:
 
 
 @pytest.mark.usefixtures("workspace")
-def test_records_of_schema_2_are_upgraded(capsys: Output) -> None:
-    data = json.loads(FILE.read_text(encoding="utf-8")) | {"schema": 2}
-    right = the_record()
-    for name in ("options", "system", "judged_by", "notes", "floor"):
-        del data[name]
-    data["key_parts"] |= {"scoring": "2"}
-    del data["key_parts"]["scorer"], data["provenance"]["scorer"]
-    data["measured"]["speed"] *= _OLD_SPEED
-    data |= {"metrics": {"nmse": 3.0}, "complexity": 1, "agreement": 0.0, "fidelity": None}
-    FILE.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
-    assert main(["rescore", str(FILE)]) == 0
-    assert "1 of 1 record scored again, and 1 changed." in capsys.readouterr().out
-    found = the_record()
-    assert found.measured.speed == pytest.approx(right.measured.speed)
-    same = {"speed": right.measured.speed}
-    assert found.model_copy(update={"measured": found.measured.model_copy(update=same)}) == right
-
-
-@pytest.mark.usefixtures("workspace")
 def test_the_file_is_written_whole_or_not_at_all(capsys: Output) -> None:
     before = write(old(metrics={"nmse": 9.0}), old(metrics={"nmse": 8.0}))
 
@@ -238,7 +217,7 @@ def test_the_file_is_written_whole_or_not_at_all(capsys: Output) -> None:
     assert FILE.read_bytes() == before
     with RecordStore(FILE).open_for_writing(), pytest.raises(RecordsError, match="written by"):
         RecordStore(FILE).rewrite(iter)
-    FILE.write_bytes(before + b'{"schema":3,"mdb')  # a run was killed
+    FILE.write_bytes(before + b'{"schema":1,"mdb')  # a run was killed
     assert main(["rescore", str(FILE)]) == 0
     assert len(RecordStore(FILE).read()) == 2
     assert main(["rescore", "nowhere"]) == 2

@@ -7,7 +7,7 @@ import pickle
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ROOT, add_method
@@ -99,25 +99,28 @@ def recorded(job: JobSpec) -> Record:
     )
 
 
+ASKS: dict[str, Any] = {"llm_model": "a", "prompt": "anon", "llm_calls": 7}
+ASKS_ALL: dict[str, Any] = {
+    "llm_model": "a",
+    "llm_settings": '{"top_p": 0.5}',
+    "prompt": "prior",
+    "llm_calls": 1,
+    "llm_prompt_tokens": 2,
+    "llm_completion_tokens": 3,
+    "llm_seconds": 4.5,
+    "llm_money": 0.5,
+    "llm_price": (0.15, 0.6),
+}
+
+
 @pytest.mark.parametrize(
     "job",
     [
         JOB,
         replace(JOB, dataset_path=Path("mine/a.csv"), protocol=Protocol.PUBLISHED, snr_db=None),
         replace(JOB, memory_mb=512, processes=9, output_mb=77, options={}),
-        replace(JOB, llm_model="a", prompt="anon", llm_calls=7),
-        replace(
-            JOB,
-            llm_model="a",
-            llm_settings='{"top_p": 0.5}',
-            prompt="prior",
-            llm_calls=1,
-            llm_prompt_tokens=2,
-            llm_completion_tokens=3,
-            llm_seconds=4.5,
-            llm_money=0.5,
-            llm_price=(0.15, 0.6),
-        ),
+        replace(JOB, **ASKS),
+        replace(JOB, **ASKS_ALL),
     ],
 )
 def test_a_record_gives_the_specification_back(job: JobSpec) -> None:

@@ -14,7 +14,7 @@ from harness import HereRuntime, Quiet, add_method, execute
 
 from eqverdict import parse
 from mdbench.datatypes.base import Split
-from mdbench.datatypes.equations.prediction_check import (
+from mdbench.datatypes.equations.splits import (
     MOST_ROWS,
     check_split,
     compare_predictions,

@@ -12,12 +12,12 @@ from harness import HereRuntime, Quiet, add_method, execute, known, make_workspa
 
 from mdbench.errors import UsageError
 from mdbench.records import Status
+from mdbench.runs.calibration import WorkMeter, last_words
 from mdbench.runs.exchange import JobExchange, JobStoppedError
 from mdbench.runs.options import read_work
 from mdbench.runs.plan import make_plan
 from mdbench.runs.spec import JobSpec, backstop_s
 from mdbench.runs.study import RunOptions
-from mdbench.runs.work import WorkMeter, last_words
 from mdbench.runtimes.base import JobFolder
 from mdbench.runtimes.usage import can_make
 from mdbench.worker.budget import SPEED, SPEED_FILE

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mdbench.runtimes.base import Limits
-from mdbench.runtimes.usage import UsageMeter
-from mdbench.runtimes.watchdog import Watchdog
+from mdbench.runtimes.usage import UsageMeter, Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,7 @@ from harness import ROOT
 
 from mdbench.datatypes import classes
 from mdbench.datatypes.equations import base as equations
+from mdbench.metrics.spec import MetricSpec
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
@@ -145,6 +146,41 @@ def test_a_score_more_or_less_a_status_and_a_term_differ() -> None:
     assert set(GOLDEN.differences(SCORES, failed, {})) == {"status"}
     termed = {**SCORES, "notes": {"missing": ["u0_t: u0"]}}
     assert set(GOLDEN.differences(SCORES, termed, {})) == {"note missing"}
+
+
+def add_metric(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add a metric to a data type: the letters of an answer's equations."""
+    own = kind.own_scores
+    spec = MetricSpec(name="letters", title="letters", explanation="of the equations", digits=0)
+    monkeypatch.setattr(kind, "metrics", (*kind.metrics, spec))
+    monkeypatch.setattr(
+        kind,
+        "own_scores",
+        lambda self, task, answer, known: {
+            **own(self, task, answer, known),
+            "letters": float(sum(map(len, answer.equations))),
+        },
+    )
+
+
+def test_a_metric_that_is_only_added_needs_no_other_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, entry = tmp_path / "ode.jsonl", one()
+    monkeypatch.setattr(GOLDEN, "path_of", lambda *_: path)
+    kind = type(kind_of("ode"))
+    GOLDEN.write(GOLDEN.Golden("ode", kind.scorer_version, [entry]), path)
+    add_metric(kind, monkeypatch)
+    assert GOLDEN.main(["ode"]) == 0
+    assert GOLDEN.main(["ode", "--write"]) == 0
+    after = GOLDEN.read(path)
+    assert after.version == kind.scorer_version
+    scores = after.entries[0]["scores"]["metrics"]
+    assert scores["letters"] >= len("u0")
+    assert {name: scores[name] for name in entry["scores"]["metrics"]} == entry["scores"]["metrics"]
+    own = kind.own_scores
+    monkeypatch.setattr(kind, "own_scores", lambda *given: own(*given) | {"letters": 0.0})
+    assert GOLDEN.main(["ode"]) == 1  # from now on it is watched, too
 
 
 def test_other_scores_need_another_version(

@@ -11,6 +11,7 @@ from mock_table import MODELS, mock_faults, mock_finding, mock_table
 from reporting import result
 
 from eqverdict import parse
+from mdbench.extensions.language_models.options import asked_of
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import Study
 from mdbench.workspace import Workspace
@@ -50,8 +51,8 @@ def test_small_models_have_every_fault_and_the_same_answer_to_the_same_request()
 @pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.stem)
 def test_the_law_is_written_in_the_names_of_the_prompt(study: Any) -> None:
     plan = make_plan(Study.read(study), Workspace.find())
-    assert {job.llm_model for job in plan.jobs} == {None, *MODELS} - {""}
-    by_dataset = {job.dataset: job for job in plan.jobs if job.llm_model}
+    assert {asked_of(job).llm_model for job in plan.jobs} == {None, *MODELS} - {""}
+    by_dataset = {job.dataset: job for job in plan.jobs if asked_of(job).llm_model}
     assert len(by_dataset) == 3
     for job in by_dataset.values():
         law = law_of(job, plan.catalog)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import isolated
 from harness import Quiet, execute
 
-from mdbench.language_models.availability import CircuitBreaker
+from mdbench.extensions.language_models.availability import CircuitBreaker
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
-    from mdbench.language_models.stub import Stub
+    from model_server import Stub
+
+    from mdbench.extensions.language_models.connection import LlmConnection
     from mdbench.records import Record
+    from mdbench.runs.plan import Plan
 
 ACCESS = "[access]\nllm = true"
 
@@ -72,6 +75,20 @@ class Adapter:
 '''
 
 
+def asking(*given: Any, **options: Any) -> RunOptions:
+    """Return options of a run, those of language models among them."""
+    return RunOptions(*given, **options)
+
+
+def with_model(plan: Plan, **changes: Any) -> Plan:
+    """Return a plan whose connection to a language model, if it has one, is changed."""
+    connections = {
+        name: replace(cast("LlmConnection", connection), **changes)
+        for name, connection in plan.connections.items()
+    }
+    return replace(plan, connections=connections)
+
+
 class Bench(isolated.Bench):
     def add(self, text: str = "", more: str = ACCESS, name: str = "nasty") -> None:
         super().add(text, more, name)
@@ -79,7 +96,7 @@ class Bench(isolated.Bench):
     def ask(
         self, stub: Stub | None, folder: str = "results", *, patience: float = 0.02, **changes: Any
     ) -> list[Record]:
-        options = RunOptions(
+        options = asking(
             algorithms=("nasty",),
             data_type="ode",
             datasets=("harmonic-oscillator",),
@@ -91,13 +108,12 @@ class Bench(isolated.Bench):
             llm_calls=20,
         )
         plan = make_plan(replace(options, **changes), self.workspace)
-        if plan.model is not None:
-            plan = replace(plan, model=replace(plan.model, breaker=CircuitBreaker(patience, 0.001)))
+        plan = with_model(plan, breaker=CircuitBreaker(patience, 0.001))
         try:
             return list(execute(plan, self.runtime, Quiet()).records)
         finally:
-            if plan.model is not None:
-                plan.model.close()
+            for connection in plan.connections.values():
+                connection.close()
 
     def found(self, what: bytes) -> list[str]:
         """Name the files below the workspace in which something stands."""

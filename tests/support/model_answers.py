@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harness import HereRuntime, Quiet, execute, known
+from asking_bench import asking, with_model
+from harness import HereRuntime, Quiet, execute
 from language_loops import LOOPS
+from model_modes import MODES, REFUSALS, SERVERS, SHAPES, TEXTS
+from model_server import Stub
 
-from mdbench.language_models.availability import CircuitBreaker
-from mdbench.language_models.endpoint import Endpoint
-from mdbench.language_models.stub import Stub
-from mdbench.language_models.stub_modes import MODES, REFUSALS, SERVERS, SHAPES, TEXTS
+from mdbench.extensions.language_models.availability import CircuitBreaker
+from mdbench.extensions.language_models.endpoint import Endpoint
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan
-from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,7 +41,7 @@ def run_mode(mode: str, workspace: Any, results: Path) -> list[Record]:
     """Run the methods on one system against a server in that mode."""
     with Stub(mode=mode, delay=0.01) as stub:
         stub.keeps = False
-        options = RunOptions(
+        options = asking(
             LOOPS,
             "ode",
             datasets=("rc-circuit",),
@@ -53,13 +52,10 @@ def run_mode(mode: str, workspace: Any, results: Path) -> list[Record]:
             llm_calls=CALLS,
         )
         plan = make_plan(options, workspace)
-        model = replace(
-            known(plan.model),
-            endpoint=Endpoint(stub.url, seconds=1.0),
-            breaker=CircuitBreaker(0.2, 0.01),
-        )
-        with closing(model):
-            return list(execute(replace(plan, model=model), HereRuntime(), Quiet()).records)
+        endpoint = Endpoint(stub.url, seconds=1.0)
+        plan = with_model(plan, endpoint=endpoint, breaker=CircuitBreaker(0.2, 0.01))
+        with closing(plan.connections["llm"]):
+            return list(execute(plan, HereRuntime(), Quiet()).records)
 
 
 def row(mode: str, records: Sequence[Record]) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.metrics.spec import MetricSpec, flag
 from mdbench.records import Record, key_of
-from mdbench.records.upgrades import upgrade
 from mdbench.reports import leaderboard
 from mdbench.reports.leaderboard import MethodFacts
 
@@ -18,8 +17,12 @@ if TYPE_CHECKING:
 
     from mdbench.reports.leaderboard import Leaderboard
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-2.jsonl"
-EXAMPLE = upgrade(json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0]))
+GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-1.jsonl"
+EXAMPLE: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
+EXAMPLE |= {"options": {}, "answers": None, "alternatives": []}
+EXAMPLE["budget"] |= {"work_s": None}
+EXAMPLE["measured"] |= {"work_s": None, "evaluations": None, "speed": None, "anytime": []}
+EXAMPLE["measured"] |= {"speed_before": None, "speed_after": None}
 METHODS = ("sindy", "operon", "linear", "zero", "truth")
 KINDS = {
     "truth": MethodFacts("baseline", reference=True),

@@ -13,7 +13,6 @@ from rich.console import Console
 from mdbench.cli.options import COMPLETIONS, with_methods
 from mdbench.cli.parameters import NJobs, RuntimeName, read_n_jobs
 from mdbench.errors import UsageError
-from mdbench.runs.options import read_snr
 
 
 @with_methods
@@ -43,10 +42,10 @@ def new(
 
     if torch and scikit_learn:
         raise UsageError("--torch and --scikit-learn were given.", "Give one of them.")
-    place = Workspace.find()
-    refuse_taken(name, place.algorithms)
+    workspace = Workspace.find()
+    refuse_taken(name, workspace.algorithms)
     start = "torch" if torch else "scikit_learn" if scikit_learn else ""
-    folder = make_method(name, own_folder(place.algorithms), start)
+    folder = make_method(name, own_folder(workspace.algorithms), start)
     what = "a random forest" if scikit_learn else "a linear fit"
     shown, lock, run = _short(folder), command("scripts/lock"), command("./run.sh")
     if CLONE is None:
@@ -87,14 +86,6 @@ def check(
     every: Annotated[bool, typer.Option("--all", help="Check all methods.")] = False,
     n_jobs: NJobs = None,
     runtime: RuntimeName = "auto",
-    truths: Annotated[
-        bool,
-        typer.Option(
-            "--truths",
-            help="Check the datasets instead: is the truth the best answer to each, and does no "
-            "single term explain what it leaves?",
-        ),
-    ] = False,
     moved: Annotated[
         bool,
         typer.Option(
@@ -102,40 +93,6 @@ def check(
             help="Does a method identify laws of ode by their data, or know them?  The same with "
             "other constants, starts and order of states.",
         ),
-    ] = False,
-    data_type: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="With --truths: this kind of problem.  Default: all."),
-    ] = None,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="With --truths: exact name, glob or set; several allowed."
-        ),
-    ] = None,
-    dataset_path: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="With --truths: your own data.")
-    ] = None,
-    snr: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DB", help="With --truths: noise level in dB, or clean.  Default: all."
-        ),
-    ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="With --truths: results, or tables of combine, whose wrong answers are to be "
-            "worse than the truth.",
-        ),
-    ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="With --truths: print Markdown tables.")
-    ] = False,
-    each: Annotated[
-        bool,
-        typer.Option("--each", help="With --truths: a line for each dataset, where it wins, too."),
     ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="The findings about a method as JSON.")
@@ -147,58 +104,27 @@ def check(
         ),
     ] = None,
 ) -> int:
-    """Check that methods keep their contract, or that truths win; explains each failure."""
-    from mdbench.cli.check import check_all_truths, check_one_method
+    """Check that methods keep their contract; explains each failure."""
+    from mdbench.cli.check import check_moved_laws, check_one_method
     from mdbench.cli.check_methods import check_several, methods_matching
     from mdbench.workspace import Workspace
 
-    wanted = [
-        what for what, there in (("methods", name), ("--all", every), ("--truths", truths)) if there
-    ]
-    if len(wanted) != 1:
+    if bool(name) == every:
         raise UsageError(
-            f"check got {' and '.join(wanted) or 'nothing to check'}.",
-            "Give one: mdbench check METHOD..., or mdbench check --all, or mdbench check --truths",
+            "check got methods and --all." if every else "check got nothing to check.",
+            "Give one: mdbench check METHOD..., or mdbench check --all",
         )
-    if not truths:
-        own = (data_type, dataset, dataset_path, snr, results, markdown, each)
-        if any(own):
-            raise UsageError(
-                "--data-type, --dataset, --dataset-path, --snr, --results, --markdown and --each "
-                "go with --truths.",
-                f"Leave them out: mdbench check {' '.join(name or ['--all'])}",
-            )
-        console, workspace = Console(highlight=False), Workspace.find()
-        if moved:
-            from mdbench.cli.check import check_moved_laws
-
-            return check_moved_laws(name or [], workspace, console, runtime, seconds=timeout)
-        if name and len(name) == 1 and not set("*?[") & set(name[0]):
-            return check_one_method(
-                name[0], workspace, console, runtime, seconds=timeout, json_=json
-            )
-        return check_several(
-            methods_matching(name or [], workspace),
-            workspace,
-            console,
-            runtime,
-            seconds=timeout,
-            n_jobs=read_n_jobs(n_jobs),
-            json_=json,
-        )
-    if timeout is not None or n_jobs is not None:
-        raise UsageError(
-            f"{'--n-jobs' if timeout is None else '--timeout'} goes with methods.",
-            "Leave it out, or: mdbench check METHOD --timeout 60",
-        )
-    return check_all_truths(
-        Workspace.find(),
-        Console(highlight=False),
-        data_type=data_type,
-        patterns=dataset or [],
-        path=dataset_path,
-        levels=[level for text in snr or [] for level in read_snr("--snr", text)],
-        results=results,
-        markdown=markdown,
-        each=each,
+    console, workspace = Console(highlight=False), Workspace.find()
+    if moved:
+        return check_moved_laws(name or [], workspace, console, runtime, seconds=timeout)
+    if name and len(name) == 1 and not set("*?[") & set(name[0]):
+        return check_one_method(name[0], workspace, console, runtime, seconds=timeout, json_=json)
+    return check_several(
+        methods_matching(name or [], workspace),
+        workspace,
+        console,
+        runtime,
+        seconds=timeout,
+        n_jobs=read_n_jobs(n_jobs),
+        json_=json,
     )

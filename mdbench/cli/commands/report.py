@@ -86,6 +86,7 @@ def export(
     results: Places = None,
     latex: Annotated[bool, typer.Option("--latex", help="As LaTeX tables.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown tables.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="The leaderboards as CSV.")] = False,
     published: Annotated[
         bool, typer.Option("--published", help="With what the papers report (--markdown only).")
     ] = False,
@@ -99,17 +100,20 @@ def export(
     from mdbench.cli.report import export_tables
     from mdbench.reports.classes import Wanted
 
-    if latex == markdown:
+    asked: dict[Literal["latex", "markdown", "csv"], bool]
+    asked = {"latex": latex, "markdown": markdown, "csv": csv}
+    forms = [form for form, chosen in asked.items() if chosen]
+    if len(forms) != 1:
+        options = " and ".join(f"--{form}" for form in forms)
         raise UsageError(
-            "export got both --latex and --markdown." if latex else "export got no form to write.",
-            "Give --latex or --markdown.",
+            f"export got {options}." if forms else "export got no form to write.",
+            "Give one of --latex, --markdown and --csv.",
         )
     if published and not markdown:
         raise UsageError("--published is of --markdown.", "Give --markdown --published.")
-    form: Literal["latex", "markdown"] = "latex" if latex else "markdown"
     wanted = Wanted(study or (), budget)
     console = Console(highlight=False)
-    export_tables(results or RESULTS, out, console, form, published=published, wanted=wanted)
+    export_tables(results or RESULTS, out, console, forms[0], published=published, wanted=wanted)
 
 
 @with_methods
@@ -162,7 +166,7 @@ def compare(
         before,
         after,
         Console(highlight=False),
-        each=each,
+        every=each,
         json_=json,
         across=across_options,
         across_budgets=across_budgets,

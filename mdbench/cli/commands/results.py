@@ -37,25 +37,11 @@ def show(
         int | None,
         typer.Option(min=1, max=17, help="Of numbers.  Default: 4 in plain text, all in code."),
     ] = None,
-    every: Annotated[
-        bool,
-        typer.Option("--all", help="All answers, not the best alone; of transcripts all of each."),
-    ] = False,
-    transcript: Annotated[
-        bool,
-        typer.Option(
-            "--transcript", help="What was asked of a language model, and answered, job by job."
-        ),
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="All answers, not the best alone.")] = False,
 ) -> None:
-    """Print the best equations found, as text or as code to paste; or what a model was asked."""
+    """Print the best equations found, as text or as code to paste."""
     from mdbench.cli.results import show_answers
-    from mdbench.cli.transcripts import show_transcripts
 
-    if transcript:
-        console = Console(highlight=False)
-        show_transcripts(what, console, results or RESULTS, algorithm or [], every=every)
-        return
     show_answers(
         what,
         Console(highlight=False),

@@ -1,4 +1,4 @@
-"""The options of ``mdbench list``, ``install``, ``probe`` and ``data``."""
+"""The options of ``mdbench list``, ``install``, ``probe``, ``data`` and ``help``."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def install(
     from mdbench.cli.workspace import install_all
     from mdbench.workspace import Workspace
 
-    names, place = method or [], Workspace.find()
+    names, workspace = method or [], Workspace.find()
     if clean:
         from mdbench.runtimes.environments.removal import remove_all
 
         if names or lock:
             raise UsageError("--clean removes all environments.", "Give it alone.")
-        remove_all(place.home, print)
+        remove_all(workspace.home, print)
         return Exit.DONE
     if lock:
         from mdbench.authoring.lock import lock_method
@@ -81,10 +81,10 @@ def install(
         if not names:
             raise UsageError("--lock goes with names of methods.", "mdbench install --lock METHOD")
         for name in names:
-            lock_method(name, place.algorithms, print)
+            lock_method(name, workspace.algorithms, print)
     return install_all(
         names,
-        place,
+        workspace,
         Console(highlight=False),
         runtime_name=runtime,
         n_jobs=read_n_jobs(n_jobs),
@@ -128,3 +128,21 @@ def data(
         seed=seed,
         protocol=read_protocol("--protocol", protocol),
     )
+
+
+def help_(
+    verb: Annotated[
+        list[str] | None, typer.Argument(metavar="VERB", help="Show the options of this one.")
+    ] = None,
+) -> int:
+    """Show all verbs."""
+    from mdbench.cli import main
+    from mdbench.cli.verbs import all_verbs
+
+    if verb:
+        return main([*verb, "--help"])
+    page = all_verbs()
+    width = max(len(name) for rows in page.values() for name, _ in rows)
+    for heading, rows in page.items():
+        print(f"{heading}:", *(f"  {name:{width}}  {line}" for name, line in rows), "", sep="\n")
+    return 0

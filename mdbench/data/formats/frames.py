@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mdbench.data.array_files import refuse_large, refuse_large_file
 from mdbench.data.cells import Cells, Row
+from mdbench.data.formats.text import MOST_COLUMNS
 from mdbench.data.readers import TableReader
-from mdbench.data.text_tables import MOST_COLUMNS
 from mdbench.errors import DataError, UnavailableError
 from mdbench.installation import page
 

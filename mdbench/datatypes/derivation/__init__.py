@@ -1,4 +1,4 @@
-"""Symbolic derivations: is this step right?  Public names: `mdbench.derivations`."""
+"""Symbolic derivations: is this step right?  Its public names are in the module `library`."""
 
 from __future__ import annotations
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,24 +22,28 @@ from mdbench.datatypes.base import (
     Task,
     select_per_target,
 )
-from mdbench.datatypes.equations.alike import cannot_be_told, in_lowest_powers, used_in
-from mdbench.datatypes.equations.prediction_check import (
+from mdbench.datatypes.equations.alike import in_lowest_powers, used_in
+from mdbench.datatypes.equations.remarks import (
+    EXPLAINED,
+    Course,
+    at_rest,
+    errors_by_state,
+    explained,
+    level_notes,
+    scored_samples,
+)
+from mdbench.datatypes.equations.splits import (
     check_split,
     compare_predictions,
+    cut_in_two,
     refuse_contradiction,
 )
 from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
-from mdbench.datatypes.equations.tuning import cut_in_two
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, EquationError, counted
 from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import (
-    ALL_SAMPLES,
     CONSTANT,
-    FORM,
-    LEVELS,
-    PARTLY,
-    PRINTED,
     RESTS,
     MetricSpec,
     Value,
@@ -48,7 +51,7 @@ from mdbench.metrics.spec import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -106,21 +109,6 @@ AGREEMENT = MetricSpec(
     alarm=SUSPICIOUS,
     places=frozenset({"board", "answer", "brief"}),
 )
-
-EXPLAINED = MetricSpec(
-    name="share_explained",
-    title="explained",
-    explanation="of data of your own, the share of what changes in all samples, those before the "
-    "test too, that the equations explain; of several the one that explains least",
-    better="higher",
-    on_failure=None,
-    digits=3,
-    places=frozenset({"answer"}),
-)
-UNEXPLAINED = 0.1
-"""An answer that leaves a larger share of what changes unexplained, noise aside, is marked."""
-
-_NOTHING = 1e-3
 
 D = TypeVar("D", bound=Dataset)
 
@@ -267,13 +255,13 @@ class EquationType(DataType[D, EquationTask[D]]):
             If they are not finite on the held-out data.
         """
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
-        found, by_state = self.errors_of(task, answer)
+        scores, by_state = self.errors_of(task, answer)
         notes: dict[str, Sequence[str]] = {}
         if len(by_state) > 1:
-            notes["states"] = _error_by_state(by_state, task)
+            notes["states"] = errors_by_state(by_state, task)
         course = self.course(task)
         if course is not None:
-            targets = _scored(task, task.test.targets)
+            targets = scored_samples(task, task.test.targets)
             floors = None if task.held_out is None else task.held_out.floors
             if why := at_rest(course, targets, by_state, floors):
                 notes[RESTS] = [why]
@@ -282,31 +270,31 @@ class EquationType(DataType[D, EquationTask[D]]):
                 as_constant := self._as_constant(task, answer, by_state)
             ):
                 notes[CONSTANT] = as_constant
-            notes |= _notes_of_levels(task, answer)
+            notes |= level_notes(task, answer)
             if task.dataset.own:
                 known, more = self.on_all_samples(task, answer)
-                found |= known
+                scores |= known
                 notes |= {word: texts for word, texts in more.items() if texts}
-            self._score_equations(task, answer, found, notes)
-        metrics = {name: found[name] for name in self.metric_names(task) if name in found}
+            self._score_equations(task, answer, scores, notes)
+        metrics = {name: scores[name] for name in self.metric_names(task) if name in scores}
         return Scores(metrics, notes)
 
     def _score_equations(
         self,
         task: EquationTask[D],
         answer: EquationAnswer,
-        found: dict[str, Value],
+        scores: dict[str, Value],
         notes: dict[str, Sequence[str]],
     ) -> None:
         """Add to errors and notes what only equations have."""
-        found["complexity"] = sum(equation.complexity for equation in answer.parsed)
+        scores["complexity"] = sum(equation.complexity for equation in answer.parsed)
         if answer.agreement is not None:
-            found["agreement"] = answer.agreement
+            scores["agreement"] = answer.agreement
         if task.dataset.truth is not None and self.has_terms(task):
             compared = compare_with_truth(task.dataset.truth, answer.compared, task)
-            found |= compared.metrics
+            scores |= compared.metrics
             notes |= compared.notes
-        found |= self.own_scores(task, answer, found)
+        scores |= self.own_scores(task, answer, scores)
 
     def primary_score(self, task: EquationTask[D], answer: Answer) -> Value:
         """Return the error alone: the comparison with the truth takes most of the time."""
@@ -320,7 +308,9 @@ class EquationType(DataType[D, EquationTask[D]]):
     ) -> tuple[dict[str, Value], list[float]]:
         """Return the errors of an answer by name, and that of each state."""
         if task.held_out is None:
-            values, targets = (_scored(task, each) for each in (answer.values, task.test.targets))
+            values, targets = (
+                scored_samples(task, each) for each in (answer.values, task.test.targets)
+            )
             pairs = zip(np.moveaxis(values, -1, 0), np.moveaxis(targets, -1, 0), strict=True)
             if task.scaled:
                 by_state = [nmse(*pair, scaled=True) for pair in pairs]
@@ -418,10 +408,10 @@ class EquationType(DataType[D, EquationTask[D]]):
         return None
 
     def own_scores(
-        self, task: EquationTask[D], answer: EquationAnswer, found: Mapping[str, Value]
+        self, task: EquationTask[D], answer: EquationAnswer, known_scores: Mapping[str, Value]
     ) -> Mapping[str, Value]:
-        """Score an answer by what only this data type has; `found` is what is known by now."""
-        del task, answer, found
+        """Score an answer by what only this data type has, given the scores known by now."""
+        del task, answer, known_scores
         return {}
 
     def values(self, task: EquationTask[D], equations: Sequence[Equation]) -> Array:
@@ -525,66 +515,9 @@ class EquationType(DataType[D, EquationTask[D]]):
             yield loss
 
 
-def table_split(
-    x: Array, y: Array, names: Sequence[str], more: Mapping[str, NDArray[Any]] | None = None
-) -> Split:
-    """Return rows as a split in the view ``table``: inputs (n, columns), targets (n, targets)."""
-    x = np.ascontiguousarray(x)
-    columns = {name: np.ascontiguousarray(x[:, i]) for i, name in enumerate(names)}
-    return Split({"X": x, **(more or {})}, "Y", np.ascontiguousarray(y), columns)
-
-
-class CachedColumns(Mapping[str, "Array"]):
-    """Columns that are made when they are first asked for, and kept up to a limit of bytes."""
-
-    def __init__(self, columns: Mapping[str, Array], limit: int = 2**28) -> None:
-        self._columns = columns
-        self._kept: dict[str, Array] = {}
-        self._left = limit
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def __getitem__(self, name: str) -> Array:
-        if name in self._kept:
-            return self._kept[name]
-        column = self._columns[name]
-        if column.nbytes <= self._left:
-            self._left -= column.nbytes
-            self._kept[name] = column
-        return column
-
-
 def _fittest(candidates: Sequence[ScoredCandidate]) -> ScoredCandidate | None:
     """Return the fittest candidate; of equals the simplest, and of those the first."""
     return max(candidates, key=lambda one: (one.fitness, -one.complexity), default=None)
-
-
-def _scored(task: EquationTask[Any], values: Array) -> Array:
-    if task.scored is None:
-        return values
-    return values.reshape(-1, values.shape[-1])[task.scored]
-
-
-def _error_by_state(scores: Sequence[float], task: EquationTask[Any]) -> list[str]:
-    """Return what each target's own score is, and how much of the pooled one is its."""
-    if task.held_out is None:
-        targets = _scored(task, task.test.targets)
-        squares = np.sum(np.reshape(targets, (-1, len(scores))) ** 2, axis=0)
-    else:
-        squares = np.ones(len(scores))
-    with np.errstate(all="ignore"):
-        shares = np.array(scores) * squares
-        if np.isinf(shares).any():  # which are all of the error
-            shares = np.isinf(shares).astype(float)
-        whole = float(shares.sum()) or 1.0
-    return [
-        f"{name}: {score:.2g}, {share / whole:.0%} of the error"
-        for name, score, share in zip(task.targets, scores, shares, strict=True)
-    ]
 
 
 _MOST_LOSSES = 5_000
@@ -613,30 +546,6 @@ def _parse_and_count(
         raise AnswerError(error.message) from None
 
 
-def explained(
-    task: EquationTask[Any], losses: Array, floors: Array
-) -> tuple[dict[str, Value], dict[str, list[str]]]:
-    """Return the share that equations explain, with notes, and on those that explain too little.
-
-    Parameters
-    ----------
-    losses
-        The share that each leaves, (d,).
-    floors
-        What noise leaves of it for the true equations, (d,).
-    """
-    losses = np.where(np.isfinite(losses), losses, np.inf)
-    shares = [max(1 - loss, -1.0) for loss in losses.tolist()]
-    notes: dict[str, list[str]] = {ALL_SAMPLES: [], PARTLY: []}
-    for target, share, floor in zip(task.targets, shares, floors, strict=True):
-        text = f"{100 * share:.3g} % of" if share > _NOTHING else "nothing of"
-        if 1 - share - floor > UNEXPLAINED:
-            notes[PARTLY].append(f"{target} explains {text} what changes in all samples")
-        else:
-            notes[ALL_SAMPLES].append(f"{target} explains {text} what changes")
-    return {EXPLAINED.name: min(shares)}, notes
-
-
 def _share_of_test(task: EquationTask[Any]) -> float:
     before, test = (part.targets.size for part in (task.refit, task.test))
     return test / (before + test)
@@ -652,31 +561,6 @@ def _in_lowest_powers(
     texts = [in_lowest_powers(one.text, names, task.levels) for one in equations]
     pairs = zip(equations, texts, strict=True)
     return tuple(one if text == one.text else parse(text, names) for one, text in pairs)
-
-
-def _notes_of_levels(task: EquationTask[Any], answer: EquationAnswer) -> dict[str, Sequence[str]]:
-    """Return notes on columns of few values that equations have."""
-    names = task.variables
-    used = [
-        (target, cannot_be_told(one.text, names, task.levels), used_in(one.text, names))
-        for target, one in zip(task.targets, answer.parsed, strict=True)
-    ]
-    notes = {
-        LEVELS: [
-            f"{name}: {', '.join(map(repr, values))}"
-            for name, values in task.levels.items()
-            if any(name in variables for _, _, variables in used)
-        ],
-        FORM: [
-            f"{target}: {name} has two values, and any function of it is the same on them as a "
-            "multiple and a constant"
-            for target, functions, _ in used
-            for name in task.levels
-            if name in functions
-        ],
-        PRINTED: [f"{task.targets[place]}: {text}" for place, text in answer.printed.items()],
-    }
-    return {word: texts for word, texts in notes.items() if texts}
 
 
 def _read_predictions(answer: Answer) -> EquationAnswer:
@@ -697,80 +581,3 @@ def _check_finite(values: NDArray[Any], what: str) -> None:
     if not finite.all():
         bad = int(values.size - finite.sum())
         raise AnswerError(f"{bad} of {values.size} {what} are not finite")
-
-
-STILL = 1e-4
-"""Rates of a test that are no larger a share of those before are rest: of the 63 systems of
-ODEBench two have 6e-6 or less, and all others 1e-3 or more."""
-ALL_NOISE = 0.9
-"""The share of what changes in a test from which on it is all noise."""
-SETTLED = 0.5
-"""States that spread by a larger share of what they did before have not come to rest, whatever
-seems to be noise: what is sampled too seldom looks like noise, too."""
-
-
-class Course(NamedTuple):
-    """The course of a system from the data that methods are given to the test.
-
-    Attributes
-    ----------
-    rates
-        Before the test, (n, d), as well as they are known.
-    before, test
-        The states of each trajectory or field, (..., n_t, d).
-    """
-
-    rates: Array
-    before: Sequence[Array]
-    test: Sequence[Array]
-
-
-def at_rest(course: Course, targets: Array, by_state: Sequence[float], floors: Array | None) -> str:
-    """Return a note that the system is at rest in the test, and why; empty where it is not.
-
-    Parameters
-    ----------
-    targets
-        The rates of the test, (..., d).
-    by_state
-        The score of each state, of which 1 is that of the answer 0.
-    floors
-        What noise leaves of each state's score for the true equations, where scores are the means
-        of those of the states (`Evidence.floors`); None where errors of all states are pooled.
-    """
-    targets = targets.reshape(-1, targets.shape[-1])
-    if floors is None:
-        share = _size(targets) / (_size(course.rates) or 1.0)
-        return _by_rates(share) if share <= STILL else ""
-    shares = np.array(
-        [
-            _size(now) / (_size(then) or 1.0)
-            for now, then in zip(targets.T, course.rates.T, strict=True)
-        ]
-    )
-    spreads = _spread(course.test) <= SETTLED * _spread(course.before)
-    still = (shares <= STILL) | ((floors >= ALL_NOISE) & spreads)
-    # What has never changed has not come to rest, and is no excuse for the others.
-    changing = (_spread(course.before) > 0) | (_spread(course.test) > 0)
-    still &= changing
-    moving = np.array(by_state)[~still & changing]
-    if not still.any() or (len(moving) and np.mean(moving) > 1):
-        return ""  # it is what moves that the answer is wrong about
-    largest = float(np.max(shares[still]))
-    return _by_rates(largest) if largest <= STILL else "what changes in the test is noise"
-
-
-def _by_rates(share: float) -> str:
-    return f"the rates of the test are {share:.1g} of those before it"
-
-
-def _size(values: Array) -> float:
-    """Return the root mean square, without overflow."""
-    largest = float(np.max(np.abs(values), initial=0.0))
-    return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest else 0.0
-
-
-def _spread(pieces: Sequence[Array]) -> Array:
-    """Return the standard deviation of each state in time, (d,)."""
-    variances = [np.mean(np.var(one, axis=-2).reshape(-1, one.shape[-1]), axis=0) for one in pieces]
-    return np.asarray(np.sqrt(np.mean(variances, axis=0)))

@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mdbench.data.curve_cache import CurveCache
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.data.trajectory import (
@@ -25,29 +24,26 @@ from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
-    EXPLAINED,
     NMSE,
     PUBLISHED_NMSE,
-    Course,
     EquationTask,
     EquationType,
-    explained,
 )
 from mdbench.datatypes.equations.files import Suites, suffix
-from mdbench.datatypes.equations.options import EXACT, POOL
+from mdbench.datatypes.equations.options import EXACT, HOLD, POOL
+from mdbench.datatypes.equations.remarks import EXPLAINED, Course, explained
 from mdbench.datatypes.equations.selection import Increments, nodes_between
 from mdbench.datatypes.equations.terms import coefficient_distance, term_metrics
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS, SWEEP
+from mdbench.datatypes.ode.curve_cache import CurveCache
 from mdbench.datatypes.ode.datasets import (
+    TIMES,
     OdeDataset,
-    OdeFiles,
     OdeSystems,
     concatenated,
-    pool_name,
     rates,
 )
-from mdbench.datatypes.ode.recordings import TIMES
 from mdbench.datatypes.ode.simulation import (
     MAX_EVALUATIONS,
     Ending,
@@ -82,6 +78,13 @@ AWAY = 0.7
 """Half of how far two courses with the same deviation are apart that have nothing in common."""
 STAYS = 0.8
 """A solution that leaves before the test, the last fifth of the samples, is marked."""
+_MOST_EVALUATIONS = 2_000_000
+"""Of right-hand sides, in one prediction."""
+_STOPPED = {
+    Ending.BLEW_UP: "a state grew without end, or a right-hand side has no value",
+    Ending.STIFF: "the solver's steps became too small",
+    Ending.LATE: "it took too long",
+}
 _NEAR = 1e-3
 """By so much of a deviation, or by its noise, another start is off."""
 
@@ -226,18 +229,24 @@ class Ode(EquationType[OdeDataset]):
 
     def source(self, path: Path | None = None) -> Source[OdeDataset]:
         """Open the 63 systems; or an NPZ or CSV file of the user's, or a folder of them."""
-        return OdeSystems(self.systems, self.cache) if path is None else OdeFiles(path)
+        if path is None:
+            return OdeSystems(self.systems, self.cache)
+        from mdbench.datatypes.ode.recordings import OdeFiles  # noqa: PLC0415 - few runs need it
+
+        return OdeFiles(path)
 
     def expand_options(
-        self, names: Sequence[str], given: Mapping[str, Any]
+        self, names: Sequence[str], options: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Make one dataset of all files where they are to be pooled, and several for a sweep."""
-        if SWEEP.key in given:
-            kept = {key: value for key, value in given.items() if key != SWEEP.key}
-            return [(name, kept) for name in swept(names, given[SWEEP.key])]
-        if POOL.key not in given:
-            return super().expand_options(names, given)
-        return [(pool_name(names), {**given, POOL.key: list(names)})]
+        if SWEEP.key in options:
+            kept = {key: value for key, value in options.items() if key != SWEEP.key}
+            return [(name, kept) for name in swept(names, options[SWEEP.key])]
+        if POOL.key not in options:
+            return super().expand_options(names, options)
+        from mdbench.datatypes.ode.recordings import pool_name  # noqa: PLC0415 - likewise
+
+        return [(pool_name(names), {**options, POOL.key: list(names)})]
 
     def task(self, dataset: OdeDataset, view: str, protocol: Protocol) -> EquationTask[OdeDataset]:
         """Cut a trajectory by time, or hold out some of several.
@@ -247,7 +256,7 @@ class Ode(EquationType[OdeDataset]):
         test are noisy.  The targets of the test are clean.
         """
         self.check_view(view)
-        given, variables = dataset.given, state_names(dataset.given)
+        trajectory, variables = dataset.given, state_names(dataset.given)
         make = partial(
             EquationTask,
             dataset=dataset,
@@ -256,16 +265,16 @@ class Ode(EquationType[OdeDataset]):
             variables=variables,
             targets=tuple(f"{variable}_t" for variable in variables[: dataset.dim]),
             any_order=view == "table",
-            needs=_needs_of(dataset.parted(given, protocol)[0]) if view != "table" else (),
+            needs=_needs_of(dataset.parted(trajectory, protocol)[0]) if view != "table" else (),
             scaled=dataset.scaled,
-            held=given.held,
-            levels=_levels(given) if dataset.own else {},
+            held=trajectory.held,
+            levels=_levels(trajectory) if dataset.own else {},
         )
         if protocol is not Protocol.STRICT:
             return self._as_published(make, dataset, view)
         _, tests = dataset.parted(dataset.clean)
         test = _split_of(view, [_measured_samples(one, rates(one)) for one in tests])
-        befores, _ = dataset.parted(given)
+        befores, _ = dataset.parted(trajectory)
         curves = self._smoothed(dataset, befores)
         shown = _split_of(view, _given_samples(dataset, curves, befores))
         return make(
@@ -289,14 +298,14 @@ class Ode(EquationType[OdeDataset]):
     def _as_published(
         self, make: Callable[..., EquationTask[OdeDataset]], dataset: OdeDataset, view: str
     ) -> EquationTask[OdeDataset]:
-        given, clean = dataset.given, dataset.clean
-        if needs := _needs_of(given.pieces):
+        trajectory, clean = dataset.given, dataset.clean
+        if needs := _needs_of(trajectory.pieces):
             # One trajectory is all that the published pipeline has.
             raise UsageError(
                 f"The protocol published knows no {' and no '.join(needs)}.",
                 "Leave out --protocol published.",
             )
-        t, u = given.t, given.u
+        t, u = trajectory.t, trajectory.u
         cut = split_as_published(len(t))
         du = time_derivative(t, u)
         train, validation, refit = (
@@ -304,8 +313,28 @@ class Ode(EquationType[OdeDataset]):
             for rows in (cut.train, cut.validation, cut.refit)
         )
         true = rates(clean.rows(cut.test))
-        test = _split_of(view, [_measured_samples(given.rows(cut.test), true)])
+        test = _split_of(view, [_measured_samples(trajectory.rows(cut.test), true)])
         return make(train=train, validation=validation, refit=refit, test=test)
+
+    @classmethod
+    def integrate(
+        cls,
+        equations: Sequence[str],
+        t: Array,
+        start: Array,
+        inputs: Array | None,
+        options: Mapping[str, Any],
+    ) -> tuple[Array, str]:
+        """Return the states that equations reach, and why no further."""
+        done = simulate(
+            equations,
+            t,
+            np.tile(start, (len(t), 1)),
+            _MOST_EVALUATIONS,
+            inputs=inputs,
+            held=options.get(HOLD.key) == "zero",
+        )
+        return done.states, _STOPPED.get(done.ended, "")
 
     def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
         """Draw problems: see the module ``fresh``."""
@@ -340,7 +369,7 @@ class Ode(EquationType[OdeDataset]):
         self,
         task: EquationTask[OdeDataset],
         answer: EquationAnswer,
-        found: Mapping[str, Value],  # noqa: ARG002 - the trajectories are looked at by themselves
+        known_scores: Mapping[str, Value],  # noqa: ARG002 - the trajectories are looked at by themselves
     ) -> dict[str, Value]:
         """Integrate an answer through the test window, and from an initial condition of its own.
 
@@ -355,11 +384,11 @@ class Ode(EquationType[OdeDataset]):
         _, tests = dataset.parted(dataset.clean, task.protocol)
         ways = [
             (
-                along(one, answer.equations, scaled=dataset.scaled, solver=dataset.solver),
+                along(trajectory, answer.equations, scaled=dataset.scaled, solver=dataset.solver),
                 _TEST,
                 _R2_TEST,
             )
-            for one in tests
+            for trajectory in tests
         ]
         scores: dict[str, Value] = {}
         if dataset.unseen is not None:
@@ -421,24 +450,24 @@ class Ode(EquationType[OdeDataset]):
         every, unseen = dataset.clean.pieces, dataset.unseen() if dataset.unseen else None
         whole = dataset.holdout != TIMES
         seen = dataset.parted(dataset.clean)[1][0] if whole else every[0]
-        found = []
-        for one in answers:
+        curves = []
+        for answer in answers:
             ways, used = follow(
-                *(one.equations, seen, unseen, budget.evaluations),
+                *(answer.equations, seen, unseen, budget.evaluations),
                 holdout=dataset.holdout,
                 scaled=dataset.scaled,
             )
             budget.evaluations -= used
-            known = (one.metrics.get(name) for name in ("r2_test", "r2_unseen"))
+            known = (answer.metrics.get(name) for name in ("r2_test", "r2_unseen"))
             r2 = [rounded(value, 3) for value in known if isinstance(value, int | float)]
             if any(states is not None for states in ways):
                 caption = f"R² {' and '.join(r2)}" if r2 else ""
-                found.append(Found(one.method, one.number, caption, ways))
+                curves.append(Found(answer.method, answer.number, caption, ways))
         which = "held out, one" if whole else "the first"
         of = f" ({which} of {len(every)} trajectories)" if len(every) > 1 else ""
         measured = dataset.target_source != "equations"
         drawn = trajectory_pictures(
-            *(f"{dataset.name}{of}", seen, unseen, found),
+            *(f"{dataset.name}{of}", seen, unseen, curves),
             titles=dataset.titles,
             measured=measured,
             first=None if not whole else 0,
@@ -452,10 +481,14 @@ class Ode(EquationType[OdeDataset]):
         yield path, partial(write_npz, trajectory=series)
 
 
-def _levels(given: Trajectory) -> dict[str, tuple[float, ...]]:
+def _levels(trajectory: Trajectory) -> dict[str, tuple[float, ...]]:
     """Return the values of the inputs that have few."""
-    names = state_names(given)[given.u.shape[1] :]
-    return {} if given.inputs is None else levels_of(dict(zip(names, given.inputs.T, strict=True)))
+    names = state_names(trajectory)[trajectory.u.shape[1] :]
+    return (
+        {}
+        if trajectory.inputs is None
+        else levels_of(dict(zip(names, trajectory.inputs.T, strict=True)))
+    )
 
 
 def along(
@@ -552,13 +585,13 @@ def _given_samples(
         return [_measured_samples(one, rates(at)) for one, at in zip(befores, true, strict=True)]
     if dataset.derivatives == "fd":
         return [_measured_samples(one, time_derivative(one.t, one.u)) for one in befores]
-    found = []
+    samples = []
     for curve, measured in zip(curves, befores, strict=True):
         # Of a few samples none can be spared.
         kept = slice(1, -1) if len(measured.t) >= MIN_SAMPLES - 3 else slice(None)
         inner = measured.rows(kept)
-        found.append(_Samples(inner.t, curve.u[kept], curve.du[kept], inner.u, inner.inputs))
-    return found
+        samples.append(_Samples(inner.t, curve.u[kept], curve.du[kept], inner.u, inner.inputs))
+    return samples
 
 
 def _measured_samples(series: Trajectory, du: Array) -> _Samples:

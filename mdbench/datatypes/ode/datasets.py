@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,42 +12,23 @@ import numpy as np
 from eqverdict import parse
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
-from mdbench.data.readers import choice
-from mdbench.data.roles import lasting
 from mdbench.data.smoothing import FEWEST_SAMPLES, Smoothed, curves_between, smooth
-from mdbench.data.times import UNIT_SECONDS
 from mdbench.data.trajectory import (
     Trajectory,
     load_or_make,
-    named_columns,
     split_as_published,
     split_chronologically,
-    state_names,
 )
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
-from mdbench.datatypes.equations.alike import independent_columns
-from mdbench.datatypes.equations.files import Suites, find_files, fingerprint, named
+from mdbench.datatypes.equations.files import Suites, fingerprint, named
 from mdbench.datatypes.equations.options import (
     EXACT,
-    HOLDOUT,
     OWN_OPTIONS,
-    POOL,
-    SCALING,
     derivatives_asked,
-    require_exact,
 )
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
-from mdbench.datatypes.ode.recordings import (
-    FIFTH,
-    LAST,
-    TIMES,
-    TRAJECTORIES,
-    UserRecording,
-    holdout_of,
-    read_recording,
-)
 from mdbench.datatypes.ode.sweeps import SECOND_START, SETS, Conditions
 from mdbench.datatypes.ode.systems import SOLVER, integrate, read_system
 from mdbench.errors import DataError, UsageError
@@ -64,6 +44,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+TIMES, TRAJECTORIES, LAST = "times", "trajectories", "last"
+FIFTH = 5
+"""One trajectory in so many is held out."""
 ODEBENCH = "odebench"
 """The group of the systems in the folder itself."""
 
@@ -196,16 +179,16 @@ class OdeSystems(Source[OdeDataset]):
         return list(self._systems.own)
 
     def groups(self) -> dict[str, list[str]]:
-        found = {ODEBENCH: self.names()}
+        groups = {ODEBENCH: self.names()}
         for title, suite in self._systems.suites.items():
-            found[title] = list(suite)
+            groups[title] = list(suite)
             new = [name for name in suite if not suite.heads[name].get("repeats")]
             if len(new) < len(suite):
-                found[f"{title}-new"] = new
-        for title in (ODEBENCH, *(name for name in found if name.endswith("-new"))):
+                groups[f"{title}-new"] = new
+        for title in (ODEBENCH, *(name for name in groups if name.endswith("-new"))):
             for end, condition in SETS.items():
-                found[f"{title}-{end}"] = [f"{name}+{condition}" for name in found[title]]
-        return found
+                groups[f"{title}-{end}"] = [f"{name}+{condition}" for name in groups[title]]
+        return groups
 
     def _system(self, name: str) -> OdeSystem:
         return named(name.partition("+")[0], self._systems)
@@ -247,14 +230,14 @@ class OdeSystems(Source[OdeDataset]):
         else:
             system, clean = conditions.system(system), conditions.sampled(system, self.cache)
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
-        given = replace(clean, u=conditions.noisy(u, name, seed), du=None)
+        measured = replace(clean, u=conditions.noisy(u, name, seed), du=None)
         holdout, unseen = TIMES, self._unseen(name, system)
         if conditions.test == SECOND_START:
             holdout, unseen, second = LAST, None, conditions.second(self._system(name), self.cache)
-            given, clean = (Trajectory.joined([one, second]) for one in (given, clean))
-            given = replace(given, du=None)
-        identity = _fingerprint(
-            *(given.u, clean, snr_db, protocol.value, seed),
+            measured, clean = (Trajectory.joined([one, second]) for one in (measured, clean))
+            measured = replace(measured, du=None)
+        identity = fingerprint_of(
+            *(measured.u, clean, snr_db, protocol.value, seed),
             derivatives=derivatives,
             description=None if holdout == TIMES else holdout,
         )
@@ -265,7 +248,7 @@ class OdeSystems(Source[OdeDataset]):
             truth=system.truth,
             target_source="equations",
             fingerprint=identity,
-            given=given,
+            given=measured,
             clean=clean,
             derivatives=derivatives,
             unseen=unseen,
@@ -300,206 +283,6 @@ class OdeSystems(Source[OdeDataset]):
         return add_published_noise(u, snr_db=snr_db, seed=seed, entries_before=before)
 
 
-class OdeFiles(Source[OdeDataset]):
-    """Trajectories in files of the user's, whose truth is not known.
-
-    Every table or file of arrays in the folder, and in the folders in it, is a dataset of the
-    file's name.  A name that ends in ``_snr_40`` and the like is a noisy version of that dataset.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.paths, self.noisy = find_files(
-            path,
-            "series",
-            f"Give a file that ends in {choice('series')}, or a folder of such files. A table has "
-            "the time, then states, and the first line names them; a file of arrays has t, u and, "
-            "if it is known, du.",
-        )
-
-    def names(self) -> list[str]:
-        return list(self.paths)
-
-    def title(self, name: str) -> str:
-        if name not in self.paths:  # a pool
-            return f"{len(self.paths)} files"
-        path = self.paths[name]
-        try:
-            known, _, _ = _independent(read_recording(path, NO_OPTIONS))
-        except (DataError, UsageError):  # it needs options, or loading it raises the error
-            return str(path)
-        names = ", ".join(f"{theirs}: {own}" for theirs, own in known.names.items())
-        return f"{f'{known.title}: ' * bool(known.title)}{path}{f' ({names})' * bool(names)}"
-
-    def load(
-        self,
-        name: str,
-        *,
-        snr_db: float | None,
-        seed: int,
-        protocol: Protocol,
-        options: Mapping[str, Any] = NO_OPTIONS,
-    ) -> OdeDataset:
-        derivatives = derivatives_asked(options, protocol)
-        if POOL.key in options:
-            known, noisy = self._pooled(options), None
-        else:
-            if "+" in name and name not in self.paths:
-                raise UsageError(
-                    "--sweep is of the project's own systems.",
-                    "Leave it out: files of your own are as they were sampled.",
-                )
-            path = named(name, self.paths)
-            noisy = None if snr_db is None else self.noisy.get((name, snr_db))
-            known = read_recording(path, options)
-        known, picked, left_out = _independent(known)
-        clean = known.trajectory
-        if noisy is not None:
-            measured = picked(read_recording(noisy, options, described_by=path).trajectory)
-            if not np.array_equal(measured.t, clean.t):
-                clean = measured  # these states are not known without noise
-            u, noise = measured.u, "file"
-        else:
-            u, noise = clean.u, Protocol.STRICT.value
-            if snr_db is not None:
-                u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
-        require_exact(derivatives, name, clean.du)
-        scaled = protocol is Protocol.STRICT and options.get(SCALING.key, "on") == "on"
-        kept = [known.holdout, scaled] if scaled or known.holdout != TIMES else []
-        identity = _fingerprint(
-            *(u, clean, snr_db, noise, seed),
-            derivatives=derivatives,
-            description=[*known.description, *kept],
-        )
-        made = OdeDataset(
-            name=name,
-            dim=u.shape[1],
-            snr_db=snr_db,
-            truth=known.truth,
-            target_source="finite differences" if clean.du is None else "file",
-            fingerprint=identity,
-            given=replace(clean, u=u, du=None),
-            clean=clean,
-            derivatives=derivatives,
-            names=known.names,
-            measured_in=known.units,
-            titles=(known.time.title, *(one.title for one in known.states)),
-            holdout=known.holdout,
-            scaled=scaled,
-            notes=known.notes,
-            left_out=left_out,
-            own=True,
-        )
-        return made if known.truth is None else replace(made, floor=user_floor(made))
-
-    def _pooled(self, options: Mapping[str, Any]) -> UserRecording:
-        """Read several files as trajectories of one experiment."""
-        paths = [named(name, self.paths) for name in options[POOL.key]]
-        several = [read_recording(path, options, pooled=True) for path in paths]
-        first = several[0]
-        columns = [one.name for one in (*first.states, *first.inputs)]
-        for path, one in zip(paths, several, strict=True):
-            if (other := [each.name for each in (*one.states, *one.inputs)]) != columns:
-                raise DataError(
-                    f"{path} has the columns {', '.join(other)}, and {paths[0]} has "
-                    f"{', '.join(columns)}.",
-                    "With --pool all files have the same; name those that do: --dataset NAME ...",
-                )
-        times = _in_one_unit(paths, several)
-        whole = Trajectory.joined(times)
-        holdout = holdout_of(whole, options.get(HOLDOUT.key, ""), paths[0].parent)
-        return replace(first, trajectory=whole, holdout=holdout)
-
-
-def _independent(
-    known: UserRecording,
-) -> tuple[UserRecording, Callable[[Trajectory], Trajectory], tuple[str, ...]]:
-    """Leave out the columns that are constant, or the same as another one but for a factor.
-
-    Where the user gives a truth, which may have all of them, none is left out.
-
-    Returns
-    -------
-    recording, function, lines
-        What is kept; what does the same to another trajectory of these columns; and a line for each
-        column that is left out.
-    """
-    series = known.trajectory
-    dim = series.u.shape[1]
-    names = [column.name for column in (*known.states, *known.inputs)]
-    columns = np.stack([*named_columns(series).values()], axis=1)
-    kept, lines = independent_columns(names, columns, dim)
-    if known.truth is not None or len(kept) == len(names):
-        return known, lambda one: one, ()
-    states = [place for place in kept if place < dim]
-    inputs = [place - dim for place in kept if place >= dim]
-
-    def picked(one: Trajectory) -> Trajectory:
-        return replace(
-            one,
-            u=np.ascontiguousarray(one.u[:, states]),
-            du=None if one.du is None else np.ascontiguousarray(one.du[:, states]),
-            inputs=None
-            if one.inputs is None or not inputs
-            else np.ascontiguousarray(one.inputs[:, inputs]),
-            held=one.held and bool(inputs),
-        )
-
-    less = replace(
-        known,
-        trajectory=picked(series),
-        states=tuple(known.states[place] for place in states),
-        inputs=tuple(known.inputs[place] for place in inputs),
-    )
-    return less, picked, tuple(lines)
-
-
-def _in_one_unit(paths: Sequence[Path], several: Sequence[UserRecording]) -> list[Trajectory]:
-    """Return trajectories with all times in the unit of the first file's.
-
-    Raises
-    ------
-    DataError
-        If columns are in other units: how values go over into one another is not known.
-    """
-    first = several[0]
-    found = []
-    for path, one in zip(paths, several, strict=True):
-        pairs = [
-            (f"{mine.name} in {mine.unit}", f"in {other.unit}")
-            for mine, other in zip(
-                (*one.states, *one.inputs), (*first.states, *first.inputs), strict=True
-            )
-            if mine.unit != other.unit and mine.unit and other.unit
-        ]
-        mine, other = (each.time.unit or lasting(each.time.label) for each in (one, first))
-        known = mine in UNIT_SECONDS and other in UNIT_SECONDS
-        if mine != other and not known:
-            pairs.append((f"times in {mine or 'no unit'}", f"in {other or 'none'}"))
-        if pairs:
-            raise DataError(
-                f"{path} has {pairs[0][0]}, and {paths[0]} {pairs[0][1]}.",
-                "With --pool all files have the same units, in their headers or of their dates: "
-                "write them so.",
-            )
-        factor = UNIT_SECONDS[mine] / UNIT_SECONDS[other] if mine != other else 1.0
-        series = one.trajectory
-        found.append(replace(series, t=series.t * factor) if factor != 1.0 else series)
-    return found
-
-
-def pool_name(names: Sequence[str]) -> str:
-    """Return the name of several files as one dataset: how all their names begin.
-
-    Examples
-    --------
-    >>> pool_name(["run-01", "run-02"]), pool_name(["a", "b"])
-    ('run', 'pooled')
-    """
-    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    begin = "".join(letters[0] for letters in alike)
-    return begin.rstrip("-_. 0123456789") or "pooled"
-
-
 def rates(series: Trajectory) -> Array:
     """Return the derivatives of one trajectory, by finite differences where they are not known."""
     return time_derivative(series.t, series.u) if series.du is None else series.du
@@ -508,24 +291,6 @@ def rates(series: Trajectory) -> Array:
 def concatenated(columns: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
     """Concatenate the columns of several trajectories."""
     return {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
-
-
-def user_floor(dataset: OdeDataset) -> float | None:
-    """Score the user's truth of a trajectory, as answers are scored."""
-    clean = dataset.clean
-    _, tests = dataset.parted(clean)
-    at = concatenated([named_columns(one) for one in tests])
-    read = [parse(text, state_names(clean)) for text in dataset.truth or ()]
-    if clean.du is not None:
-        values = np.stack([one.evaluate(at) for one in read], axis=-1)
-        targets = np.concatenate([rates(one) for one in tests])
-        return nmse(values, targets, scaled=dataset.scaled)
-    if (evidence := dataset.increments(tests)) is None:
-        return None
-    values = np.array(
-        [evidence.loss(one.evaluate(evidence.columns), i) for i, one in enumerate(read)]
-    )
-    return float(np.mean(values)) if np.isfinite(values).all() else None
 
 
 def _floor(dataset: OdeDataset, *, noisy: bool) -> float:
@@ -553,7 +318,7 @@ def _floor(dataset: OdeDataset, *, noisy: bool) -> float:
     return off if off >= 1.0 else score(test)
 
 
-def _fingerprint(
+def fingerprint_of(
     u: Array,
     clean: Trajectory,
     snr_db: float | None,
@@ -563,6 +328,7 @@ def _fingerprint(
     derivatives: str,
     description: object = None,
 ) -> str:
+    """Return the SHA-256 of all that a trajectory's dataset is made of."""
     arrays: dict[str, NDArray[Any]] = {"t": clean.t, "u": u, "clean u": clean.u}
     if description:
         arrays["said"] = np.frombuffer(

@@ -1,39 +1,62 @@
-"""Recordings of the user's: a file of samples, the TOML file of its name, and options."""
+"""Recordings of the user's and their datasets: files of samples, TOML files, and options."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from eqverdict import parse
 from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.data.columns import LabelledColumn, OwnNames, columns_of
 from mdbench.data.descriptions import OWN_PAGE, read_description
-from mdbench.data.readers import description_of, reader_of
+from mdbench.data.noise import add_noise
+from mdbench.data.readers import choice, description_of, reader_of
+from mdbench.data.roles import lasting
+from mdbench.data.times import UNIT_SECONDS
 from mdbench.data.trajectory import (
     FEWEST_EACH,
     FEWEST_PIECES,
     MIN_SAMPLES,
     Trajectory,
+    named_columns,
+    state_names,
 )
+from mdbench.datatypes.base import NO_OPTIONS, Source
+from mdbench.datatypes.equations.alike import independent_columns
+from mdbench.datatypes.equations.files import find_files, named
 from mdbench.datatypes.equations.options import (
     HOLD,
     HOLDOUT,
+    POOL,
     READ_OPTIONS,
+    SCALING,
     STATES,
     TRUTH,
+    derivatives_asked,
+    require_exact,
     user_truth,
 )
+from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.ode.datasets import (
+    FIFTH,
+    TIMES,
+    TRAJECTORIES,
+    OdeDataset,
+    concatenated,
+    fingerprint_of,
+    rates,
+)
 from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.metrics.regression import nmse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-TIMES, TRAJECTORIES, LAST = "times", "trajectories", "last"
-FIFTH = 5
-"""One trajectory in so many is held out."""
 _TAKEN = frozenset(FUNCTIONS) | frozenset(CONSTANTS)
 _TIME = LabelledColumn("time", "t")
 
@@ -165,8 +188,8 @@ def read_recording(
         If an option does not fit the file.
     """
     # Imported here, as the project's own systems do not need it.
+    from mdbench.data.arrangement import Reading  # noqa: PLC0415
     from mdbench.data.csv import read_table  # noqa: PLC0415
-    from mdbench.data.reading import Reading  # noqa: PLC0415
 
     described = _read_description_of(described_by or path)
     asked: dict[str, Any] = {
@@ -246,12 +269,233 @@ def _with_units(
     columns: Sequence[LabelledColumn], units: Mapping[str, str], path: Path
 ) -> tuple[LabelledColumn, ...]:
     known = {name: place for place, one in enumerate(columns) for name in (one.name, one.label)}
-    found = list(columns)
+    labels = list(columns)
     for name, unit in units.items():
         if name not in known:
             raise DataError(
                 f"{description_of(path)}: key 'units.{name}': there is no such column.",
                 did_you_mean(name, known),
             )
-        found[known[name]] = replace(found[known[name]], unit=unit)
-    return tuple(found)
+        labels[known[name]] = replace(labels[known[name]], unit=unit)
+    return tuple(labels)
+
+
+class OdeFiles(Source[OdeDataset]):
+    """Trajectories in files of the user's, whose truth is not known.
+
+    Every table or file of arrays in the folder, and in the folders in it, is a dataset of the
+    file's name.  A name that ends in ``_snr_40`` and the like is a noisy version of that dataset.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.paths, self.noisy = find_files(
+            path,
+            "series",
+            f"Give a file that ends in {choice('series')}, or a folder of such files. A table has "
+            "the time, then states, and the first line names them; a file of arrays has t, u and, "
+            "if it is known, du.",
+        )
+
+    def names(self) -> list[str]:
+        """Return the files' names."""
+        return list(self.paths)
+
+    def title(self, name: str) -> str:
+        """Return the title of a recording, its file, and what the user calls its states."""
+        if name not in self.paths:  # a pool
+            return f"{len(self.paths)} files"
+        path = self.paths[name]
+        try:
+            known, _, _ = _independent(read_recording(path, NO_OPTIONS))
+        except (DataError, UsageError):  # it needs options, or loading it raises the error
+            return str(path)
+        names = ", ".join(f"{theirs}: {own}" for theirs, own in known.names.items())
+        return f"{f'{known.title}: ' * bool(known.title)}{path}{f' ({names})' * bool(names)}"
+
+    def load(
+        self,
+        name: str,
+        *,
+        snr_db: float | None,
+        seed: int,
+        protocol: Protocol,
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> OdeDataset:
+        """Read a recording, or several that are pooled; see `Source.load`."""
+        derivatives = derivatives_asked(options, protocol)
+        if POOL.key in options:
+            known, noisy = self._pooled(options), None
+        else:
+            if "+" in name and name not in self.paths:
+                raise UsageError(
+                    "--sweep is of the project's own systems.",
+                    "Leave it out: files of your own are as they were sampled.",
+                )
+            path = named(name, self.paths)
+            noisy = None if snr_db is None else self.noisy.get((name, snr_db))
+            known = read_recording(path, options)
+        known, picked, left_out = _independent(known)
+        clean = known.trajectory
+        if noisy is not None:
+            measured = picked(read_recording(noisy, options, described_by=path).trajectory)
+            if not np.array_equal(measured.t, clean.t):
+                clean = measured  # these states are not known without noise
+            u, noise = measured.u, "file"
+        else:
+            u, noise = clean.u, Protocol.STRICT.value
+            if snr_db is not None:
+                u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
+        require_exact(derivatives, name, clean.du)
+        scaled = protocol is Protocol.STRICT and options.get(SCALING.key, "on") == "on"
+        remarks = [known.holdout, scaled] if scaled or known.holdout != TIMES else []
+        identity = fingerprint_of(
+            *(u, clean, snr_db, noise, seed),
+            derivatives=derivatives,
+            description=[*known.description, *remarks],
+        )
+        made = OdeDataset(
+            name=name,
+            dim=u.shape[1],
+            snr_db=snr_db,
+            truth=known.truth,
+            target_source="finite differences" if clean.du is None else "file",
+            fingerprint=identity,
+            given=replace(clean, u=u, du=None),
+            clean=clean,
+            derivatives=derivatives,
+            names=known.names,
+            measured_in=known.units,
+            titles=(known.time.title, *(one.title for one in known.states)),
+            holdout=known.holdout,
+            scaled=scaled,
+            notes=known.notes,
+            left_out=left_out,
+            own=True,
+        )
+        return made if known.truth is None else replace(made, floor=user_floor(made))
+
+    def _pooled(self, options: Mapping[str, Any]) -> UserRecording:
+        """Read several files as trajectories of one experiment."""
+        paths = [named(name, self.paths) for name in options[POOL.key]]
+        several = [read_recording(path, options, pooled=True) for path in paths]
+        first = several[0]
+        columns = [one.name for one in (*first.states, *first.inputs)]
+        for path, one in zip(paths, several, strict=True):
+            if (other := [each.name for each in (*one.states, *one.inputs)]) != columns:
+                raise DataError(
+                    f"{path} has the columns {', '.join(other)}, and {paths[0]} has "
+                    f"{', '.join(columns)}.",
+                    "With --pool all files have the same; name those that do: --dataset NAME ...",
+                )
+        times = _in_one_unit(paths, several)
+        whole = Trajectory.joined(times)
+        holdout = holdout_of(whole, options.get(HOLDOUT.key, ""), paths[0].parent)
+        return replace(first, trajectory=whole, holdout=holdout)
+
+
+def _independent(
+    known: UserRecording,
+) -> tuple[UserRecording, Callable[[Trajectory], Trajectory], tuple[str, ...]]:
+    """Leave out the columns that are constant, or the same as another one but for a factor.
+
+    Where the user gives a truth, which may have all of them, none is left out.
+
+    Returns
+    -------
+    recording, function, lines
+        What is kept; what does the same to another trajectory of these columns; and a line for each
+        column that is left out.
+    """
+    series = known.trajectory
+    dim = series.u.shape[1]
+    names = [column.name for column in (*known.states, *known.inputs)]
+    columns = np.stack([*named_columns(series).values()], axis=1)
+    chosen, lines = independent_columns(names, columns, dim)
+    if known.truth is not None or len(chosen) == len(names):
+        return known, lambda one: one, ()
+    states = [place for place in chosen if place < dim]
+    inputs = [place - dim for place in chosen if place >= dim]
+
+    def picked(trajectory: Trajectory) -> Trajectory:
+        return replace(
+            trajectory,
+            u=np.ascontiguousarray(trajectory.u[:, states]),
+            du=None if trajectory.du is None else np.ascontiguousarray(trajectory.du[:, states]),
+            inputs=None
+            if trajectory.inputs is None or not inputs
+            else np.ascontiguousarray(trajectory.inputs[:, inputs]),
+            held=trajectory.held and bool(inputs),
+        )
+
+    less = replace(
+        known,
+        trajectory=picked(series),
+        states=tuple(known.states[place] for place in states),
+        inputs=tuple(known.inputs[place] for place in inputs),
+    )
+    return less, picked, tuple(lines)
+
+
+def _in_one_unit(paths: Sequence[Path], several: Sequence[UserRecording]) -> list[Trajectory]:
+    """Return trajectories with all times in the unit of the first file's.
+
+    Raises
+    ------
+    DataError
+        If columns are in other units: how values go over into one another is not known.
+    """
+    first = several[0]
+    series_in_unit = []
+    for path, recording in zip(paths, several, strict=True):
+        pairs = [
+            (f"{mine.name} in {mine.unit}", f"in {other.unit}")
+            for mine, other in zip(
+                (*recording.states, *recording.inputs), (*first.states, *first.inputs), strict=True
+            )
+            if mine.unit != other.unit and mine.unit and other.unit
+        ]
+        mine, other = (each.time.unit or lasting(each.time.label) for each in (recording, first))
+        known = mine in UNIT_SECONDS and other in UNIT_SECONDS
+        if mine != other and not known:
+            pairs.append((f"times in {mine or 'no unit'}", f"in {other or 'none'}"))
+        if pairs:
+            raise DataError(
+                f"{path} has {pairs[0][0]}, and {paths[0]} {pairs[0][1]}.",
+                "With --pool all files have the same units, in their headers or of their dates: "
+                "write them so.",
+            )
+        factor = UNIT_SECONDS[mine] / UNIT_SECONDS[other] if mine != other else 1.0
+        series = recording.trajectory
+        series_in_unit.append(replace(series, t=series.t * factor) if factor != 1.0 else series)
+    return series_in_unit
+
+
+def pool_name(names: Sequence[str]) -> str:
+    """Return the name of several files as one dataset: how all their names begin.
+
+    Examples
+    --------
+    >>> pool_name(["run-01", "run-02"]), pool_name(["a", "b"])
+    ('run', 'pooled')
+    """
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    begin = "".join(letters[0] for letters in alike)
+    return begin.rstrip("-_. 0123456789") or "pooled"
+
+
+def user_floor(dataset: OdeDataset) -> float | None:
+    """Score the user's truth of a trajectory, as answers are scored."""
+    clean = dataset.clean
+    _, tests = dataset.parted(clean)
+    at = concatenated([named_columns(one) for one in tests])
+    read = [parse(text, state_names(clean)) for text in dataset.truth or ()]
+    if clean.du is not None:
+        values = np.stack([one.evaluate(at) for one in read], axis=-1)
+        targets = np.concatenate([rates(one) for one in tests])
+        return nmse(values, targets, scaled=dataset.scaled)
+    if (evidence := dataset.increments(tests)) is None:
+        return None
+    values = np.array(
+        [evidence.loss(one.evaluate(evidence.columns), i) for i, one in enumerate(read)]
+    )
+    return float(np.mean(values)) if np.isfinite(values).all() else None

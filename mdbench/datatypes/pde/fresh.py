@@ -206,7 +206,7 @@ def _text(system: PdeSystem, seed: str, number: int) -> str:
         f'id = "F{number}"',
         f'title = "Fresh field {number}"',
         f'description = "A field of {system.dim} that was drawn"',
-        f'source = "mdbench fresh --seed {seed}"',
+        f'source = "mdbench lab fresh --seed {seed}"',
         'generator = "periodic"',
         f'initial = "a mean and {_WAVES} waves for each state, in [solver]"',
         'boundary = "periodic"',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +14,6 @@ from mdbench.data.field import FieldColumns, feature_names, published_columns
 from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.data.trajectory import split_as_published, split_chronologically
 from mdbench.datatypes.base import CheckSplit, Dataset, Split
-from mdbench.datatypes.equations.base import CachedColumns, EquationTask
 from mdbench.datatypes.equations.options import EXACT
 from mdbench.datatypes.equations.selection import Evidence
 from mdbench.datatypes.facts import Protocol
@@ -21,11 +21,12 @@ from mdbench.datatypes.pde.weak_form import SmoothedField, WeakWindows, smoothed
 from mdbench.metrics.regression import nmse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from mdbench.data.field import Field
+    from mdbench.datatypes.equations.base import EquationTask
     from mdbench.datatypes.equations.selection import Evidence
 
     Array = NDArray[np.float64]
@@ -122,18 +123,18 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
     Smoothed states are known least at the ends, and the first and the last time are left out.
     """
     cut = split_chronologically(len(dataset.given.t))
-    given = _between(dataset.given, cut.refit)
-    (smoothed, remarks), evidence = _evidence(dataset, given)
+    between_cuts = _between(dataset.given, cut.refit)
+    (smoothed, remarks), evidence = _evidence(dataset, between_cuts)
     if dataset.derivatives == "smooth":
         inner = slice(1, -1)
-        shown, measured = _between(replace(smoothed, du=None), inner), given.u[..., inner, :]
+        shown, measured = _between(replace(smoothed, du=None), inner), between_cuts.u[..., inner, :]
         assert smoothed.du is not None  # noqa: S101 - `smoothed_field` makes it
         du = smoothed.du[..., inner, dataset.states]
     else:
-        shown, measured = given, given.u
+        shown, measured = between_cuts, between_cuts.u
         true = dataset.clean.du if dataset.derivatives == EXACT else None
         if true is None:
-            du = _du(given.t, given.u[..., dataset.states], slice(None))
+            du = _du(between_cuts.t, between_cuts.u[..., dataset.states], slice(None))
         else:
             du = true[..., cut.refit, dataset.states]
     first = _part(dataset, view, shown, Protocol.STRICT, du=du, rows=rows, measured=measured)
@@ -164,18 +165,18 @@ def last_times(task: EquationTask[PdeDataset]) -> CheckSplit:
     return CheckSplit(shown, task.refit.target_name, targets, columns)
 
 
-def _evidence(dataset: PdeDataset, given: Field) -> tuple[SmoothedField, WeakWindows]:
+def _evidence(dataset: PdeDataset, measured: Field) -> tuple[SmoothedField, WeakWindows]:
     """Smooth a field, and put it in the form in which equations are compared with it."""
     if dataset.scaled:
-        offset = np.mean(given.u.reshape(-1, given.dim), axis=0)
-        smoothed = smoothed_field(replace(given, u=given.u - offset))
+        offset = np.mean(measured.u.reshape(-1, measured.dim), axis=0)
+        smoothed = smoothed_field(replace(measured, u=measured.u - offset))
         smoothed = smoothed._replace(field=replace(smoothed.field, u=smoothed.field.u + offset))
     else:
-        smoothed = smoothed_field(given)
+        smoothed = smoothed_field(measured)
     field = replace(smoothed.field, du=None)
     features = _columns(field, dataset.explicit, Protocol.STRICT)
     return smoothed, WeakWindows.of(
-        given, field.u, CachedColumns(features), dataset.states, centred=dataset.scaled
+        measured, field.u, CachedColumns(features), dataset.states, centred=dataset.scaled
     )
 
 
@@ -192,13 +193,13 @@ def published_splits(
     dataset: PdeDataset, view: str, rows: Rows
 ) -> tuple[Split, Split, Split, Split]:
     """Cut a field by time, and differentiate all of it in time before."""
-    given, clean = dataset.given, dataset.clean
-    cut = split_as_published(len(given.t))
-    du = _du(given.t, given.u[..., dataset.states], slice(None))
-    test_du = _du(given.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
+    measured, clean = dataset.given, dataset.clean
+    cut = split_as_published(len(measured.t))
+    du = _du(measured.t, measured.u[..., dataset.states], slice(None))
+    test_du = _du(measured.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
 
     def make(times: slice, du: Array, rows: Rows | None) -> Split:
-        shown = replace(_between(given, times), du=None)
+        shown = replace(_between(measured, times), du=None)
         return _part(dataset, view, shown, Protocol.PUBLISHED, du=du, rows=rows)
 
     return (
@@ -358,3 +359,27 @@ def noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
     clean = dataset.clean
     targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
     return columns, targets[..., dataset.states]
+
+
+class CachedColumns(Mapping[str, "Array"]):
+    """Columns that are made when they are first asked for, and kept up to a limit of bytes."""
+
+    def __init__(self, columns: Mapping[str, Array], limit: int = 2**28) -> None:
+        self._columns = columns
+        self._kept: dict[str, Array] = {}
+        self._left = limit
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, name: str) -> Array:
+        if name in self._kept:
+            return self._kept[name]
+        column = self._columns[name]
+        if column.nbytes <= self._left:
+            self._left -= column.nbytes
+            self._kept[name] = column
+        return column

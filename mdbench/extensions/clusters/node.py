@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
@@ -31,11 +31,11 @@ from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mdbench.records import Record
-    from mdbench.runs.llm import NodeConnection
     from mdbench.runs.plan import Plan
+    from mdbench.runs.services import Connection, RemoteConnection
     from mdbench.runs.spec import JobSpec
     from mdbench.runtimes.base import Level, Runtime
 
@@ -63,8 +63,8 @@ class NodeRequest:
         The folder from which relative paths, such as those of the user's data, are seen.
     opens
         Opens the runtime.
-    model
-        How the language model is reached; None for no job that asks one.
+    connections
+        How services are reached.
     code
         The fingerprint of the code here, which has to be the node's, too.
     """
@@ -80,7 +80,7 @@ class NodeRequest:
     fresh_sandbox: bool
     seen_from: Path
     opens: Opener = open_runtime
-    model: NodeConnection | None = None
+    connections: Mapping[str, RemoteConnection] = field(default_factory=dict)
     code: str = ""
 
     @classmethod
@@ -92,15 +92,15 @@ class NodeRequest:
         name: str,
         require: tuple[tuple[str, Level], ...] = (),
         opens: Opener = open_runtime,
-        model: NodeConnection | None = None,
+        connections: Mapping[str, RemoteConnection] | None = None,
     ) -> NodeRequest:
         """Return the request that a plan makes."""
-        place = plan.catalog.workspace
+        workspace = plan.catalog.workspace
         return cls(
             name=name,
             version=__version__,
-            root=place.root.absolute(),
-            home=place.home.absolute(),
+            root=workspace.root.absolute(),
+            home=workspace.home.absolute(),
             runtime=runtime.name,
             require=require,
             result_dir=plan.result_dir.absolute(),
@@ -108,7 +108,7 @@ class NodeRequest:
             fresh_sandbox=plan.fresh_sandbox,
             seen_from=Path.cwd(),
             opens=opens,
-            model=model,
+            connections=dict(connections or {}),
             code=code_fingerprint(),
         )
 
@@ -151,6 +151,10 @@ class NodeRequest:
                 f"{_host()}: {error.message}", error.hint, passing=error.passing
             ) from None
 
+    def open_connections(self) -> dict[str, Connection]:
+        """Open the connections to services on this node."""
+        return {name: remote.open() for name, remote in self.connections.items()}
+
 
 def code_fingerprint() -> str:
     """Return the SHA-256 of the code of mdbench that runs here."""
@@ -179,7 +183,7 @@ class ClusterNode:
             order.result_dir,
             fresh_sandbox=order.fresh_sandbox,
             period_s=PERIOD_S,
-            model=None if order.model is None else order.model.open(),
+            connections=order.open_connections(),
             grace_s=GRACE_S,
         )
         self.slot.has_next = True
@@ -213,8 +217,8 @@ class ClusterNode:
         with suppress(MdbenchError):
             self.slot.__exit__(None, None, None)
         self._runtime.close()
-        if self.slot.model is not None:
-            self.slot.model.close()
+        for connection in self.slot.connections.values():
+            connection.close()
 
 
 class NodeProcess:

@@ -22,7 +22,7 @@ from mdbench.errors import UnavailableError
 from mdbench.runtimes.base import Enforcement
 from mdbench.runtimes.docker import DockerRuntime
 from mdbench.runtimes.environments.docker_cli import ENGINE_SECONDS, Program, docker, why_silent
-from mdbench.runtimes.watchdog import POLLED
+from mdbench.runtimes.usage import POLLED
 
 if TYPE_CHECKING:
     from mdbench.runtimes.base import Level
@@ -59,10 +59,10 @@ class PodmanRuntime(DockerRuntime):
 
     def read_enforcement(self) -> Enforcement:
         host = self._host
-        given = host.get("cgroupControllers") or ()
+        controllers = host.get("cgroupControllers") or ()
 
         def kept(controller: str) -> Level:
-            return "hard" if not self.rootless or controller in given else "soft"
+            return "hard" if not self.rootless or controller in controllers else "soft"
 
         levels: dict[str, Level] = {
             "network": "hard",

@@ -51,8 +51,9 @@ const drawFigures = (section, type, {losses, unfit, counted, attempted, rows, en
     } else values = counted(spec, placed(t.n).get(m)?.get(n) ?? []).values;
     return values.map((x) => clip(scale * x, spec.scale === "log"));
   };
-  const ofTime = (m, dim) => (placed(t.d).get(m)?.get(dim) ?? []).filter((i) => t.w[i]
-    && attempted(i)).map((i) => clip(t.w[i], true));
+  const wall = t.a[data.columns.time.amount];
+  const ofTime = (m, dim) => (placed(t.d).get(m)?.get(dim) ?? []).filter((i) => wall[i]
+    && attempted(i)).map((i) => clip(wall[i], true));
 
   const SVG = section.querySelector("svg").namespaceURI;
   const path = (name, d, dash) => {
@@ -73,7 +74,7 @@ const drawFigures = (section, type, {losses, unfit, counted, attempted, rows, en
     for (const group of svg.querySelectorAll("g[data-m]")) {
       const m = number.get(group.dataset.m), aside = Number(group.dataset.o), found = [], spreads = [];
       if (attributes.figure === "weighed") {
-        const row = rows.find((each) => each.name === group.dataset.m);
+        const row = rows.find((each) => each.method === group.dataset.m);
         const k = type.specs.findIndex((each) => each.weighs);
         const size = row && row.values[k].value, score = row ? row.values[0].value : null;
         if (size && score !== null) found.push([atX(size), atY(clip(score, y.log))]);  // moved aside below
@@ -114,7 +115,7 @@ const drawFigures = (section, type, {losses, unfit, counted, attempted, rows, en
 const besides = (svg, primary, rows, path) => {
   const SIZE = 4.5, WIDTH = 480, LINE = 13, TOP = 14, LOWEST = 330 - 46 - 4, LONGEST = 16;
   const marks = [], own = [], labels = [], end = Number(svg.dataset.end) + 14;
-  const families = new Map(rows.map((row) => [row.name, row]));
+  const families = new Map(rows.map((row) => [row.method, row]));
   const shown = [...svg.querySelectorAll("g[data-m]")].filter((group) => group.style.display !== "none");
   for (const group of shown) {
     const sign = group.querySelector(":scope > [transform]");

@@ -146,6 +146,13 @@
   const compare = (a, b) => a === b ? 0 : a < b ? -1 : 1;
   const compareAll = (a, b) => a.map((x, k) => compare(x, b[k])).find((sign) => sign) ?? 0;
 
+  // How the amounts of a group of records become one: the same as columns.py.
+  const OVER = {
+    median, sum: (values) => values.reduce((a, b) => a + b, 0),
+    max: (values) => values.length ? values.reduce((a, b) => Math.max(a, b)) : null,
+  };
+  const amounts = Object.values(data.columns).filter((column) => "over" in column);
+
   // The leaderboard of some results: the same as leaderboard.py.
   const board = (type, keep) => {
     const t = data.types[type], [primary, ...others] = t.specs, entries = [];
@@ -213,7 +220,8 @@
         return first.get(name) + seeds.get(name).indexOf(job % t.repeats);
       });
       const of = scores.map(([, score]) => score);
-      const ends = () => seeds.size >= data.fewest ? interval(of, places, having, byMean) : [null, null];
+      let ends = null;
+      const bounds = () => seeds.size >= data.fewest ? interval(of, places, having, byMean) : [null, null];
       const above = scores.filter(([job]) => floors.get(caseOfJob(job)) > primary.resolution)
         .map(([job, score]) => score / floors.get(caseOfJob(job)));
       const done = ones.filter(attempted), [name, family, reference, origin] = data.methods[method];
@@ -226,15 +234,15 @@
         : compared.has(method) ? "compared" : "partial";
       const own = plan.done.get(method) ?? new Set();
       return {
-        cutOff: 2 * ones.filter((i) => CUT_OFF.has(t.x[i])).length > ones.length,
-        name, family, standing, origin, rank: rankOf(method), coverage: covered(method), jobs: ones.length,
-        answers: ones.filter(answered).length, ends, drawn: of.length, above: median(above), values, causes,
+        cut_off: 2 * ones.filter((i) => CUT_OFF.has(t.x[i])).length > ones.length,
+        method: name, family, standing, origin, rank: rankOf(method), coverage: covered(method), jobs: ones.length,
+        answered: ones.filter(answered).length, drawn: of.length, above_floor: median(above), values, causes,
+        get low() { return (ends ??= bounds())[0]; },
+        get high() { return (ends ??= bounds())[1]; },
         place: [Math.max(0, data.standings.indexOf(standing) - 1),
           -new Set([...own].map(caseOfJob)).size, -own.size, ...order, name],
-        wall: median(present(done.map((i) => t.w[i]))),
-        work: median(present(done.map((i) => t.k[i]))),
-        total: ones.reduce((sum, i) => sum + (t.w[i] ?? 0), 0),
-        memory: present(ones.map((i) => t.b[i])).reduce((a, b) => Math.max(a, b), -Infinity),
+        ...Object.fromEntries(amounts.map(({names, amount, over}) =>
+          [names[0], OVER[over](present((over === "median" ? done : ones).map((i) => t.a[amount][i])))])),
       };
     });
     rows.sort((a, b) => compareAll(a.place, b.place));
@@ -246,7 +254,7 @@
       || isApart(m) && all(own)).map(([m]) => m));
     const drawing = {
       unfit, counted, attempted,
-      rows: rows.filter((row) => [...whole].some((m) => data.methods[m][0] === row.name)),
+      rows: rows.filter((row) => [...whole].some((m) => data.methods[m][0] === row.method)),
       entries: entries.filter((i) => whole.has(t.m[i]) && common.has(jobOf(i))),
       losses: new Map([...losses].filter(([m]) => whole.has(m)).map(([m, own]) =>
         [m, new Map([...own].filter(([id]) => cases.has(id)))])),
@@ -256,24 +264,22 @@
 
   const causes = (counts) => counts.map(([n, name]) => `${n}\u00a0${name.replaceAll("_", "\u00a0")}`)
     .join(", ") || NOTHING;
-  const general = {
-    rank: (row) => [fixed(row.rank), row.rank],
-    method: (row) => [row.name + ([...data.apart, "reference"].includes(row.standing) ? ` (${row.standing})` : "")
-      + (row.cutOff ? CUT : ""), row.name],
-    done: (row) => [percent(row.coverage), row.coverage],
-    family: (row) => [row.family, row.family],
-    origin: (row) => [row.origin || NOTHING, row.origin],
-    interval: (row, primary) => {
-      const [low, high] = row.ends();
-      return [low === null ? NOTHING : `${primary.written(low)} … ${primary.written(high)}`, low];
-    },
-    ratio: (row) => [rounded(row.above, 1), row.above],
-    answers: (row) => [`${row.answers}/${row.jobs}`, row.answers / (row.jobs || 1)],
-    time: (row) => [duration(row.wall), row.wall],
-    work: (row) => [duration(row.work), row.work],
-    total: (row) => [duration(row.total), row.total],
-    memory: ({memory}) => isFinite(memory) ? [fixed(memory), memory] : [NOTHING, null],
-    causes: (row) => [causes(row.causes), row.causes.reduce((sum, [n]) => sum + n, 0)],
+  // How values are written, and what they are sorted by: the same as columns.py.
+  const forms = {
+    whole: fixed, tenths: (x) => rounded(x, 1), share: percent, duration, counts: causes,
+    text: (text) => text || NOTHING, of: (some, whole) => `${some}/${whole}`,
+    name: (name, standing, cut) => name
+      + ([...data.apart, "reference"].includes(standing) ? ` (${standing})` : "") + (cut ? CUT : ""),
+    interval: (low, high) => [low, high].includes(NOTHING) ? NOTHING : `${low} … ${high}`,
+  };
+  const sortedBy = {
+    of: (some, whole) => some / (whole || 1),
+    counts: (counts) => counts.reduce((sum, [n]) => sum + n, 0),
+  };
+  const general = (key, row, primary) => {
+    const {names, form} = data.columns[key], values = names.map((name) => row[name] ?? null);
+    const shown = form === "interval" ? values.map(primary.written) : values;
+    return [forms[form](...shown), form in sortedBy ? sortedBy[form](...values) : values[0]];
   };
   const ofSpec = (spec, isPrimary, {value, values}) => {
     if (value === null) return [NOTHING, null];
@@ -313,8 +319,8 @@
         cell.className = table.tHead.rows[0].cells[place].className;
         if (column === "interval" && many) {
           cell.textContent = "…";
-          later.push(() => cell.isConnected && fillCell(cell, general.interval(row, specs[0])));
-        } else fillCell(cell, typeof column === "string" ? general[column](row, specs[0])
+          later.push(() => cell.isConnected && fillCell(cell, general(column, row, specs[0])));
+        } else fillCell(cell, typeof column === "string" ? general(column, row, specs[0])
           : ofSpec(specs[column], column === 0, row.values[column]));
       });
     }
@@ -326,7 +332,7 @@
     const undecided = specs.map((spec, k) => [spec.title, rows.reduce((sum, row) => sum + row.values[k].undecided, 0)])
       .filter(([, count]) => count).map((each) => each.join(" ")).join(", ");
     const block = table.closest(".block");
-    block.querySelector(".cut").textContent = rows.some((row) => row.cutOff) ? data.cut : "";
+    block.querySelector(".cut").textContent = rows.some((row) => row.cut_off) ? data.cut : "";
     block.querySelector(".undecided").textContent = undecided
       ? `Values that the scorer could not decide, and that are not counted: ${undecided}.` : "";
   };

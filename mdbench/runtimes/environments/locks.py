@@ -1,4 +1,4 @@
-"""Locks: packages with version, marker and hashes, one after the other, and nothing else.
+"""Locks, read: packages with version, marker and hashes, one after the other, and nothing else.
 
 uv and pip take much more in such a file: options that name another index, addresses, paths, other
 files.  A method's lock is a stranger's, so each line is matched as a whole, and a line that is not
@@ -11,10 +11,20 @@ installed, so it needs the standard library only.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from mdbench.errors import MethodError
 from mdbench.installation import command
+from mdbench.workspace import read_toml
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+UV_FILE = "uv.toml"
+"""In the lock's folder: what a package does not declare and uv has to know."""
+_UV_KEYS = {"dependency-metadata", "extra-build-dependencies", "override-dependencies"}
+_PLACE = re.compile(r"[@/\\]|\.(?:whl|gz|zip)\b", re.IGNORECASE)
 _HASH = r"--hash=sha(?:256|384|512):[0-9a-f]+"
 _MARKER = r"(?:[\w.,~=!<>()'\"*+]|-(?!-)| (?!-))+"
 """Letters, numbers, quotes, comparisons and brackets: no address, no comment and no option."""
@@ -79,3 +89,100 @@ def find_strange_line(text: str) -> tuple[int, str] | None:
             return number, line
         goes_on = match is not None and match["goes_on"] is not None
     return (number, line) if goes_on else None
+
+
+def read_lock(method_name: str, lock: Path) -> bytes:
+    """Read a method's lock.
+
+    Raises
+    ------
+    MethodError
+        If it is missing, has no hashes, or lacks NumPy, which the worker needs.
+    """
+    source = lock.with_suffix(".in")
+    type_this = f"type: {command(f'scripts/lock {method_name}')}"
+    try:
+        content = lock.read_bytes()
+    except FileNotFoundError:
+        raise MethodError(
+            f"{lock} is missing.",
+            f"To make it from {source.name}, {type_this}"
+            if source.is_file()
+            else f"Write a package a line into {source}, numpy among them; then {type_this}",
+        ) from None
+    if "numpy" not in read_pins(method_name, lock, content):
+        raise MethodError(
+            f"{lock} has no numpy, which the worker of every method needs.",
+            f"Add numpy to {source.name}; then {type_this}",
+        )
+    return content
+
+
+def read_pins(method_name: str, lock: Path, content: bytes) -> dict[str, str]:
+    """Return the requirements in a lock's content by package, each with its hashes."""
+    requirements = split_requirements(content.decode("utf-8", "replace"), str(lock))
+    if bare := [name for name, lines in requirements.items() if "--hash=" not in lines]:
+        raise MethodError(
+            f"{lock} has no hashes for {', '.join(bare)}.",
+            f"A lock is made from {lock.with_suffix('.in').name}, not written by hand; type: "
+            f"{command(f'scripts/lock {method_name}')}",
+        )
+    return requirements
+
+
+def uv_file(sibling: Path) -> Path | None:
+    """Find the method's own settings for uv, of which a few are allowed; None if there are none.
+
+    Parameters
+    ----------
+    sibling
+        Its lock, or its requirements.
+
+    Raises
+    ------
+    MethodError
+        If it cannot be read, or sets what is the user's to set.
+    """
+    file = sibling.absolute().with_name(UV_FILE)
+    project = file.with_name("pyproject.toml")
+    if project.is_file() and project != sibling.absolute() and _sets_uv(project):
+        raise MethodError(
+            f"{project} has settings for uv (tool.uv), such as an index, which are the user's.",
+            f"Remove them; what uv has to know of packages is in {UV_FILE}.",
+        )
+    try:
+        content = read_toml(file)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise MethodError(f"{file} cannot be read: {error}.") from None
+    if others := content.keys() - _UV_KEYS:
+        raise MethodError(
+            f"{file}: unknown key {min(others)!r}.",
+            f"Allowed are {', '.join(sorted(_UV_KEYS))}; all else, such as an index, is the "
+            "user's to set.",
+        )
+    if places := [text for text in _texts(content) if _PLACE.search(text)]:
+        raise MethodError(
+            f"{file}: {places[0]!r} is an address or a path.",
+            "Name packages of the index alone, such as 'numpy>=2'.",
+        )
+    return file
+
+
+def _sets_uv(project: Path) -> bool:
+    try:
+        return "uv" in read_toml(project).get("tool", {})
+    except (OSError, ValueError, AttributeError):
+        return True  # nobody knows what uv makes of it
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Return all texts in what a TOML file holds."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value

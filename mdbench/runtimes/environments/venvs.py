@@ -9,23 +9,20 @@ import re
 import subprocess
 import sys
 import sysconfig
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
 from uv import find_uv_bin
 
 from mdbench.errors import MethodError, NotFetchedError, UnavailableError
-from mdbench.installation import command
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.environments.contents import Skeleton, remove_bytecode
-from mdbench.runtimes.environments.locks import split_requirements
+from mdbench.runtimes.environments.locks import UV_FILE, read_lock, read_pins, uv_file
 from mdbench.runtimes.environments.subprocesses import (
     read_pip_settings,
     redact,
@@ -42,7 +39,6 @@ from mdbench.runtimes.environments.uv import (
 )
 from mdbench.runtimes.job_folder import Scratch, remove_tree
 from mdbench.runtimes.usage import can_make, make_group
-from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,11 +51,8 @@ _FOR_UV = ("UV_", "SSL_")
 _NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/ca-certificates")
 """Files of the machine that the network needs."""
 
-UV_FILE = "uv.toml"
-"""In the lock's folder: what a package does not declare and uv has to know."""
 BUILD_LOCK = "build.lock"
 """In the lock's folder: what builds need, pinned with hashes; made from ``build.in``."""
-_UV_KEYS = {"dependency-metadata", "extra-build-dependencies", "override-dependencies"}
 _BUILD_MB = 4096
 """Memory that the builds of an environment may use together."""
 _BUILD_PROCESSES = 4096
@@ -149,11 +142,11 @@ def prepare(
     )
     prefix, config, build_lock = plan.prefix, plan.config, plan.build_lock
     if build and build_lock.is_file():
-        _read_pins(method_name, build_lock, build_lock.read_bytes())
+        read_pins(method_name, build_lock, build_lock.read_bytes())
 
     def make(report: Callable[[str], None]) -> None:
         report(f"making the environment of {method_name} in {prefix}")
-        settings = _settings()
+        settings = user_settings()
         if build and build_lock.is_file():
             constraint = {"UV_BUILD_CONSTRAINT": str(build_lock)}
             settings = replace(settings, environment=settings.environment | constraint)
@@ -169,7 +162,7 @@ def prepare(
                 wrap=wrap,
             )
 
-        found = _running_python() if plan.here_fits else _find_python(plan.wanted)
+        found = running_python() if plan.here_fits else _find_python(plan.wanted)
         # Only the path of a real interpreter is safe: uv gives up at a pyenv shim on PATH.
         choice = ["--python", str(found)] if found else ["--managed-python", "-p", requires_python]
         uv(
@@ -179,7 +172,7 @@ def prepare(
         skeleton = Skeleton.read(prefix)
         siblings = (lock.absolute().with_name(name) for name in (lock.name, UV_FILE, BUILD_LOCK))
         sandbox = partial(
-            _build_sandbox,
+            build_sandbox,
             method_name,
             [skeleton.base.parent.parent, *(file for file in siblings if file.is_file())],
             writable={str(prefix): prefix},
@@ -342,7 +335,7 @@ def installed_mb(
 
 
 @contextmanager
-def _build_sandbox(
+def build_sandbox(
     method_name: str,
     always: Sequence[Path],
     shown: Sequence[Path],
@@ -383,13 +376,13 @@ def _build_sandbox(
         group.limit_processes(_BUILD_PROCESSES)
 
     def wrap(command: list[str], environment: dict[str, str]) -> list[str]:
-        kept = {
+        variables = {
             name: value
             for name, value in environment.items()
             if network
             and (name.startswith(_FOR_UV) or name.lower().endswith("_proxy") or name == "PATH")
         }
-        if secrets := [name for name, value in kept.items() if _is_secret(name, value)]:
+        if secrets := [name for name, value in variables.items() if _is_secret(name, value)]:
             raise UnavailableError(
                 f"{method_name} is to be built, and code of its packages would see the password in "
                 f"{', '.join(sorted(secrets))} (for uv, or from pip's settings).",
@@ -397,7 +390,7 @@ def _build_sandbox(
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
         places = [*always, *shown]
-        named = (*_NAMES, *_named_files(kept)) if network else ()
+        named = (*_NAMES, *_named_files(variables)) if network else ()
         places += [Path(each) for each in named if Path(each).exists()]
         if not limited:
             command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
@@ -405,7 +398,7 @@ def _build_sandbox(
             command,
             read_only=read_only,
             writable={**writable, inside: scratch.path / "build"},
-            environment=kept
+            environment=variables
             | dict.fromkeys(("HOME", "TMPDIR"), inside)
             | {"UV_CACHE_DIR": f"{inside}/cache", "UV_LINK_MODE": "copy"},
             same_place=[place for place in places if not place.is_relative_to("/usr")],
@@ -446,206 +439,9 @@ def _with_build_hint(error: UnavailableError) -> UnavailableError:
     )
 
 
-def lock_requirements(
-    requirements_in: Path,
-    output: Path,
-    requires_python: str,
-    *,
-    options: Sequence[str] = (),
-    build: str = "",
-) -> None:
-    """Pin requirements and all that they need, with hashes, for every platform.
-
-    What `output` pins already stays where it can.  Only the default index is asked at first:
-    an extra one that has a few files of a package would hide the hashes of all its others.
-
-    Parameters
-    ----------
-    requirements_in
-        The requirements, or a ``pyproject.toml``.
-    output
-        The lock to write; it names no host.
-    requires_python
-        The Pythons that it is to hold for; must have a lower bound.
-    options
-        More options of ``uv pip compile``.
-    build
-        The method whose packages may be built to learn what they need: in a sandbox.
-
-    Raises
-    ------
-    MethodError
-        If there are no requirements, or if `requires_python` has no lower bound.
-    UnavailableError
-        If no set of packages fits, or the index cannot be reached.
-    """
-    if not requirements_in.is_file():
-        raise MethodError(
-            f"{requirements_in} is missing.", "Write a package a line into it; numpy is needed."
-        )
-    folder = requirements_in.absolute().parent
-    arguments = ["pip", "compile", "--quiet", "--universal", "--generate-hashes"]
-    arguments += ["--python-version", _lowest_python(requires_python, requirements_in)]
-    arguments += ["--python", str(_running_python())]
-    if (config := uv_file(requirements_in)) is not None:
-        arguments += ["--config-file", str(config)]
-    arguments += ["--output-file", os.path.relpath(output.absolute(), folder)]
-    arguments += [*options, requirements_in.name]
-    settings = _settings()
-
-    def compile_lock(wrap: Wrap | None = None, **indexes: str) -> None:
-        origin = {"UV_CUSTOM_COMPILE_COMMAND": command("scripts/lock")}
-        environment = {**settings.environment, **origin, **indexes}
-        run_uv(
-            find_uv_bin(),
-            arguments,
-            settings=replace(settings, environment=environment),
-            cwd=folder,
-            failure=f"{requirements_in} cannot be locked",
-            wrap=wrap,
-        )
-
-    with _locking_sandbox(build, output, folder) if build else nullcontext() as wrap:
-        if wrap is not None:
-            arguments[arguments.index("--output-file") + 1] = f"{_LOCKING}/{output.name}"
-        try:
-            compile_lock(wrap, UV_INDEX="", UV_FIND_LINKS="")
-        except UnavailableError:
-            compile_lock(wrap)
-
-
-_LOCKING = f"{bubblewrap.INSIDE}/lock"
-
-
-@contextmanager
-def _locking_sandbox(method_name: str, output: Path, folder: Path) -> Iterator[Wrap]:
-    """Yield a wrapper for a sandbox that reads a method's folder and writes a lock elsewhere."""
-    python, uv_bin = _running_python(), Path(find_uv_bin())
-    with TemporaryDirectory() as place:
-        new = Path(place, output.name)
-        if output.is_file():
-            new.write_bytes(output.read_bytes())  # its pins stay where they can
-        with _build_sandbox(
-            method_name,
-            [python.parent.parent, uv_bin],
-            [folder],
-            writable={_LOCKING: Path(place)},
-            read_only={},
-            report=_ignore,
-        ) as wrap:
-
-            def in_folder(command: list[str], environment: dict[str, str]) -> list[str]:
-                change = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(folder)]
-                return wrap([*change, *command], environment)
-
-            yield in_folder
-        if new.is_symlink() or not new.is_file():
-            raise UnavailableError(f"{output} cannot be made: its packages have removed it.")
-        output.write_bytes(new.read_bytes())
-
-
-def _settings() -> UvSettings:
+def user_settings() -> UvSettings:
+    """Return what pip's settings and the environment of this process say to uv."""
     return uv_settings(read_pip_settings(sys.executable), os.environ)
-
-
-def read_lock(method_name: str, lock: Path) -> bytes:
-    """Read a method's lock.
-
-    Raises
-    ------
-    MethodError
-        If it is missing, has no hashes, or lacks NumPy, which the worker needs.
-    """
-    source = lock.with_suffix(".in")
-    type_this = f"type: {command(f'scripts/lock {method_name}')}"
-    try:
-        content = lock.read_bytes()
-    except FileNotFoundError:
-        raise MethodError(
-            f"{lock} is missing.",
-            f"To make it from {source.name}, {type_this}"
-            if source.is_file()
-            else f"Write a package a line into {source}, numpy among them; then {type_this}",
-        ) from None
-    if "numpy" not in _read_pins(method_name, lock, content):
-        raise MethodError(
-            f"{lock} has no numpy, which the worker of every method needs.",
-            f"Add numpy to {source.name}; then {type_this}",
-        )
-    return content
-
-
-def _read_pins(method_name: str, lock: Path, content: bytes) -> dict[str, str]:
-    """Return the requirements in a lock's content by package, each with its hashes."""
-    requirements = split_requirements(content.decode("utf-8", "replace"), str(lock))
-    if bare := [name for name, lines in requirements.items() if "--hash=" not in lines]:
-        raise MethodError(
-            f"{lock} has no hashes for {', '.join(bare)}.",
-            f"A lock is made from {lock.with_suffix('.in').name}, not written by hand; type: "
-            f"{command(f'scripts/lock {method_name}')}",
-        )
-    return requirements
-
-
-def uv_file(sibling: Path) -> Path | None:
-    """Find the method's own settings for uv, of which a few are allowed; None if there are none.
-
-    Parameters
-    ----------
-    sibling
-        Its lock, or its requirements.
-
-    Raises
-    ------
-    MethodError
-        If it cannot be read, or sets what is the user's to set.
-    """
-    file = sibling.absolute().with_name(UV_FILE)
-    project = file.with_name("pyproject.toml")
-    if project.is_file() and project != sibling.absolute() and _sets_uv(project):
-        raise MethodError(
-            f"{project} has settings for uv (tool.uv), such as an index, which are the user's.",
-            f"Remove them; what uv has to know of packages is in {UV_FILE}.",
-        )
-    try:
-        content = read_toml(file)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise MethodError(f"{file} cannot be read: {error}.") from None
-    if others := content.keys() - _UV_KEYS:
-        raise MethodError(
-            f"{file}: unknown key {min(others)!r}.",
-            f"Allowed are {', '.join(sorted(_UV_KEYS))}; all else, such as an index, is the "
-            "user's to set.",
-        )
-    if places := [text for text in _texts(content) if _PLACE.search(text)]:
-        raise MethodError(
-            f"{file}: {places[0]!r} is an address or a path.",
-            "Name packages of the index alone, such as 'numpy>=2'.",
-        )
-    return file
-
-
-def _sets_uv(project: Path) -> bool:
-    try:
-        return "uv" in read_toml(project).get("tool", {})
-    except (OSError, ValueError, AttributeError):
-        return True  # nobody knows what uv makes of it
-
-
-_PLACE = re.compile(r"[@/\\]|\.(?:whl|gz|zip)\b", re.IGNORECASE)
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Return all texts in what a TOML file holds."""
-    if isinstance(value, dict):
-        value = [*value, *value.values()]
-    if isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, str):
-        yield value
 
 
 def python_range(method_name: str, requires_python: str) -> SpecifierSet:
@@ -665,17 +461,7 @@ def python_range(method_name: str, requires_python: str) -> SpecifierSet:
         ) from None
 
 
-def _lowest_python(requires_python: str, where: Path) -> str:
-    bounds = re.findall(r"(?:>=|==|~=)\s*(\d+\.\d+)", requires_python)
-    if not bounds:
-        raise MethodError(
-            f"{where} cannot be locked: {requires_python!r} has no lowest Python.",
-            "Give the range a lower bound, like '>=3.11'.",
-        )
-    return str(max(map(Version, bounds)))
-
-
-def _running_python() -> Path:
+def running_python() -> Path:
     """Return the interpreter below the environment that we run in.
 
     Links are resolved, so that an environment notices when its interpreter is replaced by one

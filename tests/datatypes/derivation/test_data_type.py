@@ -13,7 +13,7 @@ import pytest
 from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench import datatypes
-from mdbench.cli.report import folders_of, records_of
+from mdbench.cli.report import records_of
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.derivation.answers import read_labels
 from mdbench.datatypes.derivation.records import read_record
@@ -26,9 +26,10 @@ from mdbench.datatypes.derivation.scores import (
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.records import Status
-from mdbench.records.attached import attached, packed, unpacked
+from mdbench.records.files import attached, pack_answers, unpack_answers
 from mdbench.reports.bundle import opened, write_bundle
-from mdbench.reports.systems import Pictures
+from mdbench.reports.pictures import Pictures
+from mdbench.reports.sections import folders_of
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 
@@ -353,7 +354,7 @@ def test_a_run_leaves_a_record_with_all_scores(cache: Path, tmp_path: Path) -> N
     results = tmp_path / "results"
     # The record on the disk is read, and what it names is found; it is no results file.
     assert {one.algorithm for one in records_of([results])} == {"echo", "strange"}
-    kept = read_labels(unpacked(results / str(records["echo"].answers)))
+    kept = read_labels(unpack_answers(results / str(records["echo"].answers)))
     flags = [flag for one in kept if one.set == "static" for flag in one.correct]
     assert flags.count(True) / len(flags) == records["echo"].metrics["static_accuracy"]
     bundle = tmp_path / "results.zip"
@@ -362,7 +363,7 @@ def test_a_run_leaves_a_record_with_all_scores(cache: Path, tmp_path: Path) -> N
         [record] = [one for one in records_of([place]) if one.answers]
         file = attached(folders_of([place]), record.answers)
         assert file is not None
-        assert read_labels(unpacked(file)) == kept
+        assert read_labels(unpack_answers(file)) == kept
         drawn = Pictures(
             lambda name: datatypes.find(name, ROOT / "datasets" / name, cache), folders_of([place])
         ).draw([record], {"echo": 0})
@@ -376,7 +377,7 @@ def test_a_run_leaves_a_record_with_all_scores(cache: Path, tmp_path: Path) -> N
     for content, words in (
         (b"damaged", "cannot be read"),
         (file.read_bytes()[:-20], "cut off"),
-        (packed(b'{"set": "static"}\n'), "line 1 of the labels is none"),
+        (pack_answers(b'{"set": "static"}\n'), "line 1 of the labels is none"),
         (None, "is not next to its record"),
     ):
         file.unlink()

@@ -132,7 +132,7 @@ def test_the_cut_of_the_authors_leaves_steps_that_nothing_uses() -> None:
 
 WRITES = """
 import json, sys
-from mdbench.derivations import GeneratorSettings, calculation, generate, record
+from mdbench.datatypes.derivation.library import GeneratorSettings, calculation, generate, record
 for index in map(int, sys.argv[1:]):
     settings = GeneratorSettings(steps=4)
     print(json.dumps(record(generate(settings, "main", index), settings)))

@@ -18,11 +18,10 @@ from mdbench.datatypes import find
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.equations import selection as evidence_module
 from mdbench.datatypes.equations import terms
-from mdbench.datatypes.equations.base import CachedColumns
-from mdbench.datatypes.equations.prediction_check import CONTRADICTION
+from mdbench.datatypes.equations.splits import CONTRADICTION
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.systems import integrate, read_system
-from mdbench.datatypes.pde.tasks import PdeDataset, Rows
+from mdbench.datatypes.pde.tasks import CachedColumns, PdeDataset, Rows
 from mdbench.errors import AnswerError, EquationError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 from mdbench.data.field import Field
 from mdbench.data.field_files import write_field
 from mdbench.datatypes.base import Answer
-from mdbench.datatypes.equations.base import STILL, Course, at_rest
+from mdbench.datatypes.equations.remarks import STILL, Course, at_rest
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.pde.data_type import Pde

@@ -11,7 +11,6 @@ from scipy.integrate import solve_ivp
 from sweeps import sampled
 
 from eqverdict.structure import structure
-from mdbench.authoring.truths import check_truths
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.equations.terms import coefficient_distance
 from mdbench.datatypes.facts import Protocol
@@ -19,6 +18,7 @@ from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.simulation import valid_time
 from mdbench.datatypes.ode.systems import OdeSystem, integrate, read_system
 from mdbench.errors import DataError, EquationError
+from mdbench.extensions.laboratory.truths import check_truths
 
 FOLDER = Path(__file__).parents[3] / "datasets" / "ode"
 SUITES = {

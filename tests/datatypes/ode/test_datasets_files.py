@@ -21,7 +21,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.errors import DataError, UsageError
-from mdbench.language_models.views import prompt_view
+from mdbench.extensions.language_models.views import prompt_view
 from mdbench.records import RecordStore
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.reproduce import rescored

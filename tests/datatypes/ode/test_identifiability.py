@@ -136,21 +136,21 @@ def test_three_more_trajectories_say_more_of_each_constant(name: str) -> None:
 
 
 def test_the_verb_names_the_rival(capsys: Output) -> None:
-    assert main(["why-not", "rc-circuit", "--snr", "10"]) == 0
+    assert main(["lab", "why-not", "rc-circuit", "--snr", "10"]) == 0
     shown = capsys.readouterr().out
     assert "rc-circuit cannot be identified at 10 dB." in shown
     assert "is about as likely: misfit 4.3, and 10 are needed." in shown
     assert "Without the term 1 of u0', u0' = " in shown
     assert "in the term 1 of u0'." in shown
-    assert main(["why-not", "rc-circuit", "--snr", "60"]) == 0
+    assert main(["lab", "why-not", "rc-circuit", "--snr", "60"]) == 0
     assert "rc-circuit can be identified at 60 dB." in capsys.readouterr().out
 
 
 def test_the_verb_has_json(capsys: Output) -> None:
-    assert main(["why-not", "rc-*", "--snr", "20", "--json"]) == 0
+    assert main(["lab", "why-not", "rc-*", "--snr", "20", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["dataset"] for each in found] == ["rc-circuit", "rc-circuit-non-linear-resistor"]
-    assert main(["why-not", "rc-circuit+*", "--snr", "20", "--json"]) == 0
+    assert main(["lab", "why-not", "rc-circuit+*", "--snr", "20", "--json"]) == 0
     (several,) = json.loads(capsys.readouterr().out)
     assert several["dataset"] == "rc-circuit+trajectories=4"
     assert several["limits"]["half"] < found[0]["limits"]["half"] - 5
@@ -171,7 +171,7 @@ def test_the_verb_has_json(capsys: Output) -> None:
 def test_the_verb_refuses_what_it_does_not_know(
     capsys: Output, arguments: list[str], wanted: str
 ) -> None:
-    assert main(["why-not", *arguments]) == 2
+    assert main(["lab", "why-not", *arguments]) == 2
     assert wanted in capsys.readouterr().err
 
 

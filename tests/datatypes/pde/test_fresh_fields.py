@@ -12,14 +12,14 @@ from harness import ROOT, make_workspace
 
 from eqverdict import parse
 from mdbench import datatypes
-from mdbench.authoring.fresh import draw
-from mdbench.authoring.truths import check_truths
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde.fresh import NODES, TIMES, _accepted, _draw
 from mdbench.datatypes.pde.systems import Nodes, PdeSystem, read_system
 from mdbench.errors import DataError
+from mdbench.extensions.laboratory.drawing import draw
+from mdbench.extensions.laboratory.truths import check_truths
 
 if TYPE_CHECKING:
     from pathlib import Path

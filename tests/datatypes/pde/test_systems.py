@@ -16,7 +16,6 @@ from sweeps import sampled
 
 import mdbench
 from eqverdict import parse
-from mdbench.authoring.residuals import Samples, best_gain
 from mdbench.data.derivatives import accurate_derivative
 from mdbench.data.field import FieldColumns
 from mdbench.datatypes.equations.files import without
@@ -24,6 +23,7 @@ from mdbench.datatypes.pde.generators import FIELD_GENERATORS, make_fields
 from mdbench.datatypes.pde.systems import GENERATORS, Nodes, PdeSystem, read_system
 from mdbench.datatypes.pde.tasks import inner_samples
 from mdbench.errors import DataError
+from mdbench.extensions.laboratory.residuals import Samples, best_gain
 from mdbench.metrics.regression import nmse
 
 if TYPE_CHECKING:

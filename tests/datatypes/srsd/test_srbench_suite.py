@@ -11,13 +11,13 @@ from harness import ROOT
 from sweeps import sampled
 
 from eqverdict import parse
-from mdbench.authoring.truths import check_truths
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.datatypes.srsd.datasets import Problems, SrsdDataset
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import DataError
+from mdbench.extensions.laboratory.truths import check_truths
 
 FOLDER = ROOT / "datasets" / "srsd"
 FILES = sorted((FOLDER / "srbench").glob("*.toml"))

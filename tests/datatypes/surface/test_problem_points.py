@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mdbench.data.point_files import read_points
+from mdbench.data.formats.points import read_points
 from mdbench.data.readers import endings
 from mdbench.errors import DataError
 

@@ -9,9 +9,13 @@ from harness import ROOT
 
 from mdbench.errors import MethodError
 from mdbench.runtimes.environments.base_images import Target, wanted
-from mdbench.runtimes.environments.locks import find_strange_line, split_requirements
+from mdbench.runtimes.environments.locks import (
+    find_strange_line,
+    read_lock,
+    split_requirements,
+    uv_file,
+)
 from mdbench.runtimes.environments.requirements import refuse_unhashed
-from mdbench.runtimes.environments.venvs import read_lock, uv_file
 
 if TYPE_CHECKING:
     from pathlib import Path

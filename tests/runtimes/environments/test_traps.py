@@ -20,8 +20,9 @@ from wheels import write_source, write_wheel
 from mdbench.errors import UnavailableError
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.environments.locks import split_requirements
+from mdbench.runtimes.environments.requirements import lock_requirements
 from mdbench.runtimes.environments.uv import STAMP
-from mdbench.runtimes.environments.venvs import Environment, lock_requirements, prepare
+from mdbench.runtimes.environments.venvs import Environment, prepare
 
 if TYPE_CHECKING:
     from pathlib import Path

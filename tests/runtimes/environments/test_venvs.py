@@ -20,7 +20,8 @@ import pytest
 from mdbench.errors import MethodError, NotFetchedError, UnavailableError
 from mdbench.runtimes import bubblewrap, usage
 from mdbench.runtimes.environments import venvs
-from mdbench.runtimes.environments.venvs import Environment, lock_requirements, prepare
+from mdbench.runtimes.environments.requirements import lock_requirements
+from mdbench.runtimes.environments.venvs import Environment, prepare
 
 pytestmark = pytest.mark.build
 

@@ -1,1 +1,0 @@
-"""Proofs that a verdict on an answer is right, which a small program checks by itself."""

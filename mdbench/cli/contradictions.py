@@ -1,0 +1,172 @@
+"""What in a record contradicts itself.
+
+Its scores follow from its answer and the data.  What it states of its budget, its key and its
+measurements must at least fit together.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from mdbench import datatypes
+from mdbench.errors import MdbenchError
+from mdbench.records import ANSWERED, Status, key_of
+from mdbench.runs.spec import JobSpec, backstop_s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mdbench.metrics.spec import MetricSpec
+    from mdbench.records import FrontEntry, Record
+
+_OVER_TIME: Final = 1.5
+"""Part of its time limit after which a job has ended, whatever it did; a machine may be busy."""
+_OVER_WORK: Final = 1.1
+_SLACK_S: Final = 120.0
+"""Seconds that stopping a job, or waiting for a sandbox, may take."""
+_SLACK_WORK_S: Final = 5.0
+_OVER_MEMORY: Final = 1.25
+_FASTEST: Final = 100.0
+"""Times the reference core: no core is as fast."""
+_FIRST: Final = datetime(2024, 1, 1, tzinfo=UTC)
+"""No record is older than the project."""
+
+
+def contradictions(record: Record, *, now: datetime | None = None) -> list[str]:
+    """Return what does not fit together in a record, without its data; empty if all does.
+
+    Parameters
+    ----------
+    now
+        The time at which it is read.
+    """
+    return [
+        *_faults_of_key(record),
+        *_faults_of_answer(record),
+        *_faults_of_scores_alone(record),
+        *_faults_of_measured(record, now or datetime.now(UTC)),
+        *_faults_of_front(record.front or ()),
+    ]
+
+
+def _faults_of_key(record: Record) -> Iterator[str]:
+    parts = record.key_parts
+    if record.key != key_of(parts):
+        yield "its key is not that of its key_parts"
+    try:
+        job = JobSpec.of(record)
+        asked = {**job.key_parts(), "view": record.view}
+    except (MdbenchError, ValueError, TypeError) as error:
+        yield f"its job cannot be read: {error}"
+        return
+    for name, value in asked.items():
+        if parts.get(name, value) != value:
+            yield f"{name} is {value!r} in the record and {parts[name]!r} in its key_parts"
+    for name, where, known in (
+        ("environment", "provenance.lock_sha256", record.provenance.lock_sha256),
+        ("scorer", "provenance.scorer", record.provenance.scorer),
+        ("target_source", "target_source", record.target_source),
+    ):
+        if known is not None and parts.get(name, known) != known:
+            yield f"{where} is {known!r} and {name} in its key_parts {parts[name]!r}"
+    if datatypes.is_known(record.data_type):
+        options = datatypes.facts_of(record.data_type).options
+        for name, is_, wanted in (
+            ("system", record.system, job.system(options)),
+            ("part", record.part, job.part(options)),
+        ):
+            if is_ != wanted:
+                yield f"{name} is {is_!r}, and its options give {wanted!r}"
+
+
+def _faults_of_answer(record: Record) -> Iterator[str]:
+    answered = record.status in ANSWERED
+    if not answered:
+        for name in ("equations", "metrics", "selection", "front"):
+            if getattr(record, name):
+                yield f"it has {name}, and its status is {record.status}"
+        if not record.reason and record.status is not Status.TIMEOUT:
+            yield f"its status is {record.status}, without a reason"
+        return
+    if not record.metrics:
+        yield f"its status is {record.status}, and it has no scores"
+    if unknown := sorted(set(record.metrics) - set(record.judged_by)):
+        yield f"it has a score {unknown[0]!r} that is not in judged_by"
+    if record.truth is not None and len(record.truth) != len(record.targets):
+        yield f"{len(record.truth)} true equations for {len(record.targets)} targets"
+    chosen = record.selection
+    if chosen is not None and not 0 <= chosen.invalid <= chosen.candidates:
+        yield f"selection: {chosen.invalid} of {chosen.candidates} candidates are invalid"
+
+
+def _faults_of_scores_alone(record: Record) -> Iterator[str]:
+    for spec in _metrics(record.data_type):
+        if why := spec.why_impossible(record.metrics.get(spec.name)):
+            yield f"metrics.{spec.name} is {record.metrics[spec.name]!r}, and {why}"
+
+
+@cache
+def _metrics(data_type: str) -> tuple[MetricSpec, ...]:
+    names = [data_type] if datatypes.is_known(data_type) else []
+    return tuple(spec for kind in datatypes.classes(names) for spec in kind.metrics)
+
+
+def _faults_of_measured(record: Record, now: datetime) -> Iterator[str]:  # noqa: C901 - a list
+    measured = record.measured
+    if not _FIRST <= measured.started <= now + timedelta(days=1):
+        yield f"measured.started is {measured.started:%Y-%m-%d}"
+    if measured.wall_s is None and record.attempted:
+        yield "measured.wall_s is missing"
+    for name, most in _most(record).items():
+        value = getattr(measured, name)
+        if value is not None and not 0.0 <= value <= most:
+            possible = "it is not negative" if value < 0 else f"at most {most:g} is possible"
+            yield f"measured.{name} is {value:g}, and {possible}"
+    for name in ("speed", "speed_before", "speed_after"):
+        value = getattr(measured, name)
+        if value is not None and not 0.0 < value < _FASTEST:
+            yield f"measured.{name} is {value:g} times the reference core"
+    shares = [point.share for point in measured.anytime]
+    if shares != sorted(shares) or any(not 0.0 <= share <= 1.0 for share in shares):
+        yield "measured.anytime does not go forward from 0 to 1"
+    if record.llm is not None:
+        for name in ("calls", "prompt_tokens", "completion_tokens"):
+            used, limit = getattr(record.llm, name), getattr(record.llm.budget, name)
+            if used is not None and (used < 0 or used > _plus(limit, _OVER_WORK, 1.0)):
+                yield f"llm.{name} is {used}, of at most {limit}"
+
+
+def _most(record: Record) -> dict[str, float]:
+    """Return the largest values that are possible of what was measured."""
+    budget, wall = record.budget, record.measured.wall_s
+    limit = budget.timeout_s
+    if limit is None and budget.work_s is not None:
+        limit = backstop_s(budget.work_s)
+    within = math.inf if wall is None else wall + 1.0
+    cores = max(1, record.provenance.machine.cores)
+    return {
+        "wall_s": _plus(limit, _OVER_TIME, _SLACK_S),
+        "fit_s": within,
+        "predict_s": within,
+        "cpu_s": (within + _SLACK_S) * cores,
+        "work_s": _plus(budget.work_s, _OVER_WORK, _SLACK_WORK_S),
+        "peak_memory_mb": _plus(budget.memory_mb, _OVER_MEMORY, 64.0),
+        "energy_j": math.inf,
+    }
+
+
+def _plus(limit: float | None, times: float, more: float) -> float:
+    return math.inf if limit is None else times * limit + more
+
+
+def _faults_of_front(front: Sequence[FrontEntry]) -> Iterator[str]:
+    for target in dict.fromkeys(entry.target for entry in front):
+        of_target = [entry for entry in front if entry.target == target]
+        pairs = [(entry.complexity, entry.loss) for entry in of_target]
+        known = [(c, loss) for c, loss in pairs if c is not None and loss is not None]
+        if any(b[0] <= a[0] or b[1] >= a[1] for a, b in pairwise(known)):
+            yield "front: a larger candidate is no better than a smaller one"

@@ -1,0 +1,109 @@
+"""The options of ``mdbench registry submit``, ``audit``, ``board``, ``certify`` and ``verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from mdbench.cli.options import with_methods
+from mdbench.cli.parameters import Json, NJobs, read_n_jobs
+
+Registry = Annotated[
+    Path, typer.Argument(metavar="REGISTRY", help="A folder of bundles, such as a git checkout.")
+]
+
+
+def submit(
+    bundle: Annotated[
+        Path, typer.Argument(metavar="BUNDLE", help="A bundle, or the file of an audit.")
+    ],
+    registry: Registry,
+    n_jobs: NJobs = None,
+) -> int:
+    """Verify a bundle, score its answers again, and add it to a registry."""
+    from mdbench.extensions.community.registry import submit_bundle
+
+    return submit_bundle(bundle, registry, Console(highlight=False), read_n_jobs(n_jobs))
+
+
+@with_methods
+def audit(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Somebody else's bundle.")],
+    share: Annotated[
+        float, typer.Option("--sample", metavar="SHARE", help="Part of its jobs to run again.")
+    ] = 0.05,
+    salt: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What else chooses the jobs.  Default: random."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The result.")] = Path("audit.json"),
+    sign: Annotated[
+        Path | None, typer.Option(metavar="KEY", help="A private SSH key that signs the result.")
+    ] = None,
+    moved: Annotated[
+        bool,
+        typer.Option(
+            "--moved",
+            help="Run its methods of ode on the same laws with other constants, too.",
+        ),
+    ] = False,
+    n_jobs: NJobs = None,
+) -> int:
+    """Run a random sample of a bundle's jobs again, and write how the results agree."""
+    from mdbench.extensions.community.registry import audit_bundle
+
+    console = Console(highlight=False)
+    return audit_bundle(
+        bundle,
+        console,
+        share=share,
+        salt=salt,
+        out=out,
+        key=sign,
+        moved=moved,
+        n_jobs=read_n_jobs(n_jobs),
+    )
+
+
+def board(
+    registry: Registry,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The site.")] = Path("board"),
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Its heading.")] = "mdbench board",
+    n_jobs: NJobs = None,
+    json: Json = False,
+) -> int:
+    """Make a site of all bundles of a registry, with what is verified of each result."""
+    from mdbench.extensions.community.registry import make_board
+
+    console = Console(highlight=False, stderr=json)
+    return make_board(registry, out, console, title=title, n_jobs=read_n_jobs(n_jobs), json_=json)
+
+
+def certify(
+    results: Annotated[
+        list[Path], typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The certificates.")] = Path(
+        "certificates.jsonl"
+    ),
+) -> int:
+    """Write a proof of each verdict, identified or not, that has one."""
+    from mdbench.extensions.community.certify import certify_results
+
+    return certify_results(results, out, Console(highlight=False))
+
+
+def verify(
+    certificates: Annotated[Path, typer.Argument(help="What certify has written.")],
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles."),
+    ] = None,
+) -> int:
+    """Check proofs of verdicts by a small program, and that they are of these records."""
+    from mdbench.extensions.community.certify import verify_certificates
+
+    return verify_certificates(certificates, results or [], Console(highlight=False))

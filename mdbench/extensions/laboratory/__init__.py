@@ -1,0 +1,1 @@
+"""What can be learned from data: fresh problems, the truth's rank, rivals, what noise hides."""

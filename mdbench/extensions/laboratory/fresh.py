@@ -1,0 +1,60 @@
+"""``mdbench lab fresh``: problems newly drawn."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from mdbench import datatypes
+from mdbench.datatypes.facts import FRESH
+from mdbench.errors import UsageError, did_you_mean
+from mdbench.extensions.laboratory.drawing import check_commitment, commit, draw
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from mdbench.workspace import Workspace
+
+
+def draw_fresh(
+    seed: str,
+    workspace: Workspace,
+    console: Console,
+    *,
+    wanted: Sequence[str],
+    count: int | None,
+    published: Path | None,
+) -> None:
+    """Draw problems and print where they are; first compare the seed with a commitment."""
+    able = [kind.name for kind in datatypes.classes() if kind.fresh_problems]
+    for name in wanted:
+        if name not in able:
+            raise UsageError(f"Problems of {name} are not drawn.", did_you_mean(name, able))
+    if published is not None:
+        changed = check_commitment(seed, published, workspace)
+        console.print(f"The seed is that of {escape(str(published))}.", soft_wrap=True)
+        if changed:
+            names = ", ".join(changed)
+            console.print(f"[yellow]Changed or new since:[/] {escape(names)}", soft_wrap=True)
+
+    def report(name: str, done: int, of: int) -> None:
+        if console.is_terminal and done % 10 == 0:
+            console.print(f"{name}: {done} of {of}", style="dim")
+
+    for name, folder in draw(seed, workspace, list(wanted) or able, count, report).items():
+        number = len(list(folder.glob("*.toml")))
+        console.print(
+            f"{number} problems of {name} in {escape(str(folder))}: "
+            f"--data-type {name} --dataset {FRESH}{escape(seed)}",
+            soft_wrap=True,
+        )
+
+
+def print_commitment(seed: str, workspace: Workspace) -> None:
+    """Print what is to be published before the seed, as JSON."""
+    print(json.dumps(commit(seed, workspace), indent=1))
