@@ -82,7 +82,8 @@ class DaskBackend(Backend):
         except ImportError:
             raise UsageError(
                 "The backend dask needs Dask, which is not installed.",
-                f"Type: {command('./install.sh --cluster')}",
+                f"Type: {command('./install.sh --cluster')} (in an environment of your own: "
+                "pip install distributed)",
             ) from None
         self._address = address
         self._require = require
