@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from reporting import compare, data, many, texts
 
-from mdbench.drawing.svg import Axis, Plot, marker, ticks
+from mdbench.drawing.svg import Axis, Figure, Plot, marker, ticks
 from mdbench.reports import figures
 
 NUMBERS = {"linear": 0, "operon": 1, "sindy": 2, "truth": 3, "zero": 4}
@@ -171,7 +171,7 @@ def test_labels_of_methods_stay_apart_and_off_the_axis() -> None:
     assert heights[-1] <= 330 - 46
 
 
-def figure_of(records: list[dict[str, Any]], title: str, **numbers: int) -> figures.Figure:
+def figure_of(records: list[dict[str, Any]], title: str, **numbers: int) -> Figure:
     names = {one["algorithm"]: n for n, one in enumerate(records)}
     drawn = figures.figures(compare(records), names | numbers)
     return next(figure for figure in drawn if figure.title == title)
