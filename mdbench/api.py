@@ -27,13 +27,12 @@ import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
 from eqverdict.scores import Comparison, compare
-from mdbench.backends.registry import open_backend
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import DataError, UsageError, counted, did_you_mean
 from mdbench.records import Budget, LlmUse, Measured, Record, Selection, results_files
 from mdbench.records.files import read_records
 from mdbench.runs.catalog import Catalog
-from mdbench.runs.execute import execute, notify_at_end
+from mdbench.runs.execute import execute, notify_at_end, open_backend
 from mdbench.runs.options import parse_words, to_words
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import asked_for

@@ -25,14 +25,13 @@ from bundles import read_bundle, restore, write_bundle
 from reference_runs import runs_of
 from rich.console import Console
 
-from mdbench.backends.registry import open_backend
 from mdbench.cli.main import complain
 from mdbench.cli.run import Display
 from mdbench.errors import MdbenchError, UsageError, counted
 from mdbench.records import Status, read_folder
 from mdbench.records.files import attached
 from mdbench.runs.due import REPEATED, explain
-from mdbench.runs.execute import execute
+from mdbench.runs.execute import execute, open_backend
 from mdbench.runs.forecast import forecast
 from mdbench.runs.plan import balanced, environment_key, make_plan
 from mdbench.runs.spec import JobSpec

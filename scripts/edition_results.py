@@ -20,8 +20,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import MARGIN
 from mdbench.method_spec import PREDICTOR
 from mdbench.reports.classes import class_of
-from mdbench.reports.coverage import Job
-from mdbench.reports.entries import Case
+from mdbench.reports.entries import Case, Job
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 from edition import Edition
 from rich.console import Console
 
-from mdbench.backends.registry import open_backend
 from mdbench.cli.main import complain
 from mdbench.cli.run import Display
 from mdbench.errors import MdbenchError
@@ -27,7 +26,7 @@ from mdbench.extensions.language_models.connection import LlmConnection
 from mdbench.extensions.language_models.endpoint import Endpoint
 from mdbench.extensions.language_models.keys import NO_KEY
 from mdbench.extensions.language_models.views import prompt_view
-from mdbench.runs.execute import execute
+from mdbench.runs.execute import execute, open_backend
 from mdbench.runs.study import Study
 from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace

@@ -10,8 +10,8 @@ import pytest
 from harness import ROOT
 
 from mdbench import datatypes, doors
-from mdbench.backends.registry import open_backend
 from mdbench.errors import UnavailableError, UsageError
+from mdbench.runs.execute import open_backend
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes.registry import open_runtime
 

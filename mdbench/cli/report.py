@@ -18,8 +18,7 @@ from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, uncollected
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
-from mdbench.reports.categories import Category, by_category
-from mdbench.reports.classes import Wanted, latest
+from mdbench.reports.classes import Category, Wanted, by_category, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies

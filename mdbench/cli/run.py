@@ -23,14 +23,13 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from mdbench.backends.registry import open_backend
 from mdbench.cli.options import Exit
 from mdbench.errors import UsageError, counted
 from mdbench.records import Measured, Provenance, Record, Status
 from mdbench.reports.tables import ALARM, beaten, format_score
 from mdbench.reports.terminal import answers, failures, run_table, summary
 from mdbench.runs.due import REPEATED, explain
-from mdbench.runs.execute import execute, notify_at_end
+from mdbench.runs.execute import execute, notify_at_end, open_backend
 from mdbench.runs.forecast import COVERAGE, Interval, forecast
 from mdbench.runs.plan import describe_own_data, make_plan
 from mdbench.runs.services import services

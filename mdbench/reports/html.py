@@ -18,7 +18,7 @@ from mdbench.drawing.svg import COLOURS, marker
 from mdbench.errors import counted
 from mdbench.records import ANSWERED, Status
 from mdbench.reports import columns, figures, leaderboard, ranking
-from mdbench.reports.categories import heading
+from mdbench.reports.classes import heading
 from mdbench.reports.entries import (
     NOT_ATTEMPTED,
     marked,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.categories import Category
+    from mdbench.reports.classes import Category
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Leaderboard
     from mdbench.reports.pictures import Draw

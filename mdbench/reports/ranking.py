@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.coverage import Job
-    from mdbench.reports.entries import Case, Entry
+    from mdbench.reports.entries import Case, Entry, Job
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
 RESAMPLES = 1000

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, overload
 
+from mdbench.doors import BACKENDS
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import ANSWERED, Record, RecordStore, Status
 from mdbench.runs.due import RecordSummary, SeedRepeats, goes_on, is_due
@@ -473,3 +474,31 @@ def _run_command(command: Sequence[str], news: dict[str, Any], seconds: float) -
     if process.returncode < 0:
         return f"it was ended by signal {-process.returncode}"
     return f"it ended with exit status {process.returncode}" if process.returncode else ""
+
+
+LOCAL = "local"
+"""The name of the backend that a run has unless another is asked for."""
+_SCHEDULED = "dask"
+"""The name of the backend that ``--scheduler`` alone asks for."""
+
+
+def open_backend(options: RunOptions) -> Backend:
+    """Return the backend that a run asks for.
+
+    Raises
+    ------
+    UsageError
+        If options do not go together, or if what the backend needs is not installed.
+    """
+    name = options.backend
+    if options.scheduler is not None:
+        if name not in {LOCAL, _SCHEDULED}:
+            raise UsageError(
+                f"--scheduler does not go with --backend {name}.",
+                "It is the address of a Dask scheduler: leave out one of the two.",
+            )
+        name = _SCHEDULED
+    if options.slurm and name != "slurm":
+        raise UsageError(f"--slurm does not go with --backend {name}.", "Give --backend slurm.")
+    backend: Backend = BACKENDS.load(name).for_run(options)
+    return backend

@@ -126,7 +126,7 @@ class EnvironmentCache:
                 refuse_edited(method, parts)
             except UnavailableError as error:
                 return error
-        found: MdbenchError = UnavailableError("the run was stopped")
+        failure: MdbenchError | None = None
         for number in self.retry_policy.tries():
             self._retries[method.name] = number
             try:
@@ -134,10 +134,10 @@ class EnvironmentCache:
             except MethodError as error:
                 return error
             except UnavailableError as error:
-                found = error
+                failure = error
                 if not error.passing:
                     break
-        return found
+        return failure or UnavailableError("the run was stopped")
 
     def retries(self, method: Method) -> int:
         """Return how often the making of a method's environment was tried again."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mdbench.backends.local import LocalBackend
-from mdbench.backends.registry import open_backend
 from mdbench.errors import UsageError
 from mdbench.extensions.clusters.dask import DaskBackend
 from mdbench.extensions.clusters.slurm import SlurmBackend
+from mdbench.runs.execute import open_backend
 from mdbench.runs.plan import TASKS
 from mdbench.runs.study import RunOptions, Study
 
