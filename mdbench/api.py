@@ -111,24 +111,28 @@ def run(
     """
     if not callable(say or print):
         raise UsageError(f"say is {say!r}.", "Give a function of a line of text: say=print")
-    given = {name: _listed(name, value) for name, value in options.items()}
-    given = {"algorithm": _one_or_many(algorithm) or None, "data_type": data_type or None, **given}
+    options_given = {name: _listed(name, value) for name, value in options.items()}
+    options_given = {
+        "algorithm": _one_or_many(algorithm) or None,
+        "data_type": data_type or None,
+        **options_given,
+    }
     if data is not None:
         if "dataset_path" in options:
             raise UsageError("data and dataset_path were both given.", "Give one of them.")
         folder = Path(options.get("result_dir") or "results")
         new = not (folder / f"{name}.csv").exists()
         if runs := _runs_of(data):
-            given["trajectory"] = given.get("trajectory") or RUN
+            options_given["trajectory"] = options_given.get("trajectory") or RUN
         own = _joined_runs(runs) if runs else data
-        given["dataset_path"] = path = write_data(own, folder, name)
+        options_given["dataset_path"] = path = write_data(own, folder, name)
         try:
-            return _run(asked_for(given, study), say)
+            return _run(asked_for(options_given, study), say)
         except (DataError, UsageError):
             if new:  # so that they can be mended and given again by this name
                 path.unlink(missing_ok=True)
             raise
-    return _run(asked_for(given, study), say)
+    return _run(asked_for(options_given, study), say)
 
 
 def _run(asked: Study, say: Callable[[str], object] | None) -> Results:
@@ -160,10 +164,10 @@ def _one_or_many(value: Any) -> Any:
 
 def _listed(name: str, value: Any) -> Any:
     """Return an option's value; an empty list is refused, as it would stand for all there is."""
-    found = _one_or_many(value)
-    if isinstance(found, list | tuple | set | frozenset) and not found:
+    values = _one_or_many(value)
+    if isinstance(values, list | tuple | set | frozenset) and not values:
         raise UsageError(f"{name} is empty.", "Name one at least, or leave the option out.")
-    return found
+    return values
 
 
 class _Listener:
@@ -486,12 +490,12 @@ def load(folder: str | Path = "results") -> Results:
             f"folder is {folder!r:.200}.",
             "Give one folder, such as 'results'; pandas.concat puts tables together.",
         )
-    place = Path(folder)
-    if not place.exists():
-        raise UsageError(f"There are no results in {place}.", "Results come from: mdbench run")
-    files = results_files(place)
+    path = Path(folder)
+    if not path.exists():
+        raise UsageError(f"There are no results in {path}.", "Results come from: mdbench run")
+    files = results_files(path)
     found = ({one.key: one for one in read_records(file)} for file in files)
-    return _of(place, table(record for newest in found for record in newest.values()))
+    return _of(path, table(record for newest in found for record in newest.values()))
 
 
 def _of(folder: Path, results: Results) -> Results:
@@ -518,10 +522,10 @@ def table(records: Iterable[Record]) -> Results:
     rows = [_row(record) for record in all_]
     known = _columns(Record) | {"runtime": "string"}
     scores = dict.fromkeys(name for record in all_ for name in record.metrics)
-    found = dict.fromkeys([*known, *(name for row in rows for name in row)])
-    first = [name for name in (*_FIRST, *scores, "equations") if name in found]
-    names = [*first, *(name for name in found if name not in {*first, *_LAST})]
-    names += [name for name in _LAST if name in found]
+    used = dict.fromkeys([*known, *(name for row in rows for name in row)])
+    first = [name for name in (*_FIRST, *scores, "equations") if name in used]
+    names = [*first, *(name for name in used if name not in {*first, *_LAST})]
+    names += [name for name in _LAST if name in used]
     columns = {}
     for name in names:
         values = [row.get(name) for row in rows]
@@ -546,13 +550,13 @@ def _row(record: Record) -> dict[str, Any]:
 
 def _columns(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
     """Return the types of the columns that a model makes."""
-    found: dict[str, str] = {}
-    for name, each in model.model_fields.items():
+    types: dict[str, str] = {}
+    for name, info in model.model_fields.items():
         if name in _SPREAD:
-            found |= _columns(_SPREAD[name], f"{name}.")
+            types |= _columns(_SPREAD[name], f"{name}.")
         elif name not in (*_LEFT_OUT, *_BY_NAME):
-            found[f"{prefix}{name}"] = _TYPES.get(_plain(each.annotation), "object")
-    return found
+            types[f"{prefix}{name}"] = _TYPES.get(_plain(info.annotation), "object")
+    return types
 
 
 _TYPES = {int: "Int64", float: "Float64", str: "string", datetime: "datetime64[us, UTC]"}
@@ -569,15 +573,15 @@ def _plain(annotation: Any) -> Any:
 
 def _kind(values: list[Any]) -> str:
     """Return the type of a metric's or an option's values."""
-    found = {type(value) for value in values} - {type(None)}
-    if found == {bool}:
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds == {bool}:
         return "boolean"
     return (
         "Int64"
-        if found == {int}
+        if kinds == {int}
         else "string"
-        if found == {str}
-        else ("Float64" if found <= {int, float} else "object")
+        if kinds == {str}
+        else ("Float64" if kinds <= {int, float} else "object")
     )
 
 

@@ -100,7 +100,7 @@ class NotFetchedError(UnavailableError):
     """What a method needs besides packages, such as a program, that cannot be fetched here."""
 
 
-def families(given: str, names: Sequence[str]) -> list[str]:
+def families(typed: str, names: Sequence[str]) -> list[str]:
     """Return the names that have a word like the one given; several with one beginning as a glob.
 
     Examples
@@ -110,15 +110,15 @@ def families(given: str, names: Sequence[str]) -> list[str]:
     >>> families("lorens-84", ["lorenz-84", "lorenz-63", "duffing"])
     ['lorenz-84']
     """
-    close = get_close_matches(given.lower(), names, n=1, cutoff=0.85)
-    near = close or [name for name in names if shares_a_word(given.lower(), name)]
-    found: dict[str, None] = {}
+    close = get_close_matches(typed.lower(), names, n=1, cutoff=0.85)
+    near = close or [name for name in names if shares_a_word(typed.lower(), name)]
+    near_families: dict[str, None] = {}
     for name in near:
         words = name.split("-")
         beginnings = ("-".join(words[:count]) + "-" for count in range(len(words) - 1, 0, -1))
         shared = (b for b in beginnings if sum(other.startswith(b) for other in near) > 1)
-        found[f"{family}*" if (family := next(shared, "")) else name] = None
-    return list(found)
+        near_families[f"{family}*" if (family := next(shared, "")) else name] = None
+    return list(near_families)
 
 
 def first_fault(error: ValidationError, whole: str = "") -> str:

@@ -348,10 +348,10 @@ def _explain(file: Path, error: ValidationError) -> MethodError:
     first, *others = slips_first  # a key that is misspelt is often the one that is missing
     parts, hint = first["loc"], _KEYS
     if parts[-1:] == ("[key]",):  # the name of a table, or of a key in one
-        where, given = f"{file}: key {_key(parts[:-1])!r}", "no name that is allowed"
+        where, what = f"{file}: key {_key(parts[:-1])!r}", "no name that is allowed"
     else:
         where = f"{file}: key {_key(parts)!r}" if parts else str(file)
-        given = _short(first["input"])
+        what = _short(first["input"])
     if first["type"] == "extra_forbidden":
         names = _names_of(parts[:-1])
         message = f"{where} is not known"
@@ -359,7 +359,7 @@ def _explain(file: Path, error: ValidationError) -> MethodError:
     elif first["type"] == "missing":
         message = f"{where} is missing"
     elif parts:
-        message = f"{where} is {given}: {_wanted(first)}"
+        message = f"{where} is {what}: {_wanted(first)}"
     else:
         message = f"{where}: {_wanted(first)}"
     if also := list(dict.fromkeys(_key(each["loc"]) for each in others)):

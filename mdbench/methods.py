@@ -208,15 +208,15 @@ def files_of(folder: Path) -> list[Path]:
         to would be read, copied into images and shown to the method.
     """
     home = folder.resolve()
-    found = []
+    files = []
     for path in sorted(folder.rglob("*")):
         if _IGNORED & set(path.relative_to(folder).parts):
             continue
         if path.is_symlink():
             _refuse_if_it_leaves(path, home)
         if path.is_file():
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
 def _refuse_if_it_leaves(link: Path, home: Path) -> None:
@@ -251,7 +251,7 @@ def folders(algorithms: Path) -> dict[Path, str]:
     UsageError
         If a folder that is named is none.
     """
-    found = {algorithms.resolve(): ""}
+    names = {algorithms.resolve(): ""}
     for text in filter(None, os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)):
         folder = Path(text).resolve()
         if not folder.is_dir():
@@ -260,14 +260,14 @@ def folders(algorithms: Path) -> dict[Path, str]:
                 f"Make it (mkdir -p {text}), or name folders with methods' folders in them, "
                 f"separated by {os.pathsep!r}, or: unset {FOLDERS_VARIABLE}",
             )
-        found.setdefault(folder, text)
+        names.setdefault(folder, text)
     if _are_bundled(algorithms) and (here := Path.cwd() / algorithms.name).is_dir():
-        found.setdefault(here, algorithms.name)
+        names.setdefault(here, algorithms.name)
     for entry in _entry_points(tuple(sys.path)):
         package = entry.dist.name if entry.dist else entry.name
         folder = _folder_of(entry.value, package)
-        found.setdefault(folder, f"package {package}")
-    return found
+        names.setdefault(folder, f"package {package}")
+    return names
 
 
 @lru_cache(maxsize=1)
@@ -280,13 +280,13 @@ def _entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:  # noqa: ARG
 
 
 @contextmanager
-def more_folders(given: Sequence[str]) -> Iterator[None]:
+def more_folders(texts: Sequence[str]) -> Iterator[None]:
     """Add folders of methods before those of ``$MDBENCH_METHODS``, until the block ends.
 
     They are added to the variable, so that the processes of a cluster know them, too.
     """
     before = os.environ.get(FOLDERS_VARIABLE)
-    named = [str(Path(one).absolute()) for text in given for one in text.split(os.pathsep) if one]
+    named = [str(Path(one).absolute()) for text in texts for one in text.split(os.pathsep) if one]
     if named:
         os.environ[FOLDERS_VARIABLE] = os.pathsep.join([*named, *filter(None, [before])])
     try:
@@ -322,13 +322,13 @@ def _are_bundled(algorithms: Path) -> bool:
 
 def _folder_of(module: str, package: str) -> Path:
     """Find the folder of a package without importing it."""
-    first, *rest = module.split(".")
+    first, *parts = module.split(".")
     try:
         spec = find_spec(first)
     except (ImportError, ValueError):
         spec = None
     for place in (spec and spec.submodule_search_locations) or ():
-        folder = Path(place, *rest)
+        folder = Path(place, *parts)
         if folder.is_dir():
             return folder.resolve()
     raise UsageError(
@@ -352,13 +352,13 @@ def discover(algorithms: Path) -> dict[str, Method | MethodError]:
     UsageError
         As `folders`.
     """
-    found: dict[str, Method | MethodError] = {}
+    by_name: dict[str, Method | MethodError] = {}
     for name, places in _places(algorithms).items():
         try:
-            found[name] = load(_only(name, places), algorithms)
+            by_name[name] = load(_only(name, places), algorithms)
         except MethodError as error:
-            found[name] = error
-    return found
+            by_name[name] = error
+    return by_name
 
 
 def find(name: str, algorithms: Path) -> Method:
@@ -383,11 +383,11 @@ def find(name: str, algorithms: Path) -> Method:
 
 def _places(algorithms: Path) -> dict[str, list[Path]]:
     """Return the methods' folders by name: the project's own, then the others, each by name."""
-    found: dict[str, list[Path]] = {}
+    places_by_name: dict[str, list[Path]] = {}
     for folder in folders(algorithms):
         for file in sorted(folder.glob("*/method.toml")):
-            found.setdefault(file.parent.name, []).append(file.parent)
-    return found
+            places_by_name.setdefault(file.parent.name, []).append(file.parent)
+    return places_by_name
 
 
 def refuse_taken(name: str, algorithms: Path) -> None:

@@ -119,10 +119,10 @@ def common_kernels(cpuinfo: Path = _CPUINFO, prefix: Path = Path(sys.prefix)) ->
     flags = next((set(x.split()) for x in text.splitlines() if x.startswith("flags")), set())
     if not {"avx2", "fma"} <= flags:
         return {}
-    found = {"OPENBLAS_CORETYPE": "Haswell"}
+    variables = {"OPENBLAS_CORETYPE": "Haswell"}
     if "avx512f" in flags:
-        found["NPY_DISABLE_CPU_FEATURES"] = "X86_V4 AVX512_ICL AVX512_SPR"
-    return found
+        variables["NPY_DISABLE_CPU_FEATURES"] = "X86_V4 AVX512_ICL AVX512_SPR"
+    return variables
 
 
 def drop_foreign_modules() -> None:

@@ -149,10 +149,10 @@ def read_paths(method: str, allowed: Sequence[str]) -> dict[str, Path]:
         If the file cannot be read, has another key, or names what does not exist.
     """
     file, content = _settings(method)
-    given = content.get("paths", {})
-    if not isinstance(given, dict):
-        raise MethodError(f"{file}: key 'paths' is {given!r}.", "It is a table, [paths].")
-    paths = {name: _path(file, name, value, allowed) for name, value in sorted(given.items())}
+    entries = content.get("paths", {})
+    if not isinstance(entries, dict):
+        raise MethodError(f"{file}: key 'paths' is {entries!r}.", "It is a table, [paths].")
+    paths = {name: _path(file, name, value, allowed) for name, value in sorted(entries.items())}
     if len(set(paths.values())) < len(paths):
         raise MethodError(f"{file}: two names have one path.", "Docker can show each only once.")
     return paths
@@ -237,18 +237,18 @@ def fingerprint(paths: Mapping[str, Path]) -> str:
     digest = hashlib.sha256()
     for name, path in sorted(paths.items()):
         digest.update(f"{name}\0".encode())
-        for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            relative = each.relative_to(path).as_posix()
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            relative = file.relative_to(path).as_posix()
             try:
-                if each.is_symlink():
-                    content = f"-> {each.readlink()}"
-                elif each.is_file():
-                    stat = each.stat()
-                    content = _sha256(each, stat.st_size, stat.st_mtime_ns)
+                if file.is_symlink():
+                    content = f"-> {file.readlink()}"
+                elif file.is_file():
+                    stat = file.stat()
+                    content = _sha256(file, stat.st_size, stat.st_mtime_ns)
                 else:
                     continue
             except OSError as error:
-                raise MethodError(f"{each} cannot be read: {error.strerror}.") from None
+                raise MethodError(f"{file} cannot be read: {error.strerror}.") from None
             digest.update(f"{relative}\0{content}\0".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 

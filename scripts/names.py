@@ -20,7 +20,10 @@ CODE: Final = ("eqverdict", "mdbench")
 VAGUE: Final = {"found", "one", "ones", "each", "place", "given", "rest", "kept", "left"}
 MOST: Final = 3
 """Lines from the first to the last use."""
-OF_USERS: Final = {("mdbench/cli/notebook.py", "predict", "given")}
+OF_USERS: Final = {
+    ("mdbench/cli/notebook.py", "predict", "given"),
+    ("mdbench/worker/budget.py", "share", "kept"),
+}
 """Parameters of functions that users call from Python by these names."""
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

@@ -157,12 +157,12 @@ def _begins(method: Method) -> str:
 
 def _duration(method: Method, workspace: Workspace, seconds: float) -> str:
     """Return how long the check may take: most methods need a small part of it."""
-    each = 1 + method.spec.repeatable
+    repeats = 1 + method.spec.repeatable
     tries = 0
     for kind in filter(datatypes.is_known, {*method.spec.data_types}):
         data_type = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind)
         seeds = 2 * (method.spec.seedable != _NO_ARGUMENT)
-        tries += each * len(data_type.check_datasets) + seeds + _AT_ONCE
+        tries += repeats * len(data_type.check_datasets) + seeds + _AT_ONCE
     time = tries * min(method.spec.timeout, seconds)
     return f"at most {tries} tries of {seconds:g} s: {time / 60:.0f} min if all of it is used"
 
@@ -502,14 +502,14 @@ class Trials:
         )
         self._count += 1
         parts = {"check": str(self._count)}
-        one = ResolvedJob(job, self.method, data_type, data_type.source(), parts)
+        resolved = ResolvedJob(job, self.method, data_type, data_type.source(), parts)
         worker = self.worker()
         folder = worker.make_folder()
         name = secrets.token_hex(16)
         worker.begin_log(self._logs / str(self._count), name)
         try:
             outcome = JobSession(
-                one,
+                resolved,
                 task,
                 worker=worker,
                 folder=folder,

@@ -55,34 +55,34 @@ def _missing(method: Method, packages: Path) -> Iterator[str]:
             top = name.partition(".")[0]
             if top in sys.stdlib_module_names or top == "mdbench":
                 continue
-            found = _find(name, places)
-            if not found:
+            paths = _find(name, places)
+            if not paths:
                 yield top
-            for each in found:
-                if each[0] not in seen:
-                    seen.add(each[0])
-                    waiting.append(each)
+            for path in paths:
+                if path[0] not in seen:
+                    seen.add(path[0])
+                    waiting.append(path)
 
 
 def _find(name: str, places: Sequence[Path]) -> list[tuple[Path, str]]:
     """Return the files of a module and of the packages that it is in; none if it is not there."""
     parts = name.split(".")
-    for place in places:
-        found = []
-        folder = place
+    for search_path in places:
+        paths = []
+        folder = search_path
         for depth, part in enumerate(parts):
             inner = ".".join(parts[: depth + 1])
             if (init := folder / part / "__init__.py").is_file():
-                found.append((init, inner))
+                paths.append((init, inner))
             elif (folder / f"{part}.py").is_file():
-                found.append((folder / f"{part}.py", inner.rpartition(".")[0]))
+                paths.append((folder / f"{part}.py", inner.rpartition(".")[0]))
             elif not depth and ((folder / part).is_dir() or any(folder.glob(f"{part}.*.so"))):
-                return [(place / part, inner)]  # compiled, or without an __init__
+                return [(search_path / part, inner)]  # compiled, or without an __init__
             folder /= part
-        if found:
-            return found
-        if any(place.glob(f"{parts[0]}.*so")):
-            return [(place / parts[0], parts[0])]
+        if paths:
+            return paths
+        if any(search_path.glob(f"{parts[0]}.*so")):
+            return [(search_path / parts[0], parts[0])]
     return []
 
 

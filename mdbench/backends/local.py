@@ -156,26 +156,26 @@ class _LocalRun:
         last: Future[None] | None = None
         try:
             with ThreadPoolExecutor(1) as scorer, slot:
-                while (one := self._queue.take(held)) is not None:
-                    if only_predicts(one):
-                        self._do_case([one, *self._queue.take_case_of(one)])
+                while (waiting_job := self._queue.take(held)) is not None:
+                    if only_predicts(waiting_job):
+                        self._do_case([waiting_job, *self._queue.take_case_of(waiting_job)])
                         continue
-                    if self._may_end_late(one):
-                        self._queue.release(one)
+                    if self._may_end_late(waiting_job):
+                        self._queue.release(waiting_job)
                         continue  # a shorter one may still fit
-                    held = one.job.algorithm
+                    held = waiting_job.job.algorithm
                     slot.has_next = bool(self._queue)
                     try:
-                        with self._turn_of(one, slot):
+                        with self._turn_of(waiting_job, slot):
                             if self._stop.is_set():
                                 break
-                            self._observer.job_started(one.job)
-                            make = begin_job(one, slot)
+                            self._observer.job_started(waiting_job.job)
+                            make = begin_job(waiting_job, slot)
                     finally:
-                        self._queue.release(one)
+                        self._queue.release(waiting_job)
                     if last is not None:
                         last.result()  # at most one answer waits for its scores
-                    last = scorer.submit(self._leave_record, one.job, make)
+                    last = scorer.submit(self._leave_record, waiting_job.job, make)
         except BaseException as error:  # noqa: BLE001 - raised again by the main thread
             self._fail(error)
         finally:
@@ -189,11 +189,11 @@ class _LocalRun:
         for first in range(0, len(jobs), MOST_WAITING):
             waiting: list[_WaitingJob] = []
             try:
-                for one in jobs[first : first + MOST_WAITING]:
-                    if self._may_end_late(one):
-                        self._queue.release(one)
+                for resolved in jobs[first : first + MOST_WAITING]:
+                    if self._may_end_late(resolved):
+                        self._queue.release(resolved)
                         continue
-                    job = _WaitingJob(partial(self._do_in_slot_of_its_own, one))
+                    job = _WaitingJob(partial(self._do_in_slot_of_its_own, resolved))
                     job.start_and_wait_for_fit()
                     waiting.append(job)
             finally:  # also where no further thread can be started
@@ -204,7 +204,7 @@ class _LocalRun:
         """Whether a job that is begun now may not have ended when the time of the run is up."""
         return time.monotonic() + one.job.timeout_s + ENDING_S > self._end
 
-    def _do_in_slot_of_its_own(self, one: ResolvedJob, before_test: Callable[[], None]) -> None:
+    def _do_in_slot_of_its_own(self, job: ResolvedJob, before_test: Callable[[], None]) -> None:
         slot = self._new_slot()
         slot.before_test = before_test
         with self._lock:
@@ -212,23 +212,23 @@ class _LocalRun:
         try:
             with slot:
                 if not self._stop.is_set():
-                    self._observer.job_started(one.job)
-                    self._leave_record(one.job, begin_job(one, slot))
+                    self._observer.job_started(job.job)
+                    self._leave_record(job.job, begin_job(job, slot))
         except BaseException as error:  # noqa: BLE001 - raised again by the main thread
             self._fail(error)
         finally:
-            self._queue.release(one)
+            self._queue.release(job)
             with self._lock:
                 self._slots.remove(slot)
 
     @contextmanager
-    def _turn_of(self, one: ResolvedJob, slot: WorkerSlot) -> Iterator[None]:
+    def _turn_of(self, job: ResolvedJob, slot: WorkerSlot) -> Iterator[None]:
         """Wait for a job's turn on the cores, where there are turns; others have it meanwhile."""
         if self._turns is None:
             yield
             return
         turn = JobTurn(self._turns)
-        slot.turn = turn if asks(one) else None
+        slot.turn = turn if asks(job) else None
         try:
             yield
         finally:
@@ -340,11 +340,11 @@ class JobQueue:
         self._methods: dict[str, deque[ResolvedJob]] = {}  # not begun, the longest first
         self._last: list[ResolvedJob] = []  # those that only predict, after all fits of their case
         self._cases: Counter[tuple[str, str, str]] = Counter()  # of jobs that run
-        for one in longest_first(jobs, expected):
-            if only_predicts(one):
-                self._last.append(one)
+        for job in longest_first(jobs, expected):
+            if only_predicts(job):
+                self._last.append(job)
             else:
-                self._methods.setdefault(one.job.algorithm, deque()).append(one)
+                self._methods.setdefault(job.job.algorithm, deque()).append(job)
         self._totals = {name: len(each) for name, each in self._methods.items()}
         self._turns: dict[int, tuple[str, float]] = {}
         self._ended = False
@@ -376,33 +376,33 @@ class JobQueue:
                 self._changed.wait()
             return None
 
-    def release(self, one: ResolvedJob) -> None:
+    def release(self, job: ResolvedJob) -> None:
         """Return the memory of a job that has ended to others."""
         with self._changed:
-            self._ended_one(one)
+            self._ended_one(job)
 
-    def requeue(self, one: ResolvedJob) -> None:
+    def requeue(self, job: ResolvedJob) -> None:
         """Take back a job that has to be done again."""
         with self._changed:
-            self._ended_one(one)
-            if only_predicts(one):
-                self._last.insert(0, one)
+            self._ended_one(job)
+            if only_predicts(job):
+                self._last.insert(0, job)
             else:
-                self._methods[one.job.algorithm].appendleft(one)
+                self._methods[job.job.algorithm].appendleft(job)
 
-    def take_case_of(self, one: ResolvedJob) -> list[ResolvedJob]:
+    def take_case_of(self, job: ResolvedJob) -> list[ResolvedJob]:
         """Return all other jobs of a job's case that only predict."""
         with self._changed:
-            same = [other for other in self._last if case_of(other) == case_of(one)]
-            self._last = [other for other in self._last if case_of(other) != case_of(one)]
+            same = [other for other in self._last if case_of(other) == case_of(job)]
+            self._last = [other for other in self._last if case_of(other) != case_of(job)]
             for other in same:
                 self._begun(other)
             return same
 
-    def _ended_one(self, one: ResolvedJob) -> None:
-        if self._running.pop(one.key, None) is not None:
-            self._counts[asks(one)] -= 1
-            self._cases[case_of(one)] -= 1
+    def _ended_one(self, job: ResolvedJob) -> None:
+        if self._running.pop(job.key, None) is not None:
+            self._counts[asks(job)] -= 1
+            self._cases[case_of(job)] -= 1
         self._changed.notify_all()
 
     def end(self) -> None:
@@ -422,33 +422,33 @@ class JobQueue:
             names.remove(held)
             names.insert(0, held)
         for name in names:
-            one = self._that_fits(self._methods[name])
-            if one is not None:
-                self._methods[name].remove(one)
-                self._begun(one)
+            job = self._that_fits(self._methods[name])
+            if job is not None:
+                self._methods[name].remove(job)
+                self._begun(job)
                 if name != method or now - since >= TURN_S:
                     self._turns[me] = name, now
-                return one
+                return job
         return None if any(self._methods.values()) else self._next_of_last()
 
     def _next_of_last(self) -> ResolvedJob | None:
         """Return a job that only predicts, of a case of which no job runs."""
-        for one in self._last:
-            if not self._cases[case_of(one)] and self._that_fits([one]):
-                self._last.remove(one)
-                self._begun(one)
-                return one
+        for job in self._last:
+            if not self._cases[case_of(job)] and self._that_fits([job]):
+                self._last.remove(job)
+                self._begun(job)
+                return job
         return None
 
-    def _begun(self, one: ResolvedJob) -> None:
-        self._running[one.key] = self._need(one)
-        self._counts[asks(one)] += 1
-        self._cases[case_of(one)] += 1
+    def _begun(self, job: ResolvedJob) -> None:
+        self._running[job.key] = self._need(job)
+        self._counts[asks(job)] += 1
+        self._cases[case_of(job)] += 1
 
-    def _may(self, one: ResolvedJob) -> bool:
+    def _may(self, job: ResolvedJob) -> bool:
         """Whether one more of a job's kind may run."""
         most = self._at_a_time
-        return most is None or self._counts[asks(one)] < most[asks(one)]
+        return most is None or self._counts[asks(job)] < most[asks(job)]
 
     def _that_fits(self, jobs: Sequence[ResolvedJob]) -> ResolvedJob | None:
         """Return the first of a method's jobs, or the smallest, if there is memory for it."""

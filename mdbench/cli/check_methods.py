@@ -96,26 +96,26 @@ def check_several(
         if not json_:
             console.print(escape(line), style="dim", soft_wrap=True)
 
-    found: dict[str, _Checked] = {}
+    checked: dict[str, _Checked] = {}
     with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
         # A shared environment is made once, since its lock is taken.
         at_a_time = min(jobs_at_a_time(n_jobs, 1), len(names))
         report(f"checking {counted(len(names), 'method')}, {at_a_time} at a time")
-        for one in _check_each(names, workspace, runtime, seconds or SECONDS, at_a_time):
-            found[one.method] = one
+        for check in _check_each(names, workspace, runtime, seconds or SECONDS, at_a_time):
+            checked[check.method] = check
             if not json_:
-                _show(one, console, len(found), len(names))
-    ordered = [found[name] for name in names]
+                _show(check, console, len(checked), len(names))
+    ordered = [checked[name] for name in names]
     if json_:
         rows = [
             {
-                "method": one.method,
-                "keeps": not one.counts["broken"],
-                "seconds": round(one.seconds, 1),
-                "cpu_s": round(one.cpu_s, 1),
-                "findings": [asdict(each) for each in one.findings],
+                "method": check.method,
+                "keeps": not check.counts["broken"],
+                "seconds": round(check.seconds, 1),
+                "cpu_s": round(check.cpu_s, 1),
+                "findings": [asdict(each) for each in check.findings],
             }
-            for one in ordered
+            for check in ordered
         ]
         print(json.dumps({"schema": 1, "methods": rows}))
     else:
@@ -168,45 +168,45 @@ def _check_one(
     return _Checked(name, tuple(findings), time.monotonic() - begun, sum(used))
 
 
-def _show(one: _Checked, console: Console, done: int, total: int) -> None:
-    colour = {"keeps": "green", "breaks": "red", "not here": "yellow"}[one.result]
+def _show(check: _Checked, console: Console, done: int, total: int) -> None:
+    colour = {"keeps": "green", "breaks": "red", "not here": "yellow"}[check.result]
     console.print(
-        f"{done}/{total} [{colour}]{one.result}[/] {escape(one.method)}: "
-        f"{counted(len(one.findings), 'point')}, {one.seconds:.1f} s",
+        f"{done}/{total} [{colour}]{check.result}[/] {escape(check.method)}: "
+        f"{counted(len(check.findings), 'point')}, {check.seconds:.1f} s",
         soft_wrap=True,
     )
-    for finding in one.findings:
+    for finding in check.findings:
         if not finding.passed or finding.note in {"warning", "unavailable"}:
             for line in finding_lines(finding):
                 console.print(f"    {line}", soft_wrap=True)
 
 
-def _table(found: Sequence[_Checked]) -> Table:
+def _table(checks: Sequence[_Checked]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for head in ("method", "contract", "points", "broken", "warnings", "seconds", "CPU s"):
         table.add_column(head, justify="left" if head in {"method", "contract"} else "right")
-    for one in found:
-        counts = [one.counts[word] for word in ("broken", "warning")]
+    for check in checks:
+        counts = [check.counts[word] for word in ("broken", "warning")]
         table.add_row(
-            one.method,
-            one.result,
-            str(len(one.findings)),
+            check.method,
+            check.result,
+            str(len(check.findings)),
             *(str(count or "") for count in counts),
-            f"{one.seconds:.1f}",
-            f"{one.cpu_s:.1f}",
+            f"{check.seconds:.1f}",
+            f"{check.cpu_s:.1f}",
         )
     return table
 
 
-def _summary(found: Sequence[_Checked], seconds: float) -> str:
+def _summary(checks: Sequence[_Checked], seconds: float) -> str:
     by_result = {
-        word: [one.method for one in found if one.result == word]
+        word: [one.method for one in checks if one.result == word]
         for word in ("keeps", "not here", "breaks")
     }
-    text = f"{len(by_result['keeps'])} of {len(found)} keep their contract"
+    text = f"{len(by_result['keeps'])} of {len(checks)} keep their contract"
     if away := by_result["not here"]:
         text += f"; {len(away)} could not be tried here ({', '.join(away)})"
     if broken := by_result["breaks"]:
         text += f"; {len(broken)} broke a point ({', '.join(broken)})"
-    cpu_s = sum(one.cpu_s for one in found)
+    cpu_s = sum(one.cpu_s for one in checks)
     return escape(f"{text}.  {seconds / 60:.1f} min, of which tries took {cpu_s:.0f} CPU s.")

@@ -40,7 +40,7 @@ def compare_results(
     after: Path,
     console: Console,
     *,
-    each: bool,
+    every: bool,
     json_: bool,
     across: bool = False,
     across_budgets: bool = False,
@@ -48,33 +48,37 @@ def compare_results(
 ) -> None:
     """Print what differs between two sets of results."""
     sides = _sides(before, after, wanted)
-    names = filter(datatypes.is_known, {record.data_type for side in sides for record in side})
-    known = {kind.name: kind.metrics for kind in datatypes.classes(names)}
-    found = changes(sides[0], sides[1], known, across=across, across_budgets=across_budgets)
+    types = {record.data_type for side in sides for record in side}
+    known = {
+        kind.name: kind.metrics for kind in datatypes.classes(filter(datatypes.is_known, types))
+    }
+    differences = changes(sides[0], sides[1], known, across=across, across_budgets=across_budgets)
     if json_:
-        print(json.dumps(changes_json(found), allow_nan=False))
+        print(json.dumps(changes_json(differences), allow_nan=False))
         return
-    if not found.methods:
+    if not differences.methods:
         raise UsageError(
             f"{before} and {after} have no question in common.",
             "They are compared where method, dataset, noise, seed, protocol, budget and the data "
             "type's options are the same; whatever these are: --across-options, --across-budgets",
         )
-    for kind in dict.fromkeys((one.data_type, one.conditions) for one in found.methods):
-        console.print(_changes_table(*kind, found))
-    if found.made_with:
-        parts = ", ".join(f"{name} ({count})" for name, count in sorted(found.made_with.items()))
+    for kind in dict.fromkeys((one.data_type, one.conditions) for one in differences.methods):
+        console.print(_changes_table(*kind, differences))
+    if differences.made_with:
+        parts = ", ".join(
+            f"{name} ({count})" for name, count in sorted(differences.made_with.items())
+        )
         console.print(f"Made with another: {escape(parts)}", soft_wrap=True)
-    for name, only in (("first", found.only_before), ("second", found.only_after)):
+    for name, only in (("first", differences.only_before), ("second", differences.only_after)):
         if only:
             names = ", ".join(
                 f"{count} of {method} ({kind})" for (kind, method), count in only.items()
             )
             console.print(f"Only in the {name}: {escape(names)}", soft_wrap=True)
-    shown = found.each if each else found.each[:MOST_SHOWN]
+    shown = differences.each if every else differences.each[:MOST_SHOWN]
     for one in shown:
-        console.print(_change_line(one, found.specs[one.before.data_type]), soft_wrap=True)
-    if more := len(found.each) - len(shown):
+        console.print(_change_line(one, differences.specs[one.before.data_type]), soft_wrap=True)
+    if more := len(differences.each) - len(shown):
         console.print(f"{more} more changed; all of them: --each")
 
 
@@ -84,18 +88,18 @@ def _sides(before: Path, after: Path, wanted: Wanted) -> list[list[Record]]:
     kept = wanted.of([*records[before], *records[after]], f"{before} and {after}")
     both = {id(one) for one in kept}
     sides = []
-    for place in (before, after):
-        sides.append(latest(one for one in records[place] if id(one) in both))
+    for path in (before, after):
+        sides.append(latest(one for one in records[path] if id(one) in both))
         if not sides[-1]:
             raise UsageError(
-                f"{place} has no such records.", "Leave out --study or --budget, or name others."
+                f"{path} has no such records.", "Leave out --study or --budget, or name others."
             )
     return sides
 
 
-def _changes_table(data_type: str, conditions: str, found: Changes) -> Table:
-    primary = found.specs[data_type][0]
-    marks = [spec for spec in found.specs[data_type] if spec.mark]
+def _changes_table(data_type: str, conditions: str, comparison: Changes) -> Table:
+    primary = comparison.specs[data_type][0]
+    marks = [spec for spec in comparison.specs[data_type] if spec.mark]
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=0,
@@ -107,22 +111,22 @@ def _changes_table(data_type: str, conditions: str, found: Changes) -> Table:
     heads = ["method", "pairs", "better", "worse", "same", *(spec.mark for spec in marks)]
     for head in [*heads, "failures", "p", "verdict"]:
         table.add_column(head, justify="left" if head in {"method", "verdict"} else "right")
-    for one in found.methods:
+    for one in comparison.methods:
         if (one.data_type, one.conditions) == (data_type, conditions):
             table.add_row(*_change_cells(one, marks), style=_COLOURS.get(one.verdict, ""))
     return table
 
 
-def _change_cells(one: MethodChange, marks: Sequence[MetricSpec]) -> list[str]:
-    flags = [_plus_minus(one.gained.get(s.name, 0), one.lost.get(s.name, 0)) for s in marks]
-    before, after = one.failures
+def _change_cells(change: MethodChange, marks: Sequence[MetricSpec]) -> list[str]:
+    flags = [_plus_minus(change.gained.get(s.name, 0), change.lost.get(s.name, 0)) for s in marks]
+    before, after = change.failures
     return [
-        one.method,
-        *map(str, (one.pairs, one.better, one.worse, one.same)),
+        change.method,
+        *map(str, (change.pairs, change.better, change.worse, change.same)),
         *flags,
         str(before) if before == after else f"{before} → {after}",
-        scientific(one.corrected) if one.test else "–",
-        one.verdict,
+        scientific(change.corrected) if change.test else "–",
+        change.verdict,
     ]
 
 
@@ -131,18 +135,18 @@ def _plus_minus(gained: int, lost: int) -> str:
     return " ".join(parts) or "–"
 
 
-def _change_line(one: Change, specs: Sequence[MetricSpec]) -> str:
-    result = one.before
+def _change_line(change: Change, specs: Sequence[MetricSpec]) -> str:
+    result = change.before
     name = f"{result.method} · {result.dataset} · {noise_name(result.snr_db)}"
     seed = f" · seed {result.seed}" if result.seed else ""
     flags = "".join(
-        f"  {spec.mark} {'gained' if one.flags[spec.name] else 'lost'}"
+        f"  {spec.mark} {'gained' if change.flags[spec.name] else 'lost'}"
         for spec in specs
-        if spec.name in one.flags
+        if spec.name in change.flags
     )
-    colour = _COLOURS.get(one.way, "dim")
-    before, after = (_score_text(each, specs[0]) for each in (one.before, one.after))
-    return f"{escape(name + seed)}  [{colour}]{one.way}[/]  {before} → {after}{flags}"
+    colour = _COLOURS.get(change.way, "dim")
+    before, after = (_score_text(each, specs[0]) for each in (change.before, change.after))
+    return f"{escape(name + seed)}  [{colour}]{change.way}[/]  {before} → {after}{flags}"
 
 
 def _score_text(result: Record, primary: MetricSpec) -> str:
@@ -152,48 +156,48 @@ def _score_text(result: Record, primary: MetricSpec) -> str:
     return "undecided" if value is None else f"{primary.title} {format_score(primary, value)}"
 
 
-def changes_json(found: Changes) -> dict[str, Any]:
+def changes_json(comparison: Changes) -> dict[str, Any]:
     """Return all of it as strict JSON."""
     return {
         "schema": FORMAT,
         "format": FORMAT,  # as it was called first
         "methods": [
             {
-                "data_type": one.data_type,
-                "class": one.conditions,
-                "method": one.method,
-                "pairs": one.pairs,
-                "better": one.better,
-                "worse": one.worse,
-                "same": one.same,
-                "gained": dict(one.gained),
-                "lost": dict(one.lost),
-                "failures": list(one.failures),
-                "effect": one.test.effect if one.test else None,
-                "p": one.corrected if one.test else None,
-                "says": one.verdict,
+                "data_type": change.data_type,
+                "class": change.conditions,
+                "method": change.method,
+                "pairs": change.pairs,
+                "better": change.better,
+                "worse": change.worse,
+                "same": change.same,
+                "gained": dict(change.gained),
+                "lost": dict(change.lost),
+                "failures": list(change.failures),
+                "effect": change.test.effect if change.test else None,
+                "p": change.corrected if change.test else None,
+                "says": change.verdict,
             }
-            for one in found.methods
+            for change in comparison.methods
         ],
         "changed": [
             {
-                "data_type": one.before.data_type,
-                "method": one.before.method,
-                "dataset": one.before.dataset,
-                "snr_db": one.before.snr_db,
-                "seed": one.before.seed,
-                "protocol": one.before.protocol,
-                "way": one.way,
-                "flags": dict(one.flags),
-                "made_with": list(one.made_with),
-                "before": _side(one.before),
-                "after": _side(one.after),
+                "data_type": change.before.data_type,
+                "method": change.before.method,
+                "dataset": change.before.dataset,
+                "snr_db": change.before.snr_db,
+                "seed": change.before.seed,
+                "protocol": change.before.protocol,
+                "way": change.way,
+                "flags": dict(change.flags),
+                "made_with": list(change.made_with),
+                "before": _side(change.before),
+                "after": _side(change.after),
             }
-            for one in found.each
+            for change in comparison.each
         ],
-        "only_before": _only(found.only_before),
-        "only_after": _only(found.only_after),
-        "made_with": dict(found.made_with),
+        "only_before": _only(comparison.only_before),
+        "only_after": _only(comparison.only_after),
+        "made_with": dict(comparison.made_with),
     }
 
 

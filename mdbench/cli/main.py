@@ -74,9 +74,10 @@ class Group(TyperGroup):
     """The program, whose own options are taken as they are typed."""
 
     def __init__(self, **attributes: Any) -> None:
-        if not isinstance(attributes.get("commands"), Commands):
-            attributes["commands"] = Commands()
-        super().__init__(**attributes)
+        commands = attributes.get("commands")
+        own = commands if isinstance(commands, Commands) else Commands()
+        super().__init__(**{**attributes, "commands": own})
+        self.group = own.group
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was typed."""
@@ -90,7 +91,7 @@ class Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the verb that was typed; that of a group is not found without its group."""
-        if not self.commands.group and args[0] in REMOVED:
+        if not self.group and args[0] in REMOVED:
             raise UsageError(f"There is no verb {args[0]!r} any more.", f"Type: {REMOVED[args[0]]}")
         if args[0] not in self.commands and (verb := moved_to(args[0])):
             raise UsageError(f"The verb {args[0]!r} is one of a group.", f"Type: mdbench {verb}")
@@ -99,7 +100,7 @@ class Group(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the verbs below their headings, without importing those of the core."""
         del ctx
-        if group := self.commands.group:
+        if group := self.group:
             rows = [(name, line_of(f"{group} {name}")) for name in self.commands]
             write_verbs(formatter, {"Verbs": rows})
         else:
@@ -131,7 +132,7 @@ app = typer.Typer(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit status, an `Exit`."""
-    given = sys.argv[1:] if arguments is None else arguments
+    typed = sys.argv[1:] if arguments is None else arguments
     codecs.register_error(PLAIN, _in_plain_letters)
     for stream in (sys.stdout, sys.stderr):  # signs on a terminal without UTF-8
         if isinstance(stream, TextIOWrapper):
@@ -144,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
             signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         _refuse_little_memory()
-        code = app(args=given or ["--help"], prog_name="mdbench", standalone_mode=False)
+        code = app(args=typed or ["--help"], prog_name="mdbench", standalone_mode=False)
     except MdbenchError as error:
         complain(error)
         return Exit.ERROR
@@ -153,7 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
         return Exit.INTERRUPTED
     except Exception as error:
         if hasattr(error, "format_message"):  # the parser's own errors
-            complain(UsageError(error.format_message(), _where_to_look(given)))
+            complain(UsageError(error.format_message(), _where_to_look(typed)))
             return Exit.ERROR
         raise
     return int(code or 0)
@@ -199,15 +200,15 @@ def _refuse_little_memory() -> None:
             )
 
 
-def _where_to_look(given: list[str]) -> str:
+def _where_to_look(typed: list[str]) -> str:
     """Return which help fits what was typed, or the verb that does it now."""
-    if verb := option_moved_to(given):
+    if verb := option_moved_to(typed):
         return f"It is a verb now: mdbench {verb}"
-    for words in (given[:1], given[:2]):
+    for words in (typed[:1], typed[:2]):
         if (name := " ".join(words)) in VERBS:
             return f"To see all options: mdbench {name} --help"
-    if given and given[0] in verbs_of():
-        return f"To see its verbs: mdbench {given[0]} --help"
+    if typed and typed[0] in verbs_of():
+        return f"To see its verbs: mdbench {typed[0]} --help"
     return "To see all verbs: mdbench help"
 
 

@@ -104,20 +104,20 @@ def show(
     if language not in LANGUAGES:
         hint = did_you_mean(str(language), LANGUAGES)
         raise UsageError(f"language is {language!r}.", hint)
-    place, wanted = _place(folder)
+    path, wanted = _place(folder)
     rows = [
         {
             "dataset": name,
             "snr_db": snr_db,
-            "algorithm": one.method,
-            specs[0].name: one.metrics.get(specs[0].name),
-            "equations": code(one, language),
-            "remarks": "\n".join(line.strip() for line in remarks(one)),
+            "algorithm": answer.method,
+            specs[0].name: answer.metrics.get(specs[0].name),
+            "equations": code(answer, language),
+            "remarks": "\n".join(line.strip() for line in remarks(answer)),
         }
         for (name, snr_db), (answers, specs) in answers_of(
-            [place], dataset, _methods(algorithm), wanted=wanted
+            [path], dataset, _methods(algorithm), wanted=wanted
         ).items()
-        for one in (answers if every else answers[:1])
+        for answer in (answers if every else answers[:1])
     ]
     return pd.DataFrame(rows)
 
@@ -164,7 +164,7 @@ def predict(
         If something is missing, or a file cannot be used.
     """
     _refuse_other_than_text(dataset=dataset)
-    place, wanted = _place(folder)
+    path, wanted = _place(folder)
     try:
         values = {
             name: float(value) for name, value in dict(() if start is None else start).items()
@@ -180,7 +180,7 @@ def predict(
     text = ",".join(f"{name}={value!r}" for name, value in values.items()) or None
     asked = PredictionOptions(text, last, times, None if given is None else Path(given))
     console = Console(stderr=True, highlight=False)
-    found = prediction(asked, [place], dataset, _methods(algorithm), console, wanted=wanted)
+    found = prediction(asked, [path], dataset, _methods(algorithm), console, wanted=wanted)
     return pd.DataFrame(found.rows, columns=found.names)
 
 
@@ -229,14 +229,17 @@ def leaderboard(
         If there are no results, or of several data types and none was named.
     """
     board = _board(folder, data_type)
-    specs, found = board.known, [row.values for row in board.rows]  # noqa: PD011 - of rows of a board
+    specs, values_of_rows = board.known, [row.values for row in board.rows]  # noqa: PD011 - of rows of a board
     return pd.DataFrame(
         {
             "rank": pd.array([row.rank for row in board.rows], dtype="Int64"),
             "method": [row.method for row in board.rows],
             "standing": [row.standing for row in board.rows],
             "coverage": [row.coverage for row in board.rows],
-            **{spec.name: _numbers(values[spec.name].value for values in found) for spec in specs},
+            **{
+                spec.name: _numbers(values[spec.name].value for values in values_of_rows)
+                for spec in specs
+            },
             "low": _numbers(row.low for row in board.rows),
             "high": _numbers(row.high for row in board.rows),
             "jobs": [row.jobs for row in board.rows],
@@ -303,12 +306,12 @@ def _numbers(values: Iterable[float | None]) -> Any:
 
 def _board(folder: str | Path | pd.DataFrame, data_type: str | None) -> Leaderboard:
     _refuse_other_than_text(data_type=data_type)
-    place, rows = _place(folder)
+    path, rows = _place(folder)
     try:
         workspace = Workspace.find()
     except UsageError:  # results can be looked at anywhere
         workspace = None
-    boards = leaderboards_of(read_results([place], wanted=rows), workspace)
+    boards = leaderboards_of(read_results([path], wanted=rows), workspace)
     kinds = list(dict.fromkeys(board.data_type for board in boards.values()))
     if data_type is None and len(kinds) > 1:
         raise UsageError(

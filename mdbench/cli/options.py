@@ -68,16 +68,16 @@ def _datasets(context: typer.Context, incomplete: str) -> list[str]:
     from mdbench import datatypes
     from mdbench.workspace import Workspace
 
-    given = context.params.get("data_type")
+    data_type = context.params.get("data_type")
     with suppress(MdbenchError):
-        place = Workspace.find()
-        kinds = [given] if isinstance(given, str) else given or datatypes.names()
-        found: list[str] = []
+        workspace = Workspace.find()
+        kinds = [data_type] if isinstance(data_type, str) else data_type or datatypes.names()
+        names: list[str] = []
         for name in kinds:
-            kind = datatypes.find(name, place.datasets / name, place.arrays / name)
+            kind = datatypes.find(name, workspace.datasets / name, workspace.arrays / name)
             source = kind.source()
-            found += [*source.groups(), *source.names()]
-        return _beginning(dict.fromkeys(found), incomplete)
+            names += [*source.groups(), *source.names()]
+        return _beginning(dict.fromkeys(names), incomplete)
     return []
 
 
@@ -224,10 +224,12 @@ class PassthroughCommand(Command):
             if record := parameter.get_help_record(ctx):
                 option = parameter.opts[0]
                 rows[group_of(option)].append((_place(option), record))
-        for heading, found in rows.items():
-            if found:
+        for heading, entries in rows.items():
+            if entries:
                 with formatter.section(heading):
-                    formatter.write_dl([row for _, row in sorted(found, key=lambda each: each[0])])
+                    formatter.write_dl(
+                        [row for _, row in sorted(entries, key=lambda each: each[0])]
+                    )
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each data type with options of its own."""
@@ -270,11 +272,11 @@ def with_run_options(verb: Callable[..., int | None]) -> Callable[..., int | Non
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
     @wraps(verb)
-    def command(context: typer.Context, **given: Any) -> int | None:
-        more = {name: given.pop(name) for name in list(given) if name in names}
-        file = given.pop("study")
-        args = ParsedArgs(given, context.args, file)
-        sources = {name: context.get_parameter_source(name) for name in given}
+    def command(context: typer.Context, **values: Any) -> int | None:
+        more = {name: values.pop(name) for name in list(values) if name in names}
+        file = values.pop("study")
+        args = ParsedArgs(values, context.args, file)
+        sources = {name: context.get_parameter_source(name) for name in values}
         args.typed = {n for n, source in sources.items() if source and source.name == _TYPED}
         return verb(args if first.name == "args" else args.study(), **more)
 
@@ -289,11 +291,11 @@ def with_methods(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option ``--methods`` to a verb that names methods."""
 
     @wraps(verb)
-    def command(*, methods: list[str] | None = None, **given: Any) -> Any:
+    def command(*, methods: list[str] | None = None, **values: Any) -> Any:
         from mdbench.methods import more_folders
 
         with more_folders(methods or []):
-            return verb(**given)
+            return verb(**values)
 
     help_ = (
         "A folder with methods' folders in it, besides algorithms/ and those of MDBENCH_METHODS; "
@@ -342,8 +344,8 @@ def _as_options(words: Sequence[str]) -> str:
 
     known: dict[str, list[str]] = {"--algorithm": [], "--data-type": [], "--dataset": []}
     with suppress(MdbenchError):
-        place = Workspace.find()
-        methods = discover(place.algorithms)
+        workspace = Workspace.find()
+        methods = discover(workspace.algorithms)
         kinds = [name for name in datatypes.names() if name in {w.lower() for w in words}]
         for word in words:
             if word in methods:
@@ -351,7 +353,8 @@ def _as_options(words: Sequence[str]) -> str:
             elif word.lower() in kinds:
                 known["--data-type"].append(word.lower())
             elif any(
-                word in datatypes.own_names(kind, place.datasets / kind, place.arrays / kind)
+                word
+                in datatypes.own_names(kind, workspace.datasets / kind, workspace.arrays / kind)
                 for kind in kinds
             ):
                 known["--dataset"].append(word)
@@ -464,14 +467,14 @@ _ENGINE, _RUNTIME, _OF_ENGINE = "--engine", "--runtime", "docker"
 def _one_runtime(arguments: Sequence[str]) -> Iterator[str]:
     """Write ``--engine NAME`` as ``--runtime NAME``, without a runtime ``docker`` next to it."""
     engine = any(one.partition("=")[0] == _ENGINE for one in arguments)
-    left = iter(arguments)
-    for argument in left:
+    words = iter(arguments)
+    for argument in words:
         name, equals, value = argument.partition("=")
         if name == _ENGINE:
             yield _RUNTIME + equals + value
         elif not engine or name != _RUNTIME:
             yield argument
-        elif (value if equals else (value := next(left, ""))) != _OF_ENGINE:
+        elif (value if equals else (value := next(words, ""))) != _OF_ENGINE:
             yield f"{_RUNTIME}={value}"
 
 

@@ -118,11 +118,12 @@ def write_report(
 
 def _misfits(results: Sequence[Record]) -> list[str]:
     """Return how many records do not fit together, as those that were edited by hand."""
-    found = [(one, faults[0]) for one in results if (faults := contradictions(one))]
-    if not found:
+    misfits = [(one, faults[0]) for one in results if (faults := contradictions(one))]
+    if not misfits:
         return []
-    record, fault = found[0]
-    of = f"{len(found)} of {counted(len(results), 'record')} {'does' if len(found) == 1 else 'do'}"
+    record, fault = misfits[0]
+    verb = "does" if len(misfits) == 1 else "do"
+    of = f"{len(misfits)} of {counted(len(results), 'record')} {verb}"
     where = f"{record.algorithm} on {record.dataset}, seed {record.seed}"
     return [f"{of} not fit together, as if edited: {where}: {fault}."]
 
@@ -201,13 +202,13 @@ def _axes(results: Sequence[Record]) -> dict[str, Mapping[str, str]]:
 
 def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, list[Category]]:
     """Compare methods on each category of systems, where a data type has several."""
-    found: dict[str, list[Category]] = {}
+    categories: dict[str, list[Category]] = {}
     known = _known(results, workspace)
     for name, here in _here(results).items():
         kind = _data_type(workspace, name)
         ones = [one for one in results if one.data_type == name and one.dataset_path is None]
         groups = by_category(ones, kind.source().groups()) if kind else {}
-        found[name] = [
+        categories[name] = [
             Category(
                 group,
                 frozenset(one.dataset for one in part),
@@ -215,7 +216,7 @@ def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, li
             )
             for group, part in groups.items()
         ]
-    return found
+    return categories
 
 
 def export_tables(
@@ -249,11 +250,11 @@ def _beside_sets(results: Sequence[Record]) -> Iterator[str]:
     """Write what papers report of whole sets that there are results of, and these results."""
     workspace = _workspace()
     for name, kind in _here(results).items() if workspace else ():
-        found = _data_type(workspace, name) if workspace else None
+        data_type = _data_type(workspace, name) if workspace else None
         own = [one for one in results if one.data_type == name and one.dataset_path is None]
-        for paper in papers_of_sets() if found and own else ():
+        for paper in papers_of_sets() if data_type and own else ():
             published = read_published_sets(paper)
-            groups = found.source().groups() if found and name in published.values else {}
+            groups = data_type.source().groups() if data_type and name in published.values else {}
             set_of = published.set_of(name, groups) if groups else {}
             here = {set_of[one.dataset] for one in own if one.dataset in set_of}
             if here:

@@ -91,56 +91,56 @@ def show_answers(
     found = answers_of(places, name, algorithm)
     for (system, snr_db), (answers, specs) in found.items():
         noise = "" if snr_db is None else f", {noise_name(snr_db)}"
-        for one in answers if every else answers[:1]:
+        for answer in answers if every else answers[:1]:
             comment = {"c": "// ", "latex": "% ", "plain": ""}.get(language, "# ")
-            heading = f"{comment}{system}{noise}: {summary_line(one, specs)}"
+            heading = f"{comment}{system}{noise}: {summary_line(answer, specs)}"
             console.print(f"[bold]{escape(heading)}[/]", soft_wrap=True)
-            text = code(one, language, _readable(one) if plain else digits)
+            text = code(answer, language, _readable(answer) if plain else digits)
             if language == "plain":
-                lines = zip(text.splitlines(), units_of(one), strict=True)
+                lines = zip(text.splitlines(), units_of(answer), strict=True)
                 text = "\n".join(f"{line}   [{unit}]" if unit else line for line, unit in lines)
-                text = "\n".join([text, *_alternatives(one), *remarks(one)])
+                text = "\n".join([text, *_alternatives(answer), *remarks(answer)])
             # Not through the console, which would wrap: what is printed is to be pasted.
             print(text, end="\n\n")
 
 
-def remarks(one: Record) -> Iterator[str]:
+def remarks(record: Record) -> Iterator[str]:
     """Write what there is to say of an answer to data of the user's, a line each."""
     for word in (CONSTANT, PARTLY, FORM, PRINTED, ALL_SAMPLES):
-        if texts := one.notes.get(word):
+        if texts := record.notes.get(word):
             sign = " " if word in {PRINTED, ALL_SAMPLES} else ALARM
             yield f"  {sign} {NOTES[word]}{printable('; '.join(texts))}"
 
 
-def _alternatives(one: Record) -> Iterator[str]:
+def _alternatives(record: Record) -> Iterator[str]:
     """Write the equations that by the method's word fit nearly as well, a line each."""
-    for other in one.alternatives:
+    for other in record.alternatives:
         likely = other.log_likelihood
         how = "" if likely is None else f", log-likelihood {likely:+.1f}"
         text = DECIMAL.sub(lambda found: f"{float(found[0]):.{_DIGITS}g}", other.equation)
-        left = one.targets[other.target]
+        left = record.targets[other.target]
         yield f"  or {left} = {printable(text)}   (worse by {other.worse or 0:.2g}{how})"
 
 
-def _readable(one: Record) -> int:
+def _readable(record: Record) -> int:
     """Return the digits of an answer for reading, with which it is still the answer."""
     needed = [_DIGITS]
-    for text in one.equations or ():
+    for text in record.equations or ():
         with suppress(EquationError):  # what is no formula, such as a derivation, has no digits
             needed.append(digits_needed(text, names_in(text), _DIGITS))
     return max(needed)
 
 
-def units_of(one: Record) -> list[str]:
+def units_of(record: Record) -> list[str]:
     """Return the unit of each equation's left-hand side, as far as units are known."""
-    system, found = states_of(one), []
+    system, units = states_of(record), []
     for name in system.states:
-        unit, per = one.measured_in.get(name, ""), one.measured_in.get("t", "")
+        unit, per = record.measured_in.get(name, ""), record.measured_in.get("t", "")
         if system.rates and per:
             per = f"({per})" if set(per) & set("/* ") else per
             unit = f"{f'({unit})' if set(unit) & set('/* ') else unit or 1}/{per}"
-        found.append(unit if not system.rates or per else "")
-    return found
+        units.append(unit if not system.rates or per else "")
+    return units
 
 
 def places_and_name(what: str | None, folders: Sequence[Path]) -> tuple[Sequence[Path], str | None]:
@@ -176,27 +176,29 @@ def answers_of(
     results = read_results(places, wanted=wanted)
     boards = leaderboards_of(results, Workspace.find())
     groups: dict[tuple[str, float | None], list[Record]] = defaultdict(list)
-    for one in results:
-        asked = name is None or any(fnmatchcase(each, name) for each in (one.dataset, one.system))
-        if asked and (not algorithm or any(fnmatchcase(one.method, each) for each in algorithm)):
-            groups[one.system, one.snr_db].append(one)
+    for record in results:
+        asked = name is None or any(
+            fnmatchcase(each, name) for each in (record.dataset, record.system)
+        )
+        if asked and (not algorithm or any(fnmatchcase(record.method, each) for each in algorithm)):
+            groups[record.system, record.snr_db].append(record)
     if not groups:
         names = {one.dataset for one in results} if name else {one.method for one in results}
         given = name or " ".join(algorithm)
         raise UsageError(
             f"{names_of(places)} has no results of {given!r}.", did_you_mean(given, names)
         )
-    found: dict[tuple[str, float | None], tuple[list[Record], Sequence[MetricSpec]]] = {}
+    answers_by_case: dict[tuple[str, float | None], tuple[list[Record], Sequence[MetricSpec]]] = {}
     for key in sorted(groups, key=lambda key: (key[0], cleanest_first(key[1]))):
         board = boards[groups[key][0].data_type]
         references = {row.method for row in board.rows if row.reference}
         if answers := ordered(groups[key], board.specs, references):
-            found[key] = answers, board.specs
-    if not found:
+            answers_by_case[key] = answers, board.specs
+    if not answers_by_case:
         raise UsageError(
             "None of these results has equations.", "mdbench report --text shows why jobs failed."
         )
-    return found
+    return answers_by_case
 
 
 _MOST_POINTS = 1_000_000
@@ -243,17 +245,17 @@ def predict_answer(
     places, name = places_and_name(what, folders)
     if out is None:  # what is printed is the table alone
         console = Console(stderr=True, highlight=False)
-    found = prediction(asked, places, name, algorithm, console)
+    predicted = prediction(asked, places, name, algorithm, console)
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(found.names)
-    table.writerows([repr(float(value)) for value in row] for row in found.rows)
+    table.writerow(predicted.names)
+    table.writerows([repr(float(value)) for value in row] for row in predicted.rows)
     if out is None:
         print(text.getvalue(), end="")
         return
     write(out, text.getvalue())
     console.print(
-        f"{counted(len(found.rows), 'row')} by {escape(found.method)}'s equations in "
+        f"{counted(len(predicted.rows), 'row')} by {escape(predicted.method)}'s equations in "
         f"{escape(str(out))}",
         soft_wrap=True,
     )
@@ -285,24 +287,24 @@ def prediction(
     console
         Where it is shown that an integration ended early.
     """
-    found = answers_of(places, name, algorithm, wanted=wanted)
-    systems = sorted({system for system, _ in found})
+    answers_by_case = answers_of(places, name, algorithm, wanted=wanted)
+    systems = sorted({system for system, _ in answers_by_case})
     if len(systems) > 1:
         raise UsageError(
             f"There are answers of {len(systems)} datasets: {', '.join(systems[:5])}"
             f"{', ...' * (len(systems) > 5)}.",  # noqa: PLR2004
             f"Name one: mdbench predict {systems[0]}",
         )
-    answers, _ = next(iter(found.values()))
-    one = answers[0]
-    system = states_of(one)
+    answers, _ = next(iter(answers_by_case.values()))
+    answer = answers[0]
+    system = states_of(answer)
     if system.rates:
-        names, rows, columns = _integrated(one, system, asked, console)
+        names, rows, columns = _integrated(answer, system, asked, console)
     else:
-        names, rows, columns = _evaluated(one, system, asked)
-    for line in _unknown_values(one, columns):
+        names, rows, columns = _evaluated(answer, system, asked)
+    for line in _unknown_values(answer, columns):
         console.print(f"[yellow]{escape(line)}[/]", soft_wrap=True)
-    return Prediction(names, rows, one.method)
+    return Prediction(names, rows, answer.method)
 
 
 def _unknown_values(one: Record, columns: Mapping[str, Array]) -> Iterator[str]:
@@ -323,25 +325,25 @@ def _unknown_values(one: Record, columns: Mapping[str, Array]) -> Iterator[str]:
 
 
 def _integrated(
-    one: Record, system: AnswerNames, asked: PredictionOptions, console: Console
+    record: Record, system: AnswerNames, asked: PredictionOptions, console: Console
 ) -> tuple[list[str], Array, Mapping[str, Array]]:
-    inputs = [name for name in system.others if name in one.names.values()]
+    inputs = [name for name in system.others if name in record.names.values()]
     if other := [name for name in system.others if name not in inputs]:
         raise UsageError(
-            f"The equations of {one.dataset} use {other[0]}, which is no state.",
+            f"The equations of {record.dataset} use {other[0]}, which is no state.",
             "predict integrates ordinary differential equations, and evaluates plain ones.",
         )
-    t, columns = _times(asked, inputs, one.measured_in.get("t", ""))
+    t, columns = _times(asked, inputs, record.measured_in.get("t", ""))
     start = _start(asked.start, system)
-    names = OwnNames(one.names)
+    names = OwnNames(record.names)
     # An input that no equation uses keeps its place.
     places = {names.internal(name): columns[name] for name in inputs}
     most = 1 + max((int(name[1:]) for name in places), default=-1)
-    given = [places.get(f"v{place}", np.zeros(len(t))) for place in range(most)]
+    inputs_given = [places.get(f"v{place}", np.zeros(len(t))) for place in range(most)]
     own = {f"u{place}": state for place, state in enumerate(system.states)}
-    texts = OwnNames({**one.names, **own}).all_internal(one.equations or ())
-    states, why = datatypes.classes([one.data_type])[0].integrate(
-        texts, t, start, np.stack(given, axis=1) if given else None, one.options
+    texts = OwnNames({**record.names, **own}).all_internal(record.equations or ())
+    states, why = datatypes.classes([record.data_type])[0].integrate(
+        texts, t, start, np.stack(inputs_given, axis=1) if inputs_given else None, record.options
     )
     if why:
         last = f" at t = {t[len(states) - 1]:g}" if len(states) else ""
@@ -364,13 +366,15 @@ def _times(
             names, table = read_columns(asked.given)
             if len(names) == 1:
                 return _rising(asked.given, names[0], table[:, 0]), {}
-        found = read_csv(asked.given, fewest=2)
-        columns = {one.name: u for one, u in zip(found.states, found.trajectory.u.T, strict=True)}
+        recording = read_csv(asked.given, fewest=2)
+        columns = {
+            one.name: u for one, u in zip(recording.states, recording.trajectory.u.T, strict=True)
+        }
         for name in inputs:
             if name not in columns:
                 near = did_you_mean(name, columns)
                 raise UsageError(f"{asked.given} has no column {name}.", near)
-        t, own = found.trajectory.t, found.time.unit
+        t, own = recording.trajectory.t, recording.time.unit
         if own in UNIT_SECONDS and unit in UNIT_SECONDS:  # dates, whose unit follows their steps
             t = t * (UNIT_SECONDS[own] / UNIT_SECONDS[unit])
         return t, columns
@@ -403,7 +407,7 @@ def _start(text: str | None, system: AnswerNames) -> Array:
     example = ",".join(f"{name}=1.0" for name in system.states)
     if text is None:
         raise UsageError("predict got no start.", f"Give: --start {example}")
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for part in text.split(","):
         name, _, value = (each.strip() for each in part.partition("="))
         if name not in system.states:
@@ -411,22 +415,22 @@ def _start(text: str | None, system: AnswerNames) -> Array:
                 f"--start: there is no state {name!r}.", did_you_mean(name, system.states)
             )
         try:
-            found[name] = float(value)
+            values[name] = float(value)
         except ValueError:
-            found[name] = np.nan
-        if not np.isfinite(found[name]):
+            values[name] = np.nan
+        if not np.isfinite(values[name]):
             raise UsageError(f"--start: {name} is {value!r}.", f"Give numbers: --start {example}")
-    if missing := [name for name in system.states if name not in found]:
+    if missing := [name for name in system.states if name not in values]:
         raise UsageError(f"--start: {missing[0]} is missing.", f"Give: --start {example}")
-    return np.array([found[name] for name in system.states])
+    return np.array([values[name] for name in system.states])
 
 
 def _evaluated(
-    one: Record, system: AnswerNames, asked: PredictionOptions
+    record: Record, system: AnswerNames, asked: PredictionOptions
 ) -> tuple[list[str], Array, Mapping[str, Array]]:
     if asked.given is None:
         raise UsageError(
-            f"The equations of {one.dataset} give {', '.join(system.states)}, and no rates.",
+            f"The equations of {record.dataset} give {', '.join(system.states)}, and no rates.",
             f"Give a CSV with the columns {', '.join(system.others)}: --given FILE",
         )
     names, table = read_columns(asked.given)
@@ -434,7 +438,7 @@ def _evaluated(
     for name in system.others:
         if name not in columns:
             raise UsageError(f"{asked.given} has no column {name}.", did_you_mean(name, names))
-    values = [parse(text, columns).evaluate(columns) for text in one.equations or ()]
+    values = [parse(text, columns).evaluate(columns) for text in record.equations or ()]
     return [*names, *system.states], np.column_stack([table, *values]), columns
 
 
@@ -450,11 +454,11 @@ def reproduce_files(
 
 def _reproduce(place: Path, patterns: list[str], n_jobs: int | None, console: Console) -> int:
     count: Counter[Agreement] = Counter()
-    for one in run_again(place, None, patterns, n_jobs, console):
-        if one is None:
+    for pair in run_again(place, None, patterns, n_jobs, console):
+        if pair is None:
             return Exit.INTERRUPTED
-        count[one.agreed.sameness] += 1
-        _show(one.after, differences(one.before, one.after), one.agreed, console)
+        count[pair.agreed.sameness] += 1
+        _show(pair.after, differences(pair.before, pair.after), pair.agreed, console)
     same, different = count[Agreement.SAME] + count[Agreement.NEARLY], count[Agreement.OTHER]
     console.print(f"{same} of {counted(same + different, 'record')} reproduced.")
     if others := count[Agreement.CHAOTIC]:
@@ -472,7 +476,7 @@ class RunAgain(NamedTuple):
 
 
 def run_again(
-    place: Path,
+    results_folder: Path,
     wanted: Collection[str] | None,
     patterns: list[str],
     n_jobs: int | None,
@@ -482,7 +486,7 @@ def run_again(
 
     Parameters
     ----------
-    place
+    results_folder
         A folder or file of results.
     wanted
         The keys of the records whose jobs are run; None for all.
@@ -496,7 +500,7 @@ def run_again(
     """
     workspace = Workspace.find()
     read, logs = [], {}
-    for file in results_files(place):
+    for file in results_files(results_folder):
         for record in RecordStore(file).read():
             if wanted is None or record.key in wanted:
                 read.append(record)
@@ -535,7 +539,7 @@ _COLOURS = {Agreement.OTHER: "red", Agreement.CHAOTIC: "yellow"}
 
 def _show(
     record: Record,
-    found: dict[str, tuple[object, object]],
+    differing: dict[str, tuple[object, object]],
     agreed: RecordComparison,
     console: Console,
 ) -> None:
@@ -546,13 +550,13 @@ def _show(
     if agreed.sameness is Agreement.NEARLY:
         console.print(f"    coefficients differ by up to {agreed.difference:.1e}", soft_wrap=True)
     else:
-        for key, (old, new) in found.items():
+        for key, (old, new) in differing.items():
             if key in RESULT:
                 console.print(escape(f"    {key}: {old} -> {new}"), soft_wrap=True)
     if agreed.kernels is not None and agreed.sameness is not Agreement.SAME:
         apart = "" if agreed.data else "; its rounding is in the data, too"
         console.print(escape(f"    BLAS: {' -> '.join(agreed.kernels)}{apart}"), soft_wrap=True)
-    if others := sorted(found.keys() - RESULT):
+    if others := sorted(differing.keys() - RESULT):
         console.print(f"    made with another: {', '.join(others)}", soft_wrap=True)
 
 

@@ -105,9 +105,9 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
         ):
             plan.catalog.set_progress(display.message)
             result = execute(plan, runtime, display, backend)
-        found = news.ended(plan, result)
+        summary = news.ended(plan, result)
         if json_:
-            print(json.dumps(run_json(found, result.records), allow_nan=False))
+            print(json.dumps(run_json(summary, result.records), allow_nan=False))
         else:
             many = len(result.records) > LARGEST_TABLE
             records = [_light(record) if many else record for record in result.records]
@@ -125,7 +125,7 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
             )
     if result.interrupted:
         return Exit.INTERRUPTED
-    return Exit.NOT_AS_WISHED if Status.UNAVAILABLE in found["statuses"] else Exit.DONE
+    return Exit.NOT_AS_WISHED if Status.UNAVAILABLE in summary["statuses"] else Exit.DONE
 
 
 _SAID_OF_EACH = {
@@ -134,13 +134,13 @@ _SAID_OF_EACH = {
 }
 
 
-def run_json(found: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
+def run_json(summary: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
     """Return the results of a run and of each of its jobs, as in its JSON (docs/watching.md)."""
-    each = [
+    lines = [
         record.model_dump(mode="json", include=_SAID_OF_EACH) | {"wall_s": record.measured.wall_s}
         for record in records
     ]
-    return {"schema": FORMAT, **found, "records": each}
+    return {"schema": FORMAT, **summary, "records": lines}
 
 
 class Display:
@@ -347,32 +347,34 @@ def show_plan(
         if each_job and not json_:  # the JSON has the reasons in any case
             _show_reasons(explain(plan, runtime), console)
             return
-        found = forecast(plan, runtime)
+        expected = forecast(plan, runtime)
     if json_:
-        print(json.dumps(plan_json(found, study.sha256), allow_nan=False))
+        print(json.dumps(plan_json(expected, study.sha256), allow_nan=False))
         return
-    for cost in found.costs:
+    for cost in expected.costs:
         console.print(escape(_cost_line(cost)), soft_wrap=True)
-    for reason, count in found.reasons.items():
+    for reason, count in expected.reasons.items():
         decision = "not to run" if reason == REPEATED else "to run"
         console.print(f"{count} {decision}: {escape(reason)}", soft_wrap=True)
-    due = len(found.due)
-    done = found.jobs - due - found.repeated
-    repeated = f", {found.repeated} that take the record of another seed" if found.repeated else ""
+    due = len(expected.due)
+    done = expected.jobs - due - expected.repeated
+    repeated = (
+        f", {expected.repeated} that take the record of another seed" if expected.repeated else ""
+    )
     console.print(
-        f"{counted(found.jobs, 'job')}: {done} done, {due} to run{repeated}. Nothing was done.",
+        f"{counted(expected.jobs, 'job')}: {done} done, {due} to run{repeated}. Nothing was done.",
         soft_wrap=True,
     )
     for service in services().values():
-        if line := service.forecast([one.job for one in found.due]):
+        if line := service.forecast([one.job for one in expected.due]):
             console.print(line, soft_wrap=True)
     if due:
-        unknown = sum(one.basis == BUDGET for one in found.due)
-        sizes = f"memory {_size(found.memory_mb)}, disk {_size(found.disk_mb)}"
-        at_a_time = f"at {min(found.n_jobs, due)} at a time"
-        takes = f"{_time(found.wall_s)} {at_a_time}, CPU {_time(found.cpu_s)}, {sizes}"
+        unknown = sum(one.basis == BUDGET for one in expected.due)
+        sizes = f"memory {_size(expected.memory_mb)}, disk {_size(expected.disk_mb)}"
+        at_a_time = f"at {min(expected.n_jobs, due)} at a time"
+        takes = f"{_time(expected.wall_s)} {at_a_time}, CPU {_time(expected.cpu_s)}, {sizes}"
         if unknown:
-            takes = f"unknown, at most {_most(found.wall_s)} {at_a_time}; {sizes}"
+            takes = f"unknown, at most {_most(expected.wall_s)} {at_a_time}; {sizes}"
         console.print(f"Expected: {takes}.", soft_wrap=True)
         notes = ["Environments that have to be made come on top."]
         if unknown:
@@ -394,35 +396,35 @@ def _show_reasons(jobs: Iterable[tuple[JobSpec, str]], console: Console) -> None
     console.print(f"{due} of {counted(total, 'job')} would be run.")
 
 
-def plan_json(found: Forecast, study: str | None) -> dict[str, Any]:
+def plan_json(expected: Forecast, study: str | None) -> dict[str, Any]:
     """Return all of it as JSON has it; the keys are explained in docs/studies.md."""
     return {
         "schema": FORMAT,
         "study": study,
-        "jobs": found.jobs,
-        "done": found.jobs - len(found.due) - found.repeated,
-        "repeated": found.repeated,
-        "to_run": len(found.due),
-        "n_jobs": found.n_jobs,
+        "jobs": expected.jobs,
+        "done": expected.jobs - len(expected.due) - expected.repeated,
+        "repeated": expected.repeated,
+        "to_run": len(expected.due),
+        "n_jobs": expected.n_jobs,
         "coverage": COVERAGE,
-        "reasons": dict(found.reasons),
-        "wall_s": _plain(found.wall_s),
-        "cpu_s": _plain(found.cpu_s),
-        "memory_mb": _plain(found.memory_mb),
-        "disk_mb": _plain(found.disk_mb),
-        "methods": [_cost_json(cost) for cost in found.costs],
+        "reasons": dict(expected.reasons),
+        "wall_s": _plain(expected.wall_s),
+        "cpu_s": _plain(expected.cpu_s),
+        "memory_mb": _plain(expected.memory_mb),
+        "disk_mb": _plain(expected.disk_mb),
+        "methods": [_cost_json(cost) for cost in expected.costs],
         "due": [
             {
-                **{n: getattr(one.job, n) for n in ("algorithm", "data_type", "dataset")},
-                "snr_db": one.job.snr_db,
-                "seed": one.job.seed,
-                "options": dict(one.job.options),
-                "why": one.why,
-                "told_by": one.basis,
-                "records": one.records,
-                "wall_s": asdict(one.wall_s),
+                **{n: getattr(pending.job, n) for n in ("algorithm", "data_type", "dataset")},
+                "snr_db": pending.job.snr_db,
+                "seed": pending.job.seed,
+                "options": dict(pending.job.options),
+                "why": pending.why,
+                "told_by": pending.basis,
+                "records": pending.records,
+                "wall_s": asdict(pending.wall_s),
             }
-            for one in found.due
+            for pending in expected.due
         ],
     }
 
@@ -474,11 +476,11 @@ def _size(one: Interval | None) -> str:
     return _with_interval(one, ((2**20, "TB"), (1024, "GB"), (1, "MB")))
 
 
-def _with_interval(one: Interval | None, units: tuple[tuple[float, str], ...]) -> str:
+def _with_interval(interval: Interval | None, units: tuple[tuple[float, str], ...]) -> str:
     """Write a quantity and its interval, each in the unit that it has whole ones of."""
-    if one is None:
+    if interval is None:
         return "unknown"
-    found = [_with_unit(part, units) for part in (one.value, one.low, one.high)]
+    found = [_with_unit(part, units) for part in (interval.value, interval.low, interval.high)]
     return f"{found[0]} ({found[1]} to {found[2]})"
 
 
@@ -504,12 +506,12 @@ def write_or_check_study(args: ParsedArgs, init: Path | None, console: Console) 
         )
     workspace = Workspace.find()
     if init is None:
-        found = args.study()
-        plan = make_plan(found, workspace)
+        study = args.study()
+        plan = make_plan(study, workspace)
     else:
         plan = make_plan(Study((args.options(),)), workspace)
-        found = write_study(init, args.as_typed())
-        console.print(f"Wrote {escape(found.name)}.", soft_wrap=True)
-    console.print(f"{counted(len(plan.jobs), 'job')}, study {found.sha256}", soft_wrap=True)
+        study = write_study(init, args.as_typed())
+        console.print(f"Wrote {escape(study.name)}.", soft_wrap=True)
+    console.print(f"{counted(len(plan.jobs), 'job')}, study {study.sha256}", soft_wrap=True)
     if init is not None:
-        console.print(f"To run it: mdbench run --study {escape(found.name)}", soft_wrap=True)
+        console.print(f"To run it: mdbench run --study {escape(study.name)}", soft_wrap=True)

@@ -58,20 +58,20 @@ def score_equation(
     refused: EquationError | None = None
     try:
         with _says_that_it_goes_on(seconds):
-            found = compare(
+            comparison = compare(
                 truth, prediction, columns=names, any_sign=signed, r2=r2, seconds=seconds
             )
     except EquationError as error:
         refused = EquationError(f"TRUTH cannot be read: {error.message}.", error.hint)
-        found = unreadable(f"the truth cannot be read: {error.message}.  {error.hint}".strip())
+        comparison = unreadable(f"the truth cannot be read: {error.message}.  {error.hint}".strip())
     else:
-        if found.verdict == UNREADABLE:
+        if comparison.verdict == UNREADABLE:
             refused = _refused(truth, prediction, names)
     if json_:
-        given = {"schema": 1, **asdict(found), "reasons": dict(found.reasons)}
+        given = {"schema": 1, **asdict(comparison), "reasons": dict(comparison.reasons)}
         print(json.dumps(given, allow_nan=False))
     else:
-        _show(found, console)
+        _show(comparison, console)
     if refused is not None:
         raise refused
 
@@ -108,17 +108,17 @@ def show_difficulty(
 
     if ranges is not None:
         law = in_core_notation(law)
-        found = {law: difficulty(law, read_ranges(ranges), seconds=seconds)}
+        difficulties = {law: difficulty(law, read_ranges(ranges), seconds=seconds)}
     else:
-        found = _difficulties(law)
+        difficulties = _difficulties(law)
     if json_:
-        laws = [{"law": name, **asdict(one)} for name, one in found.items()]
+        laws = [{"law": name, **asdict(one)} for name, one in difficulties.items()]
         print(json.dumps({"schema": 1, "laws": laws}, allow_nan=False))
         return
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("law", "operations", "range", "rounded up", "set"):
         table.add_column(title, justify="left" if title in {"law", "set"} else "right")
-    for name, one in found.items():
+    for name, one in difficulties.items():
         numbers = str(one.operations), f"{one.domain_range:.2f}", str(one.ceiling)
         table.add_row(escape(name), *numbers, one.set)
     console.print(table)
@@ -169,15 +169,15 @@ def _refused(truth: str, prediction: str, names: list[str] | None) -> EquationEr
     return EquationError(message, f"{hint}  If it is a column, too: --columns {every}")
 
 
-def _show(found: Comparison, console: Console) -> None:
+def _show(comparison: Comparison, console: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_header=False)
-    if found.verdict == UNREADABLE:
+    if comparison.verdict == UNREADABLE:
         table.add_row("verdict", UNREADABLE)
         console.print(table)
         return
-    distance, other = found.normalized_edit_distance, found.distance_unless_equal
+    distance, other = comparison.normalized_edit_distance, comparison.distance_unless_equal
     for key, title, text in (
-        ("verdict", "verdict", found.verdict.replace("_", " ")),
+        ("verdict", "verdict", comparison.verdict.replace("_", " ")),
         (
             "normalized_edit_distance",
             "normalized edit distance",
@@ -188,13 +188,17 @@ def _show(found: Comparison, console: Console) -> None:
             "the same, 0 if equal",
             "undecided" if other is None else f"{other:.3f}",
         ),
-        ("solution", "symbolic solution", _yes_or_no(found.solution)),
-        ("srbench_solution", "SRBench's solution", _yes_or_no(found.srbench_solution)),
+        ("solution", "symbolic solution", _yes_or_no(comparison.solution)),
+        ("srbench_solution", "SRBench's solution", _yes_or_no(comparison.srbench_solution)),
     ):
-        table.add_row(title, text, escape(found.reasons.get(key, "")))
+        table.add_row(title, text, escape(comparison.reasons.get(key, "")))
     for title, count, true in (
-        ("complexity", found.complexity, found.true_complexity),
-        ("simplified complexity", found.simplified_complexity, found.true_simplified_complexity),
+        ("complexity", comparison.complexity, comparison.true_complexity),
+        (
+            "simplified complexity",
+            comparison.simplified_complexity,
+            comparison.true_simplified_complexity,
+        ),
     ):
         table.add_row(title, _known(count), f"truth {_known(true)}")  # reasons are above
     console.print(table)

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 def list_all(workspace: Workspace, console: Console, data_type: str | None, *, names: bool) -> None:
     """Print all methods by family, then the datasets of each data type (by name if `names`)."""
-    found = methods.discover(workspace.algorithms)
+    by_name = methods.discover(workspace.algorithms)
     chosen = {
         name: method
-        for name, method in found.items()
+        for name, method in by_name.items()
         if isinstance(method, MethodError)
         or data_type is None
         or data_type in method.spec.data_types
@@ -59,11 +59,11 @@ def list_all(workspace: Workspace, console: Console, data_type: str | None, *, n
     )
     suites = read_suites(workspace.datasets) if names else {}
     for kind in datatypes.names() if data_type is None else [data_type]:
-        place = kind, workspace.datasets / kind, workspace.arrays / kind
-        own = datatypes.own_names(*place)
+        arguments = kind, workspace.datasets / kind, workspace.arrays / kind
+        own = datatypes.own_names(*arguments)
         console.print(f"[bold]Datasets of data type {kind}:[/] {len(own)}")
         if names:
-            source = datatypes.find(*place).source()
+            source = datatypes.find(*arguments).source()
             console.print(_names_table(source, own, console.width))
             console.print(_suites_table(kind, suites.get(kind, {}), own, source.groups()))
         else:
@@ -124,7 +124,7 @@ _WIDE = 100
 
 def _methods_table(
     workspace: Workspace,
-    found: dict[str, methods.Method | MethodError],
+    by_name: dict[str, methods.Method | MethodError],
     width: int,
     *,
     kinds: bool,
@@ -142,7 +142,7 @@ def _methods_table(
     table.add_column("what it is")
     for column in [*["licence"] * wide, *["from"] * elsewhere]:
         table.add_column(column)
-    right = [method for method in found.values() if isinstance(method, methods.Method)]
+    right = [method for method in by_name.values() if isinstance(method, methods.Method)]
     families = dict.fromkeys(FAMILIES) | {method.spec.family: None for method in right}
     for family in families:
         members = [method for method in right if method.spec.family == family]
@@ -170,13 +170,13 @@ def _methods_table(
 
 def list_as_json(workspace: Workspace, data_type: str | None) -> None:
     """Print all methods and datasets as JSON."""
-    found: dict[str, Any] = {"schema": 1, "methods": [], "data_types": []}
+    listing: dict[str, Any] = {"schema": 1, "methods": [], "data_types": []}
     for name, method in methods.discover(workspace.algorithms).items():
         if isinstance(method, MethodError):
-            found["methods"].append({"name": name, "broken": str(method)})
+            listing["methods"].append({"name": name, "broken": str(method)})
         elif data_type is None or data_type in method.spec.data_types:
             spec = method.spec.model_dump(mode="json", by_alias=True, exclude={"schema_"})
-            found["methods"].append(spec | {"broken": None})
+            listing["methods"].append(spec | {"broken": None})
     suites = read_suites(workspace.datasets)
     for kind in datatypes.names() if data_type is None else [data_type]:
         source = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind).source()
@@ -190,10 +190,10 @@ def list_as_json(workspace: Workspace, data_type: str | None) -> None:
                 **{name: DRAWN for name in groups if name.startswith(FRESH)},
             }.items()
         ]
-        found["data_types"].append(
+        listing["data_types"].append(
             {"name": kind, "datasets": named, "groups": groups, "suites": sets}
         )
-    print(json.dumps(found, allow_nan=False))
+    print(json.dumps(listing, allow_nan=False))
 
 
 @dataclass
@@ -218,11 +218,11 @@ def install_all(
     from mdbench.runs.plan import jobs_at_a_time
     from mdbench.runtimes.registry import open_runtime
 
-    found: dict[str, methods.Method | MethodError]
+    by_name: dict[str, methods.Method | MethodError]
     if names:
-        found = {name: methods.find(name, workspace.algorithms) for name in names}
+        by_name = {name: methods.find(name, workspace.algorithms) for name in names}
     else:
-        found = methods.discover(workspace.algorithms)
+        by_name = methods.discover(workspace.algorithms)
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -245,22 +245,24 @@ def install_all(
         progress.console.print(escape(line), style="dim", soft_wrap=True)
 
     with progress, closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
-        results = _make_all(runtime, found, progress, jobs_at_a_time(n_jobs, 1))
-        console.print(_environments_table(runtime.name, {name: results[name] for name in found}))
+        results = _make_all(runtime, by_name, progress, jobs_at_a_time(n_jobs, 1))
+        console.print(_environments_table(runtime.name, {name: results[name] for name in by_name}))
     broken = sum(not result.made for result in results.values())
     return Exit.NOT_AS_WISHED if broken else Exit.DONE
 
 
 def _make_all(
     runtime: Runtime,
-    found: dict[str, methods.Method | MethodError],
+    by_name: dict[str, methods.Method | MethodError],
     progress: Progress,
     at_a_time: int,
 ) -> dict[str, _Result]:
-    task = progress.add_task("", total=len(found))
+    task = progress.add_task("", total=len(by_name))
     results: dict[str, _Result] = {}
     with ThreadPoolExecutor(at_a_time) as pool:
-        waiting = {pool.submit(_make_one, runtime, method): name for name, method in found.items()}
+        waiting = {
+            pool.submit(_make_one, runtime, method): name for name, method in by_name.items()
+        }
         try:
             for future in as_completed(waiting):
                 name = waiting[future]
@@ -320,21 +322,21 @@ def show_runtimes(workspace: Workspace, console: Console, *, json_: bool = False
     from mdbench.doors import RUNTIMES
     from mdbench.runtimes.base import ENFORCED
 
-    found = [_probed(name, workspace) for name in RUNTIMES.names()]
+    probes = [_probed(name, workspace) for name in RUNTIMES.names()]
     sandboxed, making = not bubblewrap.why_unavailable(), describe_making()
     if json_:
         made = {"sandbox": sandboxed, "how": making}
-        print(json.dumps({"schema": 1, "runtimes": found, "environments": made}))
+        print(json.dumps({"schema": 1, "runtimes": probes, "environments": made}))
         return
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("runtime", *ENFORCED):
         table.add_column(column, no_wrap=True)
     table.add_column("how", overflow="fold")
-    for one in found:
-        levels = one["enforces"]
+    for probe in probes:
+        levels = probe["enforces"]
         cells = [f"[{_COLOURS[level]}]{level}[/]" for level in levels.values()]
-        how = "; ".join(filter(None, [one["how"], one["missing"], one["unavailable"]]))
-        table.add_row(one["runtime"], *(cells or ["-"] * len(ENFORCED)), escape(how))
+        how = "; ".join(filter(None, [probe["how"], probe["missing"], probe["unavailable"]]))
+        table.add_row(probe["runtime"], *(cells or ["-"] * len(ENFORCED)), escape(how))
     console.print(table)
     console.print(
         f"environments made in a sandbox: {'yes' if sandboxed else 'no'}; {making}.",

@@ -131,14 +131,16 @@ def _free_label(labels: Sequence[str]) -> str:
 def _with_steps(path: Path, cells: Cells, how: Reading) -> tuple[Cells, Reading]:
     """Put in a column of times at equal steps."""
     columns = columns_of(cells.labels)
-    for one in columns:
-        if is_time_name(TableColumn(one.label, one.unit, None, False)) and one.label not in {
+    for column in columns:
+        if is_time_name(
+            TableColumn(column.label, column.unit, None, False)
+        ) and column.label not in {
             *how.states,
             *how.inputs,
         }:
             raise DataError(
-                f"{path} has the column {one.label!r}, which is the time by its name.",
-                f"Leave out --step; or leave out the column: --ignore {quoted(one.label)}",
+                f"{path} has the column {column.label!r}, which is the time by its name.",
+                f"Leave out --step; or leave out the column: --ignore {quoted(column.label)}",
             )
     size, _, unit = how.step.partition(" ")
     of = cells.column(place_of(path, cells.labels, how.trajectory)) if how.trajectory else None
@@ -174,10 +176,10 @@ def _with_joined_time(
             "Name columns that are parts of one time, such as year, month and day, or a date and a "
             "time of day.",
         ) from None
-    rest = cells.without(places)
-    label = _free_label(rest.labels)
+    others = cells.without(places)
+    label = _free_label(others.labels)
     joined = " and ".join(filter(None, [", ".join(labels[:-1]), labels[-1]]))
-    return rest.with_column(0, label, texts), replace(
+    return others.with_column(0, label, texts), replace(
         how, time=label, why=f"{joined} together, by --time"
     )
 

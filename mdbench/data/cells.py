@@ -89,11 +89,11 @@ class Cells:
             self.decimal_comma,
         )
 
-    def with_column(self, place: int, label: str, texts: Sequence[str]) -> Cells:
+    def with_column(self, index: int, label: str, texts: Sequence[str]) -> Cells:
         """Return the table with one more column, at a place."""
-        labels = (*self.labels[:place], label, *self.labels[place:])
+        labels = (*self.labels[:index], label, *self.labels[index:])
         rows = [
-            Row(row.number, [*row.cells[:place], text, *row.cells[place:]])
+            Row(row.number, [*row.cells[:index], text, *row.cells[index:]])
             for row, text in zip(self.rows, texts, strict=True)
         ]
         return Cells(labels, rows, self.decimal_comma)

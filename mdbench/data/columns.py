@@ -75,7 +75,7 @@ def columns_of(cells: Sequence[str], taken: Collection[str] = ()) -> tuple[Label
     'Prey [thousand]'
     """
     used = {*taken, _TIME}
-    found = []
+    columns = []
     for number, cell in enumerate(cells):
         match = _UNIT.match(cell.strip())
         label, unit = cell.strip(), ""
@@ -83,8 +83,8 @@ def columns_of(cells: Sequence[str], taken: Collection[str] = ()) -> tuple[Label
             label, unit = match["label"], (match["square"] or match["round"] or "").strip()
         name = _free(_identifier(label) or f"c{number}", used)
         used |= {name, f"{name}{_RATE}"}
-        found.append(LabelledColumn(label, name, unit))
-    return tuple(found)
+        columns.append(LabelledColumn(label, name, unit))
+    return tuple(columns)
 
 
 def to_number(cell: str) -> float | None:

@@ -241,8 +241,8 @@ def _notes(
 def _notes_of_states(table: TableRoles, series: Trajectory) -> list[str]:
     """Name columns that can be no states of a law of rates: counters, flags, covariates."""
     notes = []
-    for place, u in zip(table.states, series.u.T, strict=True):
-        label, ignore = table.labels[place], f"--ignore {quoted(table.columns[place].label)}"
+    for column, u in zip(table.states, series.u.T, strict=True):
+        label, ignore = table.labels[column], f"--ignore {quoted(table.columns[column].label)}"
         pieces = np.split(u, series.starts[1:])
         values = np.unique(u)
         steps = np.concatenate([np.diff(each) for each in pieces])
@@ -256,14 +256,14 @@ def _notes_of_states(table: TableRoles, series: Trajectory) -> list[str]:
         elif len(pieces) > 1 and not steps.any() and len(values) > 1:
             notes.append(
                 f"{label}: the same throughout each trajectory, and so no state: {ignore}, or "
-                f"--inputs {quoted(table.columns[place].label)}"
+                f"--inputs {quoted(table.columns[column].label)}"
             )
         elif len(values) == 2:  # noqa: PLR2004 - a switch or a flag
             notes.append(
                 f"{label}: has the values {values[0]:g} and {values[1]:g} alone, and so no "
-                f"rate: {ignore}, or --inputs {quoted(table.columns[place].label)}"
+                f"rate: {ignore}, or --inputs {quoted(table.columns[column].label)}"
             )
-        elif part_of(table.columns[place].label) and len(label) > 2:  # noqa: PLR2004 - mm
+        elif part_of(table.columns[column].label) and len(label) > 2:  # noqa: PLR2004 - mm
             notes.append(f"{label}: named as a part of a date; where it is one: {ignore}")
     return notes
 

@@ -246,10 +246,10 @@ class FieldColumns(Mapping[str, "Array"]):
         shape = field.u.shape[:-1]
         coordinates = {**field.grid, "t": field.t}
         if name in coordinates:
-            place = [1] * len(shape)
+            sizes = [1] * len(shape)
             axis = list(coordinates).index(name)
-            place[axis] = shape[axis]
-            return np.ascontiguousarray(np.broadcast_to(coordinates[name].reshape(place), shape))
+            sizes[axis] = shape[axis]
+            return np.ascontiguousarray(np.broadcast_to(coordinates[name].reshape(sizes), shape))
         state, _, derivative = name.partition("_")
         u = np.ascontiguousarray(field.u[..., int(state[1:])])
         if not derivative:

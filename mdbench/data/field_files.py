@@ -235,15 +235,15 @@ def _field(
         if key in arrays
     }
     states = {key: _in_order(path, each, axes, order) for key, each in states.items()}
-    found = Field(
+    field = Field(
         _row(arrays["t"]),
         {axis: _row(arrays[axis]) for axis in axes},
         np.ascontiguousarray(states["u"]),
         np.ascontiguousarray(states["du"]) if "du" in states else None,
         {axis: float(arrays[key].ravel()[0]) for key, axis in lengths.items() if key in arrays},
     )
-    found.check(path)
-    return found
+    field.check(path)
+    return field
 
 
 def _row(array: Array) -> Array:

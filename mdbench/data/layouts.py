@@ -445,23 +445,23 @@ class FallingTimes:
             "one column, such as run, and give --trajectory run"
         )
 
-    def _separated_by_one(self, place: int, others: Sequence[int]) -> str:
-        label, count = quoted(self.cells.labels[place]), self._count(place)
+    def _separated_by_one(self, column: int, others: Sequence[int]) -> str:
+        label, count = quoted(self.cells.labels[column]), self._count(column)
         as_runs = f"names {count} experiments: --trajectory {label}"
         as_long = (
             f"{label} names {count} quantities measured at the same times: --pivot {label} makes a "
             "column of each"
         )
-        if self._is_quantity(place):
+        if self._is_quantity(column):
             rest = ",".join(quoted(self.cells.labels[k]) for k in others[1:])
             more = f" (and leave out what is no value: --ignore {rest})" if rest else ""
             return f"{as_long}{more}. Where it {as_runs}"
-        if self._is_numbered_repeat(place):
+        if self._is_numbered_repeat(column):
             return (
                 f"Where {label} {as_runs}. Where these are repeats of one measurement, their mean "
                 f"is taken by: --repeats average --ignore {label}"
             )
-        if self._is_subject(place) or len(others) > 1:
+        if self._is_subject(column) or len(others) > 1:
             return (
                 f"Where the file holds several trajectories, {label} {as_runs}. Where the time is "
                 "another column: --time COLUMN"

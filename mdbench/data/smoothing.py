@@ -149,15 +149,15 @@ def centred_curves(t: Array, u: Array) -> Smoothed:
     """
     offset = np.mean(u, axis=0)
     if len(t) >= FEWEST_SAMPLES:
-        found = smooth(t, u - offset)
+        smoothed = smooth(t, u - offset)
     else:
         from scipy.interpolate import CubicSpline  # noqa: PLC0415 - few need it
 
         curve = CubicSpline(t, u - offset)
         none = np.zeros(u.shape[1])
-        found = Smoothed(t, curve(t), curve(t, 1), none, curve, ("",) * u.shape[1])
-    at = found.at
-    return replace(found, u=found.u + offset, at=lambda times: at(times) + offset)
+        smoothed = Smoothed(t, curve(t), curve(t, 1), none, curve, ("",) * u.shape[1])
+    at = smoothed.at
+    return replace(smoothed, u=smoothed.u + offset, at=lambda times: at(times) + offset)
 
 
 def curves_between(t: Array, u: Array, breaks: Sequence[int]) -> Smoothed:
@@ -177,25 +177,25 @@ def curves_between(t: Array, u: Array, breaks: Sequence[int]) -> Smoothed:
     stretches = [
         slice(first, last + 1) for first, last in zip(ends, [*ends[1:], len(t) - 1], strict=True)
     ]
-    found = [centred_curves(t[rows], u[rows]) for rows in stretches]
-    if len(found) == 1:
-        return found[0]
-    shares = np.array([len(one.t) for one in found], dtype=float)
+    pieces = [centred_curves(t[rows], u[rows]) for rows in stretches]
+    if len(pieces) == 1:
+        return pieces[0]
+    shares = np.array([len(one.t) for one in pieces], dtype=float)
     u_joined, du_joined = (
         np.concatenate([*(each[:-1] for each in several[:-1]), several[-1]])
-        for several in ([one.u for one in found], [one.du for one in found])
+        for several in ([one.u for one in pieces], [one.du for one in pieces])
     )
 
     def at(times: Array) -> Array:
         of = np.clip(np.searchsorted(t[ends], times, side="right") - 1, 0, None)
         values = np.empty((len(times), u.shape[1]))
         for place in np.unique(of):
-            values[of == place] = found[place].at(times[of == place])
+            values[of == place] = pieces[place].at(times[of == place])
         return values
 
-    variances = np.average([one.variances for one in found], axis=0, weights=shares)
+    variances = np.average([one.variances for one in pieces], axis=0, weights=shares)
     remarks = tuple(
-        next((one.remarks[i] for one in found if one.remarks[i]), "") for i in range(u.shape[1])
+        next((one.remarks[i] for one in pieces if one.remarks[i]), "") for i in range(u.shape[1])
     )
     return Smoothed(t, u_joined, du_joined, variances, at, remarks)
 
@@ -203,10 +203,10 @@ def curves_between(t: Array, u: Array, breaks: Sequence[int]) -> Smoothed:
 def _wrong(curves: Smoothed, u: Array) -> NDArray[np.bool_]:
     """Whether each curve contradicts its samples, its derivative, or itself between samples."""
     t = curves.t
-    left = np.mean((u - curves.u) ** 2, axis=0)
+    misfit = np.mean((u - curves.u) ** 2, axis=0)
     most = MOST_REMOVED * _ANYWHERE * _scatter(t, u) + _ROUNDING**2 * np.mean(u**2, axis=0)
     middles = curves.at((t[1:] + t[:-1]) / 2)
-    too_far = ~(left <= np.maximum(most, 1.01 * curves.variances))
+    too_far = ~(misfit <= np.maximum(most, 1.01 * curves.variances))
     inside = contradicted_values(t, curves.u, middles)
     return np.asarray(too_far | inside | contradicted_derivatives(t, curves.u, curves.du))
 
@@ -222,13 +222,13 @@ def _by_differences(t: Array, u: Array) -> Smoothed:
 
 
 def _only(curves: Smoothed, state: int) -> Smoothed:
-    one = [state]
+    chosen = [state]
     return Smoothed(
         curves.t,
-        curves.u[:, one],
-        curves.du[:, one],
-        curves.variances[one],
-        lambda times: curves.at(times)[:, one],
+        curves.u[:, chosen],
+        curves.du[:, chosen],
+        curves.variances[chosen],
+        lambda times: curves.at(times)[:, chosen],
         (curves.remarks[state],),
     )
 
@@ -257,18 +257,18 @@ def _curves(t: Array, u: Array) -> Smoothed:
     modes = values.T @ u
     outside = np.sum((u - values @ modes) ** 2, axis=0)
     noise = _ANYWHERE * _scatter(t, u)
-    found = [
+    fits = [
         kept_shares(modes[:, i], float(outside[i]), stiffness, len(t), noise[i])
         for i in range(u.shape[1])
     ]
-    kept = np.stack([modes[:, i] * share for i, (share, _) in enumerate(found)], axis=-1)
+    kept = np.stack([modes[:, i] * share for i, (share, _) in enumerate(fits)], axis=-1)
     coefficients = turned @ kept
     smoothed = values @ kept
     return Smoothed(
         t,
         smoothed,
         basis.matrix(t, 1) @ coefficients,
-        np.array([variance for _, variance in found]),
+        np.array([variance for _, variance in fits]),
         lambda times: np.asarray(basis.matrix(times) @ coefficients),
         _remarks(u, smoothed),
     )
@@ -323,22 +323,22 @@ class _Cut:
         whole[self._shared] += slope * (u[0][-size:] - u[1][:size])
         return whole
 
-    def joined(self, left: Smoothed, right: Smoothed) -> Smoothed:
+    def joined(self, first: Smoothed, second: Smoothed) -> Smoothed:
         """Join the curves of both stretches into one."""
 
         def at(times: Array) -> Array:
             weight = self.weights(times)[0][:, None]
-            before = left.at(np.minimum(times, left.t[-1]))
-            after = right.at(np.maximum(times, right.t[0]))
+            before = first.at(np.minimum(times, first.t[-1]))
+            after = second.at(np.maximum(times, second.t[0]))
             return np.asarray(weight * before + (1 - weight) * after)
 
-        n = len(left.t), len(right.t)
-        remarks = (one or other for one, other in zip(left.remarks, right.remarks, strict=True))
+        n = len(first.t), len(second.t)
+        remarks = (one or other for one, other in zip(first.remarks, second.remarks, strict=True))
         return Smoothed(
             self.t,
-            self.blended(left.u, right.u),
-            self.rates((left.u, right.u), (left.du, right.du)),
-            (n[0] * left.variances + n[1] * right.variances) / sum(n),
+            self.blended(first.u, second.u),
+            self.rates((first.u, second.u), (first.du, second.du)),
+            (n[0] * first.variances + n[1] * second.variances) / sum(n),
             at,
             tuple(remarks),
         )

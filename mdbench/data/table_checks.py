@@ -45,43 +45,43 @@ def refuse_cells(table: TableRoles, places: Sequence[int], *, may_be_missing: bo
     """
     bad: dict[int, dict[str, int]] = {}
     first: tuple[Row, int] | None = None
-    for place in places:
-        for k in np.flatnonzero(~np.isfinite(table.numbers[place])):
-            cell = table.rows[int(k)].cells[place].strip()
+    for column in places:
+        for k in np.flatnonzero(~np.isfinite(table.numbers[column])):
+            cell = table.rows[int(k)].cells[column].strip()
             if may_be_missing and cell in table.no_values:
                 continue
-            first = first or (table.rows[int(k)], place)
-            counts = bad.setdefault(place, {})
+            first = first or (table.rows[int(k)], column)
+            counts = bad.setdefault(column, {})
             counts[cell] = counts.get(cell, 0) + 1
     if first is None:
         return
-    row, place = first
+    row, column = first
     whole = [
         k
         for k in bad
         if sum(bad[k].values()) == len(table.rows)
         and not all(BEGINS_AS_NUMBER.match(text) and not looks_like_time(text) for text in bad[k])
     ]
-    message = f"{table.where(row)}: {table.labels[place]} is {_shown(row.cells[place])}"
+    message = f"{table.where(row)}: {table.labels[column]} is {_shown(row.cells[column])}"
     if sum(map(len, bad.values())) > 1 or len(bad) > 1:
         listed = "; ".join(
             f"{table.labels[k]}: {_listed(counts)}" for k, counts in list(bad.items())[:_LISTED]
         )
         message += f" (no numbers in all: {listed})"
-    raise DataError(message, _remedy(table, row.cells[place], place, bad, whole))
+    raise DataError(message, _remedy(table, row.cells[column], column, bad, whole))
 
 
 def _remedy(
     table: TableRoles,
     cell: str,
-    place: int,
+    column: int,
     bad: Mapping[int, Mapping[str, int]],
     whole: Sequence[int],
 ) -> str:
     """Return what to do about cells that are no numbers."""
     hint = "Every cell has to be a finite number"
     if whole:
-        return hint + _remedy_of_columns(table, cell, place, bad, whole)
+        return hint + _remedy_of_columns(table, cell, column, bad, whole)
     if all(text in table.no_values for counts in bad.values() for text in counts):
         hint += ". To do without: --missing drop (leaves the line out) or "
         hint += "--missing interpolate (fills it from those before and after)."
@@ -93,20 +93,20 @@ def _remedy(
         return f"{hint}. Write 1 for true and 0 for false"
     if looks_like_time(cell):
         return f"{hint}. A second column of times leave out: --ignore"
-    signs = [text for text in bad[place] if text not in table.no_values]
+    signs = [text for text in bad[column] if text not in table.no_values]
     typed = ",".join(text for text in signs if not BEGINS_AS_NUMBER.match(text))
     other = " or a comma" if table.comma else ""
     hint += f", with a point{other} for its decimals"
     hint += "." if table.comma else " (or a comma, in columns separated by ;)."
     if typed and len(signs) <= _FEW_SIGNS:
         hint += f" Where it stands for no value: --na-values={quoted(typed)} --missing drop."
-    return f"{hint} To leave the column out: --ignore {quoted(table.columns[place].label)}"
+    return f"{hint} To leave the column out: --ignore {quoted(table.columns[column].label)}"
 
 
 def _remedy_of_columns(
     table: TableRoles,
     cell: str,
-    place: int,
+    column: int,
     bad: Mapping[int, Mapping[str, int]],
     whole: Sequence[int],
 ) -> str:
@@ -114,7 +114,7 @@ def _remedy_of_columns(
     names = ",".join(quoted(table.columns[k].label) for k in whole)
     if cell.strip().lower() in _TRUTH:
         return f". Write 1 for true and 0 for false, or leave it out: --ignore {names}"
-    label = quoted(table.columns[place].label)
+    label = quoted(table.columns[column].label)
     if looks_like_time(cell):
         time = quoted(table.columns[table.choice.place].label)
         return (
@@ -148,11 +148,11 @@ def refuse_codes(table: TableRoles, places: Sequence[int]) -> None:
     if not codes:
         return
     lines = []
-    for place, counts in codes.items():
-        values = table.numbers[place]
+    for column, counts in codes.items():
+        values = table.numbers[column]
         others = values[np.isfinite(values) & ~np.isin(values, list(counts))]
         lines.append(
-            f"{table.labels[place]} has {listed_codes(counts)}, far from its others "
+            f"{table.labels[column]} has {listed_codes(counts)}, far from its others "
             f"({others.min():.4g} to {others.max():.4g})"
         )
     every = sorted({value for counts in codes.values() for value in counts})
@@ -202,9 +202,9 @@ _TIME_FORMATS = "2026-11-22, 2026-11-22T10:30, 22.11.2026 or 10:30:00"
 
 def read_times(table: TableRoles) -> tuple[Array, str, str]:
     """Return the times (n,), their unit where they are dates or clock times, and their format."""
-    place = table.choice.place
-    label = table.columns[place].label
-    texts = table.cells.column(place)
+    column = table.choice.place
+    label = table.columns[column].label
+    texts = table.cells.column(column)
     try:
         reader = table.reader(texts, label)
     except TimesError as error:
@@ -218,8 +218,8 @@ def read_times(table: TableRoles) -> tuple[Array, str, str]:
             f"{table.path}: {label} has no dates, and --time-zone is of these.",
             "Leave out --time-zone, or name the column of dates: --time COLUMN",
         )
-    if reader.kind == "number" and np.isfinite(table.numbers[place]).all():
-        return table.numbers[place].copy(), "", reader.form
+    if reader.kind == "number" and np.isfinite(table.numbers[column]).all():
+        return table.numbers[column].copy(), "", reader.form
     t = np.array([_time(table, reader, row, label) for row in table.rows], dtype=np.float64)
     if reader.kind == "number":
         return t, "", reader.form
@@ -295,7 +295,7 @@ def refuse_falling(table: TableRoles, t: Array, lines: NDArray[np.intp]) -> None
             continue
         refuse_rounded(table.path, table.columns[table.choice.place].label, t[first:last])
         at = first + int(np.argmin(steps > 0)) + 1
-        place = table.choice.place
+        column = table.choice.place
         row = table.rows[lines[at]]
         if table.again:
             begins = next(k for k in range(len(of)) if of[k] == table.again)
@@ -308,15 +308,15 @@ def refuse_falling(table: TableRoles, t: Array, lines: NDArray[np.intp]) -> None
         cells = replace(table.cells, rows=[table.rows[k] for k in lines[first:last]])
         cause = FallingTimes(
             cells=cells,
-            time=place,
+            time=column,
             t=t[first:last],
             used=frozenset(used),
             certain=table.is_certain,
-            dated=bool(table.known(place).dates),
+            dated=bool(table.known(column).dates),
         )
-        now, before = row.cells[place].strip(), table.rows[lines[at - 1]].cells[place].strip()
+        now, before = row.cells[column].strip(), table.rows[lines[at - 1]].cells[column].strip()
         raise DataError(
-            f"{table.where(row)}: {table.columns[place].label} is {now}, after {before}",
+            f"{table.where(row)}: {table.columns[column].label} is {now}, after {before}",
             f"Times have to increase. {nonmem_hint(table).strip() or cause.hint}.".replace(
                 "..", "."
             ),

@@ -123,15 +123,15 @@ class TableRoles:
         if not self.how.states:
             return possible
         states = [
-            place
+            column
             for label in self.how.states
-            for place in places_of(self.path, self.labels, label)
-            if "*" not in label or place in possible
+            for column in places_of(self.path, self.labels, label)
+            if "*" not in label or column in possible
         ]
-        for place in states:
-            if place in used:
+        for column in states:
+            if column in used:
                 raise DataError(
-                    f"{self.path}: {self.labels[place]!r} is named as a state, and is the time, "
+                    f"{self.path}: {self.labels[column]!r} is named as a state, and is the time, "
                     "an input or the column of trajectories.",
                     "Give each column one role.",
                 )
@@ -168,25 +168,25 @@ class TableRoles:
         used = [self.choice.place, *self.states, *self.inputs]
         cells = {place: self.cells.column(place) for place in used}
         numbers = {
-            place: [
+            index: [
                 cell
-                for cell, value in zip(column, self.numbers[place], strict=True)
+                for cell, value in zip(column, self.numbers[index], strict=True)
                 if not math.isnan(value)
             ]
-            for place, column in cells.items()
+            for index, column in cells.items()
         }
         for sign, other in (",.", ".,"):
             elsewhere = any(other in cell for column in numbers.values() for cell in column)
             if sign == "." and not elsewhere:
                 continue  # as English has it
-            for place, column in numbers.items():
+            for index, column in numbers.items():
                 having = [cell for cell in column if sign in cell]
                 if not having or not all(map(_GROUPED.fullmatch, having)):
                     continue
                 if elsewhere or len(having) < len(column):
-                    row = self.rows[cells[place].index(having[0])]
+                    row = self.rows[cells[index].index(having[0])]
                     raise DataError(
-                        f"{self.where(row)}: {self.labels[place]} is {having[0]!r}, which may "
+                        f"{self.where(row)}: {self.labels[index]} is {having[0]!r}, which may "
                         f"be {having[0].replace(sign, '')} or {having[0].replace(sign, '.')}: "
                         "other numbers of the file are written in another way.",
                         "Write numbers without separators of thousands, and decimals all by one "
@@ -254,14 +254,14 @@ class TableRoles:
             label=label,
         )
 
-    def known(self, place: int) -> TableColumn:
+    def known(self, index: int) -> TableColumn:
         """Return what shows whether a column is the time."""
-        one, values = self.columns[place], self.numbers[place]
-        texts = self.cells.column(place)
+        column, values = self.columns[index], self.numbers[index]
+        texts = self.cells.column(index)
         dates = bool(texts) and all(map(looks_like_time, texts))
         if dates or self.how.time_format:
             try:
-                reader = self.reader(texts, one.label)
+                reader = self.reader(texts, column.label)
                 seconds = np.array([reader.read(text) for text in texts])
             except ValueError:
                 seconds = np.full(len(texts), math.nan)
@@ -270,11 +270,11 @@ class TableRoles:
                 dates = True
         if dates:
             if not np.isfinite(seconds).all():
-                return TableColumn(one.label, one.unit, None, dates)
+                return TableColumn(column.label, column.unit, None, dates)
             values = past_midnight(seconds) if reader.kind == "clock" else seconds
-        label = "" if not self.labels[place] else one.label
+        label = "" if not self.labels[index] else column.label
         known = values if np.isfinite(values).all() else None
-        return TableColumn(label, one.unit, known, dates)
+        return TableColumn(label, column.unit, known, dates)
 
     @property
     def is_certain(self) -> bool:

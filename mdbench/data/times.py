@@ -330,7 +330,7 @@ def _dates(
     moment_of
         Returns the date of a cell, and seconds to add to it.  Raises ValueError.
     """
-    place = zone_of(zone) if zone else UTC
+    zone_info = zone_of(zone) if zone else UTC
     before = [-np.inf]
     try:
         origin = _in_zone(moment_of(first)[0], UTC)
@@ -342,9 +342,9 @@ def _dates(
         moment = moment if zone or moment.tzinfo else moment.replace(tzinfo=UTC)
         if zone and further:  # the time of day, which is not yet in the date
             moment, further = moment + timedelta(seconds=further), 0.0
-        seconds = (_in_zone(moment, place) - origin).total_seconds() + further
+        seconds = (_in_zone(moment, zone_info) - origin).total_seconds() + further
         if zone and seconds <= before[0]:
-            later = (_in_zone(moment.replace(fold=1), place) - origin).total_seconds()
+            later = (_in_zone(moment.replace(fold=1), zone_info) - origin).total_seconds()
             seconds = later if later - seconds > 0 else seconds
         before[0] = seconds
         return seconds
@@ -399,16 +399,16 @@ def _in_zone(moment: datetime, zone: tzinfo) -> datetime:
 
 def _day_first(texts: Iterable[str]) -> bool:
     """Return whether the day stands before the month."""
-    found = [match for text in texts if (match := _YEAR_LAST.fullmatch(text))]
-    first = max((int(match[1]) for match in found), default=0)
-    second = max((int(match[3]) for match in found), default=0)
+    matches = [match for text in texts if (match := _YEAR_LAST.fullmatch(text))]
+    first = max((int(match[1]) for match in matches), default=0)
+    second = max((int(match[3]) for match in matches), default=0)
     if first > _MONTHS and second > _MONTHS:
         raise TimesError(
             "days and months change their places", "Write all dates alike, such as 2026-11-22."
         )
     if first > _MONTHS or second > _MONTHS:
         return first > _MONTHS
-    if found and found[0][2] == ".":
+    if matches and matches[0][2] == ".":
         return True
     raise TimesError(
         "it may be the day or the month that stands first",

@@ -430,10 +430,11 @@ def refuse_sizes(path: Path, key: str, array: Array, name: str = "") -> None:
     """
     name = name or key
     largest = np.abs(array).max(axis=tuple(range(array.ndim - 1)), initial=0)
-    for one in np.atleast_1d(largest) if key == "u" else ():
-        if 0 < one < SMALLEST_VALUE:
+    for size in np.atleast_1d(largest) if key == "u" else ():
+        if 0 < size < SMALLEST_VALUE:
             raise DataError(
-                f"{path}: the largest value of {name} is {one:.2g}; {SMALLEST_VALUE:.0g} is needed",
+                f"{path}: the largest value of {name} is {size:.2g}; {SMALLEST_VALUE:.0g} is "
+                "needed",
                 "Give it in a smaller unit: squares of smaller numbers are zero.",
             )
     if (most := float(np.max(largest, initial=0))) > LARGEST_VALUE:

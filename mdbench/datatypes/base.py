@@ -202,7 +202,7 @@ class DataType(ABC, Generic[D, T]):
         return None
 
     def expand_options(
-        self, names: Sequence[str], given: Mapping[str, Any]
+        self, names: Sequence[str], options: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Return the datasets that options make of those named, each with its job's options.
 
@@ -210,7 +210,7 @@ class DataType(ABC, Generic[D, T]):
         ----------
         names
             Names of a source of this data type.
-        given
+        options
             The values of the options that were given, by their keys.
 
         Raises
@@ -218,7 +218,7 @@ class DataType(ABC, Generic[D, T]):
         UsageError
             If a value does not fit.
         """
-        return [(name, given) for name in names]
+        return [(name, options) for name in names]
 
     @abstractmethod
     def task(self, dataset: D, view: str, protocol: Protocol) -> T:
@@ -372,10 +372,10 @@ class DataType(ABC, Generic[D, T]):
                 f"{self.name} has no noisy files.", f"Options of its runs: {own}." if own else ""
             )
         source, count = self.source(), 0
-        for name, kept in self.expand_options(list(source.names()), options):
+        for name, options_of_name in self.expand_options(list(source.names()), options):
             for snr_db in (None, *SNR_LEVELS_DB) if with_noise else (None,):
                 dataset = source.load(
-                    name, snr_db=snr_db, seed=seed, protocol=protocol, options=kept
+                    name, snr_db=snr_db, seed=seed, protocol=protocol, options=options_of_name
                 )
                 for path, write in self.files(dataset):
                     write_whole(out / path, write)

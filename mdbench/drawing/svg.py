@@ -248,10 +248,10 @@ class Plot:
         """
         dash = dashes(number)
         places = [(self.at_x(x) + aside, self.at_y(y)) for x, y in points]
-        (left, top), *_ = places or [(0.0, 0.0)]
+        (first_x, top), *_ = places or [(0.0, 0.0)]
         self.parts.append(
             f'<g class="m{number % COLOURS}" data-m="{escape(name)}" data-o="{aside:.1f}" '
-            f'data-p="{left:.1f} {top:.1f}"><title>{escape(name)}</title>'
+            f'data-p="{first_x:.1f} {top:.1f}"><title>{escape(name)}</title>'
         )
         for (x, _), (low, high) in zip(places, spreads, strict=False):
             self.parts.append(
@@ -266,11 +266,11 @@ class Plot:
                 path += f"{'M' if gap else 'L'}{x:.1f} {y:.1f}"
             dashed = f' stroke-dasharray="{dash}"' if dash else ""
             self.parts.append(f'<path class="line"{dashed} d="{path}"/>')
-        for place, (x, y) in enumerate(places):
+        for index, (x, y) in enumerate(places):
             sign = marker(number, x, y, size)
             if hovers:
                 shape = sign[1 : sign.index(" ")]
-                inside = f"><title>{escape(hovers[place])}</title></{shape}>"
+                inside = f"><title>{escape(hovers[index])}</title></{shape}>"
                 sign = sign.removesuffix("/>") + inside
             self.parts.append(sign)
         self.parts.append("</g>")

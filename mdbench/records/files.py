@@ -139,7 +139,7 @@ def parse_records(path: Path, content: bytes) -> Iterator[Record]:
 
 def read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record | None]]:
     """Yield where each line begins, the line, and its record; a torn last line is left out."""
-    place = empty = 0
+    position = empty = 0
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
         if too_much := _too_much(line):
             raise RecordsError(
@@ -163,8 +163,8 @@ def read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record
                 raise RecordsError(
                     f"{path}, line {number} is damaged: {error}", MEND_LINE
                 ) from error
-        yield place, line, record
-        place += len(line)
+        yield position, line, record
+        position += len(line)
 
 
 def _too_much(line: bytes) -> str:

@@ -104,7 +104,7 @@ class RecordStore:
 
     @contextlib.contextmanager
     def open_for_writing(
-        self, each: Callable[[Record, int], object] | None = None
+        self, see: Callable[[Record, int], object] | None = None
     ) -> Iterator[RecordWriter]:
         """Open the file for this process alone, and cut off a torn last line.
 
@@ -113,7 +113,7 @@ class RecordStore:
 
         Parameters
         ----------
-        each
+        see
             Given each record that is there, oldest first, and the bytes of its line.
 
         Raises
@@ -121,7 +121,7 @@ class RecordStore:
         RecordsError
             If another process is writing the file, if it may not be written, or as `read`.
         """
-        writer = RecordWriter(self.path, each)
+        writer = RecordWriter(self.path, see)
         try:
             yield writer
         finally:
@@ -144,10 +144,10 @@ class NewestLines(Mapping[str, Record]):
         self._places = places
 
     def __getitem__(self, key: str) -> Record:
-        place = self._places[key]
+        position = self._places[key]
         try:
             with self._path.open("rb") as file:
-                file.seek(place)
+                file.seek(position)
                 return parse_line(file.readline())
         except OSError as error:
             raise file_failure(self._path, "cannot be read", error) from error
@@ -185,13 +185,13 @@ class RecordWriter:
     newest: Mapping[str, Record]
     dropped_bytes: int
 
-    def __init__(self, path: Path, each: Callable[[Record, int], object] | None = None) -> None:
+    def __init__(self, path: Path, see: Callable[[Record, int], object] | None = None) -> None:
         self._path = path
         self._mutex = threading.Lock()
         self._file = _open_locked(path)
         _WRITERS.add(self)
         try:
-            self._mend_and_read(each)
+            self._mend_and_read(see)
         except OSError as error:
             self.close()
             raise file_failure(path, "cannot be prepared for writing", error) from error
@@ -199,16 +199,16 @@ class RecordWriter:
             self.close()
             raise
 
-    def _mend_and_read(self, each: Callable[[Record, int], object] | None) -> None:
+    def _mend_and_read(self, see: Callable[[Record, int], object] | None) -> None:
         self._places: dict[str, int] = {}
         whole, last = 0, b"\n"
         with os.fdopen(self._file, "rb", closefd=False) as file:
-            for place, line, record in read_lines(self._path, file):
+            for position, line, record in read_lines(self._path, file):
                 if record is not None:
-                    self._places[record.key] = place
-                    if each is not None:
-                        each(record, len(line))
-                whole, last = place + len(line), line[-1:]
+                    self._places[record.key] = position
+                    if see is not None:
+                        see(record, len(line))
+                whole, last = position + len(line), line[-1:]
         self.earlier = NewestLines(self._path, dict(self._places))
         self.newest = NewestLines(self._path, self._places)
         self.dropped_bytes = os.fstat(self._file).st_size - whole
@@ -250,13 +250,13 @@ class RecordWriter:
             try:
                 self._roll_back()
                 self._refuse_changes_by_others()
-                place = self._length
+                position = self._length
                 self._write(b"".join(line for _, line in lines))
             except OSError as error:
                 raise file_failure(self._path, "could not take records", error) from error
             for key, line in lines:
-                self._places[key] = place
-                place += len(line)
+                self._places[key] = position
+                position += len(line)
 
     def close(self) -> None:
         """Release the file for other writers; closing twice does no harm."""
@@ -368,12 +368,12 @@ def _locks() -> dict[str, int]:
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
     except OSError:
         return {}
-    found: dict[str, int] = {}
+    locks: dict[str, int] = {}
     for line in lines:
         match line.split():  # 7: FLOCK ADVISORY WRITE 4711 08:01:123456 0 EOF
             case [_, "FLOCK", _, _, pid, where, *_]:
-                found.setdefault(where, int(pid) if pid.isdigit() else 0)
-    return found
+                locks.setdefault(where, int(pid) if pid.isdigit() else 0)
+    return locks
 
 
 def being_written(folder: Path) -> bool:

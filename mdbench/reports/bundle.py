@@ -173,12 +173,12 @@ def write_bundle(
         If the file cannot be written.
     """
     parts, rows = _Parts(), []
-    with opened_all(places) as found:
+    with opened_all(places) as folders:
         # Files of several places are kept apart: those of two clones have the same names.
         prefixes = [
-            f"{n}-{given.stem}/" if len(found) > 1 else "" for n, given in enumerate(found, 1)
+            f"{n}-{given.stem}/" if len(folders) > 1 else "" for n, given in enumerate(folders, 1)
         ]
-        for prefix, place in zip(prefixes, found.values(), strict=True):
+        for prefix, place in zip(prefixes, folders.values(), strict=True):
             rows += _add_results(parts, place, prefix, out, studies_asked, logs=logs)
         results = latest(record for _, record in rows)
         if not results:
@@ -188,7 +188,7 @@ def write_bundle(
             )
         for path in filter(Path.is_file, map(Path, studies_asked)):
             parts.add(f"studies/{path.name}", path.read_bytes())
-        kept, changed = _add_methods(parts, [record for _, record in rows], methods)
+        method_folders, changed = _add_methods(parts, [record for _, record in rows], methods)
         if page is not None:
             parts.add("report.html", page.encode())
         own_data, about = _about(rows, results, changed, title)
@@ -199,23 +199,23 @@ def write_bundle(
         out.stat().st_size,
         sha256_of(out),
         len(rows),
-        tuple(kept),
+        tuple(method_folders),
         tuple(changed),
         tuple(own_data),
     )
 
 
 def _add_results(
-    parts: _Parts, place: Path, prefix: str, out: Path, studies_asked: Sequence[str], *, logs: bool
+    parts: _Parts, folder: Path, prefix: str, out: Path, studies_asked: Sequence[str], *, logs: bool
 ) -> list[tuple[Path, Record]]:
     """Add the records of one place and what belongs to them; return them with their files."""
-    base = place if place.is_dir() else place.parent
-    files = results_files(place)
+    base = folder if folder.is_dir() else folder.parent
+    files = results_files(folder)
     if out.resolve() in {file.resolve() for file in files}:
         raise UsageError(f"{out} is a results file.", "Name another file: --out results.zip")
     rows: list[tuple[Path, Record]] = []
     # Read once: a run that goes on meanwhile adds to the files, and not to the bundle.
-    contents = _of_studies({file: read_content(file) for file in files}, studies_asked, place)
+    contents = _of_studies({file: read_content(file) for file in files}, studies_asked, folder)
     for file, content in contents.items():
         name = file.relative_to(base).as_posix().removesuffix(".xz")
         parts.add(f"{RECORDS}/{prefix}{name}", content)
@@ -291,11 +291,11 @@ def _of_studies(
         for record in parse_records(file, line)
     }
     sums = study_sums(asked, {*lines.values()}, folder)
-    kept: dict[Path, bytes] = {}
+    contents_of_studies: dict[Path, bytes] = {}
     for (file, line), study in lines.items():
         if study in sums:
-            kept[file] = kept.get(file, b"") + line
-    return kept
+            contents_of_studies[file] = contents_of_studies.get(file, b"") + line
+    return contents_of_studies
 
 
 def _add_methods(
@@ -306,18 +306,18 @@ def _add_methods(
     for record in records:
         pair = record.key_parts.get("adapter"), record.key_parts.get("environment")
         made_with.setdefault(record.algorithm, set()).add(pair)
-    kept, changed = [], []
+    folders, changed = [], []
     for name, pairs in sorted(made_with.items()):
         method = methods.get(name)
         if method is None or pairs != {(method.fingerprint(), method.lock_sha256())}:
             changed.append(name)
             continue
-        kept.append(name)
+        folders.append(name)
         for folder in (method.folder, *method.used):
             within = f"methods/{method.place_of(folder)}"
             for path in files_of(folder):
                 parts.add(f"{within}/{path.relative_to(folder).as_posix()}", path)
-    return kept, changed
+    return folders, changed
 
 
 def _write(file: IO[bytes], parts: _Parts, about: dict[str, Any]) -> None:
@@ -450,11 +450,11 @@ def opened_all(places: Sequence[Path]) -> Iterator[dict[Path, Path]]:
         }
 
 
-def _with_bundles(place: Path) -> list[Path]:
+def _with_bundles(folder: Path) -> list[Path]:
     """Return a place, or the bundles in a folder that has nothing but bundles."""
-    if not place.is_dir() or any(place.rglob("*.jsonl*")):
-        return [place]
-    return sorted(path for path in place.glob("*.zip") if is_bundle(path)) or [place]
+    if not folder.is_dir() or any(folder.rglob("*.jsonl*")):
+        return [folder]
+    return sorted(path for path in folder.glob("*.zip") if is_bundle(path)) or [folder]
 
 
 def _refuse_long_index(path: Path) -> None:
@@ -508,12 +508,12 @@ def _take_out(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
 def _refuse_too_much(path: Path, listing: _Listing) -> None:
     sizes = {name: entry.size for name, entry in listing.files.items()}
     records = sum(size for name, size in sizes.items() if name.startswith(f"{RECORDS}/"))
-    for found, most, unit, what in (
+    for amount, most, unit, what in (
         (len(sizes), _MOST_FILES, "", "files"),
         (sum(sizes.values()), _MOST_BYTES, " GiB", ""),
         (records, _MOST_OF_RECORDS, " MiB", "of records"),
     ):
-        if found > most:
+        if amount > most:
             shown = most // {"": 1, " MiB": 2**20, " GiB": 2**30}[unit]
             raise RecordsError(
                 f"{path} holds more than {f'{shown}{unit} {what}'.strip()}.",
@@ -586,14 +586,14 @@ def citation(about: Mapping[str, Any], authors: Sequence[str]) -> str:
 
 
 def _author(author: str) -> list[str]:
-    family, comma, given = (part.strip() for part in author.partition(","))
-    if not family or (comma and not given):
+    family, comma, given_names = (part.strip() for part in author.partition(","))
+    if not family or (comma and not given_names):
         raise UsageError(
             f"--author {author!r} is no name.", "A person is 'Family, Given'; a group any text."
         )
     if not comma:
         return [f"  - name: {_text(family)}"]
-    return [f"  - family-names: {_text(family)}", f"    given-names: {_text(given)}"]
+    return [f"  - family-names: {_text(family)}", f"    given-names: {_text(given_names)}"]
 
 
 def _text(value: str) -> str:

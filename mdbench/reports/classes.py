@@ -140,30 +140,32 @@ def by_class(
         Methods that are shown apart: their results are in every class with their rules.  Where no
         other method has these rules they have classes of their own.
     """
-    found: dict[tuple[str, RecordClass], list[Record]] = defaultdict(list)
+    records: dict[tuple[str, RecordClass], list[Record]] = defaultdict(list)
     guests: dict[tuple[object, ...], list[Record]] = defaultdict(list)
-    for one in results:
-        if one.method in apart:
-            guests[one.data_type, *class_of(one).rules].append(one)
+    for record in results:
+        if record.method in apart:
+            guests[record.data_type, *class_of(record).rules].append(record)
         else:
-            found[one.data_type, class_of(one)].append(one)
-    sizes = {key: len(ones) for key, ones in found.items()}
-    for rules, ones in guests.items():
-        hosts = [key for key in found if (key[0], *key[1].rules) == rules]
+            records[record.data_type, class_of(record)].append(record)
+    sizes = {key: len(ones) for key, ones in records.items()}
+    for rules, records_of_rules in guests.items():
+        hosts = [key for key in records if (key[0], *key[1].rules) == rules]
         for host in hosts:
-            found[host] += _one_budget(ones, host[1])
-        for one in ones if not hosts else ():
-            found[one.data_type, class_of(one)].append(one)
-    order = sorted(found, key=lambda key: (key[0], key[1].own, -sizes.get(key, 0), _sortable(key)))
-    return {key: found[key] for key in order}
+            records[host] += _one_budget(records_of_rules, host[1])
+        for record in records_of_rules if not hosts else ():
+            records[record.data_type, class_of(record)].append(record)
+    order = sorted(
+        records, key=lambda key: (key[0], key[1].own, -sizes.get(key, 0), _sortable(key))
+    )
+    return {key: records[key] for key in order}
 
 
-def _one_budget(ones: Sequence[Record], wanted: RecordClass) -> list[Record]:
+def _one_budget(records: Sequence[Record], wanted: RecordClass) -> list[Record]:
     """Keep one record of each question: that of the class itself, else the newest."""
-    kept: dict[tuple[object, ...], Record] = {}
-    for one in sorted(ones, key=lambda one: (class_of(one) == wanted, one.measured.started)):
-        kept[one.case] = one
-    return list(kept.values())
+    newest: dict[tuple[object, ...], Record] = {}
+    for one in sorted(records, key=lambda one: (class_of(one) == wanted, one.measured.started)):
+        newest[one.case] = one
+    return list(newest.values())
 
 
 def _sortable(key: tuple[str, RecordClass]) -> tuple[object, ...]:
@@ -197,23 +199,23 @@ class Wanted(NamedTuple):
         UsageError
             If a study asked for none of them, or none has the budget.
         """
-        kept = [one for one in records if self.keys is None or one.key in self.keys]
-        if self.keys is not None and not kept:
+        chosen = [one for one in records if self.keys is None or one.key in self.keys]
+        if self.keys is not None and not chosen:
             raise UsageError(
                 f"None of the results asked for is in {folder}.", "Read them again: mdbench.load()"
             )
         if self.studies:
-            sums = study_sums(self.studies, {one.study or "" for one in kept}, folder)
-            kept = [one for one in kept if one.study in sums]
+            sums = study_sums(self.studies, {one.study or "" for one in chosen}, folder)
+            chosen = [one for one in chosen if one.study in sums]
         if self.budget_s is None:
-            return kept
-        budgets = {class_of(one).seconds: class_of(one).budget for one in kept}
-        if kept and self.budget_s not in budgets:
+            return chosen
+        budgets = {class_of(one).seconds: class_of(one).budget for one in chosen}
+        if chosen and self.budget_s not in budgets:
             known = ", ".join(budgets[each] for each in sorted(budgets, key=lambda x: x or 0.0))
             raise UsageError(
                 f"No record in {folder} has a budget of {self.budget_s:g} s.", f"There are: {known}"
             )
-        return [one for one in kept if class_of(one).seconds == self.budget_s]
+        return [one for one in chosen if class_of(one).seconds == self.budget_s]
 
 
 _SUM = re.compile("[0-9a-f]{6,64}")
@@ -234,20 +236,20 @@ def study_sums(studies: Iterable[str], known: Collection[str], folder: object) -
     UsageError
         If a file cannot be read, or no record, or records of several studies, fit.
     """
-    found = set()
-    for each in studies:
-        path = Path(each)
+    sums = set()
+    for study in studies:
+        path = Path(study)
         if path.is_file():
             try:
                 wanted = hashlib.sha256(path.read_bytes()).hexdigest()
             except OSError as error:
-                raise UsageError(f"The study {each} cannot be read: {error.strerror}.") from error
-            what = f"{each} (SHA-256 {wanted[:12]})"
-        elif _SUM.fullmatch(each):
-            wanted = what = each
+                raise UsageError(f"The study {study} cannot be read: {error.strerror}.") from error
+            what = f"{study} (SHA-256 {wanted[:12]})"
+        elif _SUM.fullmatch(study):
+            wanted = what = study
         else:
             raise UsageError(
-                f"--study is {each!r}: there is no such file.",
+                f"--study is {study!r}: there is no such file.",
                 "Give a study's file, or the first digits of its SHA-256.",
             )
         fit = [one for one in known if one and one.startswith(wanted)]
@@ -258,8 +260,8 @@ def study_sums(studies: Iterable[str], known: Collection[str], folder: object) -
                 f"{some} in {folder} {'begin with' if fit else 'was asked for by'} {what}.",
                 f"The records' studies: {asked}.  A study that was changed is another one.",
             )
-        found.update(fit)
-    return found
+        sums.update(fit)
+    return sums
 
 
 @dataclass(frozen=True)
@@ -298,15 +300,15 @@ def by_category(
     smallest: dict[str, str] = {}
     for group in sorted(groups, key=lambda name: -len(groups[name])):
         smallest |= dict.fromkeys(groups[group], group)
-    found: dict[str, list[Record]] = defaultdict(list)
-    for one in results:
-        known = smallest.get(one.dataset) or smallest.get(one.dataset.partition("+")[0])
+    records: dict[str, list[Record]] = defaultdict(list)
+    for record in results:
+        known = smallest.get(record.dataset) or smallest.get(record.dataset.partition("+")[0])
         if known is None:
             return {}  # data of the user's own
-        found[known].append(one)
-    if len(found) < 2:  # noqa: PLR2004 - nothing to compare
+        records[known].append(record)
+    if len(records) < 2:  # noqa: PLR2004 - nothing to compare
         return {}
-    return {group: found[group] for group in groups if group in found}
+    return {group: records[group] for group in groups if group in records}
 
 
 def heading(name: str) -> str:

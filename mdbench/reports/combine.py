@@ -137,14 +137,14 @@ def _value(text: str) -> Any:
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the columns of all rows: who and what first, then as in the records."""
-    found = dict.fromkeys(name for name in _FIRST if any(name in row for row in rows))
+    columns = dict.fromkeys(name for name in _FIRST if any(name in row for row in rows))
     groups: dict[str, dict[str, None]] = {}
     for row in rows:
         for name in row:
             groups.setdefault(name.partition(".")[0], {})[name] = None
     for names in groups.values():  # parts of one object are next to each other
-        found.update(names)
-    return list(found)
+        columns.update(names)
+    return list(columns)
 
 
 def write_table(rows: Sequence[Mapping[str, Any]], out: Path) -> None:

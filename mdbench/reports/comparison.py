@@ -157,7 +157,7 @@ def changes(
     )
     specs = specs_of([*old.values(), *new.values()], known)
     shared = [question for question in old if question in new]
-    found, each = [], []
+    method_changes, result_changes = [], []
     groups: dict[tuple[str, str, str], list[_Question]] = defaultdict(list)
     made_with: Counter[str] = Counter()
     for question in shared:
@@ -168,15 +168,17 @@ def changes(
         pairs = [(old[question], new[question]) for question in questions]
         compared = [_compared(*pair, specs[data_type]) for pair in pairs]
         made_with.update(name for one in compared for name in one.made_with)
-        each += [one for one in compared if one.way != "same" or one.flags]
+        result_changes += [one for one in compared if one.way != "same" or one.flags]
         made = _of_method(data_type, method, compared, specs[data_type])
-        found.append(replace(made, conditions=conditions))
-    corrected = statistics.holm([one.test.p for one in found if one.test])
+        method_changes.append(replace(made, conditions=conditions))
+    corrected = statistics.holm([one.test.p for one in method_changes if one.test])
     ordered = iter(corrected)
-    methods = tuple(replace(one, corrected=next(ordered)) if one.test else one for one in found)
+    methods = tuple(
+        replace(one, corrected=next(ordered)) if one.test else one for one in method_changes
+    )
     return Changes(
         methods,
-        tuple(each),
+        tuple(result_changes),
         Counter((old[q].data_type, old[q].method) for q in old if q not in new),
         Counter((new[q].data_type, new[q].method) for q in new if q not in old),
         made_with,
@@ -192,48 +194,51 @@ class _Question(NamedTuple):
 def _by_question(
     results: Iterable[Record], *, across: bool, across_budgets: bool
 ) -> dict[_Question, Record]:
-    found: dict[_Question, Record] = {}
-    for one in sorted(results, key=report_order):
-        case, class_ = one.case, class_of(one)
+    records: dict[_Question, Record] = {}
+    for record in sorted(results, key=report_order):
+        case, class_ = record.case, class_of(record)
         if across:
-            case = tuple(one.dataset if part == one.system else part for part in case)
+            case = tuple(record.dataset if part == record.system else part for part in case)
             class_ = class_._replace(variant="", derivatives="", choice="")
         if across_budgets:
             class_ = class_._replace(work_s=None, timeout_s=None, threads=1)
         question = _Question(case, class_)
-        other = found.get(question)
-        if other is not None and across and _asked(other) != _asked(one):
+        other = records.get(question)
+        if other is not None and across and _asked(other) != _asked(record):
             raise UsageError(
-                f"One side has both {_asked(other)} and {_asked(one)} of {one.method}: across "
+                f"One side has both {_asked(other)} and {_asked(record)} of {record.method}: "
+                "across "
                 "options they are one question.",
                 "Name results files with one of them, or leave out --across-options.",
             )
         if other is not None and across_budgets:
             raise UsageError(
-                f"One side has {one.method} on {one.system} with {class_of(other).budget} and with "
-                f"{class_of(one).budget}: across budgets they are one question.",
+                f"One side has {record.method} on {record.system} with {class_of(other).budget} "
+                "and with "
+                f"{class_of(record).budget}: across budgets they are one question.",
                 "Name results files with one of them, or leave out --across-budgets.",
             )
-        found[question] = one
-    return found
+        records[question] = record
+    return records
 
 
-def _asked(one: Record) -> str:
+def _asked(record: Record) -> str:
     """Name the system, and who chose where that was the method."""
-    choice = class_of(one).choice
-    return one.system if choice == Choice.BENCHMARK else f"{one.system} (choice {choice})"
+    choice = class_of(record).choice
+    return record.system if choice == Choice.BENCHMARK else f"{record.system} (choice {choice})"
 
 
 def _compared(before: Record, after: Record, specs: Sequence[MetricSpec]) -> Change:
-    one, other = entry(before, specs), entry(after, specs)
+    old_entry, new_entry = entry(before, specs), entry(after, specs)
     flags = {
-        spec.name: other.values.get(spec.name) == 1
+        spec.name: new_entry.values.get(spec.name) == 1
         for spec in specs
-        if spec.mark and (one.values.get(spec.name) == 1) != (other.values.get(spec.name) == 1)
+        if spec.mark
+        and (old_entry.values.get(spec.name) == 1) != (new_entry.values.get(spec.name) == 1)
     }
     names = sorted(before.key_parts.keys() | after.key_parts.keys())
     differ = tuple(n for n in names if before.key_parts.get(n) != after.key_parts.get(n))
-    return Change(before, after, _way(one, other, specs[0]), flags, differ)
+    return Change(before, after, _way(old_entry, new_entry, specs[0]), flags, differ)
 
 
 def _way(before: Entry, after: Entry, primary: MetricSpec) -> Way:
@@ -328,10 +333,10 @@ class Mark:
         """
         if text in signs:
             return cls(signs[text])
-        found = _SCORE.fullmatch(text)
-        if not found or (found[3] and found[3] not in signs):
+        match = _SCORE.fullmatch(text)
+        if not match or (match[3] and match[3] not in signs):
             raise ValueError(f"{text!r} is no entry of a table")
-        return cls(signs[found[3]] if found[3] else "", int(found[1]), int(found[2]))
+        return cls(signs[match[3]] if match[3] else "", int(match[1]), int(match[2]))
 
     def __str__(self) -> str:
         if self.power is None:
@@ -439,11 +444,11 @@ class PublishedSets:
         groups
             The datasets of each set, by their names alone.
         """
-        found: dict[str, str] = {}
+        sets: dict[str, str] = {}
         for name in self.values[data_type]:
             plain, plus, asked = name.partition("+")
-            found |= {f"{each}{plus}{asked}": name for each in groups.get(plain, ())}
-        return found
+            sets |= {f"{each}{plus}{asked}": name for each in groups.get(plain, ())}
+        return sets
 
 
 def papers_of_sets() -> list[str]:

@@ -166,11 +166,11 @@ def counted_values(entries: Iterable[Entry], spec: MetricSpec) -> CountedValues:
     """Gather the values of a metric."""
     values: list[float | str] = []
     undecided, name, failed = 0, spec.name, spec.failed
-    for one in entries:
-        if name not in one.values or one.status in NOT_ATTEMPTED:
+    for entry in entries:
+        if name not in entry.values or entry.status in NOT_ATTEMPTED:
             continue
-        answered = one.status in ANSWERED
-        value = one.values[name] if answered else failed
+        answered = entry.status in ANSWERED
+        value = entry.values[name] if answered else failed
         if value is not None:
             values.append(value)
         undecided += answered and value is None
@@ -234,10 +234,10 @@ def best_first(specs: Sequence[MetricSpec]) -> Callable[[Record], tuple[bool | f
     """Return the key that sorts answers: those known to be right first, then by primary metric."""
     primary, flags = specs[0], marked(specs)
 
-    def key(one: Record) -> tuple[bool | float, ...]:
-        score = _read(primary, one)
+    def key(record: Record) -> tuple[bool | float, ...]:
+        score = _read(primary, record)
         loss = primary.loss(score) if isinstance(score, int | float) else math.inf
-        return *(_read(flag, one) != 1 for flag in flags), loss
+        return *(_read(flag, record) != 1 for flag in flags), loss
 
     return key
 
@@ -250,18 +250,18 @@ def specs_of(
     For an unknown data type they are made of the names that are found: the lower
     the better, and the first is primary.
     """
-    found: dict[str, dict[str, set[str]]] = defaultdict(dict)
-    for one in results:
-        names = found[one.data_type]
-        if one.data_type in known:
+    values_by_name: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    for record in results:
+        names = values_by_name[record.data_type]
+        if record.data_type in known:
             continue
-        for name in (*one.metrics, *one.judged_by):
-            value = one.metrics.get(name)
+        for name in (*record.metrics, *record.judged_by):
+            value = record.metrics.get(name)
             names.setdefault(name, set()).update([value] if isinstance(value, str) else [])
     return {
         data_type: tuple(known.get(data_type, ()))
         or tuple(_plain(name, labels) for name, labels in (names or {"score": set()}).items())
-        for data_type, names in found.items()
+        for data_type, names in values_by_name.items()
     }
 
 
@@ -385,30 +385,30 @@ def run_conditions(
     alike: dict[tuple[object, ...], list[Record]] = defaultdict(list)
     for one in known:
         alike[_conditions(one)].append(one)
-    found = []
+    conditions = []
     for name, read in readers.items():
         counts: Counter[str] = Counter()
         for ones in alike.values():
             counts[read(ones[0]) or UNKNOWN] += len(ones)
         if set(counts) - {UNKNOWN, "none"}:
-            found.append(RunCondition(name, _listed(counts, numbers=name == "seeds")))
+            conditions.append(RunCondition(name, _listed(counts, numbers=name == "seeds")))
         if name == "protocol":
-            found += given_options(known, options or {})
-    return found
+            conditions += given_options(known, options or {})
+    return conditions
 
 
-def _conditions(one: Record) -> tuple[object, ...]:
+def _conditions(record: Record) -> tuple[object, ...]:
     """Return all that `run_conditions` reads of a result."""
-    machine, provenance = one.provenance.machine, one.provenance
+    machine, provenance = record.provenance.machine, record.provenance
     return (
-        class_of(one),
-        one.seed,
-        one.measured.of_seed,
+        class_of(record),
+        record.seed,
+        record.measured.of_seed,
         *(machine.cpu, machine.cores, machine.memory_mb, machine.os),
-        one.mdbench,
+        record.mdbench,
         *(provenance.core.get("python"), provenance.python),
-        one.runtime.name,
-        one.study,
+        record.runtime.name,
+        record.study,
     )
 
 
@@ -424,11 +424,11 @@ def given_options(
     Results of data types without such an option are left out.
     """
     counts: dict[str, Counter[str]] = {}
-    for one in results:
+    for record in results:
         with suppress(ValueError):  # a protocol of a later version
-            for key, usual in Protocol(one.protocol).usual.items():
-                if key in options.get(one.data_type, ()):
-                    counts.setdefault(key, Counter())[str(one.options.get(key, usual))] += 1
+            for key, usual in Protocol(record.protocol).usual.items():
+                if key in options.get(record.data_type, ()):
+                    counts.setdefault(key, Counter())[str(record.options.get(key, usual))] += 1
     return [RunCondition(key, _listed(each, numbers=False)) for key, each in counts.items()]
 
 

@@ -199,11 +199,11 @@ def published_table(board: Leaderboard, data_type: str, published: Published) ->
         if not published.has(data_type, row.method):
             continue
         own: dict[str, list[Entry]] = defaultdict(list)
-        for one in board.entries:
-            system, snr_db, _ = one.case
+        for entry in board.entries:
+            system, snr_db, _ = entry.case
             both = published.of(data_type, system, row.method) is not None
-            if one.method == row.method and snr_db is None and one.attempted and both:
-                own[system].append(one)
+            if entry.method == row.method and snr_db is None and entry.attempted and both:
+                own[system].append(entry)
         here = {system for system, ones in own.items() if sign_of(board, ones) == best}
         there = published.found(data_type, row.method) & own.keys()
         if own:
@@ -249,16 +249,16 @@ def sets_table(
     methods = [each for rows in tables.values() for each in rows]
     for method in dict.fromkeys([*methods, *(method for method, _ in by_cell)]):
         for group, rows in tables.items():
-            ones = by_cell.get((method, group), [])
-            sides = bool(ones), method in rows
+            records = by_cell.get((method, group), [])
+            sides = bool(records), method in rows
             if not (any(sides) if every else all(sides)):
                 continue
-            problems = len({one.dataset for one in ones})
+            problems = len({one.dataset for one in records})
             line = [method, group, f"{problems} of {len(groups.get(group.partition('+')[0], ()))}"]
             for name, spec in specs.items():
                 there = rows.get(method, {}).get(name)
                 line.append(NOTHING if there is None else fixed(there, 3))
-                line.append(_mean(ones, spec, median if name in published.medians else fmean))
+                line.append(_mean(records, spec, median if name in published.medians else fmean))
             lines.append(line)
     head = ["method", "set", "problems here"]
     for spec in specs.values():
@@ -285,12 +285,12 @@ def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -
 
 
 def _mean(
-    ones: Iterable[Record], spec: MetricSpec, mean: Callable[[list[float]], float] = fmean
+    records: Iterable[Record], spec: MetricSpec, mean: Callable[[list[float]], float] = fmean
 ) -> str:
     """Write the mean of a metric over results, those without an answer included."""
     values = [
         one.metrics[spec.name] if one.answered and spec.name in one.metrics else spec.failed
-        for one in ones
+        for one in records
     ]
     known = [value for value in values if isinstance(value, int | float)]
     return rounded(mean(known), 3) if known else NOTHING
@@ -418,15 +418,15 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
     text = escape_latex(" ".join([*notes, of_machines(board)]).strip())
     table = [[_in_paper(board, row, column) for column in columns] for row in board.rows]
     own = [number for number, row in enumerate(board.rows) if row.standing == "compared"]
-    for place, losses in _compared(board, columns).items():
+    for column_number, losses in _compared(board, columns).items():
         best = min((loss for n in own if (loss := losses[n]) is not None), default=math.inf)
-        looks = {table[n][place] for n in own}
+        looks = {table[n][column_number] for n in own}
         if math.isfinite(best) and len(looks) > 1:
             # What looks the same is as good.
-            looks = {table[n][place] for n in own if losses[n] == best}
+            looks = {table[n][column_number] for n in own if losses[n] == best}
             for n in own:
-                if table[n][place] in looks:
-                    table[n][place] = _bold(table[n][place])
+                if table[n][column_number] in looks:
+                    table[n][column_number] = _bold(table[n][column_number])
     for n in grey_rows(board):
         table[n] = [rf"\textcolor{{gray}}{{{text}}}" for text in table[n]]
     head = [Column(escape_latex(column.head_of("latex"))) for column in columns]
@@ -487,8 +487,8 @@ def _in_paper(board: Leaderboard, row: Row, column: BoardColumn) -> str:
 
 def _compared(board: Leaderboard, columns: Sequence[BoardColumn]) -> dict[int, list[float | None]]:
     """Return the columns of a leaderboard that have a better end, lower being better."""
-    found: dict[int, list[float | None]] = {}
-    for place, column in enumerate(columns):
+    losses_by_column: dict[int, list[float | None]] = {}
+    for index, column in enumerate(columns):
         if column.better == "neither" or (column.spec and column.spec.kind == "label"):
             continue
         sign = -1.0 if column.better == "higher" else 1.0
@@ -496,8 +496,8 @@ def _compared(board: Leaderboard, columns: Sequence[BoardColumn]) -> dict[int, l
             row.values[column.key].value if column.spec else board_cell(board, row, column).value
             for row in board.rows
         ]
-        found[place] = [sign * v if isinstance(v, int | float) else None for v in values]
-    return found
+        losses_by_column[index] = [sign * v if isinstance(v, int | float) else None for v in values]
+    return losses_by_column
 
 
 def _bold(text: str) -> str:

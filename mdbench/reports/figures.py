@@ -63,13 +63,13 @@ def figures(board: Leaderboard, numbers: Mapping[str, int]) -> list[Figure]:
         The number of each method, which sets its colour and its sign.
     """
     order = [row.method for row in board.drawn]
-    found = [
+    drawn = [
         by_noise(spec, board, numbers, order) for spec in board.known if "figure" in spec.places
     ]
-    found.append(_accuracy_and_size(board, numbers))
-    found.append(_time_by_dimension(board, numbers, order))
-    found.append(_quality_against_time(board, numbers, order))
-    return [figure for figure in found if figure is not None]
+    drawn.append(_accuracy_and_size(board, numbers))
+    drawn.append(_time_by_dimension(board, numbers, order))
+    drawn.append(_quality_against_time(board, numbers, order))
+    return [figure for figure in drawn if figure is not None]
 
 
 def _clip(value: float, *, log: bool) -> float:
@@ -88,22 +88,22 @@ Values = dict[tuple[str, Any], list[float]]
 
 def _values(spec: MetricSpec, board: Leaderboard) -> Values:
     """Gather what a metric comes to at each noise level, failures included where they count."""
-    found: Values = defaultdict(list)
+    values_by_key: Values = defaultdict(list)
     if spec is board.primary:
         cases = {job.case for job in board.common} - board.unfit.keys()
         for row in board.drawn:
             for case, loss in board.losses[row.method].items():
                 value = spec.failed if math.isinf(loss) else spec.loss(loss)
                 if case in cases and value is not None:
-                    found[row.method, case.snr_db].append(value)
-        return found
+                    values_by_key[row.method, case.snr_db].append(value)
+        return values_by_key
     groups: dict[tuple[str, float | None], list[Entry]] = defaultdict(list)
     for one in board.drawn_entries:
         groups[one.method, one.case.snr_db].append(one)
     for key, ones in groups.items():
         values = counted_values(ones, spec).values
-        found[key] = [float(value) for value in values if not isinstance(value, str)]
-    return found
+        values_by_key[key] = [float(value) for value in values if not isinstance(value, str)]
+    return values_by_key
 
 
 def by_noise(
@@ -113,7 +113,7 @@ def by_noise(
     share, mean = spec.aggregate == "share", spec.aggregate in {"share", "mean"}
     log = spec.scale == "log"
     scale = 100.0 if share else 1.0
-    found = {
+    values_by_key = {
         key: [_clip(scale * value, log=log) for value in values]
         for key, values in _values(spec, board).items()
     }
@@ -126,7 +126,7 @@ def by_noise(
         for key, allowed in attainable_cases(spec, board).items()
     }
     svg = _lines(
-        *(title, levels, found, numbers, order),
+        *(title, levels, values_by_key, numbers, order),
         labels=("SNR (dB)", label),
         log=log,
         mean=mean,
@@ -154,7 +154,7 @@ def by_noise(
 def _lines(
     title: str,
     places: Mapping[Any, str],
-    found: Values,
+    values_by_key: Values,
     numbers: Mapping[str, int],
     order: Sequence[str],
     *,
@@ -177,7 +177,9 @@ def _lines(
     centre = fmean if mean else median
     drawn = {
         method: [
-            (i, values) for i, key in enumerate(places) if (values := found.get((method, key)))
+            (i, values)
+            for i, key in enumerate(places)
+            if (values := values_by_key.get((method, key)))
         ]
         for method in order
     }
@@ -192,7 +194,9 @@ def _lines(
     ends += (ceiling or {}).values()
     axis = Axis(ends, log=log, zero=min(ends) >= 0)
     beyond = NO_ANSWER if any(math.isinf(value) for value in ends) else ""
-    counts = [_count([len(found.get((method, key), ())) for method in order]) for key in places]
+    counts = [
+        _count([len(values_by_key.get((method, key), ())) for method in order]) for key in places
+    ]
     if len(places) > MOST_COUNTED:
         counts = []
     plot = Plot(title, [*places.values()], axis, labels, beyond, counts=counts)
@@ -326,13 +330,13 @@ def _heights(wanted: Sequence[float]) -> list[float]:
     [50.0, 63.0, 100.0]
     """
     lowest = HEIGHT - BOTTOM - 4
-    kept = list(wanted[: int((lowest - TOP) // LINE) + 1])
-    for place, height in enumerate(kept[1:], start=1):
-        kept[place] = max(height, kept[place - 1] + LINE)
-    for place in reversed(range(len(kept))):
-        most = lowest if place == len(kept) - 1 else kept[place + 1] - LINE
-        kept[place] = min(kept[place], most)
-    return kept
+    heights = list(wanted[: int((lowest - TOP) // LINE) + 1])
+    for index, height in enumerate(heights[1:], start=1):
+        heights[index] = max(height, heights[index - 1] + LINE)
+    for index in reversed(range(len(heights))):
+        most = lowest if index == len(heights) - 1 else heights[index + 1] - LINE
+        heights[index] = min(heights[index], most)
+    return heights
 
 
 def _cut(name: str) -> str:
@@ -366,17 +370,17 @@ def pareto(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 def _time_by_dimension(
     board: Leaderboard, numbers: Mapping[str, int], order: Sequence[str]
 ) -> Figure | None:
-    found: Values = defaultdict(list)
+    values: Values = defaultdict(list)
     for entry in board.drawn_entries:
         if entry.dim is not None and entry.wall_s and entry.attempted:
-            found[entry.method, entry.dim].append(entry.wall_s)
-    dims = {dim: str(dim) for dim in sorted({dim for _, dim in found})}
+            values[entry.method, entry.dim].append(entry.wall_s)
+    dims = {dim: str(dim) for dim in sorted({dim for _, dim in values})}
     title, labels = "Run time by dimension", ("dimension", "wall time (s)")
     page_data = {"figure": "time", "places": json.dumps(list(dims))}
     svg = _lines(
         title,
         dims,
-        found,
+        values,
         numbers,
         order,
         labels=labels,
@@ -398,20 +402,20 @@ def _quality_against_time(
     shares = sorted({share for one in known for share, _ in one.so_far})
     if len(shares) < SHARES_WORTH_DRAWING:
         return None
-    found: Values = defaultdict(list)
+    values: Values = defaultdict(list)
     failed = primary.failed
-    for one in known:
-        page_data = dict(one.so_far)
+    for record in known:
+        page_data = dict(record.so_far)
         for share in shares:
             # A record older than the key has nothing; without an answer there is none at all.
-            value = page_data.get(share, failed if one.so_far or not one.answered else None)
+            value = page_data.get(share, failed if record.so_far or not record.answered else None)
             if isinstance(value, int | float):
-                found[one.method, share].append(_clip(float(value), log=log))
+                values[record.method, share].append(_clip(float(value), log=log))
     places = {share: f"{100 * share:g} %" for share in shares}
     title = f"{primary.title[:1].upper()}{primary.title[1:]} against time"
     labels = ("share of the budget", primary.title)
     svg = _lines(
-        title, places, found, numbers, order, labels=labels, log=log, mean=False, page_data={}
+        title, places, values, numbers, order, labels=labels, log=log, mean=False, page_data={}
     )
     caption = (
         "What the best answer up to a share of the budget (of work, or of time) scores: median and "
@@ -428,23 +432,23 @@ def critical_difference(board: Leaderboard, numbers: Mapping[str, int]) -> Figur
     ranked = sorted(zip(test.mean_ranks, board.ranked, strict=True))
     k = len(ranked)
     margin = 24.0 + 9 * (max(len(method) for method in board.ranked) + len(" 1.23"))
-    left, right, line = margin, margin + 360.0, 62.0
+    left_end, right_end, line = margin, margin + 360.0, 62.0
     half = (k + 1) // 2
 
     def at(rank: float) -> float:
-        return left + (right - left) * (rank - 1) / (k - 1)
+        return left_end + (right_end - left_end) * (rank - 1) / (k - 1)
 
     bars = _bars([rank for rank, _ in ranked], test.critical_difference)
     below = line + 14 + 9 * len(bars)
     height = below + 22 * half + 12
-    parts = [f'<path class="axis" d="M{left} {line}H{right}"/>']
+    parts = [f'<path class="axis" d="M{left_end} {line}H{right_end}"/>']
     for tick in range(1, k + 1):
         parts.append(f'<path class="axis" d="M{at(tick):.1f} {line - 6}V{line}"/>')
         parts.append(f'<text x="{at(tick):.1f}" y="{line - 10}" text-anchor="middle">{tick}</text>')
-    long = min(right - left, (right - left) * test.critical_difference / (k - 1))
-    parts.append(f'<path class="axis" d="M{left} 24v-8H{left + long:.1f}v8"/>')
+    long = min(right_end - left_end, (right_end - left_end) * test.critical_difference / (k - 1))
+    parts.append(f'<path class="axis" d="M{left_end} 24v-8H{left_end + long:.1f}v8"/>')
     parts.append(
-        f'<text x="{left}" y="12">critical difference {test.critical_difference:.2f}</text>'
+        f'<text x="{left_end}" y="12">critical difference {test.critical_difference:.2f}</text>'
     )
     for step, (low, high) in enumerate(bars):
         y = line + 10 + 9 * step
@@ -452,8 +456,8 @@ def critical_difference(board: Leaderboard, numbers: Mapping[str, int]) -> Figur
     for place, (rank, method) in enumerate(ranked):
         on_left = place < half
         level = below + 22 * (place + 1 if on_left else k - place)
-        end, anchor = (left - 12, "end") if on_left else (right + 12, "start")
-        edge = left if on_left else right
+        end, anchor = (left_end - 12, "end") if on_left else (right_end + 12, "start")
+        edge = left_end if on_left else right_end
         number = numbers[method]
         parts.append(f'<path class="lead" d="M{at(rank):.1f} {line}V{level - 4}H{edge}"/>')
         parts.append(f'<g class="m{number % COLOURS}">{marker(number, edge, level - 4)}</g>')
@@ -461,7 +465,7 @@ def critical_difference(board: Leaderboard, numbers: Mapping[str, int]) -> Figur
             f'<text x="{end}" y="{level}" text-anchor="{anchor}">{escape(method)} {rank:.2f}</text>'
         )
     title = "Critical-difference diagram"
-    size = f'viewBox="0 0 {right + margin:.0f} {height:.0f}"'
+    size = f'viewBox="0 0 {right_end + margin:.0f} {height:.0f}"'
     svg = f'<svg class="wide" {size} role="img"><title>{title}</title>'
     caption = (
         f"Mean rank over {test.blocks} systems, 1 is best. Of methods that a bar joins no "
@@ -497,11 +501,11 @@ def sign_of(board: Leaderboard, entries: Sequence[Entry]) -> str | None:
     return max(kinds, key=lambda sign: (sign != MISSING, kinds.count(sign), order.index(sign)))
 
 
-def _sign(board: Leaderboard, one: Entry) -> str | None:
-    if not one.answered:
-        return FAILED if one.attempted else MISSING
-    held, _ = best_mark(board.specs, one.values)
-    known = one.values.get(board.primary.name) is not None
+def _sign(board: Leaderboard, entry: Entry) -> str | None:
+    if not entry.answered:
+        return FAILED if entry.attempted else MISSING
+    held, _ = best_mark(board.specs, entry.values)
+    known = entry.values.get(board.primary.name) is not None
     return held.mark if held else None if known else UNDECIDED
 
 
@@ -547,14 +551,14 @@ def heat_map(board: Leaderboard, snr_db: float | None) -> str:
     unfit = {case.system for case in board.unfit if case.snr_db == snr_db}
     head = 24 + 5 * max((len(method) for method in methods), default=0)  # names lean
     longest = max((len(system) for system in systems), default=0)
-    left, wide, tall = 30 + round(6.3 * min(longest, LONGEST)), 46, 17
-    width, height = left + wide * len(methods) + 40, head + tall * len(systems) + 6
+    left_edge, wide, tall = 30 + round(6.3 * min(longest, LONGEST)), 46, 17
+    width, height = left_edge + wide * len(methods) + 40, head + tall * len(systems) + 6
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     title = f"Methods and systems, {board.noise_name(snr_db)}"
-    page_data = f'data-left="{left}" data-wide="{wide}" data-head="{head}" data-tall="{tall}"'
+    page_data = f'data-left="{left_edge}" data-wide="{wide}" data-head="{head}" data-tall="{tall}"'
     parts = [f'<svg class="heat" {page_data} {size} role="img"><title>{title}</title>']
     for j, method in enumerate(methods):
-        x = left + wide * j + wide / 2
+        x = left_edge + wide * j + wide / 2
         parts.append(
             f'<text data-m="{escape(method)}" '
             f'transform="translate({x + 4:.0f} {head - 8}) rotate(-40)">'
@@ -567,16 +571,16 @@ def heat_map(board: Leaderboard, snr_db: float | None) -> str:
         parts.append(f'<g data-d="{min(dims, default="")}">')
         mark = " *" * (system in unfit) + " †" * board.is_hidden(system, snr_db)
         parts.append(
-            f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">'
-            f"{_in_lines(system + mark, left - 8)}<title>{escape(system)}</title></text>"
+            f'<text x="{left_edge - 8}" y="{y + 12}" text-anchor="end">'
+            f"{_in_lines(system + mark, left_edge - 8)}<title>{escape(system)}</title></text>"
         )
         for j, method in enumerate(methods):
-            if not (found := grid.cell(system, method)):
+            if not (entries := grid.cell(system, method)):
                 continue
-            kind, text = cell_of(board, found)
-            alarms = dict.fromkeys(spec for one in found for spec in one.alarms(board.alarmed))
+            kind, text = cell_of(board, entries)
+            alarms = dict.fromkeys(spec for one in entries for spec in one.alarms(board.alarmed))
             text_ = "; ".join(warning(spec) for spec in alarms) if ALARM in text else ""
-            x = left + wide * j
+            x = left_edge + wide * j
             parts.append(
                 f'<g class="{kind}"><path d="M{x} {y}h{wide - 1}v{tall - 1}h{1 - wide}z"/>'
                 f'<text x="{x + wide // 2}" y="{y + 12}">{escape(text)}</text>'

@@ -200,13 +200,15 @@ def _maybe_packed(caller: Callable[[], str], *, shown: bool = False, packed: boo
 
 def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
     """Number methods so that those of one data type share a colour only where they must."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     everyone = set[str]().union(*together)
     for method in sorted(everyone, key=lambda m: (-sum(m in ones for ones in together), m)):
-        near = [found[m] % COLOURS for ones in together if method in ones for m in ones & {*found}]
-        free = (n for n in range(COLOURS * (len(found) + 1)) if n not in found.values())
-        found[method] = min(free, key=lambda n: (near.count(n % COLOURS), n))
-    return found
+        near = [
+            numbers[m] % COLOURS for ones in together if method in ones for m in ones & {*numbers}
+        ]
+        free = (n for n in range(COLOURS * (len(numbers) + 1)) if n not in numbers.values())
+        numbers[method] = min(free, key=lambda n: (near.count(n % COLOURS), n))
+    return numbers
 
 
 def _identifier(data_type: str, number: int) -> str:
@@ -235,14 +237,14 @@ def _section(
     systems = [
         system_section(
             identifier,
-            ones,
+            results,
             scope,
             specs,
             unfit=list(unfit[name]),
             derivative=derivative,
             named_classes=len(boards) > 1,
         )
-        for identifier, ((name, _), ones) in zip(
+        for identifier, ((name, _), results) in zip(
             _anchors(data_type, by_system), by_system.items(), strict=True
         )
     ]
@@ -276,14 +278,14 @@ def _anchors(data_type: str, systems: Iterable[tuple[str, bool]]) -> list[str]:
     >>> _anchors("kind", [("rc-circuit", False), ("my system", True), ("my?system", True)])
     ['kind/rc-circuit', 'kind/own/my-system', 'kind/own/my-system-2']
     """
-    found: dict[str, None] = {}
+    anchors: dict[str, None] = {}
     for name, own in systems:
         plain = f"{data_type}/{'own/' * own}{_NOT_IN_ANCHORS.sub('-', name)}"
         number = 1
-        while (anchor := f"{plain}-{number}" if number > 1 else plain) in found:
+        while (anchor := f"{plain}-{number}" if number > 1 else plain) in anchors:
             number += 1
-        found[anchor] = None
-    return list(found)
+        anchors[anchor] = None
+    return list(anchors)
 
 
 _NOT_IN_ANCHORS = re.compile(r"[^A-Za-z0-9_.+=-]+")
@@ -341,22 +343,24 @@ def _rows(table: Table, board: Leaderboard) -> list[dict[str, Any]]:
 def _parts(results: Sequence[Record], categories: Sequence[Category]) -> list[dict[str, Any]]:
     """Gather what is shown of each category, and of own data; no heading where there is none."""
     everything = {(one.system, one.dataset_path is not None) for one in results}
-    found, shown = [], set()
-    for each in categories:
-        names = {(one.system, False) for one in results if one.dataset in each.datasets}
+    parts, shown = [], set()
+    for category in categories:
+        names = {(one.system, False) for one in results if one.dataset in category.datasets}
         names &= everything
         shown |= names
-        found.append(
+        parts.append(
             {
-                "title": heading(each.name),
+                "title": heading(category.name),
                 "systems": names,
-                "tables": [_part(board, named=len(each.boards) > 1) for board in each.boards],
+                "tables": [
+                    _part(board, named=len(category.boards) > 1) for board in category.boards
+                ],
             }
         )
     if rest := everything - shown:
         title = "Own data" if categories else ""
-        found.append({"title": title, "systems": rest, "tables": []})
-    return found
+        parts.append({"title": title, "systems": rest, "tables": []})
+    return parts
 
 
 def _part(board: Leaderboard, *, named: bool) -> dict[str, Any]:
@@ -393,10 +397,10 @@ def _reasons(results: Sequence[Record]) -> list[dict[str, Any]]:
             "method": method,
             "status": str(status),
             "reason": reason,
-            "count": len(ones),
-            "example": ones[0].system,
+            "count": len(failures),
+            "example": failures[0].system,
         }
-        for (method, status, reason), ones in most
+        for (method, status, reason), failures in most
     ]
 
 
@@ -413,18 +417,18 @@ def _columns(
     systems: dict[str, int] = {}
     repeats: dict[str, int] = {}
     statuses = {status: number for number, status in enumerate(Status)}
-    found: dict[str, list[Any]] = defaultdict(list)
-    for one in board.entries:
-        found["m"].append(methods.index(one.method))
-        found["s"].append(systems.setdefault(one.case.system, len(systems)))
-        found["n"].append(noise.index(one.case.snr_db))
-        found["r"].append(repeats.setdefault(one.repeat, len(repeats)))
-        found["d"].append(one.dim)
-        found["x"].append(statuses[one.status])
-        found["f"].append(one.floor)
+    lists: dict[str, list[Any]] = defaultdict(list)
+    for entry in board.entries:
+        lists["m"].append(methods.index(entry.method))
+        lists["s"].append(systems.setdefault(entry.case.system, len(systems)))
+        lists["n"].append(noise.index(entry.case.snr_db))
+        lists["r"].append(repeats.setdefault(entry.repeat, len(repeats)))
+        lists["d"].append(entry.dim)
+        lists["x"].append(statuses[entry.status])
+        lists["f"].append(entry.floor)
     specs = {spec.name: number for number, spec in enumerate(board.known)}
     return {
-        **found,
+        **lists,
         "a": [[one.amounts[amount] for one in board.entries] for amount in columns.amounts()],
         "class": board.title,
         "repeats": len(repeats),

@@ -37,12 +37,12 @@ def read_places(places: Sequence[Path]) -> list[tuple[Path, Record]]:
     """
     with opened_all(places) as found:
         rows = []
-        for given, place in found.items():
-            base = place if place.is_dir() else place.parent
-            for path, record in read_folder(place):
+        for asked_path, folder in found.items():
+            base = folder if folder.is_dir() else folder.parent
+            for path, record in read_folder(folder):
                 # A bundle's files are gone when they are read: they are named by the bundle.
                 inside = path.relative_to(base)
-                rows.append((given / inside if given != place else path, record))
+                rows.append((asked_path / inside if asked_path != folder else path, record))
     _refuse_impossible(rows)
     return distinguish(rows)
 
@@ -142,14 +142,21 @@ def conflicts(records: Iterable[Record]) -> list[str]:
     These are cases whose data differ, so that methods were not given the same.
     """
     data: dict[tuple[object, ...], set[str]] = defaultdict(set)
-    for one in records:
-        if "dataset" in one.key_parts:
-            case = one.data_type, one.dataset, one.snr_db, one.seed, one.protocol, *_given(one)
-            data[case].add(one.key_parts["dataset"])
-    found = sorted({f"{case[1]}" for case, sums in data.items() if len(sums) > 1})
-    if not found:
+    for record in records:
+        if "dataset" in record.key_parts:
+            case = (
+                record.data_type,
+                record.dataset,
+                record.snr_db,
+                record.seed,
+                record.protocol,
+                *_given(record),
+            )
+            data[case].add(record.key_parts["dataset"])
+    names = sorted({f"{case[1]}" for case, sums in data.items() if len(sums) > 1})
+    if not names:
         return []
-    shown = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")  # noqa: PLR2004 - names shown
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # noqa: PLR2004 - names shown
     return [f"Records differ in their data, so that methods were not given the same: {shown}."]
 
 

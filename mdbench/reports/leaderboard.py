@@ -357,16 +357,16 @@ def boards(
     results = sorted(results, key=report_order)
     known = specs_of(results, specs)
     apart = {method for method, kind in kinds.items() if _apart(kind)}
-    found: dict[str, Leaderboard] = {}
-    for (data_type, class_), ones in by_class(results, apart).items():
+    made_boards: dict[str, Leaderboard] = {}
+    for (data_type, class_), records in by_class(results, apart).items():
         metrics = known[data_type]
-        ordered = [entry(one, metrics) for one in sorted(ones, key=report_order)]
+        ordered = [entry(one, metrics) for one in sorted(records, key=report_order)]
         made = board(ordered, kinds, metrics)
-        name = f"{data_type}, {class_.title}" if data_type in found else data_type
-        found[name] = replace(
-            made, data_type=data_type, title=class_.title, measured=measurements(ones)
+        name = f"{data_type}, {class_.title}" if data_type in made_boards else data_type
+        made_boards[name] = replace(
+            made, data_type=data_type, title=class_.title, measured=measurements(records)
         )
-    return found
+    return made_boards
 
 
 def _apart(kind: MethodFacts) -> bool:
@@ -390,10 +390,10 @@ def board(
     entries, primary = tuple(entries), specs[0]
     by_method: dict[str, list[Entry]] = defaultdict(list)
     attempts: dict[str, set[Job]] = {}
-    for one in entries:
-        by_method[one.method].append(one)
-        if one.attempted:
-            attempts.setdefault(one.method, set()).add(one.job)
+    for result in entries:
+        by_method[result.method].append(result)
+        if result.attempted:
+            attempts.setdefault(result.method, set()).add(result.job)
     apart = {method for method in by_method if _apart(kinds.get(method, MethodFacts()))}
     alone = apart == {*by_method}
     plan = make_plan({m: attempts.get(m, set()) for m in by_method if m not in apart or alone})
@@ -407,19 +407,19 @@ def board(
     }
     scored = {
         method: Scored(
-            [one for one in ones if one.job in plan.jobs or not one.attempted],
+            [one for one in entries_of_method if one.job in plan.jobs or not one.attempted],
             floors,
             unfit,
             primary,
         )
-        for method, ones in by_method.items()
+        for method, entries_of_method in by_method.items()
     }
     fit = {method: one.fit for method, one in scored.items()}
     common = common_cases([scored[method].losses for method in compared], unfit)
     systems = tuple(dict.fromkeys(case.system for case in common))
     several = len(compared) > 1
-    found = friedman(scored, compared, common, systems) if several and systems else None
-    mean_ranks = dict(zip(compared, found.mean_ranks, strict=True)) if found else {}
+    friedman_test = friedman(scored, compared, common, systems) if several and systems else None
+    mean_ranks = dict(zip(compared, friedman_test.mean_ranks, strict=True)) if friedman_test else {}
     places = ranks_of({method: scored[method].order for method in compared}) if several else {}
     rows = []
     for method, each in scored.items():
@@ -443,8 +443,8 @@ def board(
         unfit=unfit,
         ranked=compared,
         systems=systems,
-        friedman=found,
-        pairs=compare_pairs(fit, combinations(compared, 2), log=log) if found else (),
+        friedman=friedman_test,
+        pairs=compare_pairs(fit, combinations(compared, 2), log=log) if friedman_test else (),
         partial_pairs=tuple(
             pair
             for method in partial
@@ -460,10 +460,10 @@ def board(
 def _floors(entries: Iterable[Entry], compared: Sequence[str]) -> dict[Case, float | None]:
     """Return what the truth scores on each case, by what the methods that are compared have."""
     known: dict[bool, dict[Case, list[float]]] = {True: defaultdict(list), False: {}}
-    for one in entries:
-        own = known[one.method in compared].setdefault(one.case, [])
-        if one.floor is not None:
-            own.append(one.floor)
+    for result in entries:
+        own = known[result.method in compared].setdefault(result.case, [])
+        if result.floor is not None:
+            own.append(result.floor)
     return {
         case: _middle(known[True].get(case) or known[False].get(case) or ())
         for case in dict.fromkeys([*known[False], *known[True]])
@@ -488,12 +488,12 @@ def _row(
     specs: Sequence[MetricSpec],
 ) -> Row:
     primary, *others = specs
-    ones, scores = scored.ones, scored.scores
+    entries, scores = scored.ones, scored.scores
     low, high = interval(scores, mean=primary.aggregate in {"mean", "share"})
-    values = {spec.name: aggregate(spec, *counted_values(ones, spec)) for spec in others}
-    unknown = counted_values(ones, primary).undecided
+    values = {spec.name: aggregate(spec, *counted_values(entries, spec)) for spec in others}
+    unknown = counted_values(entries, primary).undecided
     values[primary.name] = aggregate(primary, [*scores.values()], unknown)
-    statuses = Counter(one.status for one in ones)
+    statuses = Counter(one.status for one in entries)
     return Row(
         method=method,
         family=kind.family,
@@ -503,8 +503,8 @@ def _row(
         rank=None,
         mean_rank=None,
         coverage=0.0,
-        jobs=len(ones),
-        answered=sum(one.answered for one in ones),
+        jobs=len(entries),
+        answered=sum(one.answered for one in entries),
         cases=len(scored.losses),
         fit_cases=len({job.case for job in scored.fit}),
         values=values,
@@ -514,7 +514,7 @@ def _row(
             above_floor(score, floors[job.case], primary) for job, score in scores.items()
         ),
         causes={str(s): statuses[s] for s in Status if s is not Status.OK and statuses[s]},
-        amounts={c.names[0]: c.of_group(ones) for c in columns.COLUMNS if c.amount is not None},
+        amounts={c.names[0]: c.of_group(entries) for c in columns.COLUMNS if c.amount is not None},
     )
 
 

@@ -78,14 +78,14 @@ def split_name(name: str, usual: Mapping[str, str]) -> tuple[str, _Conditions]:
     ('a+dummy', {'noise': '0.1'})
     """
     begin, *parts = name.split("+")
-    found: _Conditions = {}
+    conditions: _Conditions = {}
     for part in parts:
         axis, equals, value = part.partition("=")
         if equals and axis in usual:
-            found[axis] = value
+            conditions[axis] = value
         else:
             begin += f"+{part}"
-    return begin, found
+    return begin, conditions
 
 
 def phases_of(board: Leaderboard, usual: Mapping[str, str]) -> list[Phases]:
@@ -103,16 +103,16 @@ def phases_of(board: Leaderboard, usual: Mapping[str, str]) -> list[Phases]:
     if not (flags and usual):
         return []
     jobs: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[int]] = defaultdict(list)
-    for one in board.entries:
-        if not one.attempted or flags[0].name not in one.values:
+    for entry in board.entries:
+        if not entry.attempted or flags[0].name not in entry.values:
             continue
-        value = one.values[flags[0].name] if one.answered else 0.0
+        value = entry.values[flags[0].name] if entry.answered else 0.0
         if value is None:
             continue
-        system, given = split_name(one.case.system, usual)
+        system, given = split_name(entry.case.system, usual)
         every = {axis: given.get(axis, text or USUAL) for axis, text in usual.items()}
-        every[SNR] = board.noise_name(one.case.snr_db).removesuffix(" dB")
-        jobs[one.method, system, tuple(every.items())].append(int(value == 1))
+        every[SNR] = board.noise_name(entry.case.snr_db).removesuffix(" dB")
+        jobs[entry.method, system, tuple(every.items())].append(int(value == 1))
     values: dict[str, dict[str, None]] = defaultdict(dict)
     for _, _, conditions in jobs:
         for axis, value_ in conditions:
@@ -132,14 +132,14 @@ def _diagrams(
     x, *rest = sorted(swept, key=lambda axis: -len(swept[axis]))
     y, others = (rest[0], rest[1:]) if rest else ("", [])
     counts: dict[tuple[str, ...], dict[tuple[str, str, str, str], list[int]]] = {}
-    for (method, system, conditions), found in jobs.items():
+    for (method, system, conditions), outcomes in jobs.items():
         at = dict(conditions)
         held = tuple(at[axis] for axis in others)
         cells = counts.setdefault(held, defaultdict(lambda: [0, 0]))
         for each in (system, EVERY):
             cell = cells[method, each, at[x], at.get(y, "")]
-            cell[0] += sum(found)
-            cell[1] += len(found)
+            cell[0] += sum(outcomes)
+            cell[1] += len(outcomes)
     order = [row.method for row in board.rows]
     made = []
     for held in itertools.product(*(swept[axis] for axis in others)):
@@ -187,12 +187,12 @@ def _ordered(axis: str, values: Iterable[str]) -> tuple[str, ...]:
 
 def phase_figures(board: Leaderboard, usual: Mapping[str, str]) -> list[Figure]:
     """Draw the phase diagrams of a board: methods against systems, and in each cell the sweep."""
-    found = phases_of(board, usual)
+    diagrams = phases_of(board, usual)
     flags = marked(board.known)
-    figures = [_figure(each, flags[0]) for each in found[:MOST]]
-    if len(found) > MOST and figures:
+    figures = [_figure(each, flags[0]) for each in diagrams[:MOST]]
+    if len(diagrams) > MOST and figures:
         last = figures[-1]
-        left = f" {len(found) - MOST} diagrams of further conditions are left out."
+        left = f" {len(diagrams) - MOST} diagrams of further conditions are left out."
         figures[-1] = Figure(last.title, last.caption + left, last.svg, whole=True)
     return figures
 
@@ -203,15 +203,18 @@ def _figure(phases: Phases, flag: MetricSpec) -> Figure:
     box = (wide - _GAP) / columns
     tall = max(17, _BOX * lines + _GAP)
     high = (tall - _GAP) / lines if lines > 1 else tall - 4
-    left = 30 + round(6.3 * max(map(len, phases.systems)))
+    left_edge = 30 + round(6.3 * max(map(len, phases.systems)))
     head = 24 + 5 * max(map(len, phases.methods))
     foot = 12 + 6 * max(map(len, phases.xs))
-    width, height = left + wide * len(phases.methods) + 60, head + tall * len(phases.systems) + foot
+    width, height = (
+        left_edge + wide * len(phases.methods) + 60,
+        head + tall * len(phases.systems) + foot,
+    )
     title = f"Phase diagram: {phases.title}"
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     parts = [f'<svg class="phases" {size} role="img"><title>{escape(title)}</title>']
     for j, method in enumerate(phases.methods):
-        x = left + wide * j
+        x = left_edge + wide * j
         parts.append(
             f'<text transform="translate({x + wide / 2:.0f} {head - 8}) rotate(-40)">'
             f"{escape(method)}</text>"
@@ -225,7 +228,7 @@ def _figure(phases: Phases, flag: MetricSpec) -> Figure:
     for i, system in enumerate(phases.systems):
         y = head + tall * i
         parts.append(
-            f'<text x="{left - 8}" y="{y + tall / 2 + 2:.0f}" text-anchor="end">'
+            f'<text x="{left_edge - 8}" y="{y + tall / 2 + 2:.0f}" text-anchor="end">'
             f"{escape(system)}</text>"
         )
         for j, method in enumerate(phases.methods):
@@ -237,7 +240,7 @@ def _figure(phases: Phases, flag: MetricSpec) -> Figure:
                 done, of = share
                 where = f"{phases.x}={at}{f', {phases.y}={other}' * bool(phases.y)}"
                 parts.append(
-                    f'<rect x="{left + wide * j + box * k:.1f}" y="{y + high * line:.1f}" '
+                    f'<rect x="{left_edge + wide * j + box * k:.1f}" y="{y + high * line:.1f}" '
                     f'width="{box - 1:.1f}" height="{high - 1:.1f}" fill="#0072b2" '
                     f'fill-opacity="{done / of:.2f}"><title>{escape(method)}, {escape(system)}, '
                     f"{escape(where)}: {done} of {of}</title></rect>"

@@ -86,12 +86,12 @@ class Pictures:
             return Plots(note=f"No picture: {error.message}")
 
     def _source(self, kind: DataType[Any, Any], path: str | None) -> Source[Any] | None:
-        place = kind.name, path
-        if place not in self._sources:
-            self._sources[place] = None
+        key = kind.name, path
+        if key not in self._sources:
+            self._sources[key] = None
             with suppress(MdbenchError):  # files that are no longer there
-                self._sources[place] = kind.source(None if path is None else Path(path))
-        return self._sources[place]
+                self._sources[key] = kind.source(None if path is None else Path(path))
+        return self._sources[key]
 
 
 def _command(kind: DataType[Any, Any], options: Mapping[str, Any]) -> str:
@@ -116,30 +116,32 @@ def _best(
     Notes are of kept answers that are missing or damaged: those methods are drawn without them.
     """
     best: dict[str, Record] = {}
-    for one in results:
-        if one.snr_db is None and one.answered and one.protocol == Protocol.STRICT:
-            best.setdefault(one.method, one)
+    for record in results:
+        if record.snr_db is None and record.answered and record.protocol == Protocol.STRICT:
+            best.setdefault(record.method, record)
     shown = [one for one in best.values() if one.truth is None or one.equations != one.truth]
     answers, notes = [], []
-    for one in sorted(shown, key=best_first(specs))[:MOST_DRAWN]:
-        kept, note = _kept(one, folders)
+    for record in sorted(shown, key=best_first(specs))[:MOST_DRAWN]:
+        labels, note = _kept(record, folders)
         notes += [note] * bool(note)
-        own = OwnNames(one.names).all_internal(one.equations or ())
-        answers.append(PlottedAnswer(one.method, numbers[one.method], own, one.metrics, kept))
+        own = OwnNames(record.names).all_internal(record.equations or ())
+        answers.append(
+            PlottedAnswer(record.method, numbers[record.method], own, record.metrics, labels)
+        )
     return answers, notes
 
 
-def _kept(one: Record, folders: Sequence[Path]) -> tuple[bytes | None, str]:
+def _kept(record: Record, folders: Sequence[Path]) -> tuple[bytes | None, str]:
     """Return what is kept of an answer, or None, with the reason where it ought to be there."""
-    if not one.answers:
+    if not record.answers:
         return None, ""
-    file = attached(folders, one.answers)
+    file = attached(folders, record.answers)
     if file is None:
-        return None, f"{one.method}: {printable(one.answers)} is not next to its record."
+        return None, f"{record.method}: {printable(record.answers)} is not next to its record."
     try:
         return unpack_answers(file), ""
     except RecordsError as error:
-        return None, f"{one.method}: {error.message}"
+        return None, f"{record.method}: {error.message}"
 
 
 def _changed(results: Sequence[Record], fingerprint: str) -> bool:

@@ -57,22 +57,22 @@ class Scored:
 
     def __init__(
         self,
-        ones: Sequence[Entry],
+        entries: Sequence[Entry],
         floors: Mapping[Case, float | None],
         unfit: Mapping[Case, float],
         primary: MetricSpec,
     ) -> None:
-        self.ones = ones
+        self.ones = entries
         known: dict[Job, float] = {}
-        for one in ones:
-            value = one.values.get(primary.name)
-            if not one.attempted or (one.answered and not isinstance(value, int | float)):
+        for entry in entries:
+            value = entry.values.get(primary.name)
+            if not entry.attempted or (entry.answered and not isinstance(value, int | float)):
                 continue  # undecided
             loss = math.inf
-            if one.answered and isinstance(value, int | float):
-                floor = floors[one.case] if one.floor is None else one.floor
+            if entry.answered and isinstance(value, int | float):
+                floor = floors[entry.case] if entry.floor is None else entry.floor
                 loss = primary.loss(raised(value, floor, primary))
-            known[one.job] = loss
+            known[entry.job] = loss
         self.fit = {job: loss for job, loss in known.items() if job.case not in unfit}
         seeds: dict[Case, list[float]] = defaultdict(list)
         for job, loss in known.items():
@@ -112,12 +112,12 @@ def friedman(
 ) -> Friedman:
     """Rank on each case, take the mean over the cases of a system, and rank those."""
     losses = ([scored[m].losses[case] for m in ranked] for case in common)
-    found = np.array([statistics.midranks(np.array(each)) for each in losses])
+    ranks = np.array([statistics.midranks(np.array(each)) for each in losses])
     rows: dict[str, list[int]] = {system: [] for system in systems}
     for number, case in enumerate(common):
         rows[case.system].append(number)
     # Sums of sixths and thirds differ in the last digit by the order of adding.
-    scores = np.round([np.mean(found[rows[system]], axis=0) for system in systems], 9)
+    scores = np.round([np.mean(ranks[rows[system]], axis=0) for system in systems], 9)
     return statistics.friedman(scores)
 
 

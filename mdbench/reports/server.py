@@ -88,19 +88,19 @@ def stamp(folder: Path) -> str:
     folder
         Of results, or one file; need not exist.
     """
-    found, others = [], folders_read()
+    states, others = [], folders_read()
     with suppress(OSError):
         if folder.is_file():
-            found.append(_state_of(folder))
-    for place, below, names in os.walk(folder):
+            states.append(_state_of(folder))
+    for folder_below, below, names in os.walk(folder):
         if "logs" in below:  # as many files as jobs
             below.remove("logs")
-        read = Path(place).name in others
+        read = Path(folder_below).name in others
         for name in names:
             if name.endswith(".jsonl") or (read and name.endswith(".json")):
                 with suppress(OSError):
-                    found.append(_state_of(Path(place, name)))
-    return "\n".join(sorted(found))
+                    states.append(_state_of(Path(folder_below, name)))
+    return "\n".join(sorted(states))
 
 
 def _state_of(path: Path) -> str:
@@ -153,8 +153,8 @@ class LivePage:
         if now > self._wanted_until or now < self._not_before:
             return False
         # Taken before: what is written meanwhile is for the next one.
-        found = stamp(self._folder)
-        if found == self._stamp:
+        stamp_now = stamp(self._folder)
+        if stamp_now == self._stamp:
             return False
         try:
             html, self._trouble = self._make(), ""
@@ -162,7 +162,7 @@ class LivePage:
         except (MdbenchError, OSError) as error:
             self._trouble = error.message if isinstance(error, MdbenchError) else str(error)
             html = "" if self._made else self._waiting(self._trouble)
-        self._stamp = found
+        self._stamp = stamp_now
         end = self._clock()
         self._not_before = end + max(PAUSE_SECONDS, IDLE * (end - now))
         self._take(html)
@@ -330,13 +330,13 @@ class _Handler(BaseHTTPRequestHandler):
             return
         path = self.path.partition("?")[0]
         if self.server.token:
-            given = path.removeprefix("/").partition("/")[0]
-            if not hmac.compare_digest(given.encode(), self.server.token.encode()):
+            token = path.removeprefix("/").partition("/")[0]
+            if not hmac.compare_digest(token.encode(), self.server.token.encode()):
                 self._send(
                     HTTPStatus.FORBIDDEN, "The token of the printed address is missing.", body=body
                 )
                 return
-            path = path.removeprefix(f"/{given}")
+            path = path.removeprefix(f"/{token}")
         match path:
             case "/":
                 self._send(HTTPStatus.OK, self.server.page.ask()[0], "text/html", body=body)

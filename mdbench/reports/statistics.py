@@ -371,15 +371,15 @@ def bootstrap(
     drawn = drawn[drawn.any(axis=1)]
     if mean:
         parts = drawn * np.where(np.isinf(ordered), 0.0, ordered)
-        found = parts.sum(axis=1) / drawn.sum(axis=1)
+        means = parts.sum(axis=1) / drawn.sum(axis=1)
         for worst in (math.inf, -math.inf):
-            found[drawn[:, ordered == worst].any(axis=1)] = worst
+            means[drawn[:, ordered == worst].any(axis=1)] = worst
     else:
         weights = drawn.cumsum(axis=1)
         half = weights[:, -1:] / 2
         lower = ordered[np.argmax(weights >= half, axis=1)]
         upper = ordered[np.argmax(weights > half, axis=1)]
-        found = (lower + upper) / 2
-    found = np.sort(found)
-    last = len(found) - 1
-    return float(found[int(0.025 * len(found))]), float(found[min(last, int(0.975 * len(found)))])
+        means = (lower + upper) / 2
+    means = np.sort(means)
+    last = len(means) - 1
+    return float(means[int(0.025 * len(means))]), float(means[min(last, int(0.975 * len(means)))])

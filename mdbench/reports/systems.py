@@ -131,13 +131,13 @@ def code(result: Record, language: str, digits: int | None = None) -> str:
             lines = ["from sympy import *", *notes, "", *sympy_symbols(names)]
             return "\n".join([*lines, *(f"{left} = {right}" for left, right in pairs)])
         case "c":
-            given = ", ".join([*(f"double {name}" for name in names), "double *result"])
+            parameters = ", ".join([*(f"double {name}" for name in names), "double *result"])
             body = [
                 f"    result[{place}] = {right};  /* {left} */"
                 for place, (left, right) in enumerate(pairs)
             ]
             head = ["#include <math.h>", *(f"/* {note[2:]} */" for note in notes), ""]
-            return "\n".join([*head, f"void equations({given}) {{", *body, "}"])
+            return "\n".join([*head, f"void equations({parameters}) {{", *body, "}"])
         case "latex":
             rows = [
                 f"  {_left_in_latex(left, rates=system.rates)} &= {right}" for left, right in pairs
@@ -360,40 +360,44 @@ def _line(
     class_text: str,
 ) -> Line:
     """Show the first seed's answer, the number of seeds and how many have the mark."""
-    one = min(results, key=lambda result: (not result.answered, result.seed))
+    shown_result = min(results, key=lambda result: (not result.answered, result.seed))
     flags = marked(specs)
-    apart = one.method in scope.references | scope.baselines
-    seeds = f"seed {one.seed}"
+    apart = shown_result.method in scope.references | scope.baselines
+    seeds = f"seed {shown_result.seed}"
     if len(results) > 1 and flags:
         count = sum(each.metrics.get(flags[0].name) == 1 for each in results)
         seeds += f"; {count} of {len(results)} {flags[0].title}"
     elif len(results) > 1:
         seeds += f", one of {len(results)}"
-    values = entry(one, specs).values if one.answered else {}
-    verdict, css = str(one.status), "bad"
-    answer = Markup("<span class=reason>{}</span>").format(one.reason)
+    values = entry(shown_result, specs).values if shown_result.answered else {}
+    verdict, css = str(shown_result.status), "bad"
+    answer = Markup("<span class=reason>{}</span>").format(shown_result.reason)
     notes, raw = Markup(), Markup()
-    if one.answered:
+    if shown_result.answered:
         held, unknown = best_mark(specs, values)
         verdict = f"{held.mark} {held.title}" if held else "undecided" if unknown else verdict
         css = ("good" if held is flags[0] else "close") if held else ""
-        answer = _equations(one.targets, one.equations or (), derivative, tidied=True)
-        if not one.equations and one.method in scope.baselines:
+        answer = _equations(
+            shown_result.targets, shown_result.equations or (), derivative, tidied=True
+        )
+        if not shown_result.equations and shown_result.method in scope.baselines:
             answer = Markup("<span class=reason>no equations: it only predicts</span>")
-        notes = _notes(one, derivative)
-        raw = _as_given(one, answer, derivative)
+        notes = _notes(shown_result, derivative)
+        raw = _as_given(shown_result, answer, derivative)
     return Line(
-        method=one.method,
-        number=scope.numbers[one.method] % COLOURS,
-        noise=scope.noise.index(one.snr_db),
-        noise_text=_noise(one),
-        noise_order=-1e9 if one.snr_db is None else -one.snr_db,
-        record_class=None if apart else scope.classes.index(class_of(one).title),
+        method=shown_result.method,
+        number=scope.numbers[shown_result.method] % COLOURS,
+        noise=scope.noise.index(shown_result.snr_db),
+        noise_text=_noise(shown_result),
+        noise_order=-1e9 if shown_result.snr_db is None else -shown_result.snr_db,
+        record_class=None if apart else scope.classes.index(class_of(shown_result).title),
         class_text=class_text,
         seeds=seeds,
         verdict=verdict,
         css=css,
-        scores=tuple(answer_cell(spec, values, beaten(spec, specs, one)) for spec in shown),
+        scores=tuple(
+            answer_cell(spec, values, beaten(spec, specs, shown_result)) for spec in shown
+        ),
         answer=answer,
         notes=notes,
         raw=raw,
@@ -421,16 +425,16 @@ TERMS = frozenset({"missing", "extra", "negligible"})
 """Notes whose texts are terms, each with the target before it."""
 
 
-def _notes(one: Record, derivative: str) -> Markup:
+def _notes(record: Record, derivative: str) -> Markup:
     """Return the notes that are shown under an answer, terms as formulas."""
-    found = [
-        _terms(word, one.notes[word], one.targets, derivative)
+    lines = [
+        _terms(word, record.notes[word], record.targets, derivative)
         if word in TERMS
-        else Markup.escape(_note(word, one.notes[word]))
+        else Markup.escape(_note(word, record.notes[word]))
         for word in NOTES
-        if one.notes.get(word)
+        if record.notes.get(word)
     ]
-    return Markup("<br>").join(found)
+    return Markup("<br>").join(lines)
 
 
 def _terms(word: str, texts: Sequence[str], targets: Sequence[str], derivative: str) -> Markup:
@@ -454,18 +458,18 @@ def _note(word: str, texts: Sequence[str]) -> str:
     return f"{NOTES.get(word, f'{word}: ')}{shown}"
 
 
-def _as_given(one: Record, answer: Markup, derivative: str) -> Markup:
+def _as_given(record: Record, answer: Markup, derivative: str) -> Markup:
     """Show on demand the equations as the method gave them, and further notes of the scorer."""
-    given = _equations(one.targets, one.equations or (), derivative)
-    pairs = zip(one.targets, one.equations or (), strict=False)
+    as_written = _equations(record.targets, record.equations or (), derivative)
+    pairs = zip(record.targets, record.equations or (), strict=False)
     lines = [f"{target} = {text}" for target, text in pairs]
     lines += [
-        _note(word, texts) for word, texts in one.notes.items() if texts and word not in NOTES
+        _note(word, texts) for word, texts in record.notes.items() if texts and word not in NOTES
     ]
     if not lines:
         return Markup()
     form = "<details class=raw><summary>as given</summary>{}<code>{}</code></details>"
-    formulas = Markup() if given == answer else given
+    formulas = Markup() if as_written == answer else as_written
     return Markup(form).format(formulas, Markup("<br>").join(lines))  # noqa: S704 - escaped
 
 

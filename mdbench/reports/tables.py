@@ -194,18 +194,18 @@ def to_terminal(
         """The table, with as many columns as the width has space for."""
 
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-            kept, fits = table, not choices
+            narrowed, fits = table, not choices
             for titles in choices:
-                kept = without_columns(table, lambda column, _, out=titles: column.title in out)  # type: ignore[misc]
-                if fits := _narrowest(kept, padding) <= options.max_width:
+                narrowed = without_columns(table, lambda column, _, out=titles: column.title in out)  # type: ignore[misc]
+                if fits := _narrowest(narrowed, padding) <= options.max_width:
                     break
-            if fits and len(kept.columns) == len(table.columns):
+            if fits and len(narrowed.columns) == len(table.columns):
                 yield from super().__rich_console__(console, options)
             else:
-                yield from made(kept, whole=fits).__rich_console__(console, options)
+                yield from made(narrowed, whole=fits).__rich_console__(console, options)
 
     def made(table: Table, kind: type[RichTable] = RichTable, *, whole: bool = True) -> RichTable:
-        found = kind(
+        terminal_table = kind(
             box=box.SIMPLE_HEAD,
             expand=expand,
             padding=(0, padding),
@@ -216,7 +216,7 @@ def to_terminal(
         )
         for place, column in enumerate(table.columns):
             longest = max((len(row[place].text) for row in table.rows), default=0)
-            found.add_column(
+            terminal_table.add_column(
                 column.title,
                 justify="left" if column.left else "right",
                 no_wrap=not column.wraps,
@@ -228,8 +228,8 @@ def to_terminal(
             )
         for number, row in enumerate(table.rows):
             style = GREY if number in table.grey else ""
-            found.add_row(*(Text(cell.text, style=cell.style or style) for cell in row))
-        return found
+            terminal_table.add_row(*(Text(cell.text, style=cell.style or style) for cell in row))
+        return terminal_table
 
     return made(table, Fitted)
 
@@ -265,7 +265,7 @@ def leaderboard_table(board: Leaderboard, renderer: Renderer = "page") -> Table:
     machines.
     """
     shown = columns_of(board, renderer)
-    kept = _most_telling(board, [column.key for column in shown])
+    columns_that_stay = _most_telling(board, [column.key for column in shown])
     columns = [
         Column(
             column.head_of(renderer),
@@ -276,7 +276,7 @@ def leaderboard_table(board: Leaderboard, renderer: Renderer = "page") -> Table:
             column.spec,
             left=column.spec.kind == "label" if column.spec else column.left,
             wraps=column.spec.kind != "number" if column.spec else column.wraps,
-            more=column.key not in kept,
+            more=column.key not in columns_that_stay,
         )
         for column in shown
     ]
@@ -350,16 +350,16 @@ APART = (*APART_FAMILIES, "reference")
 """Standings of methods that are shown apart, and named so."""
 
 
-def cell(spec: MetricSpec, found: Aggregated, *, primary: bool = False) -> Cell:
+def cell(spec: MetricSpec, result: Aggregated, *, primary: bool = False) -> Cell:
     """Write the values of a metric over several jobs; `primary`: over cases, seeds merged."""
-    if found.value is None:
+    if result.value is None:
         return Cell(NOTHING)
     if spec.kind == "label":
-        return Cell(counts_text(found.counts), found.value)
+        return Cell(counts_text(result.counts), result.value)
     if spec.kind == "flag" and not primary:
-        count = fixed(found.value * found.of)
-        return Cell(f"{count}/{found.of} ({percent(found.value)})", found.value)
-    return _with_alarm(spec, format_score(spec, found.value), found.value)
+        count = fixed(result.value * result.of)
+        return Cell(f"{count}/{result.of} ({percent(result.value)})", result.value)
+    return _with_alarm(spec, format_score(spec, result.value), result.value)
 
 
 def _with_alarm(spec: MetricSpec, text: str, value: float) -> Cell:
@@ -373,7 +373,7 @@ def warning(spec: MetricSpec) -> str:
     return f"{spec.title} is worse than {format_score(spec, spec.alarm)}"
 
 
-def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten:
+def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], record: Record) -> Beaten:
     """Return the mark of an answer that scores worse than no equation.
 
     Where the system is at rest in the test window, or the truth itself scores no better, the score
@@ -384,27 +384,32 @@ def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten
     specs
         All metrics, the primary one first, which the floor is of.
     """
-    if one.answered and spec is specs[0] and CONSTANT in one.notes and RESTS not in one.notes:
+    if (
+        record.answered
+        and spec is specs[0]
+        and CONSTANT in record.notes
+        and RESTS not in record.notes
+    ):
         return Beaten(ALARM, AS_CONSTANT)
-    if not one.answered or not spec.worse_than_nothing(one.metrics.get(spec.name)):
-        return _on_own_data(spec, specs, one)
-    if RESTS in one.notes:
+    if not record.answered or not spec.worse_than_nothing(record.metrics.get(spec.name)):
+        return _on_own_data(spec, specs, record)
+    if RESTS in record.notes:
         return Beaten(REST, RESTING)
-    if spec.name == specs[0].name and not ranks(one.floor, spec):
+    if spec.name == specs[0].name and not ranks(record.floor, spec):
         return Beaten(REST, NO_BETTER)
-    if any(one.metrics.get(flag.name) == 1 for flag in marked(specs)[:1]):
+    if any(record.metrics.get(flag.name) == 1 for flag in marked(specs)[:1]):
         return FAIR
     return Beaten(ALARM, WORSE)
 
 
-def _on_own_data(spec: MetricSpec, specs: Sequence[MetricSpec], one: Record) -> Beaten:
+def _on_own_data(spec: MetricSpec, specs: Sequence[MetricSpec], record: Record) -> Beaten:
     """Return the mark of an answer to a user's data that scores well, and still says little."""
-    known_right = any(one.metrics.get(flag.name) == 1 for flag in marked(specs)[:1])
-    if not one.answered or spec is not specs[0] or known_right:
+    known_right = any(record.metrics.get(flag.name) == 1 for flag in marked(specs)[:1])
+    if not record.answered or spec is not specs[0] or known_right:
         return FAIR
-    if PARTLY in one.notes:
+    if PARTLY in record.notes:
         return Beaten(ALARM, HARDLY)
-    return Beaten(ALARM, CHANCE) if FORM in one.notes else FAIR
+    return Beaten(ALARM, CHANCE) if FORM in record.notes else FAIR
 
 
 def answer_cell(spec: MetricSpec, values: Mapping[str, Value], by: Beaten = FAIR) -> Cell:
@@ -528,27 +533,28 @@ def pooled_conditions(board: Leaderboard) -> str:
     Empty where all datasets have the same.  A board has one row for each method, and so its numbers
     are over all of them.
     """
-    found = sorted({job.case.conditions for job in board.plan.jobs})
-    if len(found) <= 1:
+    conditions = sorted({job.case.conditions for job in board.plan.jobs})
+    if len(conditions) <= 1:
         return ""
-    named = [each or "none" for each in found[:MOST_NAMED]]
-    if rest := len(found) - len(named):
+    named = [each or "none" for each in conditions[:MOST_NAMED]]
+    if rest := len(conditions) - len(named):
         named.append(f"{rest} more")
     return (
-        f"Datasets under {len(found)} conditions are counted together, each as a system of its "
+        f"Datasets under {len(conditions)} conditions are counted together, each as a system of "
+        "its "
         f"own: {', '.join(named)}."
     )
 
 
 def attainable_cases(spec: MetricSpec, board: Leaderboard) -> dict[float | None, list[bool]]:
     """Return by noise level whether each noisy case allows what a flag asks for, where known."""
-    found: dict[float | None, list[bool]] = {}
+    known_cases: dict[float | None, list[bool]] = {}
     if spec.attainable is not None:
         for case in {job.case for job in board.plan.jobs if job.case.snr_db is not None}:
             allowed = spec.attainable(case.system, case.snr_db)
             if allowed is not None:
-                found.setdefault(case.snr_db, []).append(allowed)
-    return found
+                known_cases.setdefault(case.snr_db, []).append(allowed)
+    return known_cases
 
 
 def attainable(board: Leaderboard) -> str:
@@ -580,15 +586,17 @@ def _moved_laws(board: Leaderboard) -> Iterator[str]:
     flag = next((spec for spec in board.known if spec.kind == "flag" and spec.mark), None)
     if flag is None:
         return
-    found: dict[str, dict[tuple[str, float | None, str], dict[bool, float]]] = {}
+    laws_by_method: dict[str, dict[tuple[str, float | None, str], dict[bool, float]]] = {}
     for entry in board.entries:
         value = entry.values.get(flag.name, 0.0) if entry.answered else 0.0
         if entry.attempted and isinstance(value, float | int):
             law = _MOVED.sub("", entry.case.system), entry.case.snr_db, entry.repeat
             moved = _MOVED.search(entry.case.system) is not None
-            found.setdefault(entry.method, {}).setdefault(law, {}).setdefault(moved, float(value))
+            laws_by_method.setdefault(entry.method, {}).setdefault(law, {}).setdefault(
+                moved, float(value)
+            )
     texts = []
-    for method, laws in found.items():
+    for method, laws in laws_by_method.items():
         pairs = [(both[False], both[True]) for both in laws.values() if len(both) == 2]  # noqa: PLR2004
         if pairs:
             here, there = (sum(values) for values in zip(*pairs, strict=True))

@@ -88,12 +88,12 @@ def run_table(
     cut
         Whether what is too long for the width is cut; else the table is as wide as it needs.
     """
-    place = {name: number for number, name in enumerate(datasets)}
+    order = {name: number for number, name in enumerate(datasets)}
     rows = sorted(
         records,
         key=lambda record: (
             record.algorithm,
-            place.get(record.dataset, len(place)),
+            order.get(record.dataset, len(order)),
             record.dataset,
             cleanest_first(record.snr_db),
             record.seed,
@@ -267,10 +267,12 @@ def failures(records: Iterable[Record]) -> Text:
     lines = []
     for (algorithm, status, reason), jobs in kinds.items():
         names = list(dict.fromkeys(job.dataset for job in jobs))
-        rest = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+        others = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
         log = next((job.log for job in jobs if job.log), None)
         lines.append(f"{algorithm}, {len(jobs)} {status}: {reason}")
-        lines.append(f"  on {', '.join(names[:NAMES_SHOWN])}{rest}{f'; log: {log}' if log else ''}")
+        lines.append(
+            f"  on {', '.join(names[:NAMES_SHOWN])}{others}{f'; log: {log}' if log else ''}"
+        )
     return Text("\n").join(Text(printable(line)) for line in lines)
 
 
@@ -329,10 +331,10 @@ def _signs(specs: Sequence[MetricSpec], records: Sequence[Record]) -> list[str]:
     return [*filter(None, [", ".join(marks)]), ", ".join([f"{UNDECIDED} undecided", *alarms])]
 
 
-def _summed(spec: MetricSpec, found: Aggregated) -> str:
-    if found.value is None or math.isinf(found.value):
+def _summed(spec: MetricSpec, result: Aggregated) -> str:
+    if result.value is None or math.isinf(result.value):
         return NOTHING
-    return percent(found.value, "") if spec.mark else format_score(spec, found.value)
+    return percent(result.value, "") if spec.mark else format_score(spec, result.value)
 
 
 def _time(seconds: float | None) -> str:

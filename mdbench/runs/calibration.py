@@ -281,10 +281,10 @@ class WorkMeter:
             Seconds after which to look again, so that the limit is not missed; 0 where it is
             reached.
         """
-        left = self._limit + allowed - self.update()
-        if left <= 0:
+        work_left = self._limit + allowed - self.update()
+        if work_left <= 0:
             return 0.0
-        soon = left / self._gauge.most_at_once
+        soon = work_left / self._gauge.most_at_once
         if soon > _LONGEST_S and self._gauge.sample_if_due():
             self._write_speed()
         return max(_SHORTEST_S, min(_LONGEST_S, soon))

@@ -136,12 +136,12 @@ class Catalog:
             each.save()
 
     def _known(self, job: JobSpec) -> DatasetInfoCache:
-        place = job.data_type, job.dataset_path
-        if place not in self._facts:
+        key = job.data_type, job.dataset_path
+        if key not in self._facts:
             context = context_of(self.data_type(job.data_type), job.dataset_path)
             folder = self.workspace.home / "fingerprints"
-            self._facts[place] = DatasetInfoCache(folder, job.data_type, context)
-        return self._facts[place]
+            self._facts[key] = DatasetInfoCache(folder, job.data_type, context)
+        return self._facts[key]
 
     def task(self, one: ResolvedJob, dataset: Dataset) -> Task[Any]:
         """Cut a job's dataset for its method; equal data of other seeds are cut once."""
@@ -336,17 +336,17 @@ class _TooManyError(Exception):
     """More files than are looked at."""
 
 
-def _files_in(place: Path) -> list[Path]:
-    if place.is_file():
-        describing = place.parent.glob(f"{escape(place.stem)}.*")  # files that describe it
-        return sorted({place, *(file for file in describing if file.is_file())})
-    found: list[Path] = []
-    for folder, folders, names in os.walk(place, followlinks=True):
+def _files_in(root: Path) -> list[Path]:
+    if root.is_file():
+        describing = root.parent.glob(f"{escape(root.stem)}.*")  # files that describe it
+        return sorted({root, *(file for file in describing if file.is_file())})
+    files: list[Path] = []
+    for folder, folders, names in os.walk(root, followlinks=True):
         folders.sort()
-        found += [Path(folder, name) for name in sorted(names)]
-        if len(found) > _MOST_FILES:
+        files += [Path(folder, name) for name in sorted(names)]
+        if len(files) > _MOST_FILES:
             raise _TooManyError
-    return [file for file in found if file.is_file()]
+    return [file for file in files if file.is_file()]
 
 
 def _file_state(file: Path) -> tuple[str, int, int, int, int]:

@@ -112,7 +112,7 @@ def read_summaries(files: Mapping[str, Path]) -> dict[str, list[RecordSummary]]:
 
 
 def _read_file(path: Path) -> list[RecordSummary]:
-    found: dict[str, RecordSummary] = {}
+    summaries: dict[str, RecordSummary] = {}
     try:
         with path.open("rb") as file:
             for line in file:
@@ -120,7 +120,7 @@ def _read_file(path: Path) -> list[RecordSummary]:
                     data = json.loads(line)
                     check_schema(data)
                     one = RecordSummary.of(data, len(line))
-                    found[one.key] = one
+                    summaries[one.key] = one
     except FileNotFoundError:
         return []
     except (
@@ -129,7 +129,7 @@ def _read_file(path: Path) -> list[RecordSummary]:
         # A torn line, or worse: the store reports which.
         latest = RecordStore(path).latest().values()
         return [RecordSummary.of(record, len(record.to_line())) for record in latest]
-    return list(found.values())
+    return list(summaries.values())
 
 
 def ended_by_service(record: Record | RecordSummary | dict[str, Any]) -> bool:
@@ -148,10 +148,10 @@ def goes_on(record: Record | RecordSummary) -> bool:
 
 
 def is_due(
-    one: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
+    job: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
 ) -> bool:
     """Return whether a job is to be run, given the newest record of each key."""
-    return bool(_reason(one, records, plan))
+    return bool(_reason(job, records, plan))
 
 
 def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
@@ -183,17 +183,17 @@ def rerun_reasons(
     asked = [(one, _reason(one, by_key[one.job.results], plan)) for one in ready]
     repeats = SeedRepeats.among([one for one, reason in asked if reason], by_key, plan.rerun)
     repeated = {one.key for one in repeats.left()}
-    for one, why in asked:
-        name, reason = one.job.results, why
-        if one.key in repeated:
+    for job, why in asked:
+        name, reason = job.job.results, why
+        if job.key in repeated:
             reason = REPEATED
         elif reason == _NO_RECORD:
             if name not in nearest:
                 nearest[name] = _newest(past[name])
-            near = nearest[name].get(one.job.question)
+            near = nearest[name].get(job.job.question)
             if near is not None:
-                reason = f"{_differences(one, near)}{SINCE}{near.started:%Y-%m-%d %H:%M} UTC"
-        yield one, reason
+                reason = f"{_differences(job, near)}{SINCE}{near.started:%Y-%m-%d %H:%M} UTC"
+        yield job, reason
 
 
 REPEATED: Final = (
@@ -206,18 +206,18 @@ _NO_RECORD = "it has no record"
 
 
 def _reason(
-    one: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
+    job: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
 ) -> str:
-    record = records.get(one.key)
+    record = records.get(job.key)
     if record is None:
         return _NO_RECORD
-    if record.key_parts != one.parts:
+    if record.key_parts != job.parts:
         return "its record was edited: its key_parts are not those of its key"
     if record.status in RERUN_ALWAYS or ended_by_service(record):
         return _why_always(record)
     if record.status in plan.rerun:
         return f"it ended as {record.status}, which --rerun asks for"
-    if one.job.save_pareto and record.front is None and record.selection is not None:
+    if job.job.save_pareto and record.front is None and record.selection is not None:
         return "its record was made without --save-pareto"
     return ""
 
@@ -230,25 +230,25 @@ def _why_always(record: Record | RecordSummary) -> str:
 
 def _newest(records: Iterable[RecordSummary]) -> dict[object, RecordSummary]:
     """Return the newest record of each question."""
-    found: dict[object, RecordSummary] = {}
+    newest: dict[object, RecordSummary] = {}
     for record in records:
-        other = found.get(record.question)
+        other = newest.get(record.question)
         if record.status is not Status.INTERRUPTED and (
             other is None or record.started >= other.started
         ):
-            found[record.question] = record
-    return found
+            newest[record.question] = record
+    return newest
 
 
 def _scorer(version: str) -> str:
     return "an older scorer" if version == "-" else f"scorer version {version[:12]}"
 
 
-def _differences(one: ResolvedJob, record: RecordSummary) -> str:
-    names = sorted(one.parts.keys() | record.key_parts.keys())
+def _differences(job: ResolvedJob, record: RecordSummary) -> str:
+    names = sorted(job.parts.keys() | record.key_parts.keys())
     changes = []
     for name in names:
-        before, now = record.key_parts.get(name, "-"), one.parts.get(name, "-")
+        before, now = record.key_parts.get(name, "-"), job.parts.get(name, "-")
         if before != now and name == "scorer":
             changes.append(f"scored by {_scorer(before)}; now it is {now}")
         elif before != now:
@@ -261,7 +261,7 @@ _TAKEN: Final = {Status.OK, Status.UNSUPPORTED, Status.INVALID_OUTPUT}
 _SEED: Final = "seed"
 
 
-def question_of(one: ResolvedJob) -> str | None:
+def question_of(job: ResolvedJob) -> str | None:
     """Return what is equal for jobs that differ in nothing but a seed that changes nothing.
 
     Returns
@@ -270,17 +270,17 @@ def question_of(one: ResolvedJob) -> str | None:
         A hash of the parts of the key but the seed, with the data's own among them; None where
         the seed may change the answer, as that of a method that draws numbers does.
     """
-    spec = one.method.spec
-    if spec.seedable is not False or not spec.repeatable or spec.service or _draws_rows(one):
+    spec = job.method.spec
+    if spec.seedable is not False or not spec.repeatable or spec.service or _draws_rows(job):
         return None
-    return _without_seed(one.parts)
+    return _without_seed(job.parts)
 
 
-def _draws_rows(one: ResolvedJob) -> bool:
+def _draws_rows(job: ResolvedJob) -> bool:
     """Whether the rows that the method is given are drawn by the seed."""
-    spec = one.method.spec
-    asked = [each for each in one.data_type.options if each.method_key == "max_rows"]
-    if any(each.key in one.job.options for each in asked):
+    spec = job.method.spec
+    asked = [each for each in job.data_type.options if each.method_key == "max_rows"]
+    if any(each.key in job.job.options for each in asked):
         return True
     return spec.max_rows is not None and not asked
 
@@ -331,20 +331,20 @@ class SeedRepeats:
             for key, there in past.get(name, {}).items():
                 if key not in questions and there.status in taken:
                     known.setdefault((name, _without_seed(there.key_parts)), (key, there))
-        found = cls()
-        for one in due:
-            if one.key not in questions:
-                found.to_run.append(one)
+        repeats = cls()
+        for job in due:
+            if job.key not in questions:
+                repeats.to_run.append(job)
                 continue
-            place = one.job.results, questions[one.key]
-            key, record = known.get(place, ("", None))
-            lacks_front = record is not None and one.job.save_pareto and not record.front
+            file_and_question = job.job.results, questions[job.key]
+            key, record = known.get(file_and_question, ("", None))
+            lacks_front = record is not None and job.job.save_pareto and not record.front
             if not key or lacks_front:
-                known[place] = one.key, None
-                found.to_run.append(one)
+                known[file_and_question] = job.key, None
+                repeats.to_run.append(job)
             else:
-                found.waiting.setdefault(key, []).append(one)
-        return found
+                repeats.waiting.setdefault(key, []).append(job)
+        return repeats
 
     def text(self) -> str:
         """Write how many jobs take a record, in a sentence."""
@@ -369,15 +369,15 @@ class SeedRepeats:
         return [one for several in self.waiting.values() for one in several]
 
 
-def with_seed(record: Record, one: ResolvedJob) -> Record:
+def with_seed(record: Record, job: ResolvedJob) -> Record:
     """Return a record as that of another seed's job."""
     seed = record.seed if record.measured.of_seed is None else record.measured.of_seed
     return record.model_copy(
         update={
-            "key": one.key,
-            "key_parts": dict(one.parts),
-            "seed": one.job.seed,
-            "study": one.job.study,
+            "key": job.key,
+            "key_parts": dict(job.parts),
+            "seed": job.job.seed,
+            "study": job.job.study,
             "measured": record.measured.model_copy(update={"of_seed": seed}),
         }
     )

@@ -291,10 +291,12 @@ class JobExchange:
             ) from error
 
     def read(
-        self, file: str, shape: tuple[int, ...], like: np.dtype[Any], *, each: bool = False
+        self, file: str, shape: tuple[int, ...], like: np.dtype[Any], *, per_target: bool = False
     ) -> NDArray[Any]:
         """Read predictions from the job's folder; see `read_predictions`."""
-        return read_predictions(file, shape, like, folder=self._folder.descriptor, each=each)
+        return read_predictions(
+            file, shape, like, folder=self._folder.descriptor, per_target=per_target
+        )
 
     def wait_for(self, wanted: type[_M]) -> _M:
         """Receive messages until the one wanted comes; candidates are collected as they arrive.

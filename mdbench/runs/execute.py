@@ -244,11 +244,11 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
         plan.catalog.save()  # of data that changed meanwhile
     newest = {name: writer.newest for name, writer in ledger.writers.items()}
     places = [(newest[one.job.results], one.key) for one in ready]
-    kept = LazyRecords([place for place in places if place[1] in place[0]])
+    records = LazyRecords([place for place in places if place[1] in place[0]])
     statuses = Counter(status for status in ledger.statuses.values() if status is not None)
     ended = sum(count for status, count in statuses.items() if status not in _LEFT)
     left = len(ledger.statuses) - ended
-    return Summary(kept, ledger.count, skipped, left, interrupted, statuses)
+    return Summary(records, ledger.count, skipped, left, interrupted, statuses)
 
 
 _LEFT = {Status.INTERRUPTED}
@@ -387,18 +387,18 @@ class RunNotification:
 
     def message(self, error: BaseException | None) -> dict[str, Any]:
         """Return the message that the command gets: with ``event`` and ``reason``."""
-        found = self.found or {
+        summary = self.found or {
             "folder": str(self.folder.absolute()),
             **dict.fromkeys(("jobs", "answered", "failed", "left")),
             "seconds": round(time.monotonic() - self.start, 3),
         }
         event, reason = "finished", ""
-        if isinstance(error, KeyboardInterrupt) or found.get("interrupted"):
+        if isinstance(error, KeyboardInterrupt) or summary.get("interrupted"):
             event = "interrupted"
         elif error is not None:
             event = "failed"
             reason = error.message if isinstance(error, MdbenchError) else type(error).__name__
-        return {"schema": 1, "event": event, "reason": reason, **found}
+        return {"schema": 1, "event": event, "reason": reason, **summary}
 
 
 @contextmanager

@@ -221,27 +221,34 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
 
 
 def _cost(
-    ones: Sequence[tuple[ResolvedJob, str]],
+    jobs_and_reasons: Sequence[tuple[ResolvedJob, str]],
     past: Sequence[RecordSummary],
     result_dir: Path,
     rng: np.random.Generator,
 ) -> tuple[CostEstimate, list[PendingJob], _Total]:
     """Return the cost of one results file's jobs, the jobs, and their seconds together."""
-    job = ones[0][0].job
+    job = jobs_and_reasons[0][0].job
     known = _History(past)
     groups: dict[tuple[object, ...], _Group] = {}
     due: list[PendingJob] = []
     single: dict[tuple[object, ...], Interval] = {}
-    for one, why in ones:
+    for resolved, why in jobs_and_reasons:
         if why in {"", REPEATED}:
             continue
-        basis, where, like = known.like(one)
-        key = (basis, where, one.job.timeout_s, one.job.work_s, one.job.threads, one.job.memory_mb)
+        basis, where, like = known.like(resolved)
+        key = (
+            basis,
+            where,
+            resolved.job.timeout_s,
+            resolved.job.work_s,
+            resolved.job.threads,
+            resolved.job.memory_mb,
+        )
         group = groups.setdefault(key, _Group(basis, like))
-        group.jobs.append(one.job)
+        group.jobs.append(resolved.job)
         if key not in single:
-            single[key] = _single(_seconds(like, one.job), one.job)
-        due.append(PendingJob(one.job, why, basis, len(like), single[key]))
+            single[key] = _single(_seconds(like, resolved.job), resolved.job)
+        due.append(PendingJob(resolved.job, why, basis, len(like), single[key]))
     basis_counts: dict[str, int] = defaultdict(int)
     walls, cpus, has_cpu = _Total(), _Total(), True
     peaks: list[float] = []
@@ -260,7 +267,7 @@ def _cost(
         if not found:
             limits.append(first.memory_mb)
     count = len(due)
-    jobs = len(ones)
+    jobs = len(jobs_and_reasons)
     if not count:
         nothing = CostEstimate(job.algorithm, job.data_type, jobs, jobs, {})
         return nothing, [], walls
@@ -320,10 +327,12 @@ def _seconds(past: Iterable[RecordSummary], job: JobSpec) -> Array:
 
 
 def _each_second(past: Iterable[RecordSummary], job: JobSpec) -> Iterator[float]:
-    for each in past:
-        stopped = each.status in {Status.TIMEOUT, Status.PARTIAL}
-        longer = each.timeout_s is not None and job.timeout_s > each.timeout_s
-        yield job.usual_s if stopped and longer else min(float(each.wall_s or 0.0), job.timeout_s)
+    for summary in past:
+        stopped = summary.status in {Status.TIMEOUT, Status.PARTIAL}
+        longer = summary.timeout_s is not None and job.timeout_s > summary.timeout_s
+        yield (
+            job.usual_s if stopped and longer else min(float(summary.wall_s or 0.0), job.timeout_s)
+        )
 
 
 def _limit(values: Array, job: JobSpec) -> float:
@@ -380,10 +389,10 @@ def expect(past: Mapping[str, Sequence[RecordSummary]]) -> Callable[[ResolvedJob
     """
     means = {name: _means(records) for name, records in past.items() if records}
 
-    def expected(one: ResolvedJob) -> Expectation:
-        job = one.job
+    def expected(resolved: ResolvedJob) -> Expectation:
+        job = resolved.job
         seconds, memory = means.get(job.results, ({}, None))
-        groups = (("dataset", job.dataset), ("size", one.dim), ("method", None))
+        groups = (("dataset", job.dataset), ("size", resolved.dim), ("method", None))
         mean = next((seconds[group] for group in groups if group in seconds), None)
         usual = job.usual_s if mean is None else min(mean, job.timeout_s)
         return Expectation(usual, job.memory_mb or memory)
@@ -429,19 +438,19 @@ def _disk(past: Sequence[RecordSummary], number: int, result_dir: Path) -> Inter
 
 
 def _sum(parts: Iterable[Interval | None]) -> Interval | None:
-    found = []
-    for each in parts:
-        if each is None:
+    known = []
+    for interval in parts:
+        if interval is None:
             return None
-        found.append(each)
-    return Interval(*(sum(getattr(e, n) for e in found) for n in ("low", "value", "high")))
+        known.append(interval)
+    return Interval(*(sum(getattr(e, n) for e in known) for n in ("low", "value", "high")))
 
 
 def _largest(parts: Iterable[Interval | None]) -> Interval | None:
-    found = list(parts)
-    if not found or None in found:
+    intervals = list(parts)
+    if not intervals or None in intervals:
         return None
-    known = [each for each in found if each is not None]
+    known = [each for each in intervals if each is not None]
     return Interval(*(max(getattr(e, n) for e in known) for n in ("low", "value", "high")))
 
 

@@ -70,14 +70,14 @@ def run_job(
         If the job cannot be begun: what it names does not exist here, or cannot be used.
     """
     catalog = Catalog(workspace or Workspace.find())
-    one = resolve_job(job, catalog, environment_key(catalog.method(job.algorithm), runtime))
+    resolved = resolve_job(job, catalog, environment_key(catalog.method(job.algorithm), runtime))
     with WorkerSlot(
         catalog, runtime, EnvironmentCache(runtime), result_dir, connections=connections or {}
     ) as slot:
-        return begin_job(one, slot)()
+        return begin_job(resolved, slot)()
 
 
-def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
+def begin_job(resolved: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     """Do a job in a slot, and return what makes its record; whatever the method does, there is one.
 
     The record is made by a function, which may be called from another thread while the slot
@@ -88,24 +88,24 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     DataError
         If the dataset cannot be loaded any more, or if the job's files cannot be written.
     """
-    job, method = one.job, one.method
+    job, method = resolved.job, resolved.method
     watch = Stopwatch()
     conditions: dict[str, Any] = {"load": load_average()}
     joules = energy_meter()
     dataset = slot.catalog.load(job)
-    one = one.with_dataset(DatasetInfo.from_dataset(dataset))  # as it is now
-    task = slot.catalog.task(one, dataset)
+    resolved = resolved.with_dataset(DatasetInfo.from_dataset(dataset))  # as it is now
+    task = slot.catalog.task(resolved, dataset)
     prepared: Prepared | None = None
     folder = slot.result_dir / LOGS / job.results
-    log = folder / f"{job.file_name}_{one.key[:8]}.log"
+    log = folder / f"{job.file_name}_{resolved.key[:8]}.log"
     connection = slot.connections.get(method.spec.service)
     try:
-        outcome = _unsupported(one, task) or _not_here(one, connection, log)
+        outcome = _unsupported(resolved, task) or _not_here(resolved, connection, log)
         if outcome is None:
             with watch.stopped():  # made once and kept warm: not this job's time
-                prepared = slot.environments.get(method, one.parts)
-                one.data_type.preload()
-            outcome = _run_with_retries(one, task, slot, prepared, watch=watch, log=log)
+                prepared = slot.environments.get(method, resolved.parts)
+                resolved.data_type.preload()
+            outcome = _run_with_retries(resolved, task, slot, prepared, watch=watch, log=log)
             if outcome.use is None or not outcome.use.has_failed:
                 slot.environments.record_unavailable(method, outcome)
     except OSError as error:
@@ -125,9 +125,9 @@ def begin_job(one: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
     conditions["speed_after"] = None if outcome.speed is None else slot.speed_after(job)
 
     def record() -> Record:
-        scored = score_result(one.data_type, task, outcome, job)
+        scored = score_result(resolved.data_type, task, outcome, job)
         return make_record(
-            one,
+            resolved,
             task,
             scored,
             runtime=slot.runtime,
@@ -167,7 +167,7 @@ def _keep_answers(scored: ScoredResult, log: Path, result_dir: Path) -> str | No
 
 
 def lost_job(
-    one: ResolvedJob, catalog: Catalog, runtime: Runtime, reason: str, retries: int
+    job: ResolvedJob, catalog: Catalog, runtime: Runtime, reason: str, retries: int
 ) -> Record:
     """Return the record of a job that nobody could do: what it ran on was lost each time.
 
@@ -177,12 +177,12 @@ def lost_job(
         If the dataset cannot be loaded.
     """
     watch = Stopwatch()
-    task = catalog.task(one, catalog.load(one.job))
+    task = catalog.task(job, catalog.load(job.job))
     outcome = JobResult(Status.UNAVAILABLE, reason, lost=True, retries=retries)
     return make_record(
-        one,
+        job,
         task,
-        score_result(one.data_type, task, outcome),
+        score_result(job.data_type, task, outcome),
         runtime=runtime,
         prepared=None,
         log=None,
@@ -196,19 +196,19 @@ def _relative(file: Path, folder: Path) -> str | None:
     return str(file.relative_to(folder)) if file.exists() else None
 
 
-def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
-    spec = one.method.spec
+def _unsupported(job: ResolvedJob, task: Task[Any]) -> JobResult | None:
+    spec = job.method.spec
     for limit in spec.limits:
-        if limit.covers(one.job.data_type, one.job.dataset, task.dataset.dim):
+        if limit.covers(job.job.data_type, job.job.dataset, task.dataset.dim):
             return JobResult(Status.UNSUPPORTED, limit.reason)
     if missing := [need for need in task.needs if need not in spec.takes]:
-        able = _that_take(task.needs, one.job.data_type, one.method.folder.parent)
+        able = _that_take(task.needs, job.job.data_type, job.method.folder.parent)
         return JobResult(
             Status.UNSUPPORTED,
             f"the data have {' and '.join(task.needs)}; of these it takes no {missing[0]}"
             + f"; methods that do: {', '.join(able)}, and those for tables" * bool(able),
         )
-    if not spec.equations and (why := one.data_type.why_not_predicted(task)):
+    if not spec.equations and (why := job.data_type.why_not_predicted(task)):
         return JobResult(Status.UNSUPPORTED, why)
     if (name := _not_finite(task)) is not None:
         return JobResult(
@@ -219,11 +219,11 @@ def _unsupported(one: ResolvedJob, task: Task[Any]) -> JobResult | None:
     return None
 
 
-def _not_here(one: ResolvedJob, connection: Connection | None, log: Path) -> JobResult | None:
+def _not_here(job: ResolvedJob, connection: Connection | None, log: Path) -> JobResult | None:
     """Return the result of a job that need not be begun, since this machine lacks what it needs."""
-    if one.method.spec.gpu and not gpus():
+    if job.method.spec.gpu and not gpus():
         return JobResult(Status.UNAVAILABLE, NO_GPU)
-    if connection is not None and (use := connection.begin(one.job, log)) is not None:
+    if connection is not None and (use := connection.begin(job.job, log)) is not None:
         return JobResult(Status.UNAVAILABLE, use.ended, use=use)
     return None
 
@@ -261,7 +261,7 @@ def _not_finite(task: Task[Any]) -> str | None:
 
 
 def _run_with_retries(
-    one: ResolvedJob,
+    job: ResolvedJob,
     task: Task[Any],
     slot: WorkerSlot,
     prepared: Prepared,
@@ -276,9 +276,9 @@ def _run_with_retries(
             watch.restart()
         try:
             with watch.stopped():
-                worker = slot.worker(one, prepared)
-                gauge = slot.gauge(one.job)
-            outcome = _run_session(one, task, slot, worker, gauge=gauge, log=log, watch=watch)
+                worker = slot.worker(job, prepared)
+                gauge = slot.gauge(job.job)
+            outcome = _run_session(job, task, slot, worker, gauge=gauge, log=log, watch=watch)
             if outcome.use is not None:
                 outcome.use.correct(outcome)
         except UnavailableError as error:
@@ -298,7 +298,7 @@ def _run_with_retries(
 
 
 def _run_session(
-    one: ResolvedJob,
+    job: ResolvedJob,
     task: Task[Any],
     slot: WorkerSlot,
     worker: Worker,
@@ -314,24 +314,24 @@ def _run_session(
     folder = worker.make_folder()
     try:
         start_s = worker.meter.start_s or 0.0
-        worker.meter.charge(slot.environments.start_beyond_first(one.method, start_s))
-        fresh = not slot.keeps(worker, one.method)
+        worker.meter.charge(slot.environments.start_beyond_first(job.method, start_s))
+        fresh = not slot.keeps(worker, job.method)
         name = secrets.token_hex(16)
         worker.begin_log(log, name)
         with ExitStack() as stack:
             access = None
-            if (connection := slot.connections.get(one.method.spec.service)) is not None:
-                background = one.source.background(one.job.dataset)
+            if (connection := slot.connections.get(job.method.spec.service)) is not None:
+                background = job.source.background(job.job.dataset)
                 access = stack.enter_context(
                     connection.session(
-                        *(one.job, task, background),
+                        *(job.job, task, background),
                         folder=folder.descriptor,
                         log=log,
                         turn=slot.turn,
                     )
                 )
             session = JobSession(
-                one,
+                job,
                 task,
                 worker=worker,
                 folder=folder,
@@ -342,7 +342,7 @@ def _run_session(
                 before_test=before_test,
             )
             if session.sends_test_inputs:
-                fresh = slot.retire(one.method) or fresh
+                fresh = slot.retire(job.method) or fresh
             outcome = session.run()
         forks = worker.hello is not None and worker.hello.forks
         if outcome.isolation:

@@ -157,13 +157,13 @@ class FieldOption:
         """Whether it may be given several times."""
         return self.typed.endswith("...")
 
-    def value(self, given: Any) -> Any:
+    def value(self, texts: Any) -> Any:
         """Read what was given: a text, several, or whether a switch was."""
         if not self.metavar:
-            return bool(given)
+            return bool(texts)
         if not self.several:
-            return self.read(self.name, str(given))
-        found = (value for text in given for value in self.read(self.name, str(text)))
+            return self.read(self.name, str(texts))
+        found = (value for text in texts for value in self.read(self.name, str(text)))
         return tuple(dict.fromkeys(found))
 
 
@@ -192,7 +192,7 @@ def typed_fields(kind: type[Any]) -> dict[str, tuple[FieldOption, bool]]:
     }
 
 
-def read(kind: type[T], given: Mapping[str, Any], **more: Any) -> T:
+def read(kind: type[T], values: Mapping[str, Any], **more: Any) -> T:
     """Make an object of what was given for its fields; None, False and nothing are not given.
 
     Raises
@@ -200,16 +200,16 @@ def read(kind: type[T], given: Mapping[str, Any], **more: Any) -> T:
     UsageError
         If a value cannot be read, or if one that is needed is missing.
     """
-    found = {}
+    fields_read = {}
     for name, (option, needed) in typed_fields(kind).items():
-        value = given.get(name)
+        value = values.get(name)
         if value is None and option.envvar:
             value = os.environ.get(option.envvar)
         if value is not None and value is not False and value not in ([], ()):
-            found[name] = option.value(value)
+            fields_read[name] = option.value(value)
         elif needed:
             raise UsageError(f"{option.name} is missing.", f"It is: {option.help}")
-    return kind(**found, **more)
+    return kind(**fields_read, **more)
 
 
 def option_key(name: str) -> str:
@@ -217,10 +217,10 @@ def option_key(name: str) -> str:
     return name.removeprefix("--").replace("-", "_")
 
 
-def to_words(given: Mapping[str, Any]) -> list[str]:
+def to_words(values: Mapping[str, Any]) -> list[str]:
     """Write options as they would be typed."""
     words = []
-    for key, value in given.items():
+    for key, value in values.items():
         if value is not None and value is not False:
             name = f"--{key.replace('_', '-')}"
             text = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
@@ -275,10 +275,10 @@ def split_words(
         If one is unknown, is given twice, or has no value or one too many.
     """
     known = {option.name: option for option in options}
-    given: dict[str, str | Literal[True]] = {}
-    left = list(words)
-    while left:
-        name, equals, value = left.pop(0).partition("=")
+    values: dict[str, str | Literal[True]] = {}
+    words_left = list(words)
+    while words_left:
+        name, equals, value = words_left.pop(0).partition("=")
         name = name.replace("_", "-")
         if name not in known:
             near = _meant(name, [*known, *others])
@@ -290,17 +290,17 @@ def split_words(
                 "To see all others: mdbench run --help",
             )
         option = known[name]
-        if option.key in given:
+        if option.key in values:
             raise UsageError(f"{name} was given more than once.", "Give it once.")
         if option.metavar:
-            if not equals and (not left or left[0].startswith("--")):
+            if not equals and (not words_left or words_left[0].startswith("--")):
                 raise UsageError(f"{name} needs a value.", f"E.g. {name}={option.metavar}")
-            given[option.key] = value if equals else left.pop(0)
+            values[option.key] = value if equals else words_left.pop(0)
         elif equals:
             raise UsageError(f"{name} takes no value, and was given {value!r}.")
         else:
-            given[option.key] = True
-    return given
+            values[option.key] = True
+    return values
 
 
 def _meant(name: str, options: Sequence[str]) -> list[str]:

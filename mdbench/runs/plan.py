@@ -156,12 +156,12 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     chosen = [catalog.method(name) for name in dict.fromkeys(options.algorithms)]
     for method in chosen:  # first: without a service its options are not known either
         _refuse_without_service(method, catalog)
-    given = {
+    folder_values = {
         **options.options,
         **parse_words(options.special, data_type.options, data_type.name, _OPTIONS),
     }
     for method in chosen:
-        _check_method(method, data_type, given)
+        _check_method(method, data_type, folder_values)
     for name, service in services().items():
         service.check(options, [each.name for each in chosen if each.spec.service == name])
     source = catalog.source(data_type.name, options.dataset_path)
@@ -180,7 +180,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     jobs: list[JobSpec] = []
     for method in chosen:  # what is the same for all jobs of a method is made once
         common = options.for_method(method.spec)
-        asked = data_type.expand_options(names, folder_options(method, data_type) | given)
+        asked = data_type.expand_options(names, folder_options(method, data_type) | folder_values)
         jobs += (
             JobSpec(
                 algorithm=method.name,
@@ -188,11 +188,11 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
                 dataset=name,
                 snr_db=snr_db,
                 seed=seed,
-                **{**common, "options": kept},
+                **{**common, "options": options_of_name},
             )
             for snr_db in levels
             for seed in seeds
-            for name, kept in asked
+            for name, options_of_name in asked
         )
     return tuple(jobs)
 
@@ -275,7 +275,9 @@ def _refuse_undecoded(names: Sequence[str]) -> None:
             ) from None
 
 
-def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[str, Any]) -> None:
+def _check_method(
+    method: Method, data_type: DataType[Any, Any], options: Mapping[str, Any]
+) -> None:
     view = method.spec.view
     if data_type.name not in method.spec.data_types:
         raise UsageError(
@@ -289,7 +291,7 @@ def _check_method(method: Method, data_type: DataType[Any, Any], given: Mapping[
             f"but {data_type.name} has only: {', '.join(data_type.views)}."
         )
     for option in data_type.options:
-        if option.key in given and option.views and view not in option.views:
+        if option.key in options and option.views and view not in option.views:
             raise UsageError(
                 f"{option.name} does not go with {method.name}, which is given {data_type.name} "
                 f"as {view}; it goes with: {', '.join(option.views)}.",
@@ -522,21 +524,21 @@ def resolve_jobs(
     """
     methods = dict.fromkeys(job.algorithm for job in plan.jobs)
     shared = {name: environment_key(plan.catalog.method(name), runtime) for name in methods}
-    found = []
+    jobs = []
     errors: dict[str, DataError] = {}
     of_folders = True
     for job in plan.jobs:
         try:
-            found.append(resolve_job(job, plan.catalog, shared[job.algorithm]))
+            jobs.append(resolve_job(job, plan.catalog, shared[job.algorithm]))
         except DataError as error:
             errors.setdefault(error.message, error)
             of_folders &= job.dataset_path is not None and job.dataset_path.is_dir()
     plan.catalog.save()
-    if errors and not (found and of_folders):
+    if errors and not (jobs and of_folders):
         raise _all_of(list(errors.values()))
     for one in errors.values():
         say(f"Left out: {one.message}  {one.hint}")
-    return found
+    return jobs
 
 
 def _all_of(errors: list[DataError]) -> DataError:

@@ -48,7 +48,7 @@ def load_average() -> float | None:
     return None
 
 
-def energy_meter(place: Path = POWERCAP) -> Callable[[], float | None]:
+def energy_meter(path: Path = POWERCAP) -> Callable[[], float | None]:
     """Begin to measure the energy that the processor's packages use, by their counters (RAPL).
 
     The counters are the whole machine's, count in steps of microjoules and start again at a range
@@ -56,7 +56,7 @@ def energy_meter(place: Path = POWERCAP) -> Callable[[], float | None]:
 
     Parameters
     ----------
-    place
+    path
         The folder of the counters.
 
     Returns
@@ -64,7 +64,7 @@ def energy_meter(place: Path = POWERCAP) -> Callable[[], float | None]:
     function
         Returns the joules used since then; None where they cannot be measured.
     """
-    start = {counter: _read_int(counter / "energy_uj") for counter in _counters(place)}
+    start = {counter: _read_int(counter / "energy_uj") for counter in _counters(path)}
 
     def joules() -> float | None:
         total = 0
@@ -125,7 +125,7 @@ class Stopwatch:
 
 
 def make_record(
-    one: ResolvedJob,
+    job: ResolvedJob,
     task: Task[Any],
     scored: ScoredResult,
     *,
@@ -141,22 +141,22 @@ def make_record(
     """Put together the one line that a job leaves."""
     outcome, choice = scored.outcome, scored.outcome.selection
     names = OwnNames(task.dataset.names)
-    recorded = one.job.recorded()
+    recorded = job.job.recorded()
     if outcome.use is not None:
         recorded |= outcome.use.recorded(recorded, outcome)
     return Record(
         mdbench=__version__,
-        key=key_of(one.parts),
-        key_parts=dict(one.parts),
+        key=key_of(job.parts),
+        key_parts=dict(job.parts),
         **recorded,
-        given=one.method.spec.given,
-        system=one.job.system(one.data_type.options),
-        part=one.job.part(one.data_type.options),
+        given=job.method.spec.given,
+        system=job.job.system(job.data_type.options),
+        part=job.job.part(job.data_type.options),
         **dataset_fields(task),
         log=log,
         exchanges=exchanges,
         answers=answers,
-        **score_fields(one.data_type, task, scored),
+        **score_fields(job.data_type, task, scored),
         selection=None
         if choice is None
         else Selection(
@@ -167,12 +167,12 @@ def make_record(
         ),
         alternatives=tuple(
             OtherEquation(
-                target=one.target,
-                equation=names.own(one.equation),
-                worse=one.worse,
-                log_likelihood=one.log_likelihood,
+                target=alternative.target,
+                equation=names.own(alternative.equation),
+                worse=alternative.worse,
+                log_likelihood=alternative.log_likelihood,
             )
-            for one in outcome.alternatives
+            for alternative in outcome.alternatives
             if outcome.status in ANSWERED
         ),
         front=None if outcome.front is None else tuple(_front(outcome.front, names)),
@@ -180,10 +180,10 @@ def make_record(
         provenance=Provenance(
             python=None if prepared is None else prepared.python,
             packages={} if prepared is None else dict(prepared.packages),
-            lock_sha256=one.parts["environment"],
+            lock_sha256=job.parts["environment"],
             environment=None if prepared is None else prepared.identity,
             core=core_versions(),
-            scorer=one.parts["scorer"],
+            scorer=job.parts["scorer"],
             machine=this_machine(),
         ),
         measured=Measured(
@@ -260,17 +260,17 @@ def _front(scored: list[ScoredCandidate], names: OwnNames) -> Iterable[FrontEntr
         group = [one for one in scored if one.candidate.target == target]
         lowest = float("inf")
         for index in best_by_complexity([o.loss for o in group], [o.complexity for o in group]):
-            one = group[index]
-            if one.loss >= lowest:
+            candidate = group[index]
+            if candidate.loss >= lowest:
                 continue
-            lowest = one.loss
+            lowest = candidate.loss
             yield FrontEntry(
-                equations=names.all_own(one.candidate.equations),
+                equations=names.all_own(candidate.candidate.equations),
                 target=target,
-                hyperparameters=dict(one.candidate.hyperparameters),
-                loss=one.loss,
-                complexity=one.complexity,
-                fitness=one.fitness,
+                hyperparameters=dict(candidate.candidate.hyperparameters),
+                loss=candidate.loss,
+                complexity=candidate.complexity,
+                fitness=candidate.fitness,
             )
 
 

@@ -196,7 +196,9 @@ def compare_records(before: Record, after: Record, *, chaotic: bool) -> RecordCo
     )
 
 
-def largest_difference(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> float | None:
+def largest_difference(
+    before: tuple[str, ...] | None, after: tuple[str, ...] | None
+) -> float | None:
     """Return the largest relative difference of a coefficient; None where the terms differ.
 
     Examples
@@ -206,15 +208,17 @@ def largest_difference(one: tuple[str, ...] | None, other: tuple[str, ...] | Non
     >>> largest_difference(("2*u0",), ("2*u0 + u1",)) is None
     True
     """
-    if one is None or other is None or len(one) != len(other):
+    if before is None or after is None or len(before) != len(after):
         return None
-    names = sorted(set(_NAME.findall(" ".join([*one, *other]))) - _NO_VARIABLES)
+    names = sorted(set(_NAME.findall(" ".join([*before, *after]))) - _NO_VARIABLES)
     try:
-        found = compare(one, other, names)
+        comparison = compare(before, after, names)
     except EquationError:
         return None
-    whole = found.precision == found.recall == 1.0 and found.edit_distance is not None
-    return (found.coefficient_error or 0.0) if whole else None
+    whole = (
+        comparison.precision == comparison.recall == 1.0 and comparison.edit_distance is not None
+    )
+    return (comparison.coefficient_error or 0.0) if whole else None
 
 
 def _kernel(record: Record) -> tuple[object, ...]:

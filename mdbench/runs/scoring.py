@@ -407,13 +407,13 @@ def anytime_curve(
     answered = outcome.answered_work_s if in_work else outcome.answered_s
     scored = sorted(outcome.candidates, key=lambda one: one.candidate.arrived_s)
     arrived = [_arrival(one.candidate, in_work=in_work) for one in scored]
-    found = []
+    points = []
     last, known = 0, False
     score: Value = None
     for share in SHARES:
         limit = share * budget
         if share == SHARES[-1] or (answered is not None and answered <= limit):
-            found.append(
+            points.append(
                 ScoreSoFar(
                     share=share,
                     score=final,
@@ -428,7 +428,7 @@ def anytime_curve(
             known, score = _best(data_type, task, scored[:there])
         if known:
             newest = scored[last - 1].candidate
-            found.append(
+            points.append(
                 ScoreSoFar(
                     share=share,
                     score=score,
@@ -436,7 +436,7 @@ def anytime_curve(
                     work_s=newest.arrived_work_s,
                 )
             )
-    return tuple(found)
+    return tuple(points)
 
 
 def _arrival(candidate: Candidate, *, in_work: bool) -> float:

@@ -78,7 +78,7 @@ class JobSession:
 
     def __init__(
         self,
-        one: ResolvedJob,
+        resolved: ResolvedJob,
         task: Task[Any],
         *,
         worker: Worker,
@@ -92,7 +92,7 @@ class JobSession:
     ) -> None:
         self._interrupted = interrupted
         self._before_test = before_test
-        job, spec, data_type = one.job, one.method.spec, one.data_type
+        job, spec, data_type = resolved.job, resolved.method.spec, resolved.data_type
         self._job = job
         self._spec = spec
         self._task = task
@@ -320,7 +320,7 @@ class JobSession:
             pool.reject(message.items, f"more than {most} MiB of predictions in a message")
             return
         try:
-            predictions = self._exchange.read(message.predictions, shape, like, each=True)
+            predictions = self._exchange.read(message.predictions, shape, like, per_target=True)
         except ArrayExchangeError as error:
             pool.reject(message.items, str(error))
             return

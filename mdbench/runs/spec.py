@@ -245,12 +245,12 @@ class JobSpec(CommonOptions):
         KeyError, ValueError
             If the record does not have it.
         """
-        found = []
-        for name, each in _declared(cls):
-            if each.question:
-                value = _at(record, each.record or f"options.{name}")
-                found.append(None if value is None else each.from_record(value))
-        return tuple(found)
+        values = []
+        for name, key in _declared(cls):
+            if key.question:
+                value = _at(record, key.record or f"options.{name}")
+                values.append(None if value is None else key.from_record(value))
+        return tuple(values)
 
     @property
     def data(self) -> tuple[Any, ...]:
@@ -282,28 +282,28 @@ class JobSpec(CommonOptions):
     def key_parts(self) -> dict[str, str]:
         """Return its parts of the job's key, by name."""
         parts = {name: plain(value) for name, value in self.options.items()}
-        for name, key, each in _in_key(type(self)):
+        for name, key, key_of_field in _in_key(type(self)):
             value = getattr(self, name)
-            if each.omitted is NOTHING or value != each.omitted:
-                parts[key] = each.to_key(value)
+            if key_of_field.omitted is NOTHING or value != key_of_field.omitted:
+                parts[key] = key_of_field.to_key(value)
         return parts
 
     def recorded(self) -> dict[str, Any]:
         """Return its part of the record: JSON values in nested objects."""
-        found: dict[str, Any] = {"options": dict(self.options)}
-        for name, each in _declared(type(self)):
-            *path, last = (each.record or f"options.{name}").split(".")
+        values: dict[str, Any] = {"options": dict(self.options)}
+        for name, key in _declared(type(self)):
+            *path, last = (key.record or f"options.{name}").split(".")
             value = getattr(self, name)
-            if each.access and value is None:
+            if key.access and value is None:
                 continue
-            if not each.record and value == each.omitted:
+            if not key.record and value == key.omitted:
                 continue  # `options` holds what was asked for
-            place = found
+            table = values
             for part in path:
-                place = place.setdefault(part, {})
-            if each.stored:
-                place[last] = str(value) if isinstance(value, Path | str) else value
-        return found
+                table = table.setdefault(part, {})
+            if key.stored:
+                table[last] = str(value) if isinstance(value, Path | str) else value
+        return values
 
     @classmethod
     def of(cls, record: Record) -> Self:
@@ -315,20 +315,20 @@ class JobSpec(CommonOptions):
             If the record does not have all that it takes to run the job.
         """
         options = dict(record.options)
-        found: dict[str, Any] = {}
-        for name, each in _declared(cls):
-            value = _at(record, each.record) if each.record else options.pop(name, None)
+        values: dict[str, Any] = {}
+        for name, key in _declared(cls):
+            value = _at(record, key.record) if key.record else options.pop(name, None)
             if value is not None:
-                found[name] = each.from_record(value)
-            elif each.method and each.omitted is NOTHING:
+                values[name] = key.from_record(value)
+            elif key.method and key.omitted is NOTHING:
                 raise UsageError(f"The record of {record.dataset} has no {name}.")
-        return cls(**{"snr_db": None, **found}, options=options)
+        return cls(**{"snr_db": None, **values}, options=options)
 
 
-def _at(record: Mapping[str, Any] | Record, place: str) -> Any:
+def _at(record: Mapping[str, Any] | Record, path: str) -> Any:
     """Return a value in a record; None where an object on the way is null."""
     value: Any = record
-    for part in place.split("."):
+    for part in path.split("."):
         if value is not None:
             value = value[part] if isinstance(value, dict) else getattr(value, part)
     return value

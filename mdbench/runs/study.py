@@ -168,7 +168,7 @@ class RunOptions(CommonOptions, ServiceRunOptions):
     """Words that only the data type understands: its own options with their values."""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], study: str | None = None) -> Self:
+    def of(cls, values: Mapping[str, Any], study: str | None = None) -> Self:
         """Read what was given by the options' names with underscores, as from Python or a `study`.
 
         Raises
@@ -178,31 +178,31 @@ class RunOptions(CommonOptions, ServiceRunOptions):
         """
         typed = typed_fields(cls).items()
         own = {option_key(one.name): (name, one.several) for name, (one, _) in typed}
-        found = {}
-        for key, value in given.items():
+        own_values = {}
+        for key, value in values.items():
             if key in own:
                 name, several = own[key]
                 single = several and isinstance(value, str | int | float)
-                found[name] = [value] if single else value
-        others = {key: value for key, value in given.items() if key not in own}
-        return read(cls, found, special=tuple(to_words(others)), study=study)
+                own_values[name] = [value] if single else value
+        others = {key: value for key, value in values.items() if key not in own}
+        return read(cls, own_values, special=tuple(to_words(others)), study=study)
 
     def for_method(self, spec: MethodSpec) -> dict[str, Any]:
         """Return the common options of a method's jobs: as asked for, or the method's own."""
-        found = {}
-        for each in fields(CommonOptions):
-            value = getattr(self, each.name)
-            declared = each.metadata.get("option", FieldOption())
+        own_values = {}
+        for own_field in fields(CommonOptions):
+            value = getattr(self, own_field.name)
+            declared = own_field.metadata.get("option", FieldOption())
             if not declared.goes_with(spec):
                 value = None
             elif value is None:
                 value = getattr(spec, declared.method) if declared.method else declared.fallback
-            found[each.name] = value
+            own_values[own_field.name] = value
         if self.timeout_s is not None and self.work_s is None:
-            found["work_s"] = None  # what is asked for replaces the method's own budget
-        elif self.timeout_s is None and found["work_s"] is not None:
-            found["timeout_s"] = backstop_s(found["work_s"])
-        return found
+            own_values["work_s"] = None  # what is asked for replaces the method's own budget
+        elif self.timeout_s is None and own_values["work_s"] is not None:
+            own_values["timeout_s"] = backstop_s(own_values["work_s"])
+        return own_values
 
 
 STUDY = FieldOption("--study FILE", f"A file with all options; see {page('studies')}.")
@@ -281,7 +281,7 @@ class Study:
         return cls(tuple(grids), str(path), sha256, numbers)
 
 
-def asked_for(given: Mapping[str, Any], study: str | Path | None = None) -> Study:
+def asked_for(values_given: Mapping[str, Any], study: str | Path | None = None) -> Study:
     """Read what was given by the options' names with underscores, and a study.
 
     Raises
@@ -290,8 +290,8 @@ def asked_for(given: Mapping[str, Any], study: str | Path | None = None) -> Stud
         If a value or the file cannot be read, or if they do not go together.
     """
     if study is None:
-        return Study((RunOptions.of(given),))
-    values = {key: value for key, value in given.items() if value not in (None, False)}
+        return Study((RunOptions.of(values_given),))
+    values = {key: value for key, value in values_given.items() if value not in (None, False)}
     return Study.read(Path(study), values)
 
 
@@ -328,20 +328,20 @@ def _tables(content: bytes) -> list[tuple[int, dict[str, Any]]]:
     A grid with a list for an option that has one value is as many grids as the list has values.
     """
     try:
-        found = tomllib.loads(content.decode())
+        content_read = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise UsageError(f"it is no TOML: {error}.", f"See {page('studies')}.") from error
-    schema = found.pop("schema", None)
+    schema = content_read.pop("schema", None)
     if schema != FORMAT or isinstance(schema, bool):
         raise UsageError(
             f"its schema is {schema!r}, and this mdbench reads {FORMAT}.",
             f"A study begins with the line: schema = {FORMAT}",
         )
-    grids = found.pop("grid", [{}])
+    grids = content_read.pop("grid", [{}])
     if not isinstance(grids, list) or not grids or not all(isinstance(g, dict) for g in grids):
         raise UsageError("grid is no list of tables.", "Write each as [[grid]].")
     of_run = {option_key(is_.name) for is_, _ in typed_fields(RunOptions).values() if is_.of_run}
-    common = _grid_values(found)
+    common = _grid_values(content_read)
     tables = []
     for number, grid in enumerate(grids, start=1):
         values = _grid_values(grid)

@@ -369,7 +369,7 @@ class WorkerSlot:
         """Wait while a cluster that kills processes one by one may still kill this one."""
         self.environments.retry_policy.pause(self.grace_s)
 
-    def worker(self, one: ResolvedJob, prepared: Prepared) -> Worker:
+    def worker(self, resolved: ResolvedJob, prepared: Prepared) -> Worker:
         """Return the worker that is held, if it can serve the job, or else a new one.
 
         Raises
@@ -379,13 +379,13 @@ class WorkerSlot:
         MethodError, UnavailableError
             If the worker cannot be started.
         """
-        job, method = one.job, one.method
+        job, method = resolved.job, resolved.method
         wanted = (job.algorithm, job.limits)
         held = self._worker
         usable = held is not None and wanted == self._serves and held.alive
         if held is not None and usable and self.keeps(held, method):
             return held
-        refuse_edited(method, one.parts)
+        refuse_edited(method, resolved.parts)
         used, worker = self._exchange(wanted)
         if worker is None:
             if used is not None:

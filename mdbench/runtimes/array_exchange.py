@@ -75,7 +75,7 @@ def read_predictions(
     like: np.dtype[Any],
     *,
     folder: int | None = None,
-    each: bool = False,
+    per_target: bool = False,
 ) -> NDArray[Any]:
     """Read an .npy file that must hold an array of exactly this shape.
 
@@ -89,7 +89,7 @@ def read_predictions(
     ----------
     folder
         The open folder that `path` is a name in.
-    each
+    per_target
         Whether it is a stack of equal arrays; errors give the shape of one.
 
     Raises
@@ -108,10 +108,12 @@ def read_predictions(
         os.close(descriptor)
         raise ArrayExchangeError(f"{name} is no plain file")
     with os.fdopen(descriptor, "rb", buffering=0) as stream, PARSER_LOCK:
-        found, dtype = _read_header(stream.read(_MOST_HEADER) or b"", name)
-        if found != shape:
-            one = slice(1, None) if each and found[:1] == shape[:1] else slice(None)
-            raise ArrayExchangeError(f"predictions of shape {found[one]}; {shape[one]} expected")
+        header_shape, dtype = _read_header(stream.read(_MOST_HEADER) or b"", name)
+        if header_shape != shape:
+            one = slice(1, None) if per_target and header_shape[:1] == shape[:1] else slice(None)
+            raise ArrayExchangeError(
+                f"predictions of shape {header_shape[one]}; {shape[one]} expected"
+            )
         texts = like.kind == "U"
         if texts and (dtype.kind != "U" or dtype.itemsize > 4 * LONGEST_TEXT):
             raise ArrayExchangeError(f"{name} is no array of texts of {LONGEST_TEXT} characters")
@@ -122,7 +124,7 @@ def read_predictions(
         content = io.BytesIO(_read(stream, status.st_size))  # which nobody changes any more
         try:
             # Read again: what was read first may have been another file's header.
-            if _read_header(content.read(_MOST_HEADER), name) != (found, dtype):
+            if _read_header(content.read(_MOST_HEADER), name) != (header_shape, dtype):
                 raise ArrayExchangeError(f"{name} was changed while it was read")
             content.seek(0)
             array: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
@@ -133,10 +135,10 @@ def read_predictions(
 
 def _read(stream: io.RawIOBase, size: int) -> bytes:
     stream.seek(0)
-    found = bytearray()
-    while len(found) < size and (block := stream.read(size - len(found))):
-        found += block
-    return bytes(found)
+    data = bytearray()
+    while len(data) < size and (block := stream.read(size - len(data))):
+        data += block
+    return bytes(data)
 
 
 def _read_header(content: bytes, name: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:

@@ -276,7 +276,7 @@ def parse_requirements(texts: Sequence[str]) -> dict[str, Level]:
     UsageError
         If one is not of that form.
     """
-    found: dict[str, Level] = {}
+    levels: dict[str, Level] = {}
     for text in texts:
         match = re.fullmatch(r"(\w+)=(\w+)", text)
         level = next((level for level in LEVELS if match and level == match[2]), None)
@@ -286,5 +286,5 @@ def parse_requirements(texts: Sequence[str]) -> dict[str, Level]:
                 f"Give one of {', '.join(ENFORCED)} and how hard it is to be kept "
                 f"({', '.join(LEVELS)}), e.g. --require network=hard.",
             )
-        found[match[1]] = level
-    return found
+        levels[match[1]] = level
+    return levels

@@ -108,8 +108,8 @@ def wrap(
         options += ["--setenv", name, value]
     options += _machine()
     options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", INSIDE]
-    for place in ("/dev/shm", "/tmp"):  # noqa: S108 - the sandbox's own
-        options += ["--perms", "1777", "--size", str(_ROOM_FOR_FILES), "--tmpfs", place]
+    for mount_point in ("/dev/shm", "/tmp"):  # noqa: S108 - the sandbox's own
+        options += ["--perms", "1777", "--size", str(_ROOM_FOR_FILES), "--tmpfs", mount_point]
     same = {str(path): path for path in same_place}
     for above in _folders_above([*same, *read_only, *writable]):
         options += ["--dir", above]  # else only who starts the sandbox could pass them
@@ -117,8 +117,8 @@ def wrap(
     mounts += [("--bind", str(path), inside) for inside, path in writable.items()]
     for mount in sorted(mounts, key=lambda mount: len(Path(mount[2]).parts)):
         options += mount  # what lies in another one comes after it, or would be covered
-    for place in (INSIDE, "/dev", "/"):
-        options += ["--remount-ro", place]
+    for mount_point in (INSIDE, "/dev", "/"):
+        options += ["--remount-ro", mount_point]
     options += ["--chdir", "/tmp"]  # noqa: S108
     return [shutil.which("bwrap") or "bwrap", *options, "--", *command]
 
@@ -126,14 +126,14 @@ def wrap(
 def _machine() -> list[str]:
     """Show what a program needs of the machine, to be read only."""
     options: list[str] = []
-    for place in _SYSTEM:
-        if Path(place).is_symlink():
-            options += ["--symlink", str(Path(place).readlink()), place]
+    for path in _SYSTEM:
+        if Path(path).is_symlink():
+            options += ["--symlink", str(Path(path).readlink()), path]
         else:
-            options += ["--ro-bind-try", place, place]
+            options += ["--ro-bind-try", path, path]
     options += ["--dir", "/etc"]  # else only who starts the sandbox could read what is in it
-    for place in _SETTINGS:
-        options += ["--ro-bind-try", place, place]
+    for path in _SETTINGS:
+        options += ["--ro-bind-try", path, path]
     return options
 
 

@@ -489,13 +489,13 @@ class DockerWorker(Worker):
         try:
             with self._calls:
                 # To the microsecond, which the engine takes and the types do not know.
-                found = self._client.events(  # type: ignore[call-overload]
+                events = self._client.events(  # type: ignore[call-overload]
                     since=f"{self._began - 0.001:.6f}",
                     until=f"{time.time():.6f}",
                     filters={"container": self._id, "event": event},
                     decode=True,
                 )
-                return list(found)
+                return list(events)
         except UNREACHABLE:
             return []
 
@@ -591,7 +591,3 @@ def _watcher_of(first: int) -> str:
     stat = Path(f"/proc/{first}/stat").read_text(encoding="utf-8")
     above = int(stat.rpartition(")")[2].split()[1])
     return Path(f"/proc/{above}/cmdline").read_text(encoding="utf-8", errors="replace")
-
-
-# A job can read what is for the worker and write what is the worker's, as it can without pipes;
-# it cannot speak as the host does.

@@ -31,6 +31,8 @@ UNREACHABLE = (requests.exceptions.RequestException, DockerException, OSError)
 STDERR = 2
 """The number of a container's standard error among the streams of `Frames`."""
 _HEADER = struct.Struct(">BxxxL")
+# A job can read what is for the worker and write what is the worker's, as it can without pipes;
+# it cannot speak as the host does.
 _MODES = {"orders": 0o444, "answers": 0o222, "log": 0o222}
 
 
@@ -82,10 +84,10 @@ def read_enforcement(client: docker.APIClient) -> Enforcement:
 def remove_orphans(client: docker.APIClient) -> None:
     """Remove containers of runs on this machine that have died, and end the connection."""
     try:
-        for one in client.containers(all=True, filters={"label": OWNER}):
-            if is_orphan(one["Labels"].get(OWNER, "")):
+        for container in client.containers(all=True, filters={"label": OWNER}):
+            if is_orphan(container["Labels"].get(OWNER, "")):
                 with suppress(*UNREACHABLE):
-                    client.remove_container(one["Id"], force=True)
+                    client.remove_container(container["Id"], force=True)
     except UNREACHABLE:
         pass
     finally:

@@ -350,16 +350,16 @@ class LogSink:
             return
         if not data:
             return
-        kept = data[: LOG_CAP - self._kept]
+        data_kept = data[: LOG_CAP - self._kept]
         try:
             if self._file is None:
                 self._file = _open(self._path)
-            self._file.write(kept)
+            self._file.write(data_kept)
             self._file.flush()
         except OSError:  # a full disk may cost the log, and never the job
-            kept = b""
-        self._kept += len(kept)
-        self._dropped += len(data) - len(kept)
+            data_kept = b""
+        self._kept += len(data_kept)
+        self._dropped += len(data) - len(data_kept)
 
     def _finish(self) -> None:
         self._path = None

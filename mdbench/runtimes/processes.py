@@ -32,26 +32,26 @@ _STOP_SECONDS = 0.5
 
 def children(pid: int) -> list[int]:
     """Return the processes that one has started, or was given when their parent ended."""
-    found: list[int] = []
+    pids: list[int] = []
     try:
         tasks = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return found
+        return pids
     for task in tasks:
         with suppress(OSError):
-            found.extend(map(int, _read(f"/proc/{pid}/task/{task}/children").split()))
-    return found
+            pids.extend(map(int, _read(f"/proc/{pid}/task/{task}/children").split()))
+    return pids
 
 
 def tree(pid: int) -> list[int]:
     """Return all that descend from a process, without itself."""
-    found: list[int] = []
+    pids: list[int] = []
     pending = [pid]
     while pending:
         below = children(pending.pop())
-        found.extend(below)
+        pids.extend(below)
         pending.extend(below)
-    return found
+    return pids
 
 
 def namespaced_children(worker: int) -> list[int]:
@@ -59,14 +59,14 @@ def namespaced_children(worker: int) -> list[int]:
 
     The first is the job's, if one is running; another waits for the next job.
     """
-    found = []
+    pids = []
     depth = len(_status(worker, "NSpid"))
     for pid in children(worker):
         first = next(iter(children(pid)), 0)
         # One whose job has gone may take a moment more to end.
         if first and children(first) and len(_status(first, "NSpid")) > depth:
-            found.append(pid)
-    return found
+            pids.append(pid)
+    return pids
 
 
 def job_processes(worker: int) -> list[int]:
@@ -148,10 +148,10 @@ def _read(path: str) -> bytes:
     """Read a file of /proc: many a second are, and ``open`` takes four times as long."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        found = os.read(descriptor, _BLOCK)
+        data = os.read(descriptor, _BLOCK)
         while block := os.read(descriptor, _BLOCK):
-            found += block
-        return found
+            data += block
+        return data
     finally:
         os.close(descriptor)
 
@@ -162,11 +162,11 @@ def kill_tree(root: int) -> None:
     Neither the process itself nor what it starts again.
     """
     end = time.monotonic() + _KILL_SECONDS
-    found = set(tree(root))
-    while (alive := [pid for pid in found if _runs(pid)]) and time.monotonic() < end:
+    pids = set(tree(root))
+    while (alive := [pid for pid in pids if _runs(pid)]) and time.monotonic() < end:
         _kill(alive)
         for pid in alive:
-            found.update(tree(pid))
+            pids.update(tree(pid))
 
 
 def pause_job(root: int) -> tuple[set[int], bool]:
@@ -182,9 +182,9 @@ def pause_job(root: int) -> tuple[set[int], bool]:
     stopped: set[int] = set()
     before: set[int] | None = None
     while True:
-        found = set(job_processes(root))
-        running = {pid for pid in found if not _is_stopped(pid)}
-        if not running and found == before:
+        pids = set(job_processes(root))
+        running = {pid for pid in pids if not _is_stopped(pid)}
+        if not running and pids == before:
             return stopped, True
         if time.monotonic() > end:
             return stopped, False
@@ -194,7 +194,7 @@ def pause_job(root: int) -> tuple[set[int], bool]:
                 stopped.add(pid)
         if running:
             time.sleep(0.001)
-        before = found
+        before = pids
 
 
 def is_job_paused(root: int) -> bool:
@@ -242,13 +242,13 @@ def _is_stopped(pid: int) -> bool:
 
 def _marked(mark: str) -> list[int]:
     wanted = f"{TREE_MARK}={mark}".encode()
-    found = []
+    pids = []
     for name in os.listdir("/proc"):
         if name.isdigit():
             with suppress(OSError):
                 if wanted in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
-                    found.append(int(name))
-    return found
+                    pids.append(int(name))
+    return pids
 
 
 def _kill(pids: list[int]) -> None:

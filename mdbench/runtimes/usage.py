@@ -90,10 +90,10 @@ class Group:
 
     def cached_mb(self) -> float:
         """Return how much of its memory is only the cache of files, in MiB."""
-        found = _table(self.memory / "memory.stat")
+        amounts = _table(self.memory / "memory.stat")
         if self.version == 1:
-            return (found.get("total_cache", 0) - found.get("total_shmem", 0)) / _MIB
-        return (found.get("file", 0) - found.get("shmem", 0)) / _MIB
+            return (amounts.get("total_cache", 0) - amounts.get("total_shmem", 0)) / _MIB
+        return (amounts.get("file", 0) - amounts.get("shmem", 0)) / _MIB
 
     def killed_for_memory(self) -> int:
         """Return how many of its processes the kernel has ended for want of memory."""
@@ -140,21 +140,21 @@ class Group:
 
 def make_group() -> Group | None:
     """Make a group below that of this process; None where that is not allowed."""
-    found = group_of(os.getpid())
-    if found is None:
+    parent = group_of(os.getpid())
+    if parent is None:
         return None
     name = f"{_NAME}{uuid.uuid4().hex[:12]}"
-    made = Group(found.cpu / name, found.memory / name, found.version)
+    made = Group(parent.cpu / name, parent.memory / name, parent.version)
     try:
         for folder in made.folders:
             folder.mkdir()
     except OSError:
         made.remove()
         return None
-    if found.pids is not None:
+    if parent.pids is not None:
         with suppress(OSError):
-            (found.pids / name).mkdir(exist_ok=True)
-            return replace(made, pids=found.pids / name)
+            (parent.pids / name).mkdir(exist_ok=True)
+            return replace(made, pids=parent.pids / name)
     return made
 
 
@@ -214,17 +214,17 @@ def remove_left_groups() -> None:
 @cache
 def _mounts() -> dict[str, tuple[str, str]]:
     """Return where controllers are mounted, and what of their tree; version 2 has no name."""
-    found: dict[str, tuple[str, str]] = {}
+    mounts: dict[str, tuple[str, str]] = {}
     with suppress(OSError):
         for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
             place, _, kind = line.partition(" - ")
             root, target = place.split()[3:5]
             name, _, options = kind.split(maxsplit=2)
             if name == "cgroup":
-                found.update(dict.fromkeys(options.split(","), (target, root)))
+                mounts.update(dict.fromkeys(options.split(","), (target, root)))
             elif name == "cgroup2":
-                found.setdefault("", (target, root))
-    return found
+                mounts.setdefault("", (target, root))
+    return mounts
 
 
 def _below(mount: tuple[str, str], path: str) -> Path:
@@ -245,12 +245,12 @@ def _mib(file: Path) -> float | None:
 
 
 def _table(file: Path) -> dict[str, int]:
-    found = {}
+    amounts = {}
     with suppress(OSError, ValueError):
         for line in file.read_text(encoding="ascii").splitlines():
             name, _, number = line.partition(" ")
-            found[name] = int(number)
-    return found
+            amounts[name] = int(number)
+    return amounts
 
 
 _SAME_MB = 4.0

@@ -201,16 +201,16 @@ class Worker(ABC):
         reason
             Why the job has failed, as far as is known.
         """
-        place = self._scratch.path.parent
+        folder = self._scratch.path.parent
         if not self._scratch.is_there():
-            return f"{place} was removed, or its files, while the job ran"
+            return f"{folder} was removed, or its files, while the job ran"
         if reason.startswith("killed: "):
             return ""  # it was over a limit of its own
         most = self._output_mb
         if _free_mb(self._jobs.descriptor) < _LEAST_FREE_MB:
-            return f"no space is left in {place}, where a job may write {most} MiB"
+            return f"no space is left in {folder}, where a job may write {most} MiB"
         if _FULL in reason and self._free_mb < most:
-            return f"{place} had {self._free_mb:.0f} MiB left, where a job may write {most} MiB"
+            return f"{folder} had {self._free_mb:.0f} MiB left, where a job may write {most} MiB"
         sizes, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
         if any(words in reason for words in _TOO_LARGE) and 0 <= sizes < most * _MIB:
             return f"no file may be larger than {sizes} bytes here (ulimit -f)"
@@ -297,13 +297,15 @@ class Worker(ABC):
             self._searched = len(self._buffer)
             if len(self._buffer) > MAX_LINE:
                 raise ProtocolError(f"a message of more than {MAX_LINE} bytes")
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+            seconds_left = None if deadline is None else deadline - time.monotonic()
+            if seconds_left is not None and seconds_left <= 0:
                 raise WorkerTimeoutError
             # Its output may be held open by a process that it has started: asked before the
             # reading, so that its last output is not missed.
             ended = self._has_ended()
-            block = self._read(_CHECK_SECONDS if left is None else min(left, _CHECK_SECONDS))
+            block = self._read(
+                _CHECK_SECONDS if seconds_left is None else min(seconds_left, _CHECK_SECONDS)
+            )
             if block is None and not ended:
                 continue
             if not block:
@@ -349,10 +351,10 @@ class Worker(ABC):
 
 def _free_mb(folder: int) -> float:
     """Return the space for more files where an open folder is, in MiB; 0 without room for names."""
-    found = os.fstatvfs(folder)
-    if found.f_files and not found.f_favail:
+    filesystem = os.fstatvfs(folder)
+    if filesystem.f_files and not filesystem.f_favail:
         return 0.0
-    return found.f_bavail * found.f_frsize / _MIB
+    return filesystem.f_bavail * filesystem.f_frsize / _MIB
 
 
 WORKER_COMMAND = ("-s", "-B", "-m", "mdbench.worker")
@@ -573,10 +575,10 @@ def _above(folder: Path) -> set[Path]:
 
 
 def _can_read_all(folder: Path) -> bool:
-    for place, _, files in os.walk(folder):
-        if not _has(place, _ENTER):
+    for folder_below, _, files in os.walk(folder):
+        if not _has(folder_below, _ENTER):
             return False
-        if not all(_has(os.path.join(place, name), _READ) for name in files):  # noqa: PTH118
+        if not all(_has(os.path.join(folder_below, name), _READ) for name in files):  # noqa: PTH118
             return False
     return True
 

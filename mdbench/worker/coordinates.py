@@ -124,10 +124,10 @@ class Coordinates:
         expanded: dict[Monomial, Fraction] = defaultdict(Fraction)
         for factors, weight in shifted.items():
             for count in range(len(factors) + 1):
-                for kept in combinations(range(len(factors)), count):
-                    rest = (k for k in range(len(factors)) if k not in kept)
+                for chosen in combinations(range(len(factors)), count):
+                    rest = (k for k in range(len(factors)) if k not in chosen)
                     shift = math.prod(-Fraction(float(self.centre[factors[k]])) for k in rest)
-                    expanded[tuple(factors[k] for k in kept)] += weight * shift
+                    expanded[tuple(factors[k] for k in chosen)] += weight * shift
         reach = np.abs(self.centre) + 2 * self.size
         sizes = {
             one: abs(float(w)) * math.prod(reach[i] for i in one) for one, w in expanded.items()
@@ -247,20 +247,20 @@ class FieldCoordinates:
         rate = size[list(targets)] / time
         return cls(Coordinates("scaled", centred.centre, size, rate, angles), lengths, time)
 
-    def problem(self, given: Problem) -> Problem:
+    def problem(self, original: Problem) -> Problem:
         """Return a field in these coordinates."""
-        arrays = dict(given.arrays)
+        arrays = dict(original.arrays)
         for name in ("u", "measured"):
             if name in arrays:
                 arrays[name] = np.ascontiguousarray(self.states.states(arrays[name]))
         if "du" in arrays:
             arrays["du"] = np.ascontiguousarray(arrays["du"] / self.states.rate)
-        for name, length in zip(_axes(given), self.lengths, strict=True):
+        for name, length in zip(_axes(original), self.lengths, strict=True):
             arrays[name] = arrays[name] / length
         if "periods" in arrays:
             arrays["periods"] = arrays["periods"] / np.array(self.lengths)
         arrays["t"] = arrays["t"] / self.time
-        return replace(given, arrays=arrays)
+        return replace(original, arrays=arrays)
 
     def slope(self, state: int, axis: int, order: int) -> float:
         """Return by what a derivative of a state is larger in these coordinates."""
@@ -291,10 +291,10 @@ def _axes(problem: Problem) -> list[str]:
     return [name for name in ("x", "y", "z") if name in problem.arrays]
 
 
-def _length(problem: Problem, place: int, name: str, size: Array) -> float:
+def _length(problem: Problem, axis: int, name: str, size: Array) -> float:
     """Return the length over which states change by their size along an axis."""
     nodes = problem.arrays[name]
-    steps = np.diff(problem.u, axis=place) / float(np.mean(np.diff(nodes)))
+    steps = np.diff(problem.u, axis=axis) / float(np.mean(np.diff(nodes)))
     slopes = np.sqrt(np.mean((steps / size) ** 2))
     extent = float(nodes[-1] - nodes[0]) or 1.0
     return float(min(1.0 / slopes, extent)) if slopes > 0 else extent

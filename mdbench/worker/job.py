@@ -333,9 +333,9 @@ def _alternatives(fitted: Any) -> list[dict[str, Any]]:
     What is no such equation is left out, and an error is printed: neither costs the answer.
     """
     listed = getattr(fitted, "alternatives", None)
-    found: list[dict[str, Any]] = []
+    alternatives: list[dict[str, Any]] = []
     if not callable(listed):
-        return found
+        return alternatives
     try:
         for one in listed():
             target, text, worse = index(one.target), str(one.equation), float(one.worse)
@@ -343,12 +343,12 @@ def _alternatives(fitted: Any) -> list[dict[str, Any]]:
             finite = math.isfinite(worse) and math.isfinite(likely or 0.0)
             if finite and 0 <= target <= _MOST_TARGETS and len(text) <= _LONGEST_ALTERNATIVE:
                 item = {"target": target, "equation": text, "worse": worse}
-                found.append({**item, "log_likelihood": likely})
-            if len(found) == _MOST_ALTERNATIVES:
+                alternatives.append({**item, "log_likelihood": likely})
+            if len(alternatives) == _MOST_ALTERNATIVES:
                 break
     except Exception:  # noqa: BLE001 - a method may raise anything
         traceback.print_exc()
-    return found
+    return alternatives
 
 
 def _sweep(

@@ -37,17 +37,17 @@ def empty(folder: int, go_on: Callable[[], bool]) -> bool:
     prefix = uuid.uuid4().hex  # of names that nobody else has thought of
     names = (f"{prefix}-{number}" for number in count(1))
     while go_on():
-        found = done = 0
+        removed = done = 0
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if not go_on():
                         return False
-                    found += 1
+                    removed += 1
                     done += _take(folder, entry.name, names, go_on)
         except OSError:
             return False
-        if not found:
+        if not removed:
             return True
         if not done:
             return False

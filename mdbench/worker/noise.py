@@ -138,11 +138,11 @@ def noise_of(series: Sequence[tuple[Array, Array, Array]]) -> Noise:
     scaled = [(t, measured / units, u / units) for t, measured, u in series]
     sizes = np.sqrt(np.mean((every / units) ** 2, axis=0))
     with np.errstate(all="ignore"):
-        left = [_left(scaled, k, float(size)) for k, size in enumerate(sizes)]
-        form, constant, share = _form(left)
+        differences = [_left(scaled, k, float(size)) for k, size in enumerate(sizes)]
+        form, constant, share = _form(differences)
     signal = np.concatenate([u for _, _, u in scaled])
     size = np.sqrt(np.mean(constant**2 + (share * signal) ** 2, axis=0))
-    error = [0.0 if one is None else np.sqrt(0.5 / one.independent) for one in left]
+    error = [0.0 if one is None else np.sqrt(0.5 / one.independent) for one in differences]
     return Noise(form, constant * units, share, size * units, np.array(error))
 
 
@@ -167,16 +167,16 @@ def noise_of_arrays(view: str, arrays: Mapping[str, Array]) -> Noise | None:
 def _left(series: Sequence[tuple[Array, Array, Array]], state: int, size: float) -> _Left | None:
     """Return what differences leave of a state; None where it is signal, or rounding."""
     highest = min(_HIGHEST, max(len(t) for t, _, _ in series) // _FEWEST)
-    found = [each for p in range(1, highest + 1) if (each := _differences(series, state, p))]
-    variances = [float(np.mean(one.squares)) for one in found]
+    differences = [each for p in range(1, highest + 1) if (each := _differences(series, state, p))]
+    variances = [float(np.mean(one.squares)) for one in differences]
     # A wide window has little of the first and the last sample, which may be the largest.
-    shares = [one.share for one in found]
-    for number, one in enumerate(found[:-1]):
+    shares = [one.share for one in differences]
+    for number, difference in enumerate(differences[:-1]):
         variance = variances[number]
         if any(each[number] <= _FLAT * min(each[number + 1 :]) for each in (variances, shares)):
             is_noise = variance > (_ROUNDING * size) ** 2
             is_signal = variance < (_SMALL * size) ** 2 and _removed(series, state) < variance
-            return one if is_noise and not is_signal else None
+            return difference if is_noise and not is_signal else None
     return None
 
 
@@ -232,38 +232,40 @@ def _weights(times: bytes, order: int) -> tuple[Array, float]:
     return weights, alike
 
 
-def _form(left: Sequence[_Left | None]) -> tuple[str, Array, Array]:
+def _form(differences: Sequence[_Left | None]) -> tuple[str, Array, Array]:
     """Return the likeliest form of noise, and of each state the deviations that are of it."""
-    d = len(left)
-    found = {form: np.zeros((2, d)) for form in (CONSTANT, PROPORTIONAL, BOTH)}
-    gained = dict.fromkeys(found, 0.0)
-    for k, one in enumerate(left):
-        if one is None:
+    d = len(differences)
+    noise = {form: np.zeros((2, d)) for form in (CONSTANT, PROPORTIONAL, BOTH)}
+    gained = dict.fromkeys(noise, 0.0)
+    for k, difference in enumerate(differences):
+        if difference is None:
             continue
-        constant = float(np.mean(one.squares))
-        mixed = _mixed(one)
-        for form, (a, b) in zip(found, ((constant, 0.0), (0.0, one.share), mixed), strict=True):
-            found[form][:, k] = np.sqrt((a, b))
-            gained[form] += _likelihood(one, a, b)
-    counts = [len(one.squares) / one.alike for one in left if one is not None]
+        constant = float(np.mean(difference.squares))
+        mixed = _mixed(difference)
+        for form, (a, b) in zip(
+            noise, ((constant, 0.0), (0.0, difference.share), mixed), strict=True
+        ):
+            noise[form][:, k] = np.sqrt((a, b))
+            gained[form] += _likelihood(difference, a, b)
+    counts = [len(one.squares) / one.alike for one in differences if one is not None]
     if not counts:
         return NONE, np.zeros(d), np.zeros(d)
     price = sum(np.log(count) for count in counts)  # of one more constant a state (BIC)
     simple = max((CONSTANT, PROPORTIONAL), key=lambda form: gained[form])
     form = BOTH if 2 * (gained[BOTH] - gained[simple]) > price else simple
-    return form, *found[form]
+    return form, *noise[form]
 
 
-def _mixed(one: _Left) -> tuple[float, float]:
+def _mixed(difference: _Left) -> tuple[float, float]:
     """Return the likeliest variances of both parts."""
-    tried = [(0.0, one.share), (float(np.mean(one.squares)), 0.0)]
-    for ratio in np.logspace(-4, 4, 33) * float(np.mean(one.signal)):
-        b = float(np.mean(one.squares / (ratio + one.signal)))
+    tried = [(0.0, difference.share), (float(np.mean(difference.squares)), 0.0)]
+    for ratio in np.logspace(-4, 4, 33) * float(np.mean(difference.signal)):
+        b = float(np.mean(difference.squares / (ratio + difference.signal)))
         tried.append((ratio * b, b))
-    return max(tried, key=lambda each: _likelihood(one, *each))
+    return max(tried, key=lambda each: _likelihood(difference, *each))
 
 
-def _likelihood(one: _Left, a: float, b: float) -> float:
+def _likelihood(difference: _Left, a: float, b: float) -> float:
     """Return the log-likelihood of variances, but for a constant."""
-    variance = np.maximum(a + b * np.maximum(one.signal, one.floor), 1e-300)
-    return -0.5 * float(np.sum(np.log(variance) + one.squares / variance)) / one.alike
+    variance = np.maximum(a + b * np.maximum(difference.signal, difference.floor), 1e-300)
+    return -0.5 * float(np.sum(np.log(variance) + difference.squares / variance)) / difference.alike

@@ -116,11 +116,11 @@ class Sandbox:
             What the folder is called from now on.
         """
         if self.possible and self._folder is not None:
-            place = os.fsencode(self._folder)
+            path = os.fsencode(self._folder)
             if folder is not None and os.path.dirname(folder) != self._folder:  # noqa: PTH120
                 raise OSError(errno.EINVAL, f"a job's folder that is not in {self._folder}")
-            _mount(os.fsencode(folder or self._folder), place, b"", _BIND)
-            _set(place, 0, off=_READ_ONLY)
+            _mount(os.fsencode(folder or self._folder), path, b"", _BIND)
+            _set(path, 0, off=_READ_ONLY)
             folder = folder and self._folder
         drop_capabilities()
         return folder
@@ -184,13 +184,15 @@ class Sandbox:
 
     def _mount_all(self) -> None:
         _mount(b"none", b"/", b"", _RECURSIVE | _PRIVATE)
-        kept = [(place, os.open(place, os.O_PATH | os.O_CLOEXEC)) for place in self._mounts]
+        opened_mounts = [
+            (place, os.open(place, os.O_PATH | os.O_CLOEXEC)) for place in self._mounts
+        ]
         _set(b"/", _AT_RECURSIVE, on=_READ_ONLY)
-        for place in self._temporary or (_SHARED_MEMORY,):
-            _mount(b"tmpfs", place.encode(), b"tmpfs", _NOSUID | _NODEV, _TEMPORARY)
-        for place, opened in kept:
-            _make_like(opened, place)
-            _mount(b"/proc/self/fd/%d" % opened, os.fsencode(place), b"", _BIND | _RECURSIVE)
+        for path in self._temporary or (_SHARED_MEMORY,):
+            _mount(b"tmpfs", path.encode(), b"tmpfs", _NOSUID | _NODEV, _TEMPORARY)
+        for path, opened in opened_mounts:
+            _make_like(opened, path)
+            _mount(b"/proc/self/fd/%d" % opened, os.fsencode(path), b"", _BIND | _RECURSIVE)
             os.close(opened)
         _mount(b"proc", b"/proc", b"proc", _NOSUID | _NODEV | _NOEXEC)
         self._cover_counters()
@@ -211,19 +213,19 @@ class Sandbox:
         os.rmdir(made)  # noqa: PTH106 - the same
 
 
-def _cover(place: str, by: bytes) -> None:
+def _cover(path: str, by: bytes) -> None:
     """Show something else in a place, if there is such a place."""
     with suppress(FileNotFoundError):
-        _mount(by, os.fsencode(place), b"", _BIND)
+        _mount(by, os.fsencode(path), b"", _BIND)
 
 
-def _make_like(opened: int, place: str) -> None:
+def _make_like(opened: int, path: str) -> None:
     """Make a folder, or an empty file, on which what is open can be mounted."""
     if stat.S_ISDIR(os.fstat(opened).st_mode):
-        os.makedirs(place, exist_ok=True)  # noqa: PTH103 - not after a fork
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103 - not after a fork
         return
-    os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120 - the same
-    os.close(os.open(place, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - the same
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
 def _content(path: str) -> str:
@@ -417,10 +419,10 @@ def deny_signals_to(worker: int) -> bool:
     if not _is_known():
         return False
     machine = platform.machine()
-    found = {worker, -_group(worker), _EVERYBODY}  # a group of another namespace has the number 0
+    targets = {worker, -_group(worker), _EVERYBODY}  # a group of another namespace has the number 0
     with suppress(OSError):
         threads = os.listdir(f"/proc/{worker}/task")  # noqa: PTH208 - not after a fork
-        found.update(sorted(map(int, threads))[:_MOST_THREADS])
+        targets.update(sorted(map(int, threads))[:_MOST_THREADS])
     program: _Steps = [
         *((_EQUAL, int(each), "refuse") for each in _SIGNALS[machine].split()),
         *((_EQUAL, int(each), "signal") for each in _SIGNALS_TO[machine].split()),
@@ -444,7 +446,7 @@ def deny_signals_to(worker: int) -> bool:
         (_EQUAL, 0, "caller"),
         "signal",
         (_LOAD, _FIRST_ARGUMENT, ""),
-        *((_EQUAL, each & 0xFFFFFFFF, "refuse") for each in sorted(found)),
+        *((_EQUAL, each & 0xFFFFFFFF, "refuse") for each in sorted(targets)),
         "caller",
         (_RETURN, _ALLOW, ""),
         "asked",
@@ -499,11 +501,11 @@ def _assembled(program: _Steps) -> bytes:
     """Return the machine's form of a program, whose jumps go to names further down."""
     places: dict[str, int] = {}
     steps: list[tuple[int, int, str]] = []
-    for each in program:
-        if isinstance(each, str):
-            places[each] = len(steps)
+    for step in program:
+        if isinstance(step, str):
+            places[step] = len(steps)
         else:
-            steps.append(each)
+            steps.append(step)
     code = b""
     for here, (what, value, to) in enumerate(steps):
         code += struct.pack("HBBI", what, places[to] - here - 1 if to else 0, 0, value)

@@ -71,15 +71,15 @@ def import_adapter(folder: Path, uses: list[str]) -> type:
 
 def open_files() -> set[int]:
     """Return the descriptors that are open: devices, too, whose flags jobs would share."""
-    found = set()
+    paths = set()
     names: list[str] = []
     with suppress(OSError):
         names = os.listdir("/proc/self/fd")
     for name in names:
         with suppress(OSError):
             os.fstat(int(name))
-            found.add(int(name))
-    return found
+            paths.add(int(name))
+    return paths
 
 
 def detect_leaks(before: set[int]) -> str:
@@ -92,13 +92,13 @@ def detect_leaks(before: set[int]) -> str:
     before
         The files that were open before it.
     """
-    found = {
+    leaks = {
         "thread": len(sys._current_frames()) - 1,  # noqa: SLF001 - those of no module, too
         "process": len(children()),
         "open file": len(open_files() - before),
         "shared memory": shared_memory(),
     }
-    return ", ".join(f"{name} ({number})" for name, number in found.items() if number)
+    return ", ".join(f"{name} ({number})" for name, number in leaks.items() if number)
 
 
 PROTOCOL = 4
@@ -180,13 +180,13 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _restart_without_fork(
-    arguments: list[str], environment: dict[str, str], channel: Channel, left: str
+    arguments: list[str], environment: dict[str, str], channel: Channel, leftovers: str
 ) -> NoReturn:
     """Become another worker, which forks before the import: what was left goes with this one."""
     channel.hand_over()
     done = ("--pipes", "--user")
     kept = [each for each in arguments if not each.startswith(done)]
-    again = ["-s", "-B", "-m", "mdbench.worker", *kept, "--no-fork", f"--left={left}"]
+    again = ["-s", "-B", "-m", "mdbench.worker", *kept, "--no-fork", f"--left={leftovers}"]
     _flush()
     for each in open_files() - {0, 1, 2}:
         os.close(each)
@@ -371,11 +371,11 @@ def _text(function: Any) -> str:
 
 def _libraries() -> list[str]:
     """Return the BLAS libraries that this process has loaded; NumPy's own come first."""
-    found: dict[str, None] = {}
+    libraries: dict[str, None] = {}
     with suppress(OSError), open("/proc/self/maps", encoding="utf-8") as file:  # noqa: PTH123
         for line in file:
             path = line.split(maxsplit=5)[5:]
             if path and "blas" in os.path.basename(path[0]).lower():  # noqa: PTH119
-                found[path[0].strip()] = None
+                libraries[path[0].strip()] = None
     own = os.path.dirname(os.path.dirname(np.__file__))  # noqa: PTH120
-    return sorted(found, key=lambda path: not path.startswith(f"{own}/numpy"))
+    return sorted(libraries, key=lambda path: not path.startswith(f"{own}/numpy"))

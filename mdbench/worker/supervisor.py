@@ -369,22 +369,22 @@ def _wake(_number: int, _frame: object) -> None:
 
 def children() -> list[int]:
     """Return the processes that this one has started, or was given when their parents ended."""
-    found: list[int] = []
+    pids: list[int] = []
     for task in os.listdir("/proc/self/task"):
         with suppress(OSError), open(f"/proc/self/task/{task}/children", encoding="ascii") as file:  # noqa: PTH123
-            found.extend(int(pid) for pid in file.read().split())
-    return found
+            pids.extend(int(pid) for pid in file.read().split())
+    return pids
 
 
 def _mounts_below(folders: tuple[str, ...]) -> tuple[str, ...]:
     """Return what the host has mounted below folders, such as an environment that is kept there."""
-    found = []
+    mounts = []
     with suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8") as file:  # noqa: PTH123
         for line in file:
             place = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), line.split()[4])
             if place.startswith(tuple(f"{folder}/" for folder in folders)):
-                found.append(place)
-    return tuple(found)
+                mounts.append(place)
+    return tuple(mounts)
 
 
 def _empty(folder: str, mounts: tuple[str, ...]) -> None:

@@ -56,7 +56,7 @@ def test_shape_errors_name_what_the_author_returned(
 ) -> None:
     np.save(tmp_path / "a.npy", np.zeros(given))
     with pytest.raises(ArrayExchangeError, match=told):
-        read_predictions(tmp_path / "a.npy", wanted, np.dtype(float), each=each)
+        read_predictions(tmp_path / "a.npy", wanted, np.dtype(float), per_target=each)
 
 
 def code_of(page: str) -> list[str]:

@@ -38,7 +38,7 @@ class Odd(Service):
 BROKEN = {
     "import": (
         GOOD.replace("from dataclasses", "import gone\nfrom dataclasses"),
-        "no_such",
+        "gone",
     ),
     "abstract": (GOOD.replace("def connect", "def connects"), "abstract"),
     "without options": (GOOD.replace("job_options = ", ""), "job_options"),

@@ -42,10 +42,10 @@ def new(
 
     if torch and scikit_learn:
         raise UsageError("--torch and --scikit-learn were given.", "Give one of them.")
-    place = Workspace.find()
-    refuse_taken(name, place.algorithms)
+    workspace = Workspace.find()
+    refuse_taken(name, workspace.algorithms)
     start = "torch" if torch else "scikit_learn" if scikit_learn else ""
-    folder = make_method(name, own_folder(place.algorithms), start)
+    folder = make_method(name, own_folder(workspace.algorithms), start)
     what = "a random forest" if scikit_learn else "a linear fit"
     shown, lock, run = _short(folder), command("scripts/lock"), command("./run.sh")
     if CLONE is None:

@@ -166,7 +166,7 @@ def compare(
         before,
         after,
         Console(highlight=False),
-        each=each,
+        every=each,
         json_=json,
         across=across_options,
         across_budgets=across_budgets,

@@ -67,13 +67,13 @@ def install(
     from mdbench.cli.workspace import install_all
     from mdbench.workspace import Workspace
 
-    names, place = method or [], Workspace.find()
+    names, workspace = method or [], Workspace.find()
     if clean:
         from mdbench.runtimes.environments.removal import remove_all
 
         if names or lock:
             raise UsageError("--clean removes all environments.", "Give it alone.")
-        remove_all(place.home, print)
+        remove_all(workspace.home, print)
         return Exit.DONE
     if lock:
         from mdbench.authoring.lock import lock_method
@@ -81,10 +81,10 @@ def install(
         if not names:
             raise UsageError("--lock goes with names of methods.", "mdbench install --lock METHOD")
         for name in names:
-            lock_method(name, place.algorithms, print)
+            lock_method(name, workspace.algorithms, print)
     return install_all(
         names,
-        place,
+        workspace,
         Console(highlight=False),
         runtime_name=runtime,
         n_jobs=read_n_jobs(n_jobs),

@@ -140,10 +140,10 @@ def _read_matlab(path: Path) -> dict[str, Variable]:
                 what = "a sparse matrix" if kind == "sparse" else "a structure"
                 raise DataError(f"{path}: {name} is {what}", _INSIDE.format(name=name))
         refuse_large(path, [(name, shape) for name, shape, _ in there])
-        found = loadmat(path, variable_names=[name for name, _, _ in there])
+        arrays = loadmat(path, variable_names=[name for name, _, _ in there])
     except MatReadError as error:
         raise ValueError(str(error)) from error
-    return {name: Variable(found[name]) for name, _, _ in there}
+    return {name: Variable(arrays[name]) for name, _, _ in there}
 
 
 def _read_netcdf(path: Path) -> dict[str, Variable]:

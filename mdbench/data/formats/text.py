@@ -250,19 +250,19 @@ def _labels(path: Path, row: Row, separator: str, fewest: int = 2) -> tuple[str,
             f"{where}: {len(labels):,} columns, and a table may have {MOST_COLUMNS:,}.",
             "Give the columns that are states and inputs alone.",
         )
-    for place, label in enumerate(labels):
+    for index, label in enumerate(labels):
         # What tables are written with often has the number of the row first, without a name.
-        if not label and place:
-            raise nameless(where, labels, place)
+        if not label and index:
+            raise nameless(where, labels, index)
         if to_number(label) is not None:
             raise DataError(f"{where}: {label!r} is not the name of a column", _EXPECTED)
     return labels
 
 
-def nameless(where: str, labels: Sequence[str], place: int) -> DataError:
+def nameless(where: str, labels: Sequence[str], index: int) -> DataError:
     """Return the error of a column without a name."""
     return DataError(
-        f"{where}: '' is not the name of a column: of {len(labels)} columns number {place + 1} "
+        f"{where}: '' is not the name of a column: of {len(labels)} columns number {index + 1} "
         "has none.",
         "Name it; or remove the separator at the end of each line, if it stands for none.",
     )

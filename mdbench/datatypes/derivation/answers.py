@@ -62,19 +62,19 @@ class KeptLabel:
         )
 
 
-def kept_labels(rows: SequenceRows, found: NDArray[np.bool_]) -> Iterator[KeptLabel]:
+def kept_labels(rows: SequenceRows, predicted: NDArray[np.bool_]) -> Iterator[KeptLabel]:
     """Yield the labels, (n,), example by example: the sets in their order."""
     places: dict[tuple[str, int], list[int | None]] = {}
-    for place, (name, pair, label) in enumerate(
+    for index, (name, pair, label) in enumerate(
         zip(rows.sets.tolist(), rows.pairs.tolist(), rows.labels.tolist(), strict=True)
     ):
-        places.setdefault((name, pair), [None, None])[1 - label] = place
+        places.setdefault((name, pair), [None, None])[1 - label] = index
     for (name, pair), (right, wrong) in sorted(
         places.items(), key=lambda one: (SETS.index(one[0][0]), one[0][1])
     ):
         shown = right if right is not None else wrong
         if shown is not None:
-            labels = (None if n is None else int(found[n]) for n in (right, wrong))
+            labels = (None if n is None else int(predicted[n]) for n in (right, wrong))
             yield KeptLabel(name, pair, operators_in(rows.trees[shown]), *labels)
 
 
@@ -101,16 +101,16 @@ def read_labels(content: bytes) -> list[KeptLabel]:
     RecordsError
         If a line is none; names it.
     """
-    found = []
+    labels = []
     lines = content.splitlines()
     if len(lines) > _MOST_EXAMPLES:
         raise RecordsError(f"{len(lines)} lines of labels; {_MOST_EXAMPLES} at most are read.")
     for number, line in enumerate(lines, 1):
         try:
-            found.append(_label(json.loads(line)))
+            labels.append(_label(json.loads(line)))
         except (ValueError, RecursionError) as error:
             raise RecordsError(f"line {number} of the labels is none: {error}") from None
-    return found
+    return labels
 
 
 def _label(data: object) -> KeptLabel:
@@ -169,21 +169,21 @@ def operator_table(labels: Sequence[KeptLabel]) -> list[OperatorRow]:
     members = _categories(static, perturbed)
     whole = _frequencies(static.values())
     parts = [_frequencies(static[n] for n in members[name]) for name in CATEGORIES]
-    found = []
+    rows_of_table = []
     for operator in OPERATORS:
         own = [one for one in static.values() if operator in one.operators]
         if not own:
             continue
         asked = {
-            name: _accuracy(ones)
+            name: _accuracy(answers)
             for name in ("static", *PAIRED)
             if (
-                ones := [
+                answers := [
                     one for one in sets.get(name, {}).values() if one.operators[-1] == operator
                 ]
             )
         }
-        found.append(
+        rows_of_table.append(
             OperatorRow(
                 operator,
                 len(own),
@@ -194,7 +194,7 @@ def operator_table(labels: Sequence[KeptLabel]) -> list[OperatorRow]:
                 ),
             )
         )
-    return found
+    return rows_of_table
 
 
 def _categories(
@@ -202,17 +202,17 @@ def _categories(
 ) -> dict[str, list[int]]:
     """Return the numbers of the derivations in each category."""
     known = [n for n in static if all(n in each for each in perturbed)]
-    found: dict[str, list[int]] = {name: [] for name in CATEGORIES}
+    rows_by_category: dict[str, list[int]] = {name: [] for name in CATEGORIES}
     for n in known:
         own = static[n].correct
         others = [each[n].correct for each in perturbed]
         if all(own):
-            found["Static+-"].append(n)
+            rows_by_category["Static+-"].append(n)
             if all(all(each) for each in others):
-                found["All"].append(n)
+                rows_by_category["All"].append(n)
         if own[0] and others and not any(right for right, _ in others):
-            found["Not P"].append(n)
-    return found
+            rows_by_category["Not P"].append(n)
+    return rows_by_category
 
 
 def _frequencies(examples: Iterable[KeptLabel]) -> dict[str, float]:

@@ -165,15 +165,15 @@ class _Drawing:
         stand_ins = dict(zip(own, LETTERS, strict=False))
         replaced = {letter: name for name, letter in stand_ins.items()}
         known = (rename(each, stand_ins) for each in (asked.body, asked.variable))
-        found: dict[str, tuple[sympy.Expr, sympy.Symbol]] = {}
+        bodies: dict[str, tuple[sympy.Expr, sympy.Symbol]] = {}
         for body, variable in self._others(*known):
             answer = _answer(self.task, body, variable)
             if answer is not None and _fits(answer := rename(answer, replaced)):
-                found.setdefault(latex(answer), (body, variable))
+                bodies.setdefault(latex(answer), (body, variable))
         text = latex(asked.answer)
-        found.pop(text, None)
-        for other in sorted(found, key=lambda other: (damerau_levenshtein(text, other), other)):
-            body, variable = (rename(each, replaced) for each in found[other])
+        bodies.pop(text, None)
+        for other in sorted(bodies, key=lambda other: (damerau_levenshtein(text, other), other)):
+            body, variable = (rename(each, replaced) for each in bodies[other])
             answer = calculate(self.task, body, variable)
             if answer is not None and agree(asked.answer, answer, everywhere=True) is False:
                 return _Asked(body, variable, answer)
@@ -196,18 +196,18 @@ class _Drawing:
             right = self._can_be_asked if self.symmetric else is_readable
             return by in drawn.free_symbols and right(drawn) and self._split(drawn, by) == split
 
-        found = [(body, by) for by in own if by != variable and may_be(body, by)]
+        pairs = [(body, by) for by in own if by != variable and may_be(body, by)]
         wanted = self.settings.alternatives
         for _ in range(_DRAWN * wanted):
             drawn = self._drawn(letters)
             if self.one_variable:
                 drawn = drawn.xreplace({symbol(letters[1]): symbol(letters[0])})
             if drawn != body and may_be(drawn, variable):
-                found.append((drawn, variable))
+                pairs.append((drawn, variable))
                 wanted -= 1
                 if not wanted:
                     break
-        return found
+        return pairs
 
     def _split(self, body: sympy.Expr, variable: sympy.Symbol) -> str:
         """Return in which split all that is asked like this is; the same for all if none counts."""
@@ -225,7 +225,7 @@ def _fits(expr: sympy.Expr) -> bool:
     return len(latex(expr)) < LONGEST_LATEX
 
 
-def damerau_levenshtein(one: str, other: str) -> int:
+def damerau_levenshtein(first: str, second: str) -> int:
     """Count the insertions, deletions, substitutions and swaps of neighbours between two texts.
 
     No part is edited twice (optimal string alignment).  All cells of a column are worked out at
@@ -235,22 +235,22 @@ def damerau_levenshtein(one: str, other: str) -> int:
     >>> damerau_levenshtein("sin(x)", "sni(y)")
     2
     """
-    if not one:
-        return len(other)
+    if not first:
+        return len(second)
     places: dict[str, int] = {}
-    for place, character in enumerate(one):
+    for place, character in enumerate(first):
         places[character] = places.get(character, 0) | 1 << place
-    mask, last = (1 << len(one)) - 1, 1 << (len(one) - 1)
-    up, down, diagonal, before, distance = mask, 0, 0, 0, len(one)
-    for character in other:
+    mask, last = (1 << len(first)) - 1, 1 << (len(first) - 1)
+    up, down, diagonal, before, distance = mask, 0, 0, 0, len(first)
+    for character in second:
         here = places.get(character, 0)
         swapped = ((~diagonal & here) << 1) & before
         diagonal = ((((here & up) + up) ^ up) | here | down | swapped) & mask
-        right = (down | ~(diagonal | up)) & mask
-        left = diagonal & up
-        distance += bool(right & last) - bool(left & last)
-        right, left = (right << 1 | 1) & mask, (left << 1) & mask
-        up = (left | ~(diagonal | right)) & mask
-        down = diagonal & right
+        rightward = (down | ~(diagonal | up)) & mask
+        leftward = diagonal & up
+        distance += bool(rightward & last) - bool(leftward & last)
+        rightward, leftward = (rightward << 1 | 1) & mask, (leftward << 1) & mask
+        up = (leftward | ~(diagonal | rightward)) & mask
+        down = diagonal & rightward
         before = here
     return distance

@@ -215,13 +215,13 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         lines, asked = _lines(example)
         html = derivation_pictures(lines, asked, [_method_scores(one) for one in answers])
         tables, notes = {}, []
-        for one in answers:
-            if one.kept is None:
+        for answer in answers:
+            if answer.kept is None:
                 continue
             try:
-                tables[one.method, one.number] = operator_table(read_labels(one.kept))
+                tables[answer.method, answer.number] = operator_table(read_labels(answer.kept))
             except RecordsError as error:
-                notes.append(f"{one.method}: {error.message}")
+                notes.append(f"{answer.method}: {error.message}")
         return Plots(html + operator_pictures(tables), " ".join(notes))
 
     def files(self, dataset: Sequences) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
@@ -249,10 +249,10 @@ def _lines(example: Derivation | Calculation) -> tuple[list[DerivationLine], str
     from mdbench.datatypes.derivation.plots import DerivationLine  # noqa: PLC0415 - reports alone
 
     if isinstance(example, Calculation):
-        left = symbol("y") if example.variable != symbol("y") else symbol("z")
+        result = symbol("y") if example.variable != symbol("y") else symbol("z")
         asked = f"{example.task} by {example.variable}"
         return [
-            DerivationLine("1", "expression", (left, example.expression)),
+            DerivationLine("1", "expression", (result, example.expression)),
             DerivationLine("right", asked, (symbol("answer"), example.positive)),
             DerivationLine("wrong", "another operation", (symbol("answer"), example.negative)),
         ], asked
@@ -271,19 +271,21 @@ def _operation_of(step: Step) -> str:
     return " ".join([step.op.replace("_", " "), *map(str, step.refs), *operand])
 
 
-def _method_scores(one: PlottedAnswer) -> MethodScores:
+def _method_scores(answer: PlottedAnswer) -> MethodScores:
     from mdbench.datatypes.derivation.plots import MethodScores  # noqa: PLC0415 - reports alone
 
     accuracy = {}
-    static = one.metrics.get("static_accuracy")
+    static = answer.metrics.get("static_accuracy")
     for name in SETS:
-        value = one.metrics.get(f"{name}_accuracy")
+        value = answer.metrics.get(f"{name}_accuracy")
         if not isinstance(value, float | int) or not isinstance(static, float | int):
             continue
-        ends = [one.metrics.get(f"{name}_drop_{end}") for end in ("high", "low")]
+        ends = [answer.metrics.get(f"{name}_drop_{end}") for end in ("high", "low")]
         low, high = (static - end if isinstance(end, float | int) else None for end in ends)
         accuracy[TITLES[name]] = (float(value), low, high)
-    return MethodScores(one.method, one.number, accuracy, str(one.metrics.get("first_pair") or ""))
+    return MethodScores(
+        answer.method, answer.number, accuracy, str(answer.metrics.get("first_pair") or "")
+    )
 
 
 _known_leaks: dict[str, dict[str, Value]] = {}
@@ -293,11 +295,11 @@ def _leaks(dataset: Sequences) -> dict[str, Value]:
     """Return the accuracy, set by set, of who sees only the candidates."""
     if dataset.fingerprint not in _known_leaks:
         train, test = dataset.rows["train"], dataset.rows["test"]
-        found = np.array(probe(train.texts, train.labels.tolist(), test.texts))
+        labels = np.array(probe(train.texts, train.labels.tolist(), test.texts))
         true = test.labels == 1
         _known_leaks.clear()
         _known_leaks[dataset.fingerprint] = {
-            f"{name}_leak": accuracy(found[test.sets == name], true[test.sets == name])
+            f"{name}_leak": accuracy(labels[test.sets == name], true[test.sets == name])
             for name in dict.fromkeys(test.sets.tolist())
         }
     return _known_leaks[dataset.fingerprint]

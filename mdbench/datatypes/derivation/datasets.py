@@ -109,21 +109,21 @@ def _example(settings: GeneratorSettings, stream: str, index: int) -> dict[str, 
         made["split"] = split_of(settings, context_class(example)) if by_class else "training"
     perturbed = made["split"] == "test"
     made["rows"] = {
-        name: [texts(each), trees(each)]
-        for name, each in (
+        name: [texts(version), trees(version)]
+        for name, version in (
             _versions(example, settings) if perturbed else {"static": example}
         ).items()
-        if each is not None
+        if version is not None
     }
     return made
 
 
 def _versions(example: Derivation | Calculation, settings: GeneratorSettings) -> dict[str, Any]:
     seed = settings.seed
-    found: dict[str, Any] = {"static": example, "vr": variable_renaming(example, seed)}
+    versions: dict[str, Any] = {"static": example, "vr": variable_renaming(example, seed)}
     if isinstance(example, Calculation):
-        return found | {"ec": equation_conversion(example, seed)}
-    return found | {"ee": expression_exchange(example), "ar": alternative_results(example)}
+        return versions | {"ec": equation_conversion(example, seed)}
+    return versions | {"ee": expression_exchange(example), "ar": alternative_results(example)}
 
 
 def make_all(
@@ -212,21 +212,21 @@ class _Makers:
         child = self._free.get()
         question = {"settings": asdict(settings), "stream": stream}
         try:
-            found = self._ask(child, {**question, "first": first, "count": _CHUNK})
-            if "error" not in found:
-                return list(found["examples"])
+            reply = self._ask(child, {**question, "first": first, "count": _CHUNK})
+            if "error" not in reply:
+                return list(reply["examples"])
             examples: list[dict[str, Any]] = []
             for index in range(first, first + _CHUNK):
                 if self._closing:
                     return examples
                 one = {**question, "first": index, "count": 1}
-                found = self._ask(child, one, _ONE_SECONDS)
-                why = str(found.get("error", ""))
+                reply = self._ask(child, one, _ONE_SECONDS)
+                why = str(reply.get("error", ""))
                 # What begins so is a limit of the child; the rest is a mistake of ours.
                 if why and not why.startswith("it "):
                     raise DataError(f"example {index} of {stream} cannot be made: {why}.", _OTHERS)
                 skipped = {"skipped": index, "why": why}
-                examples += found.get("examples", [skipped])
+                examples += reply.get("examples", [skipped])
             return examples
         finally:
             self._free.put(child)
@@ -238,12 +238,12 @@ class _Makers:
         known = len(self._integrals)
         unsent = self._integrals[self._sent[child] : known]
         others = [each for who, each in unsent if who is not child]
-        found = child.ask({**question, "integrals": others}, seconds)
+        reply = child.ask({**question, "integrals": others}, seconds)
         # A process that was ended has lost what it was sent.
-        ended = "error" in found or child.process is None
+        ended = "error" in reply or child.process is None
         self._sent[child] = 0 if ended else known
-        self._integrals += [(child, each) for each in found.get("integrals", ())]
-        return found
+        self._integrals += [(child, each) for each in reply.get("integrals", ())]
+        return reply
 
 
 def _fill(  # noqa: PLR0917 - each is another thing
@@ -317,12 +317,12 @@ _MIRRORED = dict(zip(SUBSTITUTIONS, reversed(SUBSTITUTIONS), strict=True))
 
 def renamings(example: Derivation | Calculation, seed: int) -> Iterator[dict[str, str]]:
     """Draw a Greek name for each name, some times; never where there are more than ten."""
-    found = names(_expressions(example))
-    if len(found) > len(GREEK):
+    letters = names(_expressions(example))
+    if len(letters) > len(GREEK):
         return
     rng = Random(f"{seed}:{example.stream}:{example.index}:names")  # noqa: S311 - no secret
     for _ in range(_TRIES):
-        yield dict(zip(found, rng.sample(GREEK, len(found)), strict=True))
+        yield dict(zip(letters, rng.sample(GREEK, len(letters)), strict=True))
 
 
 def variable_renaming(
@@ -409,9 +409,9 @@ def _expressions(example: Derivation | Calculation) -> list[sympy.Expr]:
     """Return all expressions of an example, operands and constants included."""
     if isinstance(example, Calculation):
         return [example.expression, example.variable, example.positive, example.negative]
-    found: list[sympy.Expr] = []
+    expressions: list[sympy.Expr] = []
     for step in example.steps + example.negatives:
-        found += [step.lhs, step.rhs]
-        found += [] if step.operand is None else [step.operand]
-        found += [part for pair in step.constants for part in pair]
-    return found
+        expressions += [step.lhs, step.rhs]
+        expressions += [] if step.operand is None else [step.operand]
+        expressions += [part for pair in step.constants for part in pair]
+    return expressions

@@ -108,17 +108,17 @@ def _authors(settings: GeneratorSettings, rng: Random) -> list[Step] | None:
 
 def _taken(steps: Sequence[Step], needed: Sequence[int]) -> list[Step] | None:
     """Take some of the steps and number them again; what is used must be among them."""
-    place = {old: new for new, old in enumerate(needed, 1)}
-    found: list[Step] = []
+    new_numbers = {old: new for new, old in enumerate(needed, 1)}
+    steps_taken: list[Step] = []
     known: set[Any] = set()
     for old in needed:
-        one = steps[old - 1]
-        if one.op == "renaming_premise" and one.rhs not in known:
+        step = steps[old - 1]
+        if step.op == "renaming_premise" and step.rhs not in known:
             return None  # it renames a part of a step that is gone
-        refs = tuple(place[ref] for ref in one.refs)
-        found.append(Step(one.op, refs, one.operand, one.constants, one.lhs, one.rhs))
-        known.update(elements(one.sides))
-    return found
+        refs = tuple(new_numbers[ref] for ref in step.refs)
+        steps_taken.append(Step(step.op, refs, step.operand, step.constants, step.lhs, step.rhs))
+        known.update(elements(step.sides))
+    return steps_taken
 
 
 @dataclass
@@ -163,7 +163,7 @@ class _Draft:
         loose = self._loose()
         if len(loose) > 2 or len(self.steps) not in loose:  # noqa: PLR2004 - a step joins two
             return None
-        found: list[Step] = []
+        steps: list[Step] = []
         applied = 0
         for _ in range(_TRIES):
             drawn = self._annotation(closing=loose)
@@ -172,18 +172,18 @@ class _Draft:
             step = self._applied(*drawn)
             applied += 1
             if step is not None and self._is_new(step.sides):
-                if not found:
-                    found.append(step)
-                elif _differ(found[0], step):
-                    found.append(step)
+                if not steps:
+                    steps.append(step)
+                elif _differ(steps[0], step):
+                    steps.append(step)
                     break
             if applied > _MOST_APPLIED:
                 return None
-        if len(found) < 2:  # noqa: PLR2004 - a right and a wrong one
+        if len(steps) < 2:  # noqa: PLR2004 - a right and a wrong one
             return None
         if self.rng.random() < 0.5:  # noqa: PLR2004 - the coin
-            found.reverse()
-        return found[0], found[1]
+            steps.reverse()
+        return steps[0], steps[1]
 
     def negative(self, final: Step) -> Step | None:
         """Draw any next step that is no premise and differs from the final one."""
@@ -338,15 +338,15 @@ class _Draft:
 @lru_cache(maxsize=20_000)
 def _pairs(op: str, equations: tuple[Sides, ...]) -> tuple[tuple[int, int], ...]:
     """Return all pairs of equations such that a side of the second occurs in the first."""
-    found = []
+    pairs = []
     for m, other in enumerate(equations, 1):
         if other.lhs in _TRIVIAL or other.rhs in _TRIVIAL:
             continue
         old = other.lhs if op == "substitute_LHS_for_RHS" else other.rhs
-        found += [
+        pairs += [
             (n, m) for n, sides in enumerate(equations, 1) if n != m and old in elements(sides)
         ]
-    return tuple(found)
+    return tuple(pairs)
 
 
 @lru_cache(maxsize=20_000)
@@ -387,13 +387,15 @@ def _under_other_derivative(sides: Sides) -> bool:
     return False
 
 
-def _differ(one: Step, other: Step) -> bool:
+def _differ(first_step: Step, other: Step) -> bool:
     """Whether two equations differ, also with sides swapped and derivatives worked out."""
-    if one.annotation == other.annotation:
+    if first_step.annotation == other.annotation:
         return False
-    if one.sides in {other.sides, mirrored(other.sides)}:
+    if first_step.sides in {other.sides, mirrored(other.sides)}:
         return False
-    first, second = (apply("evaluate_derivatives", [each.sides], (1,)) for each in (one, other))
+    first, second = (
+        apply("evaluate_derivatives", [each.sides], (1,)) for each in (first_step, other)
+    )
     return first not in {second, mirrored(second)}
 
 
@@ -422,20 +424,20 @@ def expression(
         The operators with an operand.
     """
     if rng.random() < 0.5:  # noqa: PLR2004 - one argument or two
-        found = FUNCTIONS[rng.choice(_FUNCTIONS)](symbol(rng.choice(letters)))
+        expr = FUNCTIONS[rng.choice(_FUNCTIONS)](symbol(rng.choice(letters)))
     else:
         first, second = map(symbol, rng.sample(letters, 2))
-        found = ARITHMETIC[rng.choice(_ARITHMETIC)](first, second)
+        expr = ARITHMETIC[rng.choice(_ARITHMETIC)](first, second)
     for _ in range(rng.randrange(most)):
         if rng.random() < 0.5:  # noqa: PLR2004 - likewise
-            found = FUNCTIONS[rng.choice(_FUNCTIONS)](found)
+            expr = FUNCTIONS[rng.choice(_FUNCTIONS)](expr)
             continue
         op = rng.choice(binary)
         if op in ARITHMETIC:
-            found = ARITHMETIC[op](found, symbol(rng.choice(letters)))
-        elif own := symbols_of(found):
-            found = CALCULUS[op](found, rng.choice(own))
-    return found
+            expr = ARITHMETIC[op](expr, symbol(rng.choice(letters)))
+        elif own := symbols_of(expr):
+            expr = CALCULUS[op](expr, rng.choice(own))
+    return expr
 
 
 def definition(rng: Random, body: sympy.Expr, taken: Collection[str]) -> Sides | None:

@@ -182,10 +182,10 @@ def fresh_integrals(sides: Sides) -> list[sympy.Integral]:
 
     There are none where an integral is in another.
     """
-    found = [each for each in elements(sides) if isinstance(each, sympy.Integral)]
-    if any(each.function.has(sympy.Integral) for each in found):
+    integrals = [each for each in elements(sides) if isinstance(each, sympy.Integral)]
+    if any(each.function.has(sympy.Integral) for each in integrals):
         return []
-    return [each for each in found if _primitive(each) is not None]
+    return [each for each in integrals if _primitive(each) is not None]
 
 
 def _primitive(integral: sympy.Integral) -> sympy.Expr | None:
@@ -224,7 +224,7 @@ def _replay_step(what: str, step: Step, earlier: Sequence[Step]) -> None:
         if step.op in PREMISES:
             _check_premise(step, earlier)
             return
-        found = apply(
+        sides = apply(
             step.op,
             [each.sides for each in earlier],
             step.refs,
@@ -233,10 +233,10 @@ def _replay_step(what: str, step: Step, earlier: Sequence[Step]) -> None:
         )
     except DataError as error:
         raise DataError(f"{what}: {error.message}", error.hint) from None
-    if found != step.sides:
+    if sides != step.sides:
         raise DataError(
-            f"{what} does not replay: {step.op} gives {str(found.lhs)[:80]} = "
-            f"{str(found.rhs)[:80]}, and the equation is {str(step.lhs)[:80]} = "
+            f"{what} does not replay: {step.op} gives {str(sides.lhs)[:80]} = "
+            f"{str(sides.rhs)[:80]}, and the equation is {str(step.lhs)[:80]} = "
             f"{str(step.rhs)[:80]}."
         )
 
@@ -292,22 +292,22 @@ def antiderivative(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr 
 
 def news() -> list[list[str | None]]:
     """Return what was worked out here since this was last asked, as `learn` takes it."""
-    found: list[list[str | None]] = []
+    answers: list[list[str | None]] = []
     while _news:
         integrand, variable = integral = _news.popleft()
         if is_readable(integrand) and integral in _known:
             answer = _known[integral]
             written = None if answer is None else write(answer)
-            found.append([write(integrand), write(variable), written])
-    return found
+            answers.append([write(integrand), write(variable), written])
+    return answers
 
 
-def learn(found: Iterable[Sequence[str | None]]) -> None:
+def learn(answers: Iterable[Sequence[str | None]]) -> None:
     """Take what was worked out elsewhere, by the same version of SymPy.
 
     Parameters
     ----------
-    found
+    answers
         For each integral the integrand, the variable and the antiderivative, as
         `writing.write` writes them; None where there is no elementary one.
 
@@ -316,7 +316,7 @@ def learn(found: Iterable[Sequence[str | None]]) -> None:
     DataError
         If one of them cannot be read.
     """
-    for integrand, variable, answer in found:
+    for integrand, variable, answer in answers:
         _keep(read(str(integrand)), read(str(variable)), None if answer is None else read(answer))
 
 

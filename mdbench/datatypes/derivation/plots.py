@@ -64,7 +64,7 @@ class MethodScores:
 
 
 def derivation_pictures(
-    lines: Sequence[DerivationLine], asked: str, found: Sequence[MethodScores]
+    lines: Sequence[DerivationLine], asked: str, scores: Sequence[MethodScores]
 ) -> str:
     """Draw a derivation step by step with its candidates, who chose which, and bars of all sets.
 
@@ -74,7 +74,7 @@ def derivation_pictures(
         The steps that are known, and then the right and the wrong candidate.
     asked
         The operation whose result is asked for.
-    found
+    scores
         The scores of methods on them.
 
     Returns
@@ -88,13 +88,13 @@ def derivation_pictures(
         for line in lines
     )
     chosen = "".join(
-        f"<li>{escape(one.method)}: {escape(one.chose)}</li>" for one in found if one.chose
+        f"<li>{escape(one.method)}: {escape(one.chose)}</li>" for one in scores if one.chose
     )
     shown = (
         f"<figure><table><tbody>{rows}</tbody></table><figcaption>The first of the test: "
         f"what does {escape(asked)} give? Taken for right by</figcaption><ul>{chosen}</ul></figure>"
     )
-    return shown + (_bars(found) if found else "")
+    return shown + (_bars(scores) if scores else "")
 
 
 class _Printer(MathMLPresentationPrinter):  # type: ignore[misc]
@@ -142,20 +142,20 @@ def _equation(sides: tuple[sympy.Expr, sympy.Expr]) -> str:
     return f"<math><mrow>{left}<mo>=</mo>{right}</mrow></math>"
 
 
-def _bars(found: Sequence[MethodScores]) -> str:
+def _bars(scores: Sequence[MethodScores]) -> str:
     """Draw a bar for each set and method, from 0 to 1, with a line for what a coin has."""
-    sets = list(dict.fromkeys(name for one in found for name in one.accuracy))
-    height_each = len(found) * _BAR + _GAP
+    sets = list(dict.fromkeys(name for one in scores for name in one.accuracy))
+    height_each = len(scores) * _BAR + _GAP
     height = _TOP + height_each * len(sets) + 16
     wide = _WIDTH - _LEFT - _RIGHT
     drawn = []
     for place, name in enumerate(sets):
         y = _TOP + place * height_each
         drawn.append(f'<text x="4" y="{y + height_each / 2:.1f}">{escape(name)}</text>')
-        for row, one in enumerate(found):
-            if name not in one.accuracy:
+        for row, score in enumerate(scores):
+            if name not in score.accuracy:
                 continue
-            value, low, high = one.accuracy[name]
+            value, low, high = score.accuracy[name]
             top = y + row * _BAR
             bar = (
                 f'<path d="M{_LEFT} {top:.1f}h{value * wide:.1f}v{_BAR - 2}h{-value * wide:.1f}z"/>'
@@ -165,9 +165,9 @@ def _bars(found: Sequence[MethodScores]) -> str:
                 middle = f"{top + _BAR / 2 - 1:.1f}"
                 line = f"M{ends[0]:.1f} {middle}H{ends[1]:.1f}"
                 bar += f'<path d="{line}" stroke="currentColor"/>'
-            title = f"{one.method}, {name}: {value:.3f}"
+            title = f"{score.method}, {name}: {value:.3f}"
             drawn.append(
-                f'<g class="m{one.number % COLOURS}"><title>{escape(title)}</title>{bar}</g>'
+                f'<g class="m{score.number % COLOURS}"><title>{escape(title)}</title>{bar}</g>'
             )
     coin = _LEFT + wide / 2
     drawn.append(
@@ -177,7 +177,7 @@ def _bars(found: Sequence[MethodScores]) -> str:
     keys = "".join(
         f'<span><svg class="m{one.number % COLOURS}" viewBox="0 0 12 8" aria-hidden="true">'
         f'<path d="M0 0h12v8h-12z"/></svg>{escape(one.method)}</span>'
-        for one in found
+        for one in scores
     )
     return (
         f'<figure><svg viewBox="0 0 {_WIDTH} {height}" role="img"><title>Accuracy by set</title>'
@@ -267,7 +267,7 @@ def _html_table(rows: Sequence[OperatorRow]) -> str:
 
 def operator_bars(tables: Mapping[tuple[str, int], Sequence[OperatorRow]]) -> str:
     """Draw as SVG, for each operator and method, the ratio of the category *All*, from 0 to 2."""
-    place = CATEGORIES.index("All")
+    category = CATEGORIES.index("All")
     names = list(dict.fromkeys(row.operator for rows in tables.values() for row in rows))
     height_each = len(tables) * _BAR + _GAP
     height = _TOP + height_each * len(names) + 16
@@ -277,7 +277,7 @@ def operator_bars(tables: Mapping[tuple[str, int], Sequence[OperatorRow]]) -> st
         y = _TOP + number * height_each
         drawn.append(f'<text x="4" y="{y + height_each / 2:.1f}">{escape(name)}</text>')
         for line, ((method, colour), rows) in enumerate(tables.items()):
-            ratio = next((row.ratios[place] for row in rows if row.operator == name), None)
+            ratio = next((row.ratios[category] for row in rows if row.operator == name), None)
             if ratio is None:
                 continue
             top, length = y + line * _BAR, min(ratio, _RATIOS) * wide
@@ -286,10 +286,11 @@ def operator_bars(tables: Mapping[tuple[str, int], Sequence[OperatorRow]]) -> st
                 f'<g class="m{colour % COLOURS}"><title>{title}</title><path '
                 f'd="M{_OPERATOR_LEFT} {top:.1f}h{length:.1f}v{_BAR - 2}h{-length:.1f}z"/></g>'
             )
-    one = _OPERATOR_LEFT + wide
+    unit_x = _OPERATOR_LEFT + wide
     drawn.append(
-        f'<path d="M{one:.1f} {_TOP}V{height - 14}" stroke="currentColor" stroke-dasharray="2 3"/>'
-        f'<text x="{one:.1f}" y="{height - 3}" text-anchor="middle">1</text>'
+        f'<path d="M{unit_x:.1f} {_TOP}V{height - 14}" stroke="currentColor"'
+        ' stroke-dasharray="2 3"/>'
+        f'<text x="{unit_x:.1f}" y="{height - 3}" text-anchor="middle">1</text>'
     )
     return (
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img"><title>Operators behind right labels'

@@ -378,11 +378,11 @@ def pieces(text: str) -> tuple[str, str, str]:
     DataError
         If there are not two of them.
     """
-    found = text.split(SEPARATOR)
-    if len(found) != 3 or text.count("[SEP]") != 2:  # noqa: PLR2004 - its three pieces
+    parts = text.split(SEPARATOR)
+    if len(parts) != 3 or text.count("[SEP]") != 2:  # noqa: PLR2004 - its three pieces
         raise DataError(
             f"{text[:80]!r} has {text.count('[SEP]')} times [SEP].",
             "A sequence has it twice: known [SEP] operation [SEP] candidate.",
         )
-    known, operation, candidate = found
+    known, operation, candidate = parts
     return known, operation, candidate

@@ -43,7 +43,7 @@ def function(name: str) -> Any:
 
 def names(expressions: Iterable[sympy.Basic]) -> list[str]:
     """Return all names in expressions, bound ones too, in alphabetical order."""
-    found: set[str] = set()
+    symbols: set[str] = set()
     todo, seen = list(expressions), set()
     while todo:
         expr = todo.pop()
@@ -51,11 +51,11 @@ def names(expressions: Iterable[sympy.Basic]) -> list[str]:
             continue
         seen.add(expr)
         if expr.is_Symbol:
-            found.add(expr.name)
+            symbols.add(expr.name)
         elif isinstance(expr, AppliedUndef):
-            found.add(expr.func.__name__)
+            symbols.add(expr.func.__name__)
         todo += expr.args
-    return sorted(found)
+    return sorted(symbols)
 
 
 def rename(expr: Any, new: Mapping[str, str], memo: dict[Any, Any] | None = None) -> Any:
@@ -70,18 +70,18 @@ def rename(expr: Any, new: Mapping[str, str], memo: dict[Any, Any] | None = None
     if expr in memo:
         return memo[expr]
     if expr.is_Symbol:
-        found = symbol(new.get(expr.name, expr.name))
+        renamed = symbol(new.get(expr.name, expr.name))
     elif not expr.args:
-        found = expr
+        renamed = expr
     else:
         args = [rename(each, new, memo) for each in expr.args]
         if isinstance(expr, AppliedUndef):
             name = expr.func.__name__
-            found = function(new.get(name, name))(*args)
+            renamed = function(new.get(name, name))(*args)
         else:
-            found = expr.func(*args)
-    memo[expr] = found
-    return found
+            renamed = expr.func(*args)
+    memo[expr] = renamed
+    return renamed
 
 
 def shade(
@@ -104,26 +104,26 @@ def shade(
     if known is not None:
         return known
     if expr.is_Symbol:
-        found = _mixed((3, colours.get(expr.name, 0)))
+        colour = _mixed((3, colours.get(expr.name, 0)))
     elif expr.is_Rational:
-        found = _mixed((5, (expr.p if signed else abs(expr.p)) & _MASK, expr.q & _MASK))
+        colour = _mixed((5, (expr.p if signed else abs(expr.p)) & _MASK, expr.q & _MASK))
     elif expr.is_Mul and not signed and expr.args[0] is sympy.S.NegativeOne:
-        found = shade(-expr, colours, memo, signed=signed)
+        colour = shade(-expr, colours, memo, signed=signed)
     elif isinstance(expr, AppliedUndef):
         inner = [shade(each, colours, memo, signed=signed) for each in expr.args]
         # The arguments stand in the order of their names.
-        found = _mixed((7, colours.get(expr.func.__name__, 0), *sorted(inner)))
+        colour = _mixed((7, colours.get(expr.func.__name__, 0), *sorted(inner)))
     else:
-        first, *rest = (shade(each, colours, memo, signed=signed) for each in expr.args)
+        first, *others = (shade(each, colours, memo, signed=signed) for each in expr.args)
         kind = _kind(type(expr).__name__)
         if expr.is_Add or expr.is_Mul:
-            found = _mixed((kind, *sorted((first, *rest))))
+            colour = _mixed((kind, *sorted((first, *others))))
         elif isinstance(expr, sympy.Derivative | sympy.Integral):
-            found = _mixed((kind, first, *sorted(rest)))
+            colour = _mixed((kind, first, *sorted(others)))
         else:
-            found = _mixed((kind, first, *rest))
-    memo[expr] = found
-    return found
+            colour = _mixed((kind, first, *others))
+    memo[expr] = colour
+    return colour
 
 
 def shades(parts: Sequence[Any], *, signed: bool = True) -> dict[str, int]:
@@ -138,11 +138,11 @@ def shades(parts: Sequence[Any], *, signed: bool = True) -> dict[str, int]:
     signed
         See `shade`.
     """
-    found = {}
+    colours = {}
     for name in names(parts):
         memo: dict[Any, int] = {}
-        found[name] = _mixed([shade(each, {name: 1}, memo, signed=signed) for each in parts])
-    return found
+        colours[name] = _mixed([shade(each, {name: 1}, memo, signed=signed) for each in parts])
+    return colours
 
 
 def in_canonical_names(body: sympy.Expr, variable: sympy.Symbol) -> tuple[Any, Any, dict[str, str]]:

@@ -71,7 +71,7 @@ def _share(
 
 def specs() -> tuple[MetricSpec, ...]:
     """Declare all metrics, the accuracy on the static set first."""
-    found = [
+    metrics = [
         _share(
             f"{name}_accuracy",
             TITLES[name],
@@ -82,7 +82,7 @@ def specs() -> tuple[MetricSpec, ...]:
         )
         for name in SETS
     ]
-    found += [
+    metrics += [
         _share(
             "both_signs",
             "Static+-",
@@ -113,7 +113,7 @@ def specs() -> tuple[MetricSpec, ...]:
     ]
     for name in SETS:
         title = TITLES[name]
-        found.append(
+        metrics.append(
             _share(
                 f"{name}_f1",
                 f"F1 {title}",
@@ -124,7 +124,7 @@ def specs() -> tuple[MetricSpec, ...]:
         )
         more = {"better": "neither", "on_failure": None}
         if name != "static":
-            found += [
+            metrics += [
                 _share(f"{name}_drop", f"drop {title}", "static accuracy less this", None,
                        "answer", **more),
                 _share(f"{name}_drop_low", f"drop {title}, 2.5 %",
@@ -132,7 +132,7 @@ def specs() -> tuple[MetricSpec, ...]:
                 _share(f"{name}_drop_high", f"drop {title}, 97.5 %",
                        "upper end of its 95 % interval (bootstrap over derivations)", None, **more),
             ]  # fmt: skip
-        found.append(
+        metrics.append(
             _share(
                 f"{name}_leak",
                 f"leak {title}",
@@ -143,7 +143,7 @@ def specs() -> tuple[MetricSpec, ...]:
                 **more,
             )
         )
-    found.append(
+    metrics.append(
         MetricSpec(
             name="first_pair",
             title="first pair",
@@ -156,7 +156,7 @@ def specs() -> tuple[MetricSpec, ...]:
             places=frozenset(),
         )
     )
-    return tuple(found)
+    return tuple(metrics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,22 +180,22 @@ class SequenceRows:
     pairs: NDArray[np.int32] = field(repr=False)
 
 
-def scores(rows: SequenceRows, found: NDArray[np.bool_]) -> dict[str, Value]:
+def scores(rows: SequenceRows, predicted: NDArray[np.bool_]) -> dict[str, Value]:
     """Score labels, (n,), set by set, and the pairs of which every perturbation exists."""
     true = rows.labels == 1
     values: dict[str, Value] = {}
     right: dict[str, dict[tuple[int, bool], bool]] = {}
     for name in dict.fromkeys(rows.sets.tolist()):
         own = rows.sets == name
-        values[f"{name}_accuracy"] = accuracy(found[own], true[own])
-        values[f"{name}_f1"] = f1(found[own], true[own])
+        values[f"{name}_accuracy"] = accuracy(predicted[own], true[own])
+        values[f"{name}_f1"] = f1(predicted[own], true[own])
         right[name] = {
             (int(pair), bool(sign)): bool(hit)
             for pair, sign, hit in zip(
-                rows.pairs[own], true[own], found[own] == true[own], strict=True
+                rows.pairs[own], true[own], predicted[own] == true[own], strict=True
             )
         }
-    values["first_pair"] = _first(rows, found)
+    values["first_pair"] = _first(rows, predicted)
     perturbed = [name for name in PAIRED if name in right]
     pairs = sorted(
         pair
@@ -219,10 +219,10 @@ def scores(rows: SequenceRows, found: NDArray[np.bool_]) -> dict[str, Value]:
     return values
 
 
-def _first(rows: SequenceRows, found: NDArray[np.bool_]) -> str:
+def _first(rows: SequenceRows, predicted: NDArray[np.bool_]) -> str:
     """Return which candidates of the first static example are held for right."""
     own = (rows.sets == "static") & (rows.pairs == 0)
-    held = {int(label) for label in rows.labels[own & found]}
+    held = {int(label) for label in rows.labels[own & predicted]}
     return _FIRST[{(1,): 0, (0,): 1, (0, 1): 2, (): 3}[tuple(sorted(held))]]
 
 
@@ -230,14 +230,14 @@ def _drop(
     name: str, right: Mapping[str, Mapping[tuple[int, bool], bool]], *, paired: bool
 ) -> dict[str, Value]:
     """Return how much lower the accuracy is than on the static set, with its interval."""
-    one, other = (_by_example(right[each]) for each in ("static", name))
+    first, second = (_by_example(right[each]) for each in ("static", name))
     if paired:
-        common = sorted(one.keys() & other.keys())
-        one, other = ({pair: each[pair] for pair in common} for each in (one, other))
-    if not one or not other:
+        common = sorted(first.keys() & second.keys())
+        first, second = ({pair: each[pair] for pair in common} for each in (first, second))
+    if not first or not second:
         return {}
     drop, low, high = bootstrap_difference(
-        np.array(list(one.values())), np.array(list(other.values())), paired=paired
+        np.array(list(first.values())), np.array(list(second.values())), paired=paired
     )
     return {f"{name}_drop": drop, f"{name}_drop_low": low, f"{name}_drop_high": high}
 
@@ -266,12 +266,14 @@ def f1(found: Flags, true: Flags) -> float:
     return float(2 * hits / all_named) if all_named else 0.0
 
 
-def bootstrap_difference(one: Array, other: Array, *, paired: bool) -> tuple[float, float, float]:
+def bootstrap_difference(
+    first: Array, second: Array, *, paired: bool
+) -> tuple[float, float, float]:
     """Return the difference of two means with its 95 % interval by the percentile bootstrap.
 
     Parameters
     ----------
-    one, other
+    first, second
         A value for each unit, (n,) and (m,).
     paired
         Whether both are of the same units, which are then drawn together.
@@ -284,11 +286,11 @@ def bootstrap_difference(one: Array, other: Array, *, paired: bool) -> tuple[flo
     generator = np.random.default_rng(0)  # the same numbers, the same interval
     draws = []
     for _ in range(_RESAMPLES):
-        rows = generator.integers(0, len(one), len(one))
-        others = rows if paired else generator.integers(0, len(other), len(other))
-        draws.append(one[rows].mean() - other[others].mean())
+        rows = generator.integers(0, len(first), len(first))
+        others = rows if paired else generator.integers(0, len(second), len(second))
+        draws.append(first[rows].mean() - second[others].mean())
     low, high = np.percentile(draws, _LEVEL)
-    return float(one.mean() - other.mean()), float(low), float(high)
+    return float(first.mean() - second.mean()), float(low), float(high)
 
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|[A-Za-z_]+|\d+|[^\sA-Za-z\d]")

@@ -107,17 +107,17 @@ def parts(expr: sympy.Expr) -> tuple[sympy.Expr, ...]:
     return tuple(found)
 
 
-def _collect(expr: sympy.Basic, found: dict[sympy.Expr, None]) -> None:
-    if expr in found:
+def _collect(expr: sympy.Basic, seen: dict[sympy.Expr, None]) -> None:
+    if expr in seen:
         return
     if isinstance(expr, sympy.Expr):
-        found[expr] = None
-    for each in expr.args:
+        seen[expr] = None
+    for part in expr.args:
         # The order of a derivative is a number in a tuple, and no part of the mathematics.
-        if isinstance(each, sympy.Tuple):
-            _collect(each.args[0], found)
+        if isinstance(part, sympy.Tuple):
+            _collect(part.args[0], seen)
         else:
-            _collect(each, found)
+            _collect(part, seen)
 
 
 @lru_cache(maxsize=20_000)
@@ -128,14 +128,14 @@ def elements(sides: Sides) -> dict[sympy.Expr, None]:
 
 def ancestors(steps: Sequence[Step], number: int) -> set[int]:
     """Return the numbers of all steps that one needs, itself included."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     todo = [number]
     while todo:
-        one = todo.pop()
-        if one not in found:
-            found.add(one)
-            todo += steps[one - 1].refs
-    return found
+        step_number = todo.pop()
+        if step_number not in numbers:
+            numbers.add(step_number)
+            todo += steps[step_number - 1].refs
+    return numbers
 
 
 SYMBOLS = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,19}")
@@ -284,10 +284,10 @@ def read(text: str) -> sympy.Expr:
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise DataError(f"{text[:80]!r} cannot be parsed: {error}") from None
-    found = _build(tree, _Counter())
-    if not isinstance(found, sympy.Expr):
-        raise DataError(f"{text[:80]!r} is no expression but a {type(found).__name__}.")
-    return found
+    sides = _build(tree, _Counter())
+    if not isinstance(sides, sympy.Expr):
+        raise DataError(f"{text[:80]!r} is no expression but a {type(sides).__name__}.")
+    return sides
 
 
 class _Counter:

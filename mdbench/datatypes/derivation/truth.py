@@ -55,10 +55,10 @@ def value(expr: Any, point: Mapping[str, complex]) -> complex:  # noqa: PLR0911 
     if expr.is_Add:
         return sum((value(each, point) for each in expr.args), 0j)
     if expr.is_Mul:
-        found = 1 + 0j
+        product = 1 + 0j
         for each in expr.args:
-            found *= value(each, point)
-        return found
+            product *= value(each, point)
+        return product
     if expr.is_Pow:
         base, exponent = (value(each, point) for each in expr.args)
         return complex(base**exponent)
@@ -90,7 +90,7 @@ def _rule() -> tuple[list[float], list[float]]:
     return nodes.tolist(), weights.tolist()
 
 
-def agree(one: Any, other: Any, *, everywhere: bool, seed: int = 0) -> bool | None:
+def agree(lhs: Any, rhs: Any, *, everywhere: bool, seed: int = 0) -> bool | None:
     """Whether two expressions have equal values at random points; None where they have none.
 
     Parameters
@@ -100,12 +100,12 @@ def agree(one: Any, other: Any, *, everywhere: bool, seed: int = 0) -> bool | No
         negative numbers have several values.
     """
     rng = Random(seed)  # noqa: S311 - no secret
-    free = names([one, other])
+    free = names([lhs, rhs])
     verdicts = []
     for _ in range(_POINTS):
         point = {name: complex(rng.uniform(*_RANGE)) for name in free}
         try:
-            first, second = value(one, point), value(other, point)
+            first, second = value(lhs, point), value(rhs, point)
             size = max(abs(first), abs(second), 1.0)
         except (ArithmeticError, ValueError):
             continue
@@ -119,7 +119,7 @@ def agree(one: Any, other: Any, *, everywhere: bool, seed: int = 0) -> bool | No
 def falsehoods(steps: Sequence[Step]) -> list[int]:
     """Return the numbers of all steps whose sides differ at every point that was tried."""
     meaning = _Meaning()
-    found = []
+    false_steps = []
     for number, step in enumerate(steps, 1):
         if step.op in PREMISES:
             meaning.functions[step.lhs.func.__name__] = step.lhs.args, step.rhs
@@ -130,8 +130,8 @@ def falsehoods(steps: Sequence[Step]) -> list[int]:
         except RecursionError:
             continue
         if agree(*sides, everywhere=False, seed=number) is False:
-            found.append(number)
-    return found
+            false_steps.append(number)
+    return false_steps
 
 
 class _Meaning:
@@ -144,10 +144,10 @@ class _Meaning:
     def define(self, integral: sympy.Integral, constant: sympy.Symbol) -> None:
         """Take the constant of an integral that was worked out: -F at the base point."""
         variable = integral.limits[0][0]
-        found = antiderivative(integral.function, variable)
-        if found is not None:
+        primitive = antiderivative(integral.function, variable)
+        if primitive is not None:
             base = sympy.Rational(BASE).limit_denominator(1000)
-            self.constants[constant] = -self.expand(found).xreplace({variable: base})
+            self.constants[constant] = -self.expand(primitive).xreplace({variable: base})
 
     def expand(self, expr: Any) -> Any:
         """Put in all definitions, and work out all derivatives."""
@@ -159,10 +159,10 @@ class _Meaning:
             arguments, body = self.functions[expr.func.__name__]
             return self.expand(body).xreplace(dict(zip(arguments, expr.args, strict=True)))
         if isinstance(expr, sympy.Derivative):
-            found = self.expand(expr.expr)
+            expanded = self.expand(expr.expr)
             for variable in expr.variables:
-                found = _derivative(found, variable)
-            return found
+                expanded = _derivative(expanded, variable)
+            return expanded
         if isinstance(expr, sympy.Integral):
             return sympy.Integral(self.expand(expr.function), *expr.limits)
         return expr.func(*map(self.expand, expr.args))
@@ -174,14 +174,14 @@ def _derivative(expr: Any, variable: sympy.Symbol) -> Any:
         each: sympy.Dummy() for each in expr.atoms(sympy.Integral) if _is_outermost(each, expr)
     }
     hidden = expr.xreplace(integrals)
-    found = sympy.diff(hidden, variable)
+    derivative = sympy.diff(hidden, variable)
     for integral, stand_in in integrals.items():
         (own, *_), *more = integral.limits
         inner = sympy.Integral(integral.function, *more) if more else integral.function
         same = own == variable
         inward = inner if same else sympy.Integral(_derivative(inner, variable), own)
-        found += sympy.diff(hidden, stand_in) * inward
-    return found.xreplace({stand_in: integral for integral, stand_in in integrals.items()})
+        derivative += sympy.diff(hidden, stand_in) * inward
+    return derivative.xreplace({stand_in: integral for integral, stand_in in integrals.items()})
 
 
 def _is_outermost(integral: Any, expr: Any) -> bool:

@@ -130,11 +130,11 @@ def nearly_the_same(names: Sequence[str], columns: Array) -> list[str]:
 
 
 def _relation(
-    one: Array, other: Array, shifted: bool, *, within: float = _SAME
+    values: Array, other: Array, shifted: bool, *, within: float = _SAME
 ) -> tuple[float, float] | None:
     """Return factor and constant by which a column gives another one; None for no such."""
-    size = float(np.abs(one).max()), float(np.abs(other).max())
-    a, b = one / size[0], other / size[1]
+    size = float(np.abs(values).max()), float(np.abs(other).max())
+    a, b = values / size[0], other / size[1]
     if shifted:
         off = a - a.mean(), b - b.mean()
         factor = float(off[0] @ off[1] / (off[0] @ off[0]))
@@ -303,12 +303,16 @@ def _chain(node: Chain) -> Polynomial | None:
     return whole
 
 
-def _product(one: Polynomial | None, other: Polynomial | None) -> Polynomial | None:
-    if one is None or other is None or len(one) * len(other) > _MOST_TERMS:
+def _product(left_factor: Polynomial | None, right_factor: Polynomial | None) -> Polynomial | None:
+    if (
+        left_factor is None
+        or right_factor is None
+        or len(left_factor) * len(right_factor) > _MOST_TERMS
+    ):
         return None
     product: Polynomial = {}
-    for first, a in one.items():
-        for second, b in other.items():
+    for first, a in left_factor.items():
+        for second, b in right_factor.items():
             powers = dict(first)
             for name, power in second:
                 powers[name] = powers.get(name, 0) + power

@@ -255,7 +255,7 @@ class EquationType(DataType[D, EquationTask[D]]):
             If they are not finite on the held-out data.
         """
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
-        found, by_state = self.errors_of(task, answer)
+        scores, by_state = self.errors_of(task, answer)
         notes: dict[str, Sequence[str]] = {}
         if len(by_state) > 1:
             notes["states"] = errors_by_state(by_state, task)
@@ -273,28 +273,28 @@ class EquationType(DataType[D, EquationTask[D]]):
             notes |= level_notes(task, answer)
             if task.dataset.own:
                 known, more = self.on_all_samples(task, answer)
-                found |= known
+                scores |= known
                 notes |= {word: texts for word, texts in more.items() if texts}
-            self._score_equations(task, answer, found, notes)
-        metrics = {name: found[name] for name in self.metric_names(task) if name in found}
+            self._score_equations(task, answer, scores, notes)
+        metrics = {name: scores[name] for name in self.metric_names(task) if name in scores}
         return Scores(metrics, notes)
 
     def _score_equations(
         self,
         task: EquationTask[D],
         answer: EquationAnswer,
-        found: dict[str, Value],
+        scores: dict[str, Value],
         notes: dict[str, Sequence[str]],
     ) -> None:
         """Add to errors and notes what only equations have."""
-        found["complexity"] = sum(equation.complexity for equation in answer.parsed)
+        scores["complexity"] = sum(equation.complexity for equation in answer.parsed)
         if answer.agreement is not None:
-            found["agreement"] = answer.agreement
+            scores["agreement"] = answer.agreement
         if task.dataset.truth is not None and self.has_terms(task):
             compared = compare_with_truth(task.dataset.truth, answer.compared, task)
-            found |= compared.metrics
+            scores |= compared.metrics
             notes |= compared.notes
-        found |= self.own_scores(task, answer, found)
+        scores |= self.own_scores(task, answer, scores)
 
     def primary_score(self, task: EquationTask[D], answer: Answer) -> Value:
         """Return the error alone: the comparison with the truth takes most of the time."""
@@ -408,10 +408,10 @@ class EquationType(DataType[D, EquationTask[D]]):
         return None
 
     def own_scores(
-        self, task: EquationTask[D], answer: EquationAnswer, found: Mapping[str, Value]
+        self, task: EquationTask[D], answer: EquationAnswer, known_scores: Mapping[str, Value]
     ) -> Mapping[str, Value]:
-        """Score an answer by what only this data type has; `found` is what is known by now."""
-        del task, answer, found
+        """Score an answer by what only this data type has, given the scores known by now."""
+        del task, answer, known_scores
         return {}
 
     def values(self, task: EquationTask[D], equations: Sequence[Equation]) -> Array:

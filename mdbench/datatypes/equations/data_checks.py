@@ -49,27 +49,27 @@ _NOTHING = 1e-6
 
 def of_trajectory(dataset: Any) -> list[str]:
     """Describe trajectories, `given`: spacing, noise, how well derivatives are known."""
-    given: Trajectory = dataset.given
-    pieces = given.pieces
-    names = [dataset.names.get(f"u{i}", f"u{i}") for i in range(given.u.shape[1])]
+    trajectory: Trajectory = dataset.given
+    pieces = trajectory.pieces
+    names = [dataset.names.get(f"u{i}", f"u{i}") for i in range(trajectory.u.shape[1])]
     unit = dataset.measured_in.get("t", "")
     lengths = sorted({len(one.t) for one in pieces})
     what = f"{lengths[0]:,} samples" if len(lengths) == 1 else f"{lengths[0]:,} to {lengths[-1]:,}"
     many = f"{len(pieces)} trajectories of {what}" if len(pieces) > 1 else what
-    first, last = float(given.t.min()), float(given.t.max())
+    first, last = float(trajectory.t.min()), float(trajectory.t.max())
     when = f"time {first:g} to {last:g}{unit and f' {unit}'}"
     lines = [f"{many} of {', '.join(names)}; {when}, {_steps([one.t for one in pieces])}"]
     lines += [*getattr(dataset, "notes", ()), *getattr(dataset, "left_out", ())]
-    if given.inputs is not None:
-        labels = [dataset.names.get(f"v{i}", f"v{i}") for i in range(given.inputs.shape[1])]
-        few = levels_of(dict(zip(labels, given.inputs.T, strict=True)))
+    if trajectory.inputs is not None:
+        labels = [dataset.names.get(f"v{i}", f"v{i}") for i in range(trajectory.inputs.shape[1])]
+        few = levels_of(dict(zip(labels, trajectory.inputs.T, strict=True)))
         lines += [levels_line(name, values) for name, values in few.items()]
-        lines += nearly_the_same(labels, given.inputs)
+        lines += nearly_the_same(labels, trajectory.inputs)
         lines += [
             f"{name}: where it keeps each value until the next sample, give --hold zero: else it "
             "changes evenly from one to the next"
-            for name, column in zip(labels, given.inputs.T, strict=True)
-            if not given.held and is_switched(column)
+            for name, column in zip(labels, trajectory.inputs.T, strict=True)
+            if not trajectory.held and is_switched(column)
         ]
     if dataset.clean.du is not None:
         known = zip(dataset.clean.pieces, pieces, strict=True)
@@ -78,7 +78,7 @@ def of_trajectory(dataset: Any) -> list[str]:
     longest = max(pieces, key=lambda one: len(one.t))
     t, u = longest.t[:LONGEST], longest.u[:LONGEST]
     if len(t) < FEWEST_SAMPLES:
-        return [*lines, *of_states(names, given, None)]
+        return [*lines, *of_states(names, trajectory, None)]
     curves = centred_curves(t, u)
     sd = np.sqrt(curves.variances)
     lines.append(_noise(names, sd, np.sqrt(np.mean(u**2, axis=0))))
@@ -90,39 +90,39 @@ def of_trajectory(dataset: Any) -> list[str]:
         still = ", ".join(name for i, name in enumerate(names) if i not in moving)
         lines.append(f"without change: {still}")
     if len(pieces) == 1:
-        lines += _numbering(names, given.u)
+        lines += _numbering(names, trajectory.u)
     if not moving:
-        return [*lines, *of_states(names, given, None)]
+        return [*lines, *of_states(names, trajectory, None)]
     apart = between_halves(t, u[:, moving])
     back = integrated_back(t, curves.u[:, moving], curves.du[:, moving])
     text = f"reconstruction error after re-integration: {_share(float(back.max()))}"
     rough = False
     if apart is not None:
-        each = ", ".join(
+        errors = ", ".join(
             f"{names[i]} {_share(float(one))}" for i, one in zip(moving, apart, strict=True)
         )
-        text = f"uncertain by {each} (every other sample gives others by so much); {text}"
+        text = f"uncertain by {errors} (every other sample gives others by so much); {text}"
         rough = bool((apart > ROUGH).any())
     lines.append(f"derivatives: {text}" + "; too rough to trust" * rough)
     found = [samples_per_oscillation([curves.u[:, i]], float(sd[i])) for i in moving]
     lines.append(_resolved("sample", "oscillation", found))
     if jumps := [row for row in longest.jumps if row < LONGEST]:
         curves = curves_between(t, u, jumps)
-    return [*lines, *of_states(names, given, curves)]
+    return [*lines, *of_states(names, trajectory, curves)]
 
 
 def _numbering(names: Sequence[str], u: Array) -> list[str]:
     """Name states (columns of `u`) of a few whole numbers in blocks, as trajectories have them."""
-    found = []
+    lines = []
     for name, column in zip(names, u.T, strict=True):
         blocks = 1 + np.count_nonzero(np.diff(column))
         few = 1 < blocks <= len(column) / FEWEST_SAMPLES
         if few and blocks == len(np.unique(column)) and not (column % 1).any():
-            found.append(
+            lines.append(
                 f"{name}: {blocks} whole numbers, one after the other; where they number "
                 f"trajectories: --trajectory {name}"
             )
-    return found
+    return lines
 
 
 def _foreign_rates(names: Sequence[str], pieces: Iterable[tuple[Array, Array, Array]]) -> list[str]:
@@ -150,56 +150,60 @@ def _foreign_rates(names: Sequence[str], pieces: Iterable[tuple[Array, Array, Ar
 
 def of_field(dataset: Any) -> list[str]:
     """Describe a field, `given`, along time and along each axis."""
-    given: Field = dataset.given
-    names = [dataset.names.get(f"u{i}", f"u{i}") for i in range(given.dim)]
-    size = " x ".join(f"{len(nodes):,}" for nodes in (*given.grid.values(), given.t))
+    field: Field = dataset.given
+    names = [dataset.names.get(f"u{i}", f"u{i}") for i in range(field.dim)]
+    size = " x ".join(f"{len(nodes):,}" for nodes in (*field.grid.values(), field.t))
     axes = [
         f"{axis} {float(nodes[0]):g} to {float(nodes[-1]):g}, {_steps([nodes])}"
-        for axis, nodes in {**given.grid, "t": given.t}.items()
+        for axis, nodes in {**field.grid, "t": field.t}.items()
     ]
     lines = [f"{size} samples of {', '.join(names)}; {'; '.join(axes)}"]
-    if given.labels:
-        pairs = [f"{name} is {label}" for name, label in zip(names, given.labels, strict=True)]
+    if field.labels:
+        pairs = [f"{name} is {label}" for name, label in zip(names, field.labels, strict=True)]
         lines.append(f"variables of the file: {', '.join(pairs)}")
-    time_axis = given.u.ndim - 2
+    time_axis = field.u.ndim - 2
     if dataset.clean.du is not None:
         series = [
-            np.moveaxis(each, time_axis, 0).reshape(len(given.t), -1, given.dim)
-            for each in (given.u, dataset.clean.du)
+            np.moveaxis(each, time_axis, 0).reshape(len(field.t), -1, field.dim)
+            for each in (field.u, dataset.clean.du)
         ]
         places = np.linspace(0, series[0].shape[1] - 1, MOST_LINES).astype(int)
         u, du = series
-        lines += _foreign_rates(names, [(given.t, u[:, at], du[:, at]) for at in places])
-    if len(given.t) < FEWEST_SAMPLES:
+        lines += _foreign_rates(names, [(field.t, u[:, at], du[:, at]) for at in places])
+    if len(field.t) < FEWEST_SAMPLES:
         return lines
-    smoothed = [smooth_in_time(given.u[..., i], given.t, time_axis) for i in range(given.dim)]
+    smoothed = [smooth_in_time(field.u[..., i], field.t, time_axis) for i in range(field.dim)]
     sd = np.sqrt([one.noise for one in smoothed])
-    flat = given.u.reshape(-1, given.dim)
+    flat = field.u.reshape(-1, field.dim)
     lines.append(_noise(names, sd, np.sqrt(np.mean(flat**2, axis=0))))
     lines += [
         f"{name}: {one.remark}" for name, one in zip(names, smoothed, strict=True) if one.remark
     ]
     back = 0.0
-    for one in smoothed:
+    for curves in smoothed:
         u, du = (
-            np.moveaxis(each, time_axis, 0).reshape(len(given.t), -1) for each in (one.u, one.du)
+            np.moveaxis(each, time_axis, 0).reshape(len(field.t), -1)
+            for each in (curves.u, curves.du)
         )
         picked = np.linspace(0, u.shape[1] - 1, MOST_LINES).astype(int)
         extent = max(float(np.std(u[:, picked])), _STILL * float(np.abs(u).max()))
         moving = picked[np.std(u[:, picked], axis=0) > ROUGH * extent]
         if len(moving):
-            back = max(back, float(integrated_back(given.t, u[:, moving], du[:, moving]).max()))
+            back = max(back, float(integrated_back(field.t, u[:, moving], du[:, moving]).max()))
     lines.append(
         f"derivatives in time: reconstruction error after re-integration at most {_share(back)}"
     )
-    for axis, place in {**{name: i for i, name in enumerate(given.grid)}, "t": time_axis}.items():
-        found = []
-        for one, noise in zip(smoothed, sd, strict=True):
-            along = np.moveaxis(one.u, place, -1).reshape(-1, one.u.shape[place])
+    for axis, axis_number in {
+        **{name: i for i, name in enumerate(field.grid)},
+        "t": time_axis,
+    }.items():
+        waves = []
+        for curves, noise in zip(smoothed, sd, strict=True):
+            along = np.moveaxis(curves.u, axis_number, -1).reshape(-1, curves.u.shape[axis_number])
             picked = along[np.linspace(0, len(along) - 1, MOST_LINES).astype(int)]
-            found.append(samples_per_oscillation(list(picked), float(noise)))
-        lines.append(_resolved("sample", f"wave along {axis}", found))
-    return [*lines, *warnings_of_field(names, given, [one.du for one in smoothed])]
+            waves.append(samples_per_oscillation(list(picked), float(noise)))
+        lines.append(_resolved("sample", f"wave along {axis}", waves))
+    return [*lines, *warnings_of_field(names, field, [one.du for one in smoothed])]
 
 
 def of_table(dataset: Any) -> list[str]:
@@ -235,11 +239,11 @@ def of_table(dataset: Any) -> list[str]:
 
 
 def _steps(series: Sequence[Array]) -> str:
-    found = spacing(series)
-    if found.regular:
-        return f"spacing {found.median:.4g} (regular)"
+    steps = spacing(series)
+    if steps.regular:
+        return f"spacing {steps.median:.4g} (regular)"
     return (
-        f"spacing {found.least:.4g} to {found.largest:.4g} (irregular, median {found.median:.4g})"
+        f"spacing {steps.least:.4g} to {steps.largest:.4g} (irregular, median {steps.median:.4g})"
     )
 
 
@@ -371,7 +375,7 @@ def turning_points(u: Array, least: float) -> list[int]:
     """
     low = high = 0
     rising: bool | None = None
-    found = []
+    points = []
     for i, value in enumerate(u):
         if value > u[high]:
             high = i
@@ -379,13 +383,13 @@ def turning_points(u: Array, least: float) -> list[int]:
             low = i
         if rising is not False and u[high] - value >= least:
             if rising:
-                found.append(high)
+                points.append(high)
             rising, low, high = False, i, i
         elif rising is not True and value - u[low] >= least:
             if rising is False:
-                found.append(low)
+                points.append(low)
             rising, low, high = True, i, i
-    return found
+    return points
 
 
 def samples_per_oscillation(curves: Sequence[Array], noise: float = 0.0) -> float | None:

@@ -76,7 +76,7 @@ _VARIES = 0.2
 _LONGEST = 1_000
 
 
-def of_states(names: Sequence[str], given: Trajectory, curves: Smoothed | None) -> list[str]:
+def of_states(names: Sequence[str], trajectory: Trajectory, curves: Smoothed | None) -> list[str]:
     """Return warnings of trajectories.
 
     Parameters
@@ -86,11 +86,11 @@ def of_states(names: Sequence[str], given: Trajectory, curves: Smoothed | None) 
     curves
         The smoothed states of the longest trajectory; None where it is too short.
     """
-    pieces = given.pieces
+    pieces = trajectory.pieces
     longest = max(pieces, key=lambda one: len(one.t))
-    switched = [place for place in range(given.u.shape[1]) if is_switched(longest.u[:, place])]
+    switched = [place for place in range(trajectory.u.shape[1]) if is_switched(longest.u[:, place])]
     steps = _steps_of_inputs(longest, switched)
-    states = [place for place in range(given.u.shape[1]) if place not in switched]
+    states = [place for place in range(trajectory.u.shape[1]) if place not in switched]
     flat, rows = _flat(names, longest, states, steps)
     broken = [
         *(_switched(names[place], longest.u[:, place]) for place in switched),
@@ -102,12 +102,12 @@ def of_states(names: Sequence[str], given: Trajectory, curves: Smoothed | None) 
     lines = [
         *broken,
         *_gaps(pieces),
-        *_few_rows(given),
-        *_offsets_and_sizes(names, given.u),
+        *_few_rows(trajectory),
+        *_offsets_and_sizes(names, trajectory.u),
     ]
     if curves is None:
         return lines
-    lines += _hardly_moving(names, given.u, curves)
+    lines += _hardly_moving(names, trajectory.u, curves)
     if line := _like_a_map(names, longest):
         return [*lines, line]
     # What breaks the curves has a remedy of its own, and rates mean little before it.
@@ -140,11 +140,13 @@ def _switched(name: str, u: Array) -> str:
     )
 
 
-def _steps_of_inputs(one: Trajectory, switched: Sequence[int]) -> NDArray[np.bool_]:
+def _steps_of_inputs(trajectory: Trajectory, switched: Sequence[int]) -> NDArray[np.bool_]:
     """Return at which samples (n,) an input steps, or a column that looks like one."""
-    known = [one.u[:, list(switched)]] + ([] if one.inputs is None else [one.inputs])
+    known = [trajectory.u[:, list(switched)]] + (
+        [] if trajectory.inputs is None else [trajectory.inputs]
+    )
     columns = np.concatenate(known, axis=1)
-    stepped = np.zeros(len(one.t), dtype=bool)
+    stepped = np.zeros(len(trajectory.t), dtype=bool)
     if columns.shape[1]:
         steps = np.abs(np.diff(columns, axis=0)) > _STEP * np.ptp(columns, axis=0)
         stepped[1:] = steps.any(axis=1)
@@ -157,21 +159,21 @@ def _near(rows: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
 
 
 def _jumps(
-    names: Sequence[str], one: Trajectory, states: Sequence[int], steps: NDArray[np.bool_]
+    names: Sequence[str], trajectory: Trajectory, states: Sequence[int], steps: NDArray[np.bool_]
 ) -> list[str]:
     """Name states that jump from one course to another, as at a dose."""
-    if len(one.t) < 15:  # noqa: PLR2004 - too few to know what is usual
+    if len(trajectory.t) < 15:  # noqa: PLR2004 - too few to know what is usual
         return []
     lines = []
     of_input = _near(steps, 2)[1:]
-    for place in states:
-        u = one.u[:, place]
+    for state in states:
+        u = trajectory.u[:, state]
         changes = np.abs(np.diff(u))
         if not changes.any():
             continue
-        rates = changes / np.diff(one.t)
+        rates = changes / np.diff(trajectory.t)
         # Of digits and counts the least step is no jump, whatever rests around it.
-        beside = np.min(changes[changes > 0]) / np.diff(one.t)
+        beside = np.min(changes[changes > 0]) / np.diff(trajectory.t)
         for away in (1, 2):
             beside[away:] = np.maximum(beside[away:], rates[:-away])
             beside[:-away] = np.maximum(beside[:-away], rates[away:])
@@ -179,9 +181,9 @@ def _jumps(
         large[[0, 1, -2, -1]] = False  # of which one side is not known
         jumped = 1 + np.flatnonzero((rates > _JUMP * beside) & large & ~of_input)
         if 0 < len(jumped) <= _MANY * len(u):
-            times = ", ".join(f"{float(one.t[k]):.6g}" for k in jumped[:5])
+            times = ", ".join(f"{float(trajectory.t[k]):.6g}" for k in jumped[:5])
             lines.append(
-                f"{names[place]}: jumps within one step (at {times}): where something acts there, "
+                f"{names[state]}: jumps within one step (at {times}): where something acts there, "
                 "such as a dose, no equation of these columns has it: begin a new trajectory after "
                 "each jump, or give what acts as an input (--inputs)"
             )
@@ -189,7 +191,7 @@ def _jumps(
 
 
 def _flat(
-    names: Sequence[str], one: Trajectory, states: Sequence[int], steps: NDArray[np.bool_]
+    names: Sequence[str], trajectory: Trajectory, states: Sequence[int], steps: NDArray[np.bool_]
 ) -> tuple[list[str], NDArray[np.bool_]]:
     """Name states that keep one value where they were moving: a sensor that is stuck or at an end.
 
@@ -200,10 +202,10 @@ def _flat(
     before the first change.
     """
     lines: list[str] = []
-    rows = np.zeros(len(one.t), dtype=bool)
+    rows = np.zeros(len(trajectory.t), dtype=bool)
     of_input = _near(steps, 2)
-    for place in states:
-        u = one.u[:, place]
+    for state in states:
+        u = trajectory.u[:, state]
         changes = np.abs(np.diff(u))
         moved = np.flatnonzero(changes)
         if len(moved) < _SHORT_RUN or len(np.unique(u)) <= FEW:
@@ -229,16 +231,18 @@ def _flat(
                 continue
             rows[[first, min(last + 1, len(u) - 1)]] = True
         lines += [
-            f"{names[place]}: the same value from {float(one.t[first]):.6g} to "
-            f"{float(one.t[last]):.6g}, though it moved before: a sensor that was stuck? empty "
+            f"{names[state]}: the same value from {float(trajectory.t[first]):.6g} to "
+            f"{float(trajectory.t[last]):.6g}, though it moved before: a sensor that was stuck? "
+            "empty "
             "those cells, and let --missing say what becomes of them"
             for first, last in stuck[:3]
         ]
         if clipped:
             ends = sorted({float(u[row]) for row in clipped})
             lines.append(
-                f"{names[place]}: stops at {' and '.join(f'{end:.6g}' for end in ends)} "
-                f"(first at {float(one.t[clipped[0]]):.6g}), as at the end of a sensor's range: "
+                f"{names[state]}: stops at {' and '.join(f'{end:.6g}' for end in ends)} "
+                f"(first at {float(trajectory.t[clipped[0]]):.6g}), as at the end of a sensor's "
+                "range: "
                 "equations explain the end, not the system; empty those cells, and let --missing "
                 "say what becomes of them"
             )
@@ -246,13 +250,13 @@ def _flat(
 
 
 def _outliers(
-    names: Sequence[str], one: Trajectory, states: Sequence[int], steps: NDArray[np.bool_]
+    names: Sequence[str], trajectory: Trajectory, states: Sequence[int], steps: NDArray[np.bool_]
 ) -> list[str]:
-    if len(one.t) < 15:  # noqa: PLR2004 - too few to know what is usual
+    if len(trajectory.t) < 15:  # noqa: PLR2004 - too few to know what is usual
         return []
     lines = []
     of_input = _near(steps, 3)
-    for name, u in ((names[place], one.u[:, place]) for place in states):
+    for name, u in ((names[place], trajectory.u[:, place]) for place in states):
         missed = sliding_window_view(u, 5) @ _PATTERN  # at samples 2, 3, ...
         around = sliding_window_view(missed, 5)  # at samples 4, 5, ...
         size = np.linalg.norm(around, axis=1) * np.linalg.norm(_PATTERN)
@@ -268,7 +272,7 @@ def _outliers(
         )
         far = far[~of_input[far]]
         if 0 < len(far) <= max(3, _FEW * len(u)):
-            places = ", ".join(f"{float(one.t[k]):.6g}" for k in far[:5])
+            places = ", ".join(f"{float(trajectory.t[k]):.6g}" for k in far[:5])
             lines.append(
                 f"{name}: {len(far)} sample{'s' * (len(far) > 1)} stand{'s' * (len(far) == 1)} out "
                 f"(at {places}): one spike can decide about an equation; mend the cells, or empty "
@@ -277,12 +281,12 @@ def _outliers(
     return lines
 
 
-def _empty_rows(one: Trajectory) -> list[str]:
+def _empty_rows(trajectory: Trajectory) -> list[str]:
     """Name rows of zeros in the midst of others: a system that comes to rest slows down before."""
-    zero = (one.u == 0).all(axis=1)
-    if not zero.any() or one.u.shape[1] == 1 or zero.sum() > len(zero) // 2:
+    zero = (trajectory.u == 0).all(axis=1)
+    if not zero.any() or trajectory.u.shape[1] == 1 or zero.sum() > len(zero) // 2:
         return []
-    far = np.abs(one.u) > _SLOW * np.ptp(one.u, axis=0)
+    far = np.abs(trajectory.u) > _SLOW * np.ptp(trajectory.u, axis=0)
     edges = np.flatnonzero(np.diff(zero.astype(int), prepend=0, append=0))
     runs = [
         (first, end)
@@ -292,7 +296,7 @@ def _empty_rows(one: Trajectory) -> list[str]:
     count = sum(end - first for first, end in runs)
     if not count:
         return []
-    first = float(one.t[runs[0][0]])
+    first = float(trajectory.t[runs[0][0]])
     return [
         (
             f"{count} row{'s' * (count > 1)} with zeros alone, the first at {first:.6g}: where "
@@ -310,13 +314,13 @@ def _gaps(pieces: Sequence[Trajectory]) -> list[str]:
     k = int(np.argmax(steps[most]))
     if steps[most][k] < _GAP * usual:
         return []
-    one = pieces[most]
+    piece = pieces[most]
     count = int(np.sum(every >= _GAP * usual))
     more = f", the longest of {count} such gaps" if count > 1 else ""
     part = "part" if len(pieces) == 1 else "part (one for each part of each trajectory)"
     return [
         (
-            f"no samples from {float(one.t[k]):.6g} to {float(one.t[k + 1]):.6g}, "
+            f"no samples from {float(piece.t[k]):.6g} to {float(piece.t[k + 1]):.6g}, "
             f"{steps[most][k] / usual:.0f} usual steps{more}: what is between is a guess; add a "
             f"column that numbers the parts, 1 before a gap and 2 behind it, such as {part}, and "
             "give --trajectory part"
@@ -404,27 +408,30 @@ def _like_a_map(names: Sequence[str], one: Trajectory) -> str:
 
 
 def _not_of_states(
-    names: Sequence[str], one: Trajectory, curves: Smoothed, steps: NDArray[np.bool_]
+    names: Sequence[str], trajectory: Trajectory, curves: Smoothed, steps: NDArray[np.bool_]
 ) -> list[str]:
     """Return a warning where rates are no function of the states, away from steps of inputs."""
-    n = min(len(one.t), _LONGEST)
+    n = min(len(trajectory.t), _LONGEST)
     inner = 2 + np.flatnonzero(~_near(steps, 1)[2 : n - 2])
-    t, u, du = one.t[inner], curves.u[inner], curves.du[inner]
+    t, u, du = trajectory.t[inner], curves.u[inner], curves.du[inner]
     if len(t) < 30 or u.shape[1] > 4:  # noqa: PLR2004 - too few, or too many products
         return []
     z, rates = _unit(u), du / _sizes(du)
     columns = z
-    if one.inputs is not None:
-        columns = np.concatenate([z, _unit(one.inputs[inner])], axis=1)
+    if trajectory.inputs is not None:
+        columns = np.concatenate([z, _unit(trajectory.inputs[inner])], axis=1)
     of_states = _products(columns, 3)
     if of_states.shape[1] > len(t) // 3:
         return []
     worst = max(range(u.shape[1]), key=lambda k: _left(of_states, rates[:, [k]]))
-    left = _left(of_states, rates[:, [worst]])
+    unexplained = _left(of_states, rates[:, [worst]])
     quiet = float(curves.variances[worst]) < _QUIET**2 * float(np.var(u[:, worst]))
-    if left < _UNEXPLAINED or not _differ_at_equal(columns, rates[:, worst], quiet=quiet):
+    if unexplained < _UNEXPLAINED or not _differ_at_equal(columns, rates[:, worst], quiet=quiet):
         return []
-    said = f"{names[worst]}: its rate is no smooth function of the columns ({left:.0%} unexplained)"
+    said = (
+        f"{names[worst]}: its rate is no smooth function of the columns "
+        f"({unexplained:.0%} unexplained)"
+    )
     if u.shape[1] == 1:
         second = np.gradient(du[:, 0], t)[:, None]
         both = np.concatenate([z, rates], axis=1)[2:-2]
@@ -440,7 +447,7 @@ def _not_of_states(
     with_time = _products(np.concatenate([columns, s], axis=1), 3)
     if (
         with_time.shape[1] <= len(t) // 3
-        and _left(with_time, rates[:, [worst]]) < _EXPLAINED * left
+        and _left(with_time, rates[:, [worst]]) < _EXPLAINED * unexplained
     ):
         return [
             (
@@ -474,7 +481,7 @@ def _differ_at_equal(columns: Array, rates: Array, *, quiet: bool) -> bool:
     return quiet and float(np.sum(differences**2)) > _UNLIKE * power
 
 
-def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> list[str]:
+def of_field(names: Sequence[str], field: Field, smoothed: Sequence[Array]) -> list[str]:
     """Return warnings of a field.
 
     Parameters
@@ -484,25 +491,25 @@ def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> l
     smoothed
         The rate of each state, smoothed in time, shaped like a state.
     """
-    u = given.u
+    u = field.u
     flat = u.reshape(-1, u.shape[-1])
     lines = _offsets_and_sizes(names, flat)
-    kept, _ = independent_columns(names, flat, len(names))
+    independent, _ = independent_columns(names, flat, len(names))
     lines += [
         f"{name}: constant, or a multiple of another state: leave it out of the file, since nobody "
         "can tell what either of the two does"
         for place, name in enumerate(names)
-        if place not in kept
+        if place not in independent
     ]
     still = np.ptp(u.reshape(-1, *u.shape[-2:]), axis=0).max(axis=1) == 0  # a frame of equal values
     if still[1:].any() and not still.all():
-        at = float(given.t[1 + int(np.argmax(still[1:]))])
+        at = float(field.t[1 + int(np.argmax(still[1:]))])
         lines.append(
             f"{int(still[1:].sum())} of {len(still)} times have one value everywhere, the first at "
             f"{at:.6g}: leave out times at which nothing was measured"
         )
-    axis, nodes = next(iter(given.grid.items()))
-    if len(given.grid) == 1 and len(nodes) == len(given.t):
+    axis, nodes = next(iter(field.grid.items()))
+    if len(field.grid) == 1 and len(nodes) == len(field.t):
         lines.append(
             f"as many places as times: u is read as ({axis}, t); where the time comes first: "
             f"--axes t,{axis}"
@@ -510,15 +517,15 @@ def of_field(names: Sequence[str], given: Field, smoothed: Sequence[Array]) -> l
     x = np.moveaxis(u, 0, -1)  # (..., n_t, d, n_x)
     if len(nodes) <= 2 * _ENDS:
         return lines
-    for place, name in enumerate(names):
+    for state, name in enumerate(names):
         # In units of their own, so that no square is too large or too small for a float.
-        one = _of_size_one(x[..., place, :])
-        first, second = np.gradient(one, axis=-1), np.zeros_like(one)
-        second[..., 1:-1] = np.diff(one, n=2, axis=-1)
+        scaled = _of_size_one(x[..., state, :])
+        first, second = np.gradient(scaled, axis=-1), np.zeros_like(scaled)
+        second[..., 1:-1] = np.diff(scaled, n=2, axis=-1)
         inner = (..., slice(_ENDS, -_ENDS))
         third = np.gradient(second, axis=-1)[inner]
-        value, first, second = one[inner], first[inner], second[inner]
-        rate = _of_size_one(np.moveaxis(smoothed[place], 0, -1)[inner])
+        value, first, second = scaled[inner], first[inner], second[inner]
+        rate = _of_size_one(np.moveaxis(smoothed[state], 0, -1)[inner])
         flat = np.stack([np.ones(value.size), value.ravel()], axis=1)
         if np.ptp(value) > 0 and _left(flat, second.reshape(-1, 1)) < _ALIKE:
             lines.append(
@@ -572,11 +579,11 @@ def _sizes(u: Array) -> Array:
 
 def _products(z: Array, degree: int) -> Array:
     """Return all products of columns up to a degree, (n, p)."""
-    found = [np.ones(len(z))]
+    columns = [np.ones(len(z))]
     for count in range(1, degree + 1):
         several = combinations_with_replacement(range(z.shape[1]), count)
-        found += [np.prod(z[:, chosen], axis=1) for chosen in several]
-    return np.stack(found, axis=1)
+        columns += [np.prod(z[:, chosen], axis=1) for chosen in several]
+    return np.stack(columns, axis=1)
 
 
 def _left(columns: Array, target: Array) -> float:

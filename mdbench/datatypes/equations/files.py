@@ -463,11 +463,11 @@ def number(path: Path, key: str, value: Any) -> float:
 
 def constants_of(path: Path, table: dict[str, Any]) -> dict[str, float]:
     """Pop the table of constants from a system's file; a DataError where one is wrong."""
-    given = table.pop("constants", {})
-    if not isinstance(given, dict):
-        raise DataError(f"{path}: constants = {given!r} has to be a table")
+    entries = table.pop("constants", {})
+    if not isinstance(entries, dict):
+        raise DataError(f"{path}: constants = {entries!r} has to be a table")
     constants = {}
-    for name, entry in given.items():
+    for name, entry in entries.items():
         if name in FUNCTIONS or not re.fullmatch(r"(?!u\d)[A-Za-z]\w*", name, re.ASCII):
             raise DataError(f"{path}: constants.{name} cannot be the name of a constant")
         if not isinstance(entry, dict) or set(entry) != {"value", "meaning"}:

@@ -22,10 +22,10 @@ def _listed(
     """Return what reads words that a comma separates, for an option."""
 
     def read(text: str) -> list[str]:
-        found = [part.strip() for part in text.split(",")]
-        if not all(found):
+        parts = [part.strip() for part in text.split(",")]
+        if not all(parts):
             raise UsageError(f"{name} is {text!r}.", hint)
-        return found
+        return parts
 
     return read
 
@@ -61,10 +61,10 @@ def _step(text: str) -> str:
 
 
 def _axes(text: str) -> list[str]:
-    found = [part.strip() for part in text.split(",")]
-    if "t" not in found or "x" not in found or not set(found) <= {"t", "x", "y", "z"}:
+    parts = [part.strip() for part in text.split(",")]
+    if "t" not in parts or "x" not in parts or not set(parts) <= {"t", "x", "y", "z"}:
         raise UsageError(f"--axes is {text!r}.", "Give x, y, z where there are any, and t: t,x")
-    return found
+    return parts
 
 
 INPUTS = Option(
@@ -330,20 +330,20 @@ def _checked(
 ) -> tuple[str, ...]:
     from eqverdict import parse  # noqa: PLC0415 - a list of datasets needs no NumPy
 
-    found: dict[str, str] = {}
-    for left, text in pairs:
-        match = _LEFT.match(left)
-        name = states.get(left) or (match and states.get(match["d"] or match["name"]))
+    texts: dict[str, str] = {}
+    for state, text in pairs:
+        match = _LEFT.match(state)
+        name = states.get(state) or (match and states.get(match["d"] or match["name"]))
         if not name:
-            raise error(f"{where}: there is no state {left!r}.", did_you_mean(left, states))
-        if name in found:
+            raise error(f"{where}: there is no state {state!r}.", did_you_mean(state, states))
+        if name in texts:
             raise error(f"{where}: {name} has two equations.", "Give one for each state.")
         try:
-            found[name] = parse(text, variables).text
+            texts[name] = parse(text, variables).text
         except EquationError as refused:
             what = f"{where}: the equation of {name}: {refused.message}"
             raise error(what, refused.hint) from None
     names = dict.fromkeys(states.values())
-    if missing := [name for name in names if name not in found]:
+    if missing := [name for name in names if name not in texts]:
         raise error(f"{where}: {missing[0]} has no equation.", "Give one for each state.")
-    return tuple(found[name] for name in names)
+    return tuple(texts[name] for name in names)

@@ -213,16 +213,18 @@ class Increments(Evidence):
 
     def loss(self, values: Array, target: int) -> float:
         """Return the variance of what is left within windows over that of the state."""
-        first, left, whole = 0, 0.0, 0.0
-        for one in self.stretches:
-            last = first + one.weights.size
-            steps = np.sum(values[first:last].reshape(one.weights.shape) * one.weights, axis=1)
-            rest = one.measured[:, target].copy()
+        first, unexplained, whole = 0, 0.0, 0.0
+        for stretch in self.stretches:
+            last = first + stretch.weights.size
+            steps = np.sum(
+                values[first:last].reshape(stretch.weights.shape) * stretch.weights, axis=1
+            )
+            rest = stretch.measured[:, target].copy()
             rest[1:] -= np.cumsum(steps)
-            left += one.share * float(scatters(rest, one.window))
-            whole += one.share * float(one.whole[target])
+            unexplained += stretch.share * float(scatters(rest, stretch.window))
+            whole += stretch.share * float(stretch.whole[target])
             first = last
-        return left / whole
+        return unexplained / whole
 
 
 @cache

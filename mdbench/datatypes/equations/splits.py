@@ -45,7 +45,7 @@ a method protects a function that its text does not, honest ones do."""
 _SEED = b"prediction check"
 
 
-def check_split(given: Split, seed: int) -> CheckSplit:
+def check_split(split: Split, seed: int) -> CheckSplit:
     """Return samples of a fit, every other one with values drawn from its columns.
 
     A drawn sample has in each column the value of some sample of the fit, so that columns keep to
@@ -53,30 +53,30 @@ def check_split(given: Split, seed: int) -> CheckSplit:
 
     Parameters
     ----------
-    given
+    split
         Inputs of the fit, one sample a row.
     seed
         Of the draws.
     """
     generator = np.random.default_rng([seed, *_SEED])
-    count = len(given.targets)
+    count = len(split.targets)
     rows = np.arange(count)
-    if "X" in given.inputs and count > MOST_ROWS:
+    if "X" in split.inputs and count > MOST_ROWS:
         rows = np.sort(generator.permutation(count)[:MOST_ROWS])
     drawn = np.arange(len(rows)) % 2 == 1
-    columns = {name: values[rows] for name, values in given.columns.items()}
+    columns = {name: values[rows] for name, values in split.columns.items()}
     sources = {
         name: generator.integers(count, size=int(np.count_nonzero(drawn))) for name in columns
     }
     for name, values in columns.items():
-        values[drawn] = given.columns[name][sources[name]]
-    inputs = {name: np.array(array[rows]) for name, array in given.inputs.items()}
+        values[drawn] = split.columns[name][sources[name]]
+    inputs = {name: np.array(array[rows]) for name, array in split.inputs.items()}
     for name, width in _stacked(inputs, len(columns)):
         array = inputs[name]
         for place, column in enumerate(list(columns)[width]):
             array[:, place] = columns[column]
     return CheckSplit(
-        inputs, given.target_name, np.array(given.targets[rows]), columns, drawn=drawn
+        inputs, split.target_name, np.array(split.targets[rows]), columns, drawn=drawn
     )
 
 
@@ -123,15 +123,15 @@ def compare_predictions(
     """
     exact = values[0]
     usable: NDArray[np.bool_] = np.all(np.isfinite(np.stack(values)), axis=0)
-    given = usable if drawn is None else usable & ~_like_rows(drawn, usable)
-    bad = int(np.count_nonzero(given & ~np.isfinite(predictions)))
+    known_rows = usable if drawn is None else usable & ~_like_rows(drawn, usable)
+    bad = int(np.count_nonzero(known_rows & ~np.isfinite(predictions)))
     if bad:
-        raise AnswerError(f"{bad} of {int(given.sum())} predictions are not finite")
-    agrees = min(agreement(each[given], predictions[given]) for each in values)
+        raise AnswerError(f"{bad} of {int(known_rows.sum())} predictions are not finite")
+    agrees = min(agreement(each[known_rows], predictions[known_rows]) for each in values)
     if strict:
         refuse_contradiction(agrees)
-    if strict and drawn is not None and given.any():
-        _compare_drawn(exact, predictions, given, usable & _like_rows(drawn, usable))
+    if strict and drawn is not None and known_rows.any():
+        _compare_drawn(exact, predictions, known_rows, usable & _like_rows(drawn, usable))
     return agrees
 
 
@@ -152,15 +152,15 @@ def refuse_contradiction(agrees: float) -> None:
 
 
 def _compare_drawn(
-    exact: Array, predictions: Array, given: NDArray[np.bool_], drawn: NDArray[np.bool_]
+    exact: Array, predictions: Array, known_rows: NDArray[np.bool_], drawn: NDArray[np.bool_]
 ) -> None:
     """Refuse predictions that differ from the equations at most of the drawn points."""
-    largest = float(np.max(np.abs(exact[given])))
+    largest = float(np.max(np.abs(exact[known_rows])))
     drawn = drawn & (np.abs(np.where(drawn, exact, 0.0)) <= largest)  # not next to a pole
     count = int(np.count_nonzero(drawn))
     if not count or not largest:
         return
-    size = largest * float(np.sqrt(np.mean((exact[given] / largest) ** 2)))
+    size = largest * float(np.sqrt(np.mean((exact[known_rows] / largest) ** 2)))
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(predictions[drawn] - exact[drawn]) <= math.sqrt(CONTRADICTION) * size
     apart = count - int(np.count_nonzero(near))
@@ -207,14 +207,14 @@ def _rows(whole: Split, rows: slice) -> Split:
 
 def _field_part(whole: Split, times: slice) -> Split:
     inputs: dict[str, NDArray[Any]] = {}
-    for name, each in whole.inputs.items():
+    for name, array in whole.inputs.items():
         if name in _NOT_CUT:
-            inputs[name] = each
+            inputs[name] = array
         elif name == "rows":
-            inputs[name] = _renumbered(each, whole.targets.shape[:-1], times)
+            inputs[name] = _renumbered(array, whole.targets.shape[:-1], times)
         else:
             inputs[name] = np.ascontiguousarray(
-                each[..., times, :] if name in _IN_TIME else each[times]
+                array[..., times, :] if name in _IN_TIME else array[times]
             )
     targets = np.ascontiguousarray(whole.targets[..., times, :])
     return Split(inputs, whole.target_name, targets, _CutColumns(whole.columns, times))

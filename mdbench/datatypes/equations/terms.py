@@ -170,10 +170,10 @@ def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Tas
             truth, equations, task.targets, unseen, tuple(names)
         )
     try:
-        found = compare(
+        comparison = compare(
             truth, equations, task.variables, truth_variables=tuple(names), domain=domain
         )
-        terms = (*found.matched, *found.extra, *found.missing)
+        terms = (*comparison.matched, *comparison.extra, *comparison.missing)
         small = negligible(terms, task.test.columns, task.test.targets)
     except EquationError:
         return Scores(dict.fromkeys(spec.name for spec in TERM_METRICS))
@@ -181,40 +181,40 @@ def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Tas
     def named(terms: Iterable[Term]) -> list[str]:
         return [f"{task.targets[term.equation]}: {term.text}" for term in terms]
 
-    undecided = found.verdict in {Verdict.UNDECIDED, Verdict.NOT_IDENTIFIED}
-    findings = found.findings
+    undecided = comparison.verdict in {Verdict.UNDECIDED, Verdict.NOT_IDENTIFIED}
+    findings = comparison.findings
     metrics: dict[str, Value] = {
-        "identified": None if found.identified is None else float(found.identified),
-        "one_term_off": None if undecided else float(found.verdict is Verdict.ONE_TERM_OFF),
+        "identified": None if comparison.identified is None else float(comparison.identified),
+        "one_term_off": None if undecided else float(comparison.verdict is Verdict.ONE_TERM_OFF),
         "skeleton": 1.0
-        if found.identified
+        if comparison.identified
         else _skeleton(truth, equations, task, tuple(names), domain),
         "symbolic": findings.symbolic.value,
         "numerical": _known(findings.numerical),
         "structural": _known(findings.structural),
         "verdicts": "contradict" if findings.contradictions else "agree",
-        "f1": found.f1,
-        "precision": found.precision,
-        "recall": found.recall,
-        "term_edit_distance": found.edit_distance,
+        "f1": comparison.f1,
+        "precision": comparison.precision,
+        "recall": comparison.recall,
+        "term_edit_distance": comparison.edit_distance,
     }
-    if found.coefficient_error is not None:
-        metrics["coefficient_error"] = found.coefficient_error
-    notes = {"missing": found.missing, "extra": found.extra, "negligible": small}
+    if comparison.coefficient_error is not None:
+        metrics["coefficient_error"] = comparison.coefficient_error
+    notes = {"missing": comparison.missing, "extra": comparison.extra, "negligible": small}
     remarks = {word: named(terms) for word, terms in notes.items() if terms}
     remarks["numerical"] = [
         f"{target}: {each.explanation}"
-        for target, each in zip(task.targets, found.by_equation, strict=True)
+        for target, each in zip(task.targets, comparison.by_equation, strict=True)
         if each.explanation
     ]
-    if off := found.constants_off:
+    if off := comparison.constants_off:
         remarks["coefficients"] = [
             f"all terms are right; constants are off by up to {100 * off:.2g} %"
         ]
     remarks["contradictions"] = list(findings.contradictions)
     remarks["extra_structure"] = [
         f"{target}: a part of the answer has no effect on the domain"
-        for target, each in zip(task.targets, found.by_equation, strict=True)
+        for target, each in zip(task.targets, comparison.by_equation, strict=True)
         if each.extra_structure
     ]
     # Where two functions are compared: half as wide again as all that is known, with its sign.
@@ -275,12 +275,12 @@ def _skeleton(
     undecided = False
     for true, answer in zip(truth, equations, strict=True):
         try:
-            found = same_skeleton(true, answer, true_names, task.variables, ranges)
+            same = same_skeleton(true, answer, true_names, task.variables, ranges)
         except EquationError:
-            found = None
-        if found is False:
+            same = None
+        if same is False:
             return 0.0
-        undecided = undecided or found is None
+        undecided = undecided or same is None
     return None if undecided else 1.0
 
 
@@ -291,13 +291,13 @@ def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:
     """
     if not _HANGS_ON_THE_DOMAIN.search(text):
         return {}
-    found: dict[str, tuple[float, float]] = {}
+    ends_by_name: dict[str, tuple[float, float]] = {}
     for part in (task.refit, task.test):
         for name in used(text, part.columns):
             column = part.columns[name]
-            low, high = found.get(name, (np.inf, -np.inf))
-            found[name] = min(low, float(column.min())), max(high, float(column.max()))
-    return {name: ends for name, ends in found.items() if np.isfinite(ends).all()}
+            low, high = ends_by_name.get(name, (np.inf, -np.inf))
+            ends_by_name[name] = min(low, float(column.min())), max(high, float(column.max()))
+    return {name: ends for name, ends in ends_by_name.items() if np.isfinite(ends).all()}
 
 
 _OFF = 1
@@ -335,7 +335,7 @@ def without_unseen(
     >>> without_unseen(["2*a + b"], ["b"], ["a_t"], [("a_t", "a")], ("a", "b"))
     (['2*a + b - (2*a)'], ['b'], ['a_t: 2*a'])
     """
-    true, given, named = list(truth), list(answer), []
+    true, answers, named = list(truth), list(answer), []
     for i, target in enumerate(targets):
         texts = [text for each, text in unseen if each == target]
         if not texts:
@@ -348,7 +348,7 @@ def without_unseen(
         for term in terms:
             true[i] += f" - ({monomial_text(term, t[term])})"
             if term in p and abs(p[term] / t[term] - 1) <= _OFF:
-                given[i] += f" - ({monomial_text(term, p[term])})"
+                answers[i] += f" - ({monomial_text(term, p[term])})"
             if p.get(term) != t[term]:
                 named.append(f"{target}: {monomial_text(term, t[term], _DIGITS)}")
-    return true, given, named
+    return true, answers, named

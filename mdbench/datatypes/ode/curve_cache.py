@@ -81,13 +81,13 @@ class CurveCache:
             return make()
         folder = self._above / bench_hash()[:32]
         path = folder / f"{_key(series, between, how)}.curves"
-        found = _read(path, series, between, make)
-        if found is None:
+        stored = _read(path, series, between, make)
+        if stored is None:
             curves = make()
             values = [one.at(times) for one, times in zip(curves, between, strict=True)]
             self._write(path, curves, values)
             return curves
-        return found
+        return stored
 
     def _write(self, path: Path, curves: Sequence[Smoothed], values: Sequence[Array]) -> None:
         arrays = [
@@ -150,18 +150,18 @@ def _read(
             return None
     except (OSError, ValueError):
         return None
-    found = []
+    curves = []
     for number, ((t, u), times) in enumerate(zip(series, between, strict=True)):
         own_u, own_du, variances, inside = parts[4 * number : 4 * number + 4]
         at = _kept_values(times, inside.reshape(len(times), -1), make, number)
         texts = tuple(str(each) for each in remarks[number])
-        found.append(
+        curves.append(
             Smoothed(
                 np.ascontiguousarray(t, dtype=np.float64),
                 *(own_u.reshape(u.shape), own_du.reshape(u.shape), variances, at, texts),
             )
         )
-    return found
+    return curves
 
 
 def _kept_values(

@@ -229,17 +229,17 @@ class Ode(EquationType[OdeDataset]):
         return OdeFiles(path)
 
     def expand_options(
-        self, names: Sequence[str], given: Mapping[str, Any]
+        self, names: Sequence[str], options: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Make one dataset of all files where they are to be pooled, and several for a sweep."""
-        if SWEEP.key in given:
-            kept = {key: value for key, value in given.items() if key != SWEEP.key}
-            return [(name, kept) for name in swept(names, given[SWEEP.key])]
-        if POOL.key not in given:
-            return super().expand_options(names, given)
+        if SWEEP.key in options:
+            kept = {key: value for key, value in options.items() if key != SWEEP.key}
+            return [(name, kept) for name in swept(names, options[SWEEP.key])]
+        if POOL.key not in options:
+            return super().expand_options(names, options)
         from mdbench.datatypes.ode.recordings import pool_name  # noqa: PLC0415 - likewise
 
-        return [(pool_name(names), {**given, POOL.key: list(names)})]
+        return [(pool_name(names), {**options, POOL.key: list(names)})]
 
     def task(self, dataset: OdeDataset, view: str, protocol: Protocol) -> EquationTask[OdeDataset]:
         """Cut a trajectory by time, or hold out some of several.
@@ -249,7 +249,7 @@ class Ode(EquationType[OdeDataset]):
         test are noisy.  The targets of the test are clean.
         """
         self.check_view(view)
-        given, variables = dataset.given, state_names(dataset.given)
+        trajectory, variables = dataset.given, state_names(dataset.given)
         make = partial(
             EquationTask,
             dataset=dataset,
@@ -258,16 +258,16 @@ class Ode(EquationType[OdeDataset]):
             variables=variables,
             targets=tuple(f"{variable}_t" for variable in variables[: dataset.dim]),
             any_order=view == "table",
-            needs=_needs_of(dataset.parted(given, protocol)[0]) if view != "table" else (),
+            needs=_needs_of(dataset.parted(trajectory, protocol)[0]) if view != "table" else (),
             scaled=dataset.scaled,
-            held=given.held,
-            levels=_levels(given) if dataset.own else {},
+            held=trajectory.held,
+            levels=_levels(trajectory) if dataset.own else {},
         )
         if protocol is not Protocol.STRICT:
             return self._as_published(make, dataset, view)
         _, tests = dataset.parted(dataset.clean)
         test = split_of(view, [measured_samples(one, rates(one)) for one in tests])
-        befores, _ = dataset.parted(given)
+        befores, _ = dataset.parted(trajectory)
         curves = self._smoothed(dataset, befores)
         shown = split_of(view, given_samples(dataset, curves, befores))
         return make(
@@ -291,14 +291,14 @@ class Ode(EquationType[OdeDataset]):
     def _as_published(
         self, make: Callable[..., EquationTask[OdeDataset]], dataset: OdeDataset, view: str
     ) -> EquationTask[OdeDataset]:
-        given, clean = dataset.given, dataset.clean
-        if needs := _needs_of(given.pieces):
+        trajectory, clean = dataset.given, dataset.clean
+        if needs := _needs_of(trajectory.pieces):
             # One trajectory is all that the published pipeline has.
             raise UsageError(
                 f"The protocol published knows no {' and no '.join(needs)}.",
                 "Leave out --protocol published.",
             )
-        t, u = given.t, given.u
+        t, u = trajectory.t, trajectory.u
         cut = split_as_published(len(t))
         du = time_derivative(t, u)
         train, validation, refit = (
@@ -306,7 +306,7 @@ class Ode(EquationType[OdeDataset]):
             for rows in (cut.train, cut.validation, cut.refit)
         )
         true = rates(clean.rows(cut.test))
-        test = split_of(view, [measured_samples(given.rows(cut.test), true)])
+        test = split_of(view, [measured_samples(trajectory.rows(cut.test), true)])
         return make(train=train, validation=validation, refit=refit, test=test)
 
     @classmethod
@@ -362,7 +362,7 @@ class Ode(EquationType[OdeDataset]):
         self,
         task: EquationTask[OdeDataset],
         answer: EquationAnswer,
-        found: Mapping[str, Value],  # noqa: ARG002 - the trajectories are looked at by themselves
+        known_scores: Mapping[str, Value],  # noqa: ARG002 - the trajectories are looked at by themselves
     ) -> dict[str, Value]:
         """Integrate an answer through the test window, and from an initial condition of its own.
 
@@ -377,11 +377,11 @@ class Ode(EquationType[OdeDataset]):
         _, tests = dataset.parted(dataset.clean, task.protocol)
         ways = [
             (
-                along(one, answer.equations, scaled=dataset.scaled, solver=dataset.solver),
+                along(trajectory, answer.equations, scaled=dataset.scaled, solver=dataset.solver),
                 _TEST,
                 _R2_TEST,
             )
-            for one in tests
+            for trajectory in tests
         ]
         scores: dict[str, Value] = {}
         if dataset.unseen is not None:
@@ -443,24 +443,24 @@ class Ode(EquationType[OdeDataset]):
         every, unseen = dataset.clean.pieces, dataset.unseen() if dataset.unseen else None
         whole = dataset.holdout != TIMES
         seen = dataset.parted(dataset.clean)[1][0] if whole else every[0]
-        found = []
-        for one in answers:
+        curves = []
+        for answer in answers:
             ways, used = follow(
-                *(one.equations, seen, unseen, budget.evaluations),
+                *(answer.equations, seen, unseen, budget.evaluations),
                 holdout=dataset.holdout,
                 scaled=dataset.scaled,
             )
             budget.evaluations -= used
-            known = (one.metrics.get(name) for name in ("r2_test", "r2_unseen"))
+            known = (answer.metrics.get(name) for name in ("r2_test", "r2_unseen"))
             r2 = [rounded(value, 3) for value in known if isinstance(value, int | float)]
             if any(states is not None for states in ways):
                 caption = f"R² {' and '.join(r2)}" if r2 else ""
-                found.append(Found(one.method, one.number, caption, ways))
+                curves.append(Found(answer.method, answer.number, caption, ways))
         which = "held out, one" if whole else "the first"
         of = f" ({which} of {len(every)} trajectories)" if len(every) > 1 else ""
         measured = dataset.target_source != "equations"
         drawn = trajectory_pictures(
-            *(f"{dataset.name}{of}", seen, unseen, found),
+            *(f"{dataset.name}{of}", seen, unseen, curves),
             titles=dataset.titles,
             measured=measured,
             first=None if not whole else 0,
@@ -474,10 +474,14 @@ class Ode(EquationType[OdeDataset]):
         yield path, partial(write_npz, trajectory=series)
 
 
-def _levels(given: Trajectory) -> dict[str, tuple[float, ...]]:
+def _levels(trajectory: Trajectory) -> dict[str, tuple[float, ...]]:
     """Return the values of the inputs that have few."""
-    names = state_names(given)[given.u.shape[1] :]
-    return {} if given.inputs is None else levels_of(dict(zip(names, given.inputs.T, strict=True)))
+    names = state_names(trajectory)[trajectory.u.shape[1] :]
+    return (
+        {}
+        if trajectory.inputs is None
+        else levels_of(dict(zip(names, trajectory.inputs.T, strict=True)))
+    )
 
 
 def along(

@@ -181,16 +181,16 @@ class OdeSystems(Source[OdeDataset]):
         return list(self._systems.own)
 
     def groups(self) -> dict[str, list[str]]:
-        found = {ODEBENCH: self.names()}
+        groups = {ODEBENCH: self.names()}
         for title, suite in self._systems.suites.items():
-            found[title] = list(suite)
+            groups[title] = list(suite)
             new = [name for name in suite if not suite.heads[name].get("repeats")]
             if len(new) < len(suite):
-                found[f"{title}-new"] = new
-        for title in (ODEBENCH, *(name for name in found if name.endswith("-new"))):
+                groups[f"{title}-new"] = new
+        for title in (ODEBENCH, *(name for name in groups if name.endswith("-new"))):
             for end, condition in SETS.items():
-                found[f"{title}-{end}"] = [f"{name}+{condition}" for name in found[title]]
-        return found
+                groups[f"{title}-{end}"] = [f"{name}+{condition}" for name in groups[title]]
+        return groups
 
     def _system(self, name: str) -> OdeSystem:
         return named(name.partition("+")[0], self._systems)
@@ -232,14 +232,14 @@ class OdeSystems(Source[OdeDataset]):
         else:
             system, clean = conditions.system(system), conditions.sampled(system, self.cache)
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
-        given = replace(clean, u=conditions.noisy(u, name, seed), du=None)
+        measured = replace(clean, u=conditions.noisy(u, name, seed), du=None)
         holdout, unseen = TIMES, self._unseen(name, system)
         if conditions.test == SECOND_START:
             holdout, unseen, second = LAST, None, conditions.second(self._system(name), self.cache)
-            given, clean = (Trajectory.joined([one, second]) for one in (given, clean))
-            given = replace(given, du=None)
+            measured, clean = (Trajectory.joined([one, second]) for one in (measured, clean))
+            measured = replace(measured, du=None)
         identity = fingerprint_of(
-            *(given.u, clean, snr_db, protocol.value, seed),
+            *(measured.u, clean, snr_db, protocol.value, seed),
             derivatives=derivatives,
             description=None if holdout == TIMES else holdout,
         )
@@ -250,7 +250,7 @@ class OdeSystems(Source[OdeDataset]):
             truth=system.truth,
             target_source="equations",
             fingerprint=identity,
-            given=given,
+            given=measured,
             clean=clean,
             derivatives=derivatives,
             unseen=unseen,

@@ -193,10 +193,10 @@ class FittedSystem:
         for i, terms in enumerate(self.equations):
             model = Model(terms)
             inside = [[first + k for k in several] for several in model.inside]
-            for place, monomial in enumerate(terms):
-                others = {k for at, each in enumerate(inside) if at != place for k in each}
-                gone = tuple(k for k in inside[place] if k not in others)
-                yield i, monomial, inside[place], gone
+            for index, monomial in enumerate(terms):
+                others = {k for at, each in enumerate(inside) if at != index for k in each}
+                gone = tuple(k for k in inside[index] if k not in others)
+                yield i, monomial, inside[index], gone
             first += len(model.moving)
 
     def without(self, i: int, monomial: Monomial, gone: tuple[int, ...]) -> list[Change]:
@@ -204,34 +204,34 @@ class FittedSystem:
         less = dict(self.equations[i])
         del less[monomial]
         m = len(self.system.values)
-        rest = [k for k in self.own_columns if k not in gone]
+        others = [k for k in self.own_columns if k not in gone]
         # A change of the coefficient by all of its size.
         lost = self._all[:, gone[0]] * (1.0 if self.equations[i][monomial] > 0 else -1.0)
-        misfit, moves = self._misfit(rest, lost)
+        misfit, moves = self._misfit(others, lost)
         # Its place among them, should a term be added to this equation.
-        place = sum(1 for k in rest if k < m and self.system.owners[k] <= i)
-        found = [Change(i, less, gone, moves, misfit)]
+        index = sum(1 for k in others if k < m and self.system.owners[k] <= i)
+        changes = [Change(i, less, gone, moves, misfit)]
         size = _nodes(plain_writing({monomial: abs(self.equations[i][monomial])}), self.names)
         for column, other, text, length in self._new_terms(i):
             if length <= size:
-                misfit, coefficients = self._misfit([*rest, column], lost)
+                misfit, coefficients = self._misfit([*others, column], lost)
                 equation = {**less, other: Fraction(float(coefficients[-1]))}
-                moves = np.insert(coefficients[:-1], place, 0.0)
-                found.append(Change(i, equation, gone, moves, misfit, text))
-        return found
+                moves = np.insert(coefficients[:-1], index, 0.0)
+                changes.append(Change(i, equation, gone, moves, misfit, text))
+        return changes
 
     def with_another(self, i: int) -> list[Change]:
         """Return all systems with a term more in an equation."""
         m = len(self.system.values)
         own = self.own_columns
-        place = sum(1 for k in own if k < m and self.system.owners[k] <= i)
-        found = []
+        index = sum(1 for k in own if k < m and self.system.owners[k] <= i)
+        changes = []
         for column, other, text, _ in self._new_terms(i):
             misfit, coefficients = self._misfit([*own, column], np.zeros(len(self.differences)))
             equation = {**self.equations[i], other: Fraction(float(coefficients[-1]))}
-            moves = np.insert(coefficients[:-1], place, 0.0)
-            found.append(Change(i, equation, (), moves, misfit, text))
-        return found
+            moves = np.insert(coefficients[:-1], index, 0.0)
+            changes.append(Change(i, equation, (), moves, misfit, text))
+        return changes
 
     def _new_terms(self, i: int) -> Iterator[tuple[int, Monomial, str, int]]:
         """Return the terms that an equation has not: column, term, text, nodes."""

@@ -119,29 +119,36 @@ def _draw(generator: np.random.Generator, name: str, dim: int, form: str) -> Ode
 
 def _factor(generator: np.random.Generator, states: list[str], own: str, form: str) -> str:
     """Draw a term without its coefficient; empty for a constant."""
-    one, other = (str(generator.choice(states)) for _ in range(2))
-    product = f"{one} * {other}" if one != other else f"{one}**2"
+    first, second = (str(generator.choice(states)) for _ in range(2))
+    product = f"{first} * {second}" if first != second else f"{first}**2"
     if form == "polynomial":
-        kinds = ["", own, own, one, product, f"{own}**2", product, f"{own}**3"]
-        kinds += [f"{own}**2 * {one}" if one != own else f"{own}**4", f"{one} * {other} * {own}"]
+        kinds = ["", own, own, first, product, f"{own}**2", product, f"{own}**3"]
+        kinds += [
+            f"{own}**2 * {first}" if first != own else f"{own}**4",
+            f"{first} * {second} * {own}",
+        ]
     elif form == "trigonometric":
         rate = fresh_number(generator, 0.5, 3.0)
-        between = f"{one} - {other}" if one != other else f"{rate} * {one}"
-        kinds = [f"sin({one})", f"cos({one})", f"sin({between})", f"{other} * cos({one})"]
-        kinds += [f"sin({rate} * {one})", f"{own} * sin({between})", f"sin({one}) * cos({other})"]
+        between = f"{first} - {second}" if first != second else f"{rate} * {first}"
+        kinds = [f"sin({first})", f"cos({first})", f"sin({between})", f"{second} * cos({first})"]
+        kinds += [
+            f"sin({rate} * {first})",
+            f"{own} * sin({between})",
+            f"sin({first}) * cos({second})",
+        ]
     elif form == "rational":
         half = fresh_number(generator, 0.3, 4.0)
         kinds = [
-            *(f"{own} / ({half} + {one})", f"{own}**2 / ({half} + {own}**2)"),
-            *(f"{other} * {own} / ({half} + {own}**2)", f"1 / ({half} + {one}**2)"),
-            *(f"{own}**3 / ({half} + {one}**3)", f"1 / ({half} + {own} + {one}**2)"),
+            *(f"{own} / ({half} + {first})", f"{own}**2 / ({half} + {own}**2)"),
+            *(f"{second} * {own} / ({half} + {own}**2)", f"1 / ({half} + {first}**2)"),
+            *(f"{own}**3 / ({half} + {first}**3)", f"1 / ({half} + {own} + {first}**2)"),
         ]
     elif form == "exponential":
         rate = fresh_number(generator, 0.2, 2.0)
-        kinds = [f"exp(-{one})", f"{own} * exp(-{rate} * {one})", f"exp(-{rate} * {one}**2)"]
-        kinds += [f"{other} * exp(-{rate} * {one}**2)", f"{own}**2 * exp(-{rate} * {own})"]
+        kinds = [f"exp(-{first})", f"{own} * exp(-{rate} * {first})", f"exp(-{rate} * {first}**2)"]
+        kinds += [f"{second} * exp(-{rate} * {first}**2)", f"{own}**2 * exp(-{rate} * {own})"]
     else:
-        kinds = [f"abs({one}) * {own}", f"abs({one})", f"{one} * abs({other})"]
+        kinds = [f"abs({first}) * {own}", f"abs({first})", f"{first} * abs({second})"]
     return str(kinds[int(generator.integers(len(kinds)))]).strip()
 
 

@@ -76,10 +76,10 @@ class Information:
         starts = [np.array(start, dtype=float) for start in self.starts]
         series = []
         for start in starts:
-            found = system.solution(system.values, Course(start, self.t, math.inf))
-            floor = FLOOR * np.max(np.abs(found), axis=0)
-            weights = 1.0 / np.maximum(np.abs(found), np.where(floor > 0, floor, 1.0))
-            series.append(Series(self.t, found, weights, float(np.max(np.abs(found)))))
+            solution = system.solution(system.values, Course(start, self.t, math.inf))
+            floor = FLOOR * np.max(np.abs(solution), axis=0)
+            weights = 1.0 / np.maximum(np.abs(solution), np.where(floor > 0, floor, 1.0))
+            series.append(Series(self.t, solution, weights, float(np.max(np.abs(solution)))))
         self.truth = FittedSystem(sums, self.names, starts, series)
 
     @classmethod

@@ -108,7 +108,7 @@ def trajectory_pictures(
     name: str,
     seen: Trajectory,
     unseen: Trajectory | None,
-    found: Sequence[Found],
+    answers: Sequence[Found],
     *,
     titles: Sequence[str] = (),
     measured: bool = False,
@@ -124,7 +124,7 @@ def trajectory_pictures(
         The trajectory that the data are taken from.
     unseen
         That from the second initial condition, if there is one.
-    found
+    answers
         The trajectories of answers.
     titles
         Of the time and of each state, where they have names of their own.
@@ -141,29 +141,29 @@ def trajectory_pictures(
     if first is None:
         first = split_chronologically(len(seen.t)).test.start
     caption = "Measurements in grey" if measured else "True trajectories in grey"
-    if found:
+    if answers:
         of = "the equations" if measured else "the equations found on clean data"
         caption += f", in colour what {of} make of them, integrated from "
         caption += "the first state of the test window"
     if unseen is not None:
-        caption += " (first picture) and from " if found else "; the second is from "
+        caption += " (first picture) and from " if answers else "; the second is from "
         caption += "an initial condition that no method is given"
-        caption += " (second picture)" * bool(found)
+        caption += " (second picture)" * bool(answers)
     several = seen.u.shape[1] > 1
     keys = [
-        f'<span data-m="{escape(one.method)}">'
-        f'<svg class="m{one.number % COLOURS} stroke" viewBox="0 0 34 8" '
-        f'aria-hidden="true"><path class="line"{_dashed(one, several=several)} d="M1 4H33"/>'
-        f"{marker(one.number, 17, 4, 3.4)}</svg>"
-        f"{escape(one.method)}{f': {escape(one.caption)}' if one.caption else ''}</span>"
-        for one in found
+        f'<span data-m="{escape(answer.method)}">'
+        f'<svg class="m{answer.number % COLOURS} stroke" viewBox="0 0 34 8" '
+        f'aria-hidden="true"><path class="line"{_dashed(answer, several=several)} d="M1 4H33"/>'
+        f"{marker(answer.number, 17, 4, 3.4)}</svg>"
+        f"{escape(answer.method)}{f': {escape(answer.caption)}' if answer.caption else ''}</span>"
+        for answer in answers
     ]
     keys = [f'<p class="legend">{"".join(keys)}</p>'] if keys else []
     keys += _states(titles[1:] or [f"u{i}" for i in range(seen.u.shape[1])])
-    drawn = [_picture(f"Trajectory of {name}", seen, found, 0, first=first, titles=titles)]
+    drawn = [_picture(f"Trajectory of {name}", seen, answers, 0, first=first, titles=titles)]
     if unseen is not None:
         title = f"Trajectory of {name} from the second initial condition"
-        drawn.append(_picture(title, unseen, found, 1, titles=titles))
+        drawn.append(_picture(title, unseen, answers, 1, titles=titles))
     return (
         f'<figure class="picture"><figcaption>{caption}.{"".join(keys)}</figcaption>'
         f'<div class="pair">{"".join(drawn)}</div></figure>'
@@ -173,7 +173,7 @@ def trajectory_pictures(
 def _picture(
     title: str,
     measured: Trajectory,
-    found: Sequence[Found],
+    answers: Sequence[Found],
     way: int,
     *,
     first: int = 0,
@@ -199,18 +199,18 @@ def _picture(
         path = _path(plot, t[::step], u[::step, i])
         plot.parts.append(f'<path class="measured"{_of_state(i)} d="{path}"/>')
     fine = max(1, (len(t) - first) // MOST_POINTS)
-    for rank, one in enumerate(found):
-        states = one.ways[way]
+    for rank, answer in enumerate(answers):
+        states = answer.ways[way]
         if states is None:
             continue
         times = t[first : first + len(states)]
-        parts = [f'<g class="m{one.number % COLOURS}" data-m="{escape(one.method)}">']
+        parts = [f'<g class="m{answer.number % COLOURS}" data-m="{escape(answer.method)}">']
         for i in range(states.shape[1]):
-            dashed = _of_state(i) if several else _dashed(one, several=False)
+            dashed = _of_state(i) if several else _dashed(answer, several=False)
             if path := _path(plot, times[::fine], states[::fine, i]):
                 parts.append(f'<path class="line thin"{dashed} d="{path}"/>')
             if several:
-                parts += _marks(plot, one.number, rank, times, states[:, i])
+                parts += _marks(plot, answer.number, rank, times, states[:, i])
         plot.parts.append("".join([*parts, "</g>"]))
     taken: list[float] = []
     for i in np.argsort(-u[0]):  # from top to bottom, each below the last one's letters

@@ -269,15 +269,15 @@ def _with_units(
     columns: Sequence[LabelledColumn], units: Mapping[str, str], path: Path
 ) -> tuple[LabelledColumn, ...]:
     known = {name: place for place, one in enumerate(columns) for name in (one.name, one.label)}
-    found = list(columns)
+    labels = list(columns)
     for name, unit in units.items():
         if name not in known:
             raise DataError(
                 f"{description_of(path)}: key 'units.{name}': there is no such column.",
                 did_you_mean(name, known),
             )
-        found[known[name]] = replace(found[known[name]], unit=unit)
-    return tuple(found)
+        labels[known[name]] = replace(labels[known[name]], unit=unit)
+    return tuple(labels)
 
 
 class OdeFiles(Source[OdeDataset]):
@@ -347,11 +347,11 @@ class OdeFiles(Source[OdeDataset]):
                 u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
         require_exact(derivatives, name, clean.du)
         scaled = protocol is Protocol.STRICT and options.get(SCALING.key, "on") == "on"
-        kept = [known.holdout, scaled] if scaled or known.holdout != TIMES else []
+        remarks = [known.holdout, scaled] if scaled or known.holdout != TIMES else []
         identity = fingerprint_of(
             *(u, clean, snr_db, noise, seed),
             derivatives=derivatives,
-            description=[*known.description, *kept],
+            description=[*known.description, *remarks],
         )
         made = OdeDataset(
             name=name,
@@ -410,21 +410,21 @@ def _independent(
     dim = series.u.shape[1]
     names = [column.name for column in (*known.states, *known.inputs)]
     columns = np.stack([*named_columns(series).values()], axis=1)
-    kept, lines = independent_columns(names, columns, dim)
-    if known.truth is not None or len(kept) == len(names):
+    chosen, lines = independent_columns(names, columns, dim)
+    if known.truth is not None or len(chosen) == len(names):
         return known, lambda one: one, ()
-    states = [place for place in kept if place < dim]
-    inputs = [place - dim for place in kept if place >= dim]
+    states = [place for place in chosen if place < dim]
+    inputs = [place - dim for place in chosen if place >= dim]
 
-    def picked(one: Trajectory) -> Trajectory:
+    def picked(trajectory: Trajectory) -> Trajectory:
         return replace(
-            one,
-            u=np.ascontiguousarray(one.u[:, states]),
-            du=None if one.du is None else np.ascontiguousarray(one.du[:, states]),
+            trajectory,
+            u=np.ascontiguousarray(trajectory.u[:, states]),
+            du=None if trajectory.du is None else np.ascontiguousarray(trajectory.du[:, states]),
             inputs=None
-            if one.inputs is None or not inputs
-            else np.ascontiguousarray(one.inputs[:, inputs]),
-            held=one.held and bool(inputs),
+            if trajectory.inputs is None or not inputs
+            else np.ascontiguousarray(trajectory.inputs[:, inputs]),
+            held=trajectory.held and bool(inputs),
         )
 
     less = replace(
@@ -445,16 +445,16 @@ def _in_one_unit(paths: Sequence[Path], several: Sequence[UserRecording]) -> lis
         If columns are in other units: how values go over into one another is not known.
     """
     first = several[0]
-    found = []
-    for path, one in zip(paths, several, strict=True):
+    series_in_unit = []
+    for path, recording in zip(paths, several, strict=True):
         pairs = [
             (f"{mine.name} in {mine.unit}", f"in {other.unit}")
             for mine, other in zip(
-                (*one.states, *one.inputs), (*first.states, *first.inputs), strict=True
+                (*recording.states, *recording.inputs), (*first.states, *first.inputs), strict=True
             )
             if mine.unit != other.unit and mine.unit and other.unit
         ]
-        mine, other = (each.time.unit or lasting(each.time.label) for each in (one, first))
+        mine, other = (each.time.unit or lasting(each.time.label) for each in (recording, first))
         known = mine in UNIT_SECONDS and other in UNIT_SECONDS
         if mine != other and not known:
             pairs.append((f"times in {mine or 'no unit'}", f"in {other or 'none'}"))
@@ -465,9 +465,9 @@ def _in_one_unit(paths: Sequence[Path], several: Sequence[UserRecording]) -> lis
                 "write them so.",
             )
         factor = UNIT_SECONDS[mine] / UNIT_SECONDS[other] if mine != other else 1.0
-        series = one.trajectory
-        found.append(replace(series, t=series.t * factor) if factor != 1.0 else series)
-    return found
+        series = recording.trajectory
+        series_in_unit.append(replace(series, t=series.t * factor) if factor != 1.0 else series)
+    return series_in_unit
 
 
 def pool_name(names: Sequence[str]) -> str:

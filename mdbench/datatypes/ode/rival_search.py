@@ -139,13 +139,13 @@ class RivalSearch:
         return self._searched({each.change for each in waiting})
 
     def _searched(self, undecided: set[int]) -> Searched:
-        found = [
+        rivals = [
             Found(k, misfit, self._fitted.written(self._changes[k], self._systems[k][0], constants))
             for k, (misfit, constants) in self._best.items()
         ]
-        found.sort(key=lambda each: each.misfit)
+        rivals.sort(key=lambda each: each.misfit)
         left = len(undecided - self._best.keys())
-        return Searched(found, len(self._changes) - len(found) - left, left)
+        return Searched(rivals, len(self._changes) - len(rivals) - left, left)
 
     def _advanced(self, attempt: _Attempt) -> _Attempt | None:
         """Fit to more samples; None where that was the last fit, or it leads nowhere."""

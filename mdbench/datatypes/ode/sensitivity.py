@@ -153,12 +153,12 @@ class MovingSystem:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                found, how = odeint(rates, course.start, course.t, full_output=True, **_SOLVER)
+                solution, how = odeint(rates, course.start, course.t, full_output=True, **_SOLVER)
             except (ArithmeticError, TypeError, ValueError) as error:  # a root of -1 is complex
                 raise LostError from error
-        if how["message"] != "Integration successful." or not np.isfinite(found).all():
+        if how["message"] != "Integration successful." or not np.isfinite(solution).all():
             raise LostError
-        states: Array = found
+        states: Array = solution
         return states
 
     def derivatives(
@@ -293,11 +293,11 @@ def _linear(slopes: Array, forcing: Array, first: Array, t: Array, steps: int) -
     return made
 
 
-def _is_near(one: Array, other: Array, near: float) -> bool:
+def _is_near(values: Array, other: Array, near: float) -> bool:
     if not np.isfinite(other).all():
         return False
     sizes = np.linalg.norm(other.reshape(-1, other.shape[-1]), axis=0)
-    errors = np.linalg.norm((one - other).reshape(-1, other.shape[-1]), axis=0)
+    errors = np.linalg.norm((values - other).reshape(-1, other.shape[-1]), axis=0)
     return bool(np.all(errors <= near * sizes))
 
 

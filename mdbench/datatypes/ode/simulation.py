@@ -132,12 +132,12 @@ def simulate(
     accurate = solver["rtol"] < SOLVER["rtol"]
     if accurate:
         question["evaluations"] *= _MORE
-    found = _child.ask(question, MAX_SECONDS * (_MORE if accurate else 1))
-    if "error" in found:
+    reply = _child.ask(question, MAX_SECONDS * (_MORE if accurate else 1))
+    if "error" in reply:
         return Simulated(None, Ending.LATE)
-    ended, states = Ending(found["ended"]), np.array(found["u"])
+    ended, states = Ending(reply["ended"]), np.array(reply["u"])
     r2 = trajectory_r2(states, true) if ended is Ending.WHOLE else None
-    return Simulated(r2, ended, states, found["evaluations"])
+    return Simulated(r2, ended, states, reply["evaluations"])
 
 
 class Frame(NamedTuple):
@@ -193,10 +193,10 @@ def valid_time(states: Array, t: Array, true: Array, lyapunov: float) -> float:
     if not len(states):
         return 0.0
     deviations = np.std(true, axis=0)
-    kept = deviations > 0
+    moving = deviations > 0
     with np.errstate(all="ignore"):
-        off = (states - true[: len(states)])[:, kept] / deviations[kept]
-        errors = np.sqrt(np.mean(np.square(off), axis=1)) if kept.any() else np.zeros(len(states))
+        off = (states - true[: len(states)])[:, moving] / deviations[moving]
+        errors = np.sqrt(np.mean(np.square(off), axis=1)) if moving.any() else np.zeros(len(states))
     wrong = np.flatnonzero(~(errors <= _VALID))
     last = int(wrong[0]) - 1 if len(wrong) else len(states) - 1
     return float(lyapunov * (t[max(last, 0)] - t[0]))
@@ -307,7 +307,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     times = (np.array(question["t"]) - question["t"][0] * ("time" in question)) / unit
     limits = np.broadcast_to(question["limit"], d).tolist()
     most = question["evaluations"]
-    given = _inputs_at(times, inputs, held=question.get("held", False)) if inputs else _none
+    inputs_at = _inputs_at(times, inputs, held=question.get("held", False)) if inputs else _none
     rate = (unit / size).tolist()
     used = 0
 
@@ -321,7 +321,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         for value, limit in zip(state, limits, strict=True):
             if not -limit < value < limit:
                 raise _BlewUpError
-        du = derivatives(*state, *given(now))
+        du = derivatives(*state, *inputs_at(now))
         # A sum of finite numbers may be infinite; one with others never is finite.
         if not math.isfinite(sum(du)) and not all(map(math.isfinite, du)):
             raise _BlewUpError

@@ -99,11 +99,11 @@ class Conditions:
         return self == Conditions()
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> Conditions:
+    def of(cls, texts: Mapping[str, str]) -> Conditions:
         """Read conditions by their names; a `UsageError` for what cannot be."""
-        if "samples" in given and "dt" in given:
+        if "samples" in texts and "dt" in texts:
             raise UsageError("samples and dt were both given.", "Give one: it makes the other.")
-        return cls(**{name.replace("-", "_"): _value(name, text) for name, text in given.items()})
+        return cls(**{name.replace("-", "_"): _value(name, text) for name, text in texts.items()})
 
     @classmethod
     def read(cls, name: str) -> tuple[str, Conditions]:
@@ -286,10 +286,10 @@ def parse_sweep(text: str) -> list[dict[str, str]]:
             _value(name, value)
     if not axes:
         raise UsageError(f"--sweep is {text!r}.", "Give an axis: --sweep samples=20,50,100")
-    found = [dict(zip(axes, each, strict=True)) for each in itertools.product(*axes.values())]
-    for each in found:
+    conditions = [dict(zip(axes, each, strict=True)) for each in itertools.product(*axes.values())]
+    for each in conditions:
         Conditions.of(each)
-    return found
+    return conditions
 
 
 def swept(names: Sequence[str], sweep: Sequence[Mapping[str, str]]) -> list[str]:
@@ -297,11 +297,11 @@ def swept(names: Sequence[str], sweep: Sequence[Mapping[str, str]]) -> list[str]
     return list(dict.fromkeys(_with(name, each) for each in sweep for name in names))
 
 
-def _with(name: str, given: Mapping[str, str]) -> str:
+def _with(name: str, texts: Mapping[str, str]) -> str:
     """Write conditions behind a name, in the place of those of the same axes that it has."""
     system, *parts = name.split("+")
     had = dict(part.partition("=")[::2] for part in parts)
-    return f"{system}{Conditions.of({**had, **given})}"
+    return f"{system}{Conditions.of({**had, **texts})}"
 
 
 def _value(name: str, text: str) -> Any:

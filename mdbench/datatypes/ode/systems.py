@@ -167,21 +167,21 @@ class OdeSystem:
 def _form(equation: str) -> str:
     with PARSER_LOCK:
         tree = ast.parse(equation, mode="eval")
-    found = {"polynomial"}
+    forms = {"polynomial"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            found.add(_FORM_OF.get(node.func.id, "other"))
+            forms.add(_FORM_OF.get(node.func.id, "other"))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
             exponent = node.right.value if isinstance(node.right, ast.Constant) else None
             if not (isinstance(exponent, int | float) and float(exponent).is_integer()):
-                found.add("other")
+                forms.add("other")
         elif (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, ast.Div)
             and any(isinstance(below, ast.Name) for below in ast.walk(node.right))
         ):
-            found.add("rational")
-    return min(found, key=FORMS.index)
+            forms.add("rational")
+    return min(forms, key=FORMS.index)
 
 
 def read_system(path: Path) -> OdeSystem:
@@ -236,7 +236,7 @@ def read_system(path: Path) -> OdeSystem:
 
 def _sampling(path: Path, table: dict[str, Any]) -> dict[str, Any]:
     """Pop what is known of times and chaos; nothing where a system is sampled as ODEBench's."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if "end" in table or "samples" in table:
         end, samples = number(path, "end", pop(path, table, "end")), pop(path, table, "samples")
         if end <= 0:
@@ -247,18 +247,18 @@ def _sampling(path: Path, table: dict[str, Any]) -> dict[str, Any]:
             raise DataError(
                 f"{path}: samples = {samples}", f"It is from {MIN_SAMPLES} to {_MOST_SAMPLES:,}."
             )
-        found = {"end": end, "samples": samples, "accurate": True}
+        settings = {"end": end, "samples": samples, "accurate": True}
     if "lyapunov" in table:
-        found["lyapunov"] = number(path, "lyapunov", table.pop("lyapunov"))
-        if found["lyapunov"] <= 0:
+        settings["lyapunov"] = number(path, "lyapunov", table.pop("lyapunov"))
+        if settings["lyapunov"] <= 0:
             raise DataError(
-                f"{path}: lyapunov = {found['lyapunov']:g}",
+                f"{path}: lyapunov = {settings['lyapunov']:g}",
                 "It is above 0; leave it out for a system that is not chaotic.",
             )
     repeats = table.pop("repeats", [])
     if not isinstance(repeats, list) or not all(isinstance(each, str) for each in repeats):
         raise DataError(f"{path}: repeats = {repeats!r} has to be a list of names")
-    return found | {"repeats": tuple(repeats)}
+    return settings | {"repeats": tuple(repeats)}
 
 
 def integrate(
@@ -344,11 +344,13 @@ def _initial_conditions(
     path: Path, table: dict[str, Any], dim: int
 ) -> tuple[tuple[float, ...], ...]:
     key = "initial_conditions"
-    given = pop(path, table, key)
+    conditions = pop(path, table, key)
     if not (
-        isinstance(given, list)
-        and given
-        and all(isinstance(condition, list) and len(condition) == dim for condition in given)
+        isinstance(conditions, list)
+        and conditions
+        and all(isinstance(condition, list) and len(condition) == dim for condition in conditions)
     ):
-        raise DataError(f"{path}: {key} = {given!r}", f"It has to be a list of lists of {dim}.")
-    return tuple(tuple(number(path, key, value) for value in condition) for condition in given)
+        raise DataError(
+            f"{path}: {key} = {conditions!r}", f"It has to be a list of lists of {dim}."
+        )
+    return tuple(tuple(number(path, key, value) for value in condition) for condition in conditions)

@@ -151,10 +151,10 @@ class Pde(EquationType[PdeDataset]):
         evidence = held_out = scored = None
         remarks: tuple[str, ...] = ()
         if protocol is Protocol.STRICT:
-            given, test, evidence, held_out, scored, remarks = strict_splits(
+            shown, test, evidence, held_out, scored, remarks = strict_splits(
                 dataset, view, dataset.rows
             )
-            parts = given, given, given, test
+            parts = shown, shown, shown, test
         elif view == "table":
             variables, parts = published_table(dataset, dataset.rows)
         else:
@@ -240,12 +240,14 @@ class Pde(EquationType[PdeDataset]):
         from mdbench.datatypes.pde.plots import field_pictures  # noqa: PLC0415 - only reports need it
         from mdbench.drawing.numbers import scientific  # noqa: PLC0415
 
-        found = [("the truth", scientific(dataset.floor), dataset.truth)] if dataset.truth else []
-        for one in answers:
-            residual = one.metrics.get("residual", one.metrics.get("nmse"))
+        answered = (
+            [("the truth", scientific(dataset.floor), dataset.truth)] if dataset.truth else []
+        )
+        for answer in answers:
+            residual = answer.metrics.get("residual", answer.metrics.get("nmse"))
             number = residual if isinstance(residual, int | float) else None
-            found.append((one.method, scientific(number), one.equations))
-        return Plots(field_pictures(dataset.clean, found, dataset.states))
+            answered.append((answer.method, scientific(number), answer.equations))
+        return Plots(field_pictures(dataset.clean, answered, dataset.states))
 
     def files(self, dataset: PdeDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Return the NPZ file of a system in MDBench's layout, ``NAME/NAME_snr_40.npz``."""
@@ -323,8 +325,8 @@ class _PdeSystems(Source[PdeDataset]):
         clean = self._clean(system, released=_released(options))
         self._short_axes.report(name, clean)
         u = clean.u if snr_db is None else self._noisy(system, clean.u, snr_db, seed, protocol)
-        given = replace(clean, u=u, du=None)
-        names = feature_names(given, system.explicit)
+        measured = replace(clean, u=u, du=None)
+        names = feature_names(measured, system.explicit)
         derivatives = derivatives_asked(options, protocol)
         require_exact(derivatives, name, clean.du)
         missing = set(derivative_names(tuple(system.variables), tuple(system.axes))) - set(names)
@@ -337,7 +339,7 @@ class _PdeSystems(Source[PdeDataset]):
             fingerprint=_fingerprint(
                 u, clean, snr_db, protocol.value, seed, derivatives=derivatives
             ),
-            given=given,
+            given=measured,
             clean=clean,
             explicit=system.explicit,
             rows=Rows(options.get("max_rows"), seed),
@@ -443,13 +445,13 @@ class _PdeFiles(Source[PdeDataset]):
         u, noise = measured.u, "file" if noisy else Protocol.STRICT.value
         if snr_db is not None and noisy is None:
             u = add_noise(u, name=name, snr_db=snr_db, seed=seed)
-        given = replace(clean, u=u, du=None)
+        shown = replace(clean, u=u, du=None)
         truth = user_truth(
             options.get(TRUTH.key),
             read_field_description(path).truth,
             path.with_suffix(".toml"),
             states={f"u{state}": f"u{state}" for state in range(clean.dim)},
-            variables=feature_names(given, ()),
+            variables=feature_names(shown, ()),
         )
         scaled = protocol is Protocol.STRICT and options.get(SCALING.key, "on") == "on"
         dataset = PdeDataset(
@@ -464,7 +466,7 @@ class _PdeFiles(Source[PdeDataset]):
                 truth=truth,
                 scaled=scaled,
             ),
-            given=given,
+            given=shown,
             clean=clean,
             explicit=(),
             rows=Rows(options.get("max_rows"), seed),

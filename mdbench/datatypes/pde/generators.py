@@ -78,10 +78,10 @@ def _advection(system: PdeSystem, _released: bool, _progress: Progress) -> list[
         phase = k * np.mod(place, period) + setting["phase"]
         return np.asarray(setting["amplitude"] * np.sin(phase) - setting["offset"])
 
-    def slope(place: Array) -> Array:
-        phase = k * np.mod(place, period) + setting["phase"]
+    def slope(x: Array) -> Array:
+        phase = k * np.mod(x, period) + setting["phase"]
         rising = setting["amplitude"] * k * np.cos(phase)
-        return np.asarray(np.sign(wave(place)) * rising)
+        return np.asarray(np.sign(wave(x)) * rising)
 
     u = closed_forms.translation(lambda place: abs(wave(place)), x.values, t.values, speed=beta)
     u_x = closed_forms.translation(slope, x.values, t.values, speed=beta)

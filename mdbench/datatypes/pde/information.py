@@ -198,15 +198,15 @@ class FieldInformation:
             for name in self.names
             if "_" in name and (order := len(name.partition("_")[2])) <= highest
         }
-        found = {"1": (1, 0)}
+        orders = {"1": (1, 0)}
         for count in range(int(most) + 1):
             for several in itertools.combinations_with_replacement(states, count):
                 if several:
-                    found["*".join(several)] = count, 0
+                    orders["*".join(several)] = count, 0
                 if count < most:
                     for name, order in derivatives.items():
-                        found["*".join([*several, name])] = count + 1, order
-        return found
+                        orders["*".join([*several, name])] = count + 1, order
+        return orders
 
     @cached_property
     def _gram(self) -> Array:
@@ -236,16 +236,16 @@ class FieldInformation:
             misfit, rival = self._best_rival(place)
             yield Finding(state, _text(monomial), coefficient, float(errors[place]), misfit, rival)
 
-    def _best_rival(self, place: int) -> tuple[float, str]:
+    def _best_rival(self, term: int) -> tuple[float, str]:
         """Return the misfit of the best system without a term of the truth, and its equation."""
-        state, monomial, _ = self.own[place]
-        rest = [k for k in range(len(self.own)) if k != place]
+        state, monomial, _ = self.own[term]
+        others = [k for k in range(len(self.own)) if k != term]
         factors, order = _size(monomial)
-        rivals = [rest]
+        rivals = [others]
         for k, column in enumerate(self._columns[len(self.own) :], len(self.own)):
             count, height = self._products[column.term]
             if column.state == state and count <= factors and height <= order:
-                rivals.append([*rest, k])
+                rivals.append([*others, k])
         sizes = np.zeros(len(self._columns))
         sizes[: len(self.own)] = [coefficient for *_, coefficient in self.own]
         misfits = [_regression(self._gram, each, sizes)[0] for each in rivals]
@@ -316,13 +316,13 @@ class FieldInformation:
 
     def _boxes(self, tails: set[str]) -> Iterator[_Box]:
         """Cut the nodes into boxes."""
-        shape, given, cuts = self.given.u.shape[:-2], self.given, self._cuts
+        shape, field, cuts = self.given.u.shape[:-2], self.given, self._cuts
         numbers = np.arange(math.prod(shape)).reshape(shape)
         pieces = [np.array_split(np.arange(n), k) for n, k in zip(shape, cuts, strict=True)]
         for places in itertools.product(*pieces):
             axes = [
-                _along(given, axis, place, sorted({len(t) for t in tails if t.startswith(axis)}))
-                for axis, place in zip(given.grid, places, strict=True)
+                _along(field, axis, place, sorted({len(t) for t in tails if t.startswith(axis)}))
+                for axis, place in zip(field.grid, places, strict=True)
             ]
             inner = np.ravel_multi_index(
                 np.ix_(*(kept for kept, _ in axes)), [len(place) for place in places]
@@ -330,7 +330,7 @@ class FieldInformation:
             derivatives = {
                 tail: _of_all_axes(
                     orders[len(tail) if tail.startswith(axis) else 0]
-                    for axis, (_, orders) in zip(given.grid, axes, strict=True)
+                    for axis, (_, orders) in zip(field.grid, axes, strict=True)
                 )
                 for tail in tails
             }
@@ -389,31 +389,31 @@ class FieldInformation:
 
 
 def _along(
-    given: Field, axis: str, place: NDArray[np.intp], orders: Sequence[int]
+    field: Field, axis: str, positions: NDArray[np.intp], orders: Sequence[int]
 ) -> tuple[NDArray[np.intp], dict[int, Array]]:
     """Return where derivatives along an axis are central, and what gives them there.
 
     They are spectral along the whole of a periodic axis, and of second order elsewhere.
     """
-    nodes = given.grid[axis]
-    whole = np.eye(len(place))
-    if axis in given.periods and len(place) == len(nodes):
-        period = given.periods[axis]
-        return np.arange(len(place)), {0: whole} | {
+    nodes = field.grid[axis]
+    whole = np.eye(len(positions))
+    if axis in field.periods and len(positions) == len(nodes):
+        period = field.periods[axis]
+        return np.arange(len(positions)), {0: whole} | {
             order: accurate_derivative(whole, nodes, 0, order, period=period) for order in orders
         }
     border = (max(orders, default=0) + 1) // 2
-    inner = np.arange(border, len(place) - border)
-    found = {order: space_derivative(whole, nodes[place], 0, order)[inner] for order in orders}
+    inner = np.arange(border, len(positions) - border)
+    found = {order: space_derivative(whole, nodes[positions], 0, order)[inner] for order in orders}
     return inner, {0: whole[inner]} | found
 
 
 def _of_all_axes(matrices: Iterable[Array]) -> Array:
     """Return what acts on nodes of several axes, of what acts along each."""
-    found = np.ones((1, 1))
+    product = np.ones((1, 1))
     for matrix in matrices:
-        found = np.asarray(np.kron(found, matrix), dtype=float)
-    return found
+        product = np.asarray(np.kron(product, matrix), dtype=float)
+    return product
 
 
 def _partials(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
@@ -435,10 +435,12 @@ def _regression(gram: Array, columns: Sequence[int], sizes: Array) -> tuple[floa
     scales = np.sqrt(np.diag(gram)[columns])
     scales[scales == 0] = 1.0
     products = gram[np.ix_(columns, columns)] / np.outer(scales, scales)
-    found = np.linalg.pinv(products, rcond=_ALIKE, hermitian=True) @ (with_sum[columns] / scales)
+    coefficients = np.linalg.pinv(products, rcond=_ALIKE, hermitian=True) @ (
+        with_sum[columns] / scales
+    )
     left = np.copy(sizes)
-    np.subtract.at(left, columns, found / scales)
-    return max(float(left @ gram @ left), 0.0), found / scales
+    np.subtract.at(left, columns, coefficients / scales)
+    return max(float(left @ gram @ left), 0.0), coefficients / scales
 
 
 def _size(monomial: Monomial) -> tuple[float, float]:

@@ -55,7 +55,7 @@ class _Side(NamedTuple):
 
 def field_pictures(
     field: Field,
-    found: Sequence[tuple[str, str, Sequence[str]]],
+    answers: Sequence[tuple[str, str, Sequence[str]]],
     states: Sequence[int] | None = None,
 ) -> str:
     """Draw a clean field, and where equations differ from its change in time.
@@ -67,7 +67,7 @@ def field_pictures(
     ----------
     field
         The field without noise.
-    found
+    answers
         Equations to compare with it: who gave them, a few words, and the right-hand sides.
     states
         Whose right-hand sides they are, by number; all states' by default.
@@ -78,7 +78,7 @@ def field_pictures(
         HTML: one figure, and another one where there are equations.
     """
     html = _space_time(field) if len(field.grid) == 1 else _planes(field)
-    drawn = [_error_panel(field, *each, states) for each in found]
+    drawn = [_error_panel(field, *each, states) for each in answers]
     panels = "".join(panel for panel in drawn if panel)
     if panels:
         where = "in the test window"
@@ -322,12 +322,12 @@ def _panel(
 
 def _ticks(axis: Axis, pixels: int) -> list[float]:
     """Choose at least two round values, and more where there is space."""
-    found: list[float] = []
+    numbers: list[float] = []
     for most in range(max(2, pixels // 50), 9):
-        found = ticks(axis.low, axis.high, log=False, most=most)
-        if len(found) > 1:
+        numbers = ticks(axis.low, axis.high, log=False, most=most)
+        if len(numbers) > 1:
             break
-    return found
+    return numbers
 
 
 def _number(value: float, digits: int = 3) -> str:

@@ -339,12 +339,12 @@ def _check(path: Path, system: PdeSystem) -> None:
             raise DataError(f"{path}: {key} = {equation!r}: {error}") from error
 
 
-def _grid(path: Path, given: Any) -> dict[str, Nodes]:
-    if tuple(_table(path, "grid", given)) not in {(*_AXES[:dim], "t") for dim in (1, 2, 3)}:
+def _grid(path: Path, entry: Any) -> dict[str, Nodes]:
+    if tuple(_table(path, "grid", entry)) not in {(*_AXES[:dim], "t") for dim in (1, 2, 3)}:
         raise DataError(
-            f"{path}: [grid] has the keys {list(given)}", "They have to be x[, y[, z]] and t."
+            f"{path}: [grid] has the keys {list(entry)}", "They have to be x[, y[, z]] and t."
         )
-    return _nodes_by_axis(path, given)
+    return _nodes_by_axis(path, entry)
 
 
 def _nodes_by_axis(path: Path, given: Any) -> dict[str, Nodes]:
@@ -365,14 +365,14 @@ def _nodes(path: Path, key: str, given: Any) -> Nodes:
     return Nodes(values["first"], values["last"], entry["nodes"], values.get("period"))
 
 
-def _table(path: Path, key: str, given: Any) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise DataError(f"{path}: {key} = {given!r} has to be a table")
-    return given
+def _table(path: Path, key: str, entry: Any) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise DataError(f"{path}: {key} = {entry!r} has to be a table")
+    return entry
 
 
 def _list(path: Path, table: dict[str, Any], key: str) -> tuple[str, ...]:
-    given = table.pop(key, [])
-    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
-        raise DataError(f"{path}: {key} = {given!r} has to be a list of texts")
-    return tuple(given)
+    items = table.pop(key, [])
+    if not isinstance(items, list) or not all(isinstance(each, str) for each in items):
+        raise DataError(f"{path}: {key} = {items!r} has to be a list of texts")
+    return tuple(items)

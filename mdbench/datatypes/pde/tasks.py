@@ -123,18 +123,18 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
     Smoothed states are known least at the ends, and the first and the last time are left out.
     """
     cut = split_chronologically(len(dataset.given.t))
-    given = _between(dataset.given, cut.refit)
-    (smoothed, remarks), evidence = _evidence(dataset, given)
+    between_cuts = _between(dataset.given, cut.refit)
+    (smoothed, remarks), evidence = _evidence(dataset, between_cuts)
     if dataset.derivatives == "smooth":
         inner = slice(1, -1)
-        shown, measured = _between(replace(smoothed, du=None), inner), given.u[..., inner, :]
+        shown, measured = _between(replace(smoothed, du=None), inner), between_cuts.u[..., inner, :]
         assert smoothed.du is not None  # noqa: S101 - `smoothed_field` makes it
         du = smoothed.du[..., inner, dataset.states]
     else:
-        shown, measured = given, given.u
+        shown, measured = between_cuts, between_cuts.u
         true = dataset.clean.du if dataset.derivatives == EXACT else None
         if true is None:
-            du = _du(given.t, given.u[..., dataset.states], slice(None))
+            du = _du(between_cuts.t, between_cuts.u[..., dataset.states], slice(None))
         else:
             du = true[..., cut.refit, dataset.states]
     first = _part(dataset, view, shown, Protocol.STRICT, du=du, rows=rows, measured=measured)
@@ -165,18 +165,18 @@ def last_times(task: EquationTask[PdeDataset]) -> CheckSplit:
     return CheckSplit(shown, task.refit.target_name, targets, columns)
 
 
-def _evidence(dataset: PdeDataset, given: Field) -> tuple[SmoothedField, WeakWindows]:
+def _evidence(dataset: PdeDataset, measured: Field) -> tuple[SmoothedField, WeakWindows]:
     """Smooth a field, and put it in the form in which equations are compared with it."""
     if dataset.scaled:
-        offset = np.mean(given.u.reshape(-1, given.dim), axis=0)
-        smoothed = smoothed_field(replace(given, u=given.u - offset))
+        offset = np.mean(measured.u.reshape(-1, measured.dim), axis=0)
+        smoothed = smoothed_field(replace(measured, u=measured.u - offset))
         smoothed = smoothed._replace(field=replace(smoothed.field, u=smoothed.field.u + offset))
     else:
-        smoothed = smoothed_field(given)
+        smoothed = smoothed_field(measured)
     field = replace(smoothed.field, du=None)
     features = _columns(field, dataset.explicit, Protocol.STRICT)
     return smoothed, WeakWindows.of(
-        given, field.u, CachedColumns(features), dataset.states, centred=dataset.scaled
+        measured, field.u, CachedColumns(features), dataset.states, centred=dataset.scaled
     )
 
 
@@ -193,13 +193,13 @@ def published_splits(
     dataset: PdeDataset, view: str, rows: Rows
 ) -> tuple[Split, Split, Split, Split]:
     """Cut a field by time, and differentiate all of it in time before."""
-    given, clean = dataset.given, dataset.clean
-    cut = split_as_published(len(given.t))
-    du = _du(given.t, given.u[..., dataset.states], slice(None))
-    test_du = _du(given.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
+    measured, clean = dataset.given, dataset.clean
+    cut = split_as_published(len(measured.t))
+    du = _du(measured.t, measured.u[..., dataset.states], slice(None))
+    test_du = _du(measured.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
 
     def make(times: slice, du: Array, rows: Rows | None) -> Split:
-        shown = replace(_between(given, times), du=None)
+        shown = replace(_between(measured, times), du=None)
         return _part(dataset, view, shown, Protocol.PUBLISHED, du=du, rows=rows)
 
     return (

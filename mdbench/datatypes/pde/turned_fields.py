@@ -55,15 +55,23 @@ def _wraps(u: Array) -> bool:
 
 def _unexplained(u: Array, periodic: bool) -> float:
     """Return the share of squared rates that products of a few derivatives do not explain."""
-    found = 0.0
+    largest = 0.0
     for place in range(u.shape[-1]):
         rate = np.gradient(u[..., place], axis=1)
         columns = [np.ones_like(rate)]
         for state in range(u.shape[-1]):
-            one = u[..., state] / (np.abs(u[..., state]).max() or 1.0)
-            first = _slope(one, periodic)
+            scaled = u[..., state] / (np.abs(u[..., state]).max() or 1.0)
+            first = _slope(scaled, periodic)
             second = _slope(first, periodic)
-            columns += [one, one**2, one**3, first, one * first, second, _slope(second, periodic)]
+            columns += [
+                scaled,
+                scaled**2,
+                scaled**3,
+                first,
+                scaled * first,
+                second,
+                _slope(second, periodic),
+            ]
         inner = slice(3, -3)
         table = np.stack([each[inner, inner].ravel() for each in columns], axis=1)
         size = np.linalg.norm(table, axis=0)
@@ -71,8 +79,8 @@ def _unexplained(u: Array, periodic: bool) -> float:
         target = rate[inner, inner].ravel()
         rest = target - table @ np.linalg.lstsq(table, target)[0]
         power = float(target @ target)
-        found = max(found, float(rest @ rest) / power if power > 0 else 0.0)
-    return found
+        largest = max(largest, float(rest @ rest) / power if power > 0 else 0.0)
+    return largest
 
 
 def _slope(u: Array, periodic: bool) -> Array:

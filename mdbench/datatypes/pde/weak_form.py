@@ -56,24 +56,24 @@ class SmoothedField(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def smoothed_field(given: Field) -> SmoothedField:
+def smoothed_field(field: Field) -> SmoothedField:
     """Smooth a field along all axes and in time, as much as it takes; with its rates of change."""
-    found = [_smoothed_state(given, given.u[..., state]) for state in range(given.dim)]
+    curves = [_smoothed_state(field, field.u[..., state]) for state in range(field.dim)]
     u, du = (
-        np.stack(arrays, axis=-1) for arrays in zip(*(each[:2] for each in found), strict=True)
+        np.stack(arrays, axis=-1) for arrays in zip(*(each[:2] for each in curves), strict=True)
     )
-    remarks = tuple(f"u{state}: {one.remark}" for state, one in enumerate(found) if one.remark)
-    return SmoothedField(replace(given, u=u, du=du), remarks)
+    remarks = tuple(f"u{state}: {one.remark}" for state, one in enumerate(curves) if one.remark)
+    return SmoothedField(replace(field, u=u, du=du), remarks)
 
 
-def _smoothed_state(given: Field, u: Array) -> InTime:
+def _smoothed_state(field: Field, u: Array) -> InTime:
     """Smooth one state along all axes, and then in time; the noise is estimated first."""
-    noise = noise_in_time(u, given.t, -1)
-    for axis, (name, nodes) in enumerate(given.grid.items()):
+    noise = noise_in_time(u, field.t, -1)
+    for axis, (name, nodes) in enumerate(field.grid.items()):
         if len(nodes) >= _FEWEST:
-            smoother = smoother_along(u, nodes, axis, periodic=name in given.periods, noise=noise)
+            smoother = smoother_along(u, nodes, axis, periodic=name in field.periods, noise=noise)
             u, noise = smoother(u), noise * smoother.left
-    return smooth_in_time(u, given.t, -1)
+    return smooth_in_time(u, field.t, -1)
 
 
 _FEWEST = 12
@@ -107,7 +107,7 @@ class WeakWindows(Evidence):
     @classmethod
     def of(
         cls,
-        given: Field,
+        field: Field,
         smoothed: Array,
         columns: Mapping[str, Array],
         states: tuple[int, ...],
@@ -119,27 +119,29 @@ class WeakWindows(Evidence):
         Parameters
         ----------
         smoothed
-            Shaped like the states of `given`.
+            Shaped like the states of `field`.
         centred
             Whether states are exact to a share of their deviation, not of their size.
         """
         tiny = np.finfo(float).tiny
         floors, all_changes, all_weights, all_along = [], [], [], []
         for state in states:
-            measured, rest = given.u[..., state], given.u[..., state] - smoothed[..., state]
-            halves, along = _bumps(given, rest, smoothed[..., state])
-            moved, kept = _in_time(given.t, halves[-1], len(along[-1]))
+            measured, noise_left = field.u[..., state], field.u[..., state] - smoothed[..., state]
+            halves, along = _bumps(field, noise_left, smoothed[..., state])
+            moved, time_weights = _in_time(field.t, halves[-1], len(along[-1]))
             changes = _integrals(measured, (*along[:-1], moved))
             if centred:  # a derivative in time knows no offset
                 measured = measured - np.mean(measured)
             exact = INTEGRATED_TO**2 * float(np.mean(measured**2))
-            noise = _integrals(rest**2 + exact, tuple(each**2 for each in (*along[:-1], moved)))
+            noise = _integrals(
+                noise_left**2 + exact, tuple(each**2 for each in (*along[:-1], moved))
+            )
             weights = 1.0 / (noise + _LEAST * np.mean(noise) + tiny)
             whole = float(weights @ changes**2) or 1.0
             floors.append(max(float(weights @ noise) / whole, tiny))
             all_changes.append(changes)
             all_weights.append(weights / whole)
-            all_along.append((*along[:-1], kept))
+            all_along.append((*along[:-1], time_weights))
         return cls(
             columns, np.array(floors), tuple(all_changes), tuple(all_weights), tuple(all_along)
         )
@@ -157,16 +159,16 @@ def _integrals(values: Array, along: tuple[Array, ...]) -> Array:
     return values.reshape(-1)
 
 
-def _bumps(given: Field, rest: Array, smoothed: Array) -> tuple[list[int], list[Array]]:
+def _bumps(field: Field, noise_left: Array, smoothed: Array) -> tuple[list[int], list[Array]]:
     """Choose windows along each axis and in time: half their widths, and their weights."""
     shape = smoothed.shape
-    periodic = [*(name in given.periods for name in given.grid), False]
+    periodic = [*(name in field.periods for name in field.grid), False]
     halves, wanted, inner = [], [], []
     for axis, (n, around) in enumerate(zip(shape, periodic, strict=True)):
         border = 0 if around else 1 if axis == len(shape) - 1 else min(_BORDER, (n - 1) // 4)
         span = n - 2 * border
         most = max((span - 1) // 4, 0)
-        wave = _corner(rest, smoothed, axis, periodic=around)
+        wave = _corner(noise_left, smoothed, axis, periodic=around)
         half = int(np.clip(round(_TAIL / wave), min(2, most), most))
         free = span if around else span - 2 * half
         halves.append(half)
@@ -187,12 +189,12 @@ def _bumps(given: Field, rest: Array, smoothed: Array) -> tuple[list[int], list[
     return halves, along
 
 
-def _corner(rest: Array, smoothed: Array, axis: int, *, periodic: bool) -> float:
+def _corner(noise_left: Array, smoothed: Array, axis: int, *, periodic: bool) -> float:
     """Return the highest wave number along an axis that is above the noise, in radians a node."""
     n = smoothed.shape[axis]
     lines = np.moveaxis(smoothed, axis, -1).reshape(-1, n)
     lines = lines - lines.mean()
-    noise = max(float(np.mean(rest**2)), _QUIET * float(np.mean(lines**2)))
+    noise = max(float(np.mean(noise_left**2)), _QUIET * float(np.mean(lines**2)))
     if not periodic and n > 2:  # noqa: PLR2004 - a line through two nodes leaves nothing
         s = np.linspace(-1, 1, n)
         ends = np.stack([np.ones(n), s])

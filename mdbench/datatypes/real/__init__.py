@@ -9,12 +9,12 @@ from mdbench.errors import UsageError
 
 def _fold_numbers(text: str) -> list[int]:
     try:
-        found = [int(part) for part in text.split(",")]
+        numbers = [int(part) for part in text.split(",")]
     except ValueError:
-        found = [0]
-    if min(found) < 1:
+        numbers = [0]
+    if min(numbers) < 1:
         raise UsageError(f"--fold is {text!r}.", "Give numbers from 1 on, such as 1 or 1,2,3.")
-    return found
+    return numbers
 
 
 OWN_TABLES = (IGNORE, SKIP, MISSING_VALUES, NA_VALUES)

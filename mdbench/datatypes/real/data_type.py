@@ -189,22 +189,22 @@ class Real(EquationType[RealDataset]):
         return opened
 
     def expand_options(
-        self, names: Sequence[str], given: Mapping[str, Any]
+        self, names: Sequence[str], options: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Make a job of each fold of each table, which one of the sources has."""
-        found: list[tuple[str, Mapping[str, Any]]] = []
+        pairs: list[tuple[str, Mapping[str, Any]]] = []
         for name in names:
             tables = next(source for source in self._opened if name in source)
-            reading = {key: value for key, value in given.items() if key != "fold"}
+            reading = {key: value for key, value in options.items() if key != "fold"}
             count = len(tables.folds(name, reading))
-            wanted = given.get("fold", range(1, count + 1))
-            found += [(name, {"fold": number, **reading}) for number in wanted if number <= count]
-        if names and not found:
+            wanted = options.get("fold", range(1, count + 1))
+            pairs += [(name, {"fold": number, **reading}) for number in wanted if number <= count]
+        if names and not pairs:
             raise UsageError(
-                f"--fold is {','.join(map(str, given['fold']))}: no table has so many folds.",
+                f"--fold is {','.join(map(str, options['fold']))}: no table has so many folds.",
                 "Give smaller numbers, or leave --fold out.",
             )
-        return found
+        return pairs
 
     def task(
         self, dataset: RealDataset, view: str, protocol: Protocol
@@ -212,25 +212,27 @@ class Real(EquationType[RealDataset]):
         """Hold the rows of a fold out; all others are learned from, and compare candidates."""
         self.check_view(view)
         table = dataset.table
-        kept = np.setdiff1d(np.arange(len(table.y)), dataset.held_out)
+        used = np.setdiff1d(np.arange(len(table.y)), dataset.held_out)
 
         def part(rows: NDArray[np.intp]) -> Split:
             return table_split(table.x[rows], table.y[rows, None], table.columns)
 
-        given = part(kept)
-        variance = _variance(given.targets)
+        rest_of_table = part(used)
+        variance = _variance(rest_of_table.targets)
         columns = dict(zip(table.columns, table.x.T, strict=True))
         floor = table.rounding / variance
-        evidence = NoisyRows(given.columns, np.array([floor]), given.targets, np.array([variance]))
+        evidence = NoisyRows(
+            rest_of_table.columns, np.array([floor]), rest_of_table.targets, np.array([variance])
+        )
         return EquationTask(
             dataset=dataset,
             view=view,
             protocol=protocol,
             variables=table.columns,
             targets=(table.target,),
-            train=given,
-            validation=given,
-            refit=given,
+            train=rest_of_table,
+            validation=rest_of_table,
+            refit=rest_of_table,
             test=part(dataset.held_out),
             any_order=True,
             evidence=None if protocol is Protocol.PUBLISHED else evidence,
@@ -255,11 +257,11 @@ class Real(EquationType[RealDataset]):
         self,
         task: EquationTask[RealDataset],
         answer: EquationAnswer,
-        found: Mapping[str, Value],
+        known_scores: Mapping[str, Value],
     ) -> dict[str, Value]:
         """Compare an answer with the reference that was fitted to the same rows."""
         dataset, table = task.dataset, task.dataset.table
-        score = found[_FVU.name]
+        score = known_scores[_FVU.name]
         assert isinstance(score, float)  # noqa: S101 - of `errors`
         scores: dict[str, Value] = {}
         [text] = answer.equations
@@ -268,7 +270,7 @@ class Real(EquationType[RealDataset]):
         if dataset.floor is None or not dataset.laws:
             return scores
         as_good = score <= max((1 + MARGIN) * dataset.floor, _SINGLE)
-        known = found.get("identified") == 1
+        known = known_scores.get("identified") == 1
         same = True if known else _is_one_of(text, dataset.laws, table)
         largest = max(parse(law, table.columns).complexity for law in dataset.laws)
         small = answer.parsed[0].complexity <= largest + NODES
@@ -287,12 +289,12 @@ class Real(EquationType[RealDataset]):
         self, task: EquationTask[RealDataset], answer: EquationAnswer
     ) -> tuple[dict[str, Value], list[float]]:
         """Return the error on the rows held out, over the variance of all rows."""
-        found, by_state = super().errors_of(task, answer)
+        errors, by_state = super().errors_of(task, answer)
         score = _fvu(answer.values, task.test.targets, task.dataset.table)
-        found = found | {_FVU.name: score}
+        errors = errors | {_FVU.name: score}
         if np.ptp(task.test.targets) > 0:  # of one row there is none
-            found[_R2.name] = r2(answer.values, task.test.targets)
-        return found, [score] if task.dataset.own else by_state
+            errors[_R2.name] = r2(answer.values, task.test.targets)
+        return errors, [score] if task.dataset.own else by_state
 
     def on_all_samples(
         self, task: EquationTask[RealDataset], answer: EquationAnswer
@@ -316,12 +318,12 @@ class Real(EquationType[RealDataset]):
         """Draw the rows, the reference, the answers, and what they are off."""
         from mdbench.datatypes.real.plots import POINTS, Curve, table_pictures  # noqa: PLC0415 - for reports
 
-        table, found = dataset.table, []
-        for one in answers:
-            if budget.evaluations > 0 and len(one.equations) == 1:
+        table, curves = dataset.table, []
+        for answer in answers:
+            if budget.evaluations > 0 and len(answer.equations) == 1:
                 budget.evaluations -= POINTS + len(table.y)
-                found.append(Curve(one.method, one.number, one.equations[0]))
-        return Plots(table_pictures(table, next(iter(dataset.laws), None), found))
+                curves.append(Curve(answer.method, answer.number, answer.equations[0]))
+        return Plots(table_pictures(table, next(iter(dataset.laws), None), curves))
 
 
 DATA_TYPE = Real
@@ -463,12 +465,12 @@ class _Tables(Source[RealDataset]):
         if number > len(all_folds):
             raise UsageError(f"{name} has {len(all_folds)} folds, and --fold is {number}.")
         held_out = all_folds[number - 1]
-        kept = np.setdiff1d(np.arange(len(table.y)), held_out)
+        rows = np.setdiff1d(np.arange(len(table.y)), held_out)
         columns = dict(zip(table.columns, table.x.T, strict=True))
-        known = {key: column[kept] for key, column in columns.items()}
+        known = {key: column[rows] for key, column in columns.items()}
         laws, errors = [], []
         for law in table.laws:
-            constants = law.fitted(known, table.y[kept])
+            constants = law.fitted(known, table.y[rows])
             laws.append(law.written(constants))
             asked = {key: column[held_out] for key, column in columns.items()}
             values = law.values(asked, constants)
@@ -530,10 +532,10 @@ def _units_of(table: Measurements) -> dict[str, tuple[float, ...]] | None:
     """
     if not _has_dimensions(table):
         return None
-    found = {name: si_exponents(unit) for name, unit in table.units.items()}
-    found[table.target] = si_exponents(table.unit)
-    known = {name: powers for name, powers in found.items() if powers is not None}
-    return known if len(known) == len(found) else None
+    exponents = {name: si_exponents(unit) for name, unit in table.units.items()}
+    exponents[table.target] = si_exponents(table.unit)
+    known = {name: powers for name, powers in exponents.items() if powers is not None}
+    return known if len(known) == len(exponents) else None
 
 
 def _is_one_of(text: str, laws: Sequence[str], table: Measurements) -> bool | None:

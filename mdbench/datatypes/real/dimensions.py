@@ -56,12 +56,12 @@ def dimension_of(unit: str) -> dict[str, float]:
 
     try:
         with _ONE_AT_A_TIME:
-            found = _registry().Quantity(unit).dimensionality
+            dimension = _registry().Quantity(unit).dimensionality
     except (pint.PintError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
             f"{unit!r} is no unit: {error}", "Write it as in: km/s, kg*m^2, 1000 day, 1."
         ) from None
-    return {str(name): float(str(power)) for name, power in found.items()}
+    return {str(name): float(str(power)) for name, power in dimension.items()}
 
 
 def si_exponents(unit: str) -> tuple[float, ...] | None:
@@ -82,10 +82,10 @@ def si_exponents(unit: str) -> tuple[float, ...] | None:
     >>> si_exponents("km/s")
     (1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0)
     """
-    found = dimension_of(unit)
-    if found.keys() - set(_SI):
+    exponents = dimension_of(unit)
+    if exponents.keys() - set(_SI):
         return None
-    return tuple(found.get(base, 0.0) for base in _SI)
+    return tuple(exponents.get(base, 0.0) for base in _SI)
 
 
 @lru_cache(maxsize=1)
@@ -194,14 +194,14 @@ class _System:
         return _Dimension({self._count - 1: 1.0}, self._none.known)
 
     def _chain(self, node: Chain) -> _Dimension:
-        found = self.part(node.first)
+        dimension = self.part(node.first)
         for operator, part in node.rest:
             other = self.part(part)
             if operator in "+-":
-                self.same(found, other)
+                self.same(dimension, other)
             else:
-                found = found.plus(other, 1.0 if operator == "*" else -1.0)
-        return found
+                dimension = dimension.plus(other, 1.0 if operator == "*" else -1.0)
+        return dimension
 
     def _power(self, node: Power) -> _Dimension:
         base = self.part(node.base)

@@ -151,8 +151,8 @@ class TableStore:
                 f"{path}, line 1: one column is to be 'target', of {', '.join(heads)[:200]!r}.",
                 "PMLB's files are tab-separated, with the names of the columns in the first line.",
             )
-        place = heads.index(_TARGET)
-        kept = []
+        target = heads.index(_TARGET)
+        rows_read = []
         for number, row in enumerate(rows, start=2):
             if len(row) != len(heads):
                 raise DataError(
@@ -167,17 +167,18 @@ class TableStore:
                         "number",
                         "Leave such rows out.",
                     )
-            kept.append([*row[:place], *row[place + 1 :], row[place]])
-        if len(kept) < FEWEST_ROWS:
+            rows_read.append([*row[:target], *row[target + 1 :], row[target]])
+        if len(rows_read) < FEWEST_ROWS:
             raise DataError(
-                f"{path} has {counted(len(kept), 'row')}.", f"At least {FEWEST_ROWS} are needed."
+                f"{path} has {counted(len(rows_read), 'row')}.",
+                f"At least {FEWEST_ROWS} are needed.",
             )
-        refuse_constant(path, _TARGET, np.array(kept, dtype=np.float64))
+        refuse_constant(path, _TARGET, np.array(rows_read, dtype=np.float64))
         own = [head for head in heads if head != _TARGET]
         columns = {f"x{number}": head for number, head in enumerate(_readable(own))}
         name = pmlb_name(path)
         made = self._file(name, path.read_bytes())
-        return _written(made, [*columns, _TARGET], _drawn(name, kept, MOST_ROWS)), columns
+        return _written(made, [*columns, _TARGET], _drawn(name, rows_read, MOST_ROWS)), columns
 
     def _file(self, name: str, content: bytes) -> Path:
         return self.folder / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}.csv"
@@ -204,15 +205,15 @@ _BETWEEN = {(".csv",): ",", (".tsv",): "\t", (".tsv", ".gz"): "\t"}
 def _cells_of(path: Path) -> Iterator[list[str]]:
     """Yield the cells of each line."""
     separator = _BETWEEN.get(tuple(path.suffixes[-2:]) if path.suffix == ".gz" else (path.suffix,))
-    left = MOST_BYTES
+    bytes_left = MOST_BYTES
     try:
         with (gzip.open if path.suffix == ".gz" else open)(
             path, "rt", encoding="utf-8-sig"
         ) as file:
             rows = csv.reader(file, delimiter=separator) if separator else map(str.split, file)
             for row in rows:
-                left -= sum(map(len, row)) + len(row)
-                if left < 0:
+                bytes_left -= sum(map(len, row)) + len(row)
+                if bytes_left < 0:
                     raise DataError(
                         f"{path} has more than {MOST_BYTES // 2**20} MiB.", "Give fewer rows of it."
                     )
@@ -248,14 +249,14 @@ def _readable(heads: Sequence[str]) -> list[str]:
     >>> _readable(["R&D", "R D", "2nd", "age"])
     ['R_D', 'R_D_1', 'x_2nd', 'age']
     """
-    found: list[str] = []
+    cells: list[str] = []
     for number, head in enumerate(heads):
         name = re.sub(r"[^A-Za-z0-9_]", "_", head) or "x"
         name = name if name[0].isalpha() else f"x_{name}"
-        while name in found:
+        while name in cells:
             name = f"{name}_{number}"
-        found.append(name)
-    return found
+        cells.append(name)
+    return cells
 
 
 def _is_number(cell: str) -> bool:

@@ -43,7 +43,7 @@ class Curve(NamedTuple):
     equation: str
 
 
-def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve]) -> str:
+def table_pictures(table: Measurements, law: str | None, curves: Sequence[Curve]) -> str:
     """Draw rows with the reference and the answers, and next to them the residuals.
 
     With one input the target is drawn over it; with several, over the target's own value, on whose
@@ -53,7 +53,7 @@ def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve])
     ----------
     law
         With its constants, if there is one; it is drawn in grey.
-    found
+    curves
         The answers of methods.
 
     Returns
@@ -74,7 +74,7 @@ def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve])
         up,
         (_label(name, table.units[name] if single else table.unit), _target(table)),
     )
-    left = Plot(
+    plot = Plot(
         f"What answers leave of {table.name}",
         _axis(x),
         Axis([-1.0, 1.0], log=False),
@@ -95,26 +95,26 @@ def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve])
         if single
     ]
     keys = []
-    for one in found:
-        values = _values(one.equation, columns)
+    for answer in curves:
+        values = _values(answer.equation, columns)
         if values is None:
             continue
-        css, dash = f"m{one.number % COLOURS}", dashes(one.number)
+        css, dash = f"m{answer.number % COLOURS}", dashes(answer.number)
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         if fine is not None:
-            curve = _values(one.equation, {name: fine})
+            curve = _values(answer.equation, {name: fine})
             if curve is not None:
                 path = _path(shown, fine, curve)
                 shown.parts.append(
                     f'<g class="{css}"><path class="line thin"{dashed} d="{path}"/></g>'
                 )
         else:
-            shown.parts.append(f'<g class="{css}">{_marks(shown, one.number, x, values)}</g>')
+            shown.parts.append(f'<g class="{css}">{_marks(shown, answer.number, x, values)}</g>')
         off = (table.y - values) / ((high - low) or 1.0)
-        left.parts.append(f'<g class="{css}">{_marks(left, one.number, x, off)}</g>')
+        plot.parts.append(f'<g class="{css}">{_marks(plot, answer.number, x, off)}</g>')
         keys.append(
             f'<span><svg class="{css} stroke" viewBox="0 0 34 8" aria-hidden="true">'
-            f'<path class="line"{dashed} d="M1 4H33"/></svg>{escape(one.method)}</span>'
+            f'<path class="line"{dashed} d="M1 4H33"/></svg>{escape(answer.method)}</span>'
         )
     caption = f"Rows of {escape(table.name)} ({table.origin})"
     caption += (", the law that people found in grey" if law and single else "") + (
@@ -123,7 +123,7 @@ def table_pictures(table: Measurements, law: str | None, found: Sequence[Curve])
         else ""
     )
     legend = f'<p class="legend">{"".join(keys)}</p>' if keys else ""
-    second = left.render() if keys else ""
+    second = plot.render() if keys else ""
     return (
         f'<figure class="picture"><figcaption>{caption}.{legend}</figcaption>'
         f'<div class="pair">{shown.render()}{second}</div></figure>'

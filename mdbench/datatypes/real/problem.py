@@ -157,14 +157,14 @@ def independent(table: Measurements) -> Measurements:
     Where a law is known, which may have all of them, none is left out.
     """
     names = [table.own_names.get(name, name) for name in table.columns]
-    kept, lines = independent_columns(names, table.x)
-    if table.laws or len(kept) == len(names):
+    chosen, lines = independent_columns(names, table.x)
+    if table.laws or len(chosen) == len(names):
         return table
-    columns = {table.columns[place] for place in kept}
+    columns = {table.columns[place] for place in chosen}
     away = set(table.columns) - columns
     return replace(
         table,
-        x=np.ascontiguousarray(table.x[:, kept]),
+        x=np.ascontiguousarray(table.x[:, chosen]),
         units={name: unit for name, unit in table.units.items() if name not in away},
         own_names={name: own for name, own in table.own_names.items() if name not in away},
         left_out=tuple(lines),
@@ -366,7 +366,7 @@ def _numbers(where: str, header: Sequence[str], cells: Sequence[str]) -> list[fl
         raise DataError(
             f"{where}: {counted(len(cells), 'cell')}; {counted(len(header), 'column')}", _EXPECTED
         )
-    found = []
+    numbers = []
     for name, cell in zip(header, cells, strict=True):
         value = to_number(cell)
         if value is None or not math.isfinite(value):
@@ -376,8 +376,8 @@ def _numbers(where: str, header: Sequence[str], cells: Sequence[str]) -> list[fl
             elif value is None:
                 hint += f" To leave the column out: --ignore {quoted(name)}"
             raise DataError(f"{where}, column {name!r}: {cell!r} is no finite number", hint)
-        found.append(value)
-    return found
+        numbers.append(value)
+    return numbers
 
 
 def _last_digit(cell: str) -> float:
@@ -444,10 +444,10 @@ class Law:
             return np.where(np.isfinite(off), off, 1e10)
 
         first = np.array([self.start[name] for name in names]) / size
-        found = least_squares(
+        fit = least_squares(
             residuals, first, method="lm", ftol=_EXACT, xtol=_EXACT, gtol=_EXACT, max_nfev=2000
         )
-        return dict(zip(names, (found.x * size).tolist(), strict=True))
+        return dict(zip(names, (fit.x * size).tolist(), strict=True))
 
     def written(self, constants: Mapping[str, float]) -> str:
         """Insert constants, with all their digits."""

@@ -139,13 +139,13 @@ class Srsd(EquationType[SrsdDataset]):
         return Problems(self.systems if path is None else path)
 
     def expand_options(
-        self, names: Sequence[str], given: Mapping[str, Any]
+        self, names: Sequence[str], options: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Return names of datasets, which have variant, columns and noise in them.
 
         A law whose ranges in the paper are those of the release is the same dataset in both.
         """
-        variant, dummies = given.get("variant", ""), "dummy_columns" in given
+        variant, dummies = options.get("variant", ""), "dummy_columns" in options
         known = Problems(self.systems).problems if variant == "paper" else {}
         return [
             (
@@ -159,7 +159,7 @@ class Srsd(EquationType[SrsdDataset]):
                 ),
                 {},
             )
-            for level in dict.fromkeys(given.get("target_noise", [0.0]))
+            for level in dict.fromkeys(options.get("target_noise", [0.0]))
             for name in names
         ]
 
@@ -297,7 +297,10 @@ class Srsd(EquationType[SrsdDataset]):
         return tuple(name for name in super().metric_names(task) if name not in left_out)
 
     def own_scores(
-        self, task: EquationTask[SrsdDataset], answer: EquationAnswer, found: Mapping[str, Value]
+        self,
+        task: EquationTask[SrsdDataset],
+        answer: EquationAnswer,
+        known_scores: Mapping[str, Value],
     ) -> dict[str, Value]:
         """Return the normalized edit distance, and whether the answer is a solution (1) or not (0).
 
@@ -319,7 +322,7 @@ class Srsd(EquationType[SrsdDataset]):
         except EquationError:  # of the truth, which may be a user's own
             scores["normalized_edit_distance"] = None
         solution = srbench.symbolic_solution(truth, equation, domain, seconds=seconds)
-        error = found.get("r2")
+        error = known_scores.get("r2")
         by_srbench = srbench.srbench_solution(
             truth,
             equation,

@@ -138,15 +138,15 @@ class Problems(Source[SrsdDataset]):
         """All problems by name: easy ones first, then in the order of their numbers."""
         if not self.path.exists():
             raise DataError(f"There is nothing at {self.path}.")
-        found = Suites(self.path, read_problem, FACTS.order)
-        if not found.own.unordered:
+        suites = Suites(self.path, read_problem, FACTS.order)
+        if not suites.own.unordered:
             raise DataError(
                 f"{self.path} has no problems: no file ends in .toml",
                 f"Give a problem file, or a folder of them: see {page('srsd')}.",
             )
-        if unclear := [name for name in found.unordered if "+" in name]:
+        if unclear := [name for name in suites.unordered if "+" in name]:
             raise DataError(f"{unclear[0]}: a problem's name has no '+'", "Rename its file.")
-        return found
+        return suites
 
     def problem(self, ask: ProblemName) -> FormulaProblem:
         """Return a problem, with the ranges that its variant has.
@@ -163,10 +163,10 @@ class Problems(Source[SrsdDataset]):
         return list(self.problems.own)
 
     def groups(self) -> dict[str, list[str]]:
-        found = self.problems.own.groups("set")
+        groups = self.problems.own.groups("set")
         for title, suite in self.problems.suites.items():
-            found |= suite.groups("set") | {title: list(suite)}
-        return found
+            groups |= suite.groups("set") | {title: list(suite)}
+        return groups
 
     def laws(self, name: str) -> tuple[str, ...]:
         return (self.problem(ProblemName.read(name)).law,)
@@ -250,10 +250,10 @@ def _as_srbench(rows: int, name: str, seed: int) -> tuple[NDArray[np.intp], int]
     generator = generator_of("srbench split", name, seed)
     order = generator.permutation(rows)
     test = -(-rows // 4)
-    kept, out = order[test:], order[:test]
-    if len(kept) > ROWS:
-        kept = generator.choice(kept, ROWS)
-    return np.concatenate([kept, out]), len(kept)
+    train, out = order[test:], order[:test]
+    if len(train) > ROWS:
+        train = generator.choice(train, ROWS)
+    return np.concatenate([train, out]), len(train)
 
 
 def _with_dummies(
@@ -278,13 +278,13 @@ def _with_dummies(
         added.append((spread, values))
     new_names: dict[str, str] = {}
     spreads, arrays = {}, []
-    for place, old in enumerate(order):
+    for index, old in enumerate(order):
         if old is None:
             spread, values = added.pop(0)
         else:
-            new_names[old] = f"x{place}"
+            new_names[old] = f"x{index}"
             spread, values = problem.spreads[old], columns[old]
-        spreads[f"x{place}"] = spread
+        spreads[f"x{index}"] = spread
         arrays.append(values)
     truth = re.sub(r"\bx\d+\b", lambda match: new_names[match[0]], truth)
     return np.stack(arrays, axis=-1), truth, spreads

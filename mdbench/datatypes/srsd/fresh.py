@@ -74,13 +74,13 @@ def fresh_laws(seed: str, count: int, known: Iterable[FormulaProblem]) -> Iterat
 
 def _formula(generator: np.random.Generator, names: list[str]) -> str:
     """Draw a law: groups of variables that are multiplied or added."""
-    left = [names[i] for i in generator.permutation(len(names))]
+    unused = [names[i] for i in generator.permutation(len(names))]
     if generator.random() < 0.3:  # noqa: PLR2004 - one variable stands twice in some laws
-        left.append(str(generator.choice(names)))
+        unused.append(str(generator.choice(names)))
     groups: list[str] = []
-    while left:
-        count = min(len(left), int(generator.integers(1, 4)))
-        groups.append(_group(generator, [left.pop() for _ in range(count)]))
+    while unused:
+        count = min(len(unused), int(generator.integers(1, 4)))
+        groups.append(_group(generator, [unused.pop() for _ in range(count)]))
     text = groups[0]
     for group in groups[1:]:
         sign = str(generator.choice(["*", "*", "/", "+", "-"]))

@@ -239,7 +239,7 @@ def draw(
                 "Mend the rates, the step or the starts.",
             )
         return x, y
-    kept_x, kept_y, found = [], [], 0
+    kept_x, kept_y, valid_count = [], [], 0
     for _ in range(_MOST_BATCHES):
         columns = {name: spread.draw(n, generator) for name, spread in problem.spreads.items()}
         y = targets(columns)
@@ -247,11 +247,12 @@ def draw(
         valid = (size >= _SMALLEST) & (size <= _LARGEST)
         kept_x.append(np.stack(list(columns.values()), axis=-1)[valid])
         kept_y.append(y[valid])
-        found += int(valid.sum())
-        if found >= n:
+        valid_count += int(valid.sum())
+        if valid_count >= n:
             return np.concatenate(kept_x)[:n], np.concatenate(kept_y)[:n]
     raise DataError(
-        f"{problem.name}: of {n * _MOST_BATCHES} rows drawn, {found} have a target; {n} are wanted",
+        f"{problem.name}: of {n * _MOST_BATCHES} rows drawn, {valid_count} have a target; {n} "
+        "are wanted",
         f"A target is real and from {_SMALLEST:.1e} to {_LARGEST:.1e} in size: mend the formula "
         "or the ranges.",
     )

@@ -148,10 +148,10 @@ def _columns(points: Array, inputs: Sequence[str]) -> dict[str, Array]:
     return {name: np.ascontiguousarray(points[:, i]) for i, name in enumerate(inputs)}
 
 
-def level_points(function: Function, found: LevelSet, shape: Shape, drawing: str) -> Array:
+def level_points(function: Function, level_set: LevelSet, shape: Shape, drawing: str) -> Array:
     """Draw points on a level set, and move them onto the zeros."""
     low, high = shape.corners
-    points = found.draw(POINTS, generator_of("surface", "cloud", drawing))
+    points = level_set.draw(POINTS, generator_of("surface", "cloud", drawing))
     if not len(points):
         return points
     reach = _REACH * float(np.max(high - low)) / LEVEL_CELLS
@@ -247,10 +247,10 @@ class _Maker:
         return self.plain(node), {}
 
     def added(self, node: Chain) -> Fraction:
-        found = self.of(node.first)
+        total = self.of(node.first)
         for symbol, operand in node.rest:
-            found = self.sum(found, self.of(operand), 1.0 if symbol == "+" else -1.0)
-        return found
+            total = self.sum(total, self.of(operand), 1.0 if symbol == "+" else -1.0)
+        return total
 
     def multiplied(self, node: Chain) -> Fraction:
         top, factors = self.of(node.first)
@@ -287,10 +287,10 @@ class _Maker:
         return top * self.product(below), _joined(factors, {("over", node): 1})
 
     def product(self, factors: Mapping[Hashable, int]) -> Any:
-        found: Any = 1.0
+        factor: Any = 1.0
         for key, count in factors.items():
-            found = found * self.known[key] ** count
-        return found
+            factor = factor * self.known[key] ** count
+        return factor
 
     def ratio(self, found: Fraction) -> Any:
         return found[0] / self.product(found[1])

@@ -196,7 +196,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         return Surfaces(self.systems if path is None else path, own=path is None)
 
     def expand_options(
-        self, names: Sequence[str], given: Mapping[str, Any]
+        self, names: Sequence[str], options: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Return the names of the datasets with variant, normals and noise, which are in the names.
 
@@ -205,8 +205,8 @@ class SurfaceType(EquationType[SurfaceDataset]):
         UsageError
             If a surface has no such variant.
         """
-        variant, normals = given.get("variant", ""), "normals" in given
-        curved = "curvature" in given
+        variant, normals = options.get("variant", ""), "normals" in options
+        curved = "curvature" in options
         own = Surfaces(self.systems, own=True).surfaces if variant or curved else {}
         for name in names:
             if name in own:
@@ -216,7 +216,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         whole = {name for name in names if name in own and own[name].integers}
         return [
             (str(SurfaceName(name, variant, normals, level, curved and name not in whole)), {})
-            for level in dict.fromkeys(given.get("noise_percent", [0.0]))
+            for level in dict.fromkeys(options.get("noise_percent", [0.0]))
             for name in names
         ]
 
@@ -282,10 +282,10 @@ class SurfaceType(EquationType[SurfaceDataset]):
         """
         read = super().read_answer(task, answer)
         if task.dataset.cloud:
-            found = scoring.geometry(task.dataset.shape, read.equations)
-            if found.get("vanishes"):
+            measured = scoring.geometry(task.dataset.shape, read.equations)
+            if measured.get("vanishes"):
                 raise AnswerError("it is zero everywhere, which is no surface")
-            if found.get("points") == 0:
+            if measured.get("points") == 0:
                 raise AnswerError("it is zero nowhere in the box, which is no surface")
         return read
 
@@ -296,18 +296,20 @@ class SurfaceType(EquationType[SurfaceDataset]):
         truth, as its size has no meaning.
         """
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
-        given = answer
+        compared_answer = answer
         if task.dataset.cloud and task.dataset.truth is not None:
-            given = replace(given, compared=_of_the_truths_size(task, given.equations))
-        scores = super().score(task, given)
+            compared_answer = replace(
+                compared_answer, compared=_of_the_truths_size(task, compared_answer.equations)
+            )
+        scores = super().score(task, compared_answer)
         notes = dict(scores.notes)
         if len(task.targets) > 1:
-            values, targets = given.values, task.test.targets
+            values, targets = compared_answer.values, task.test.targets
             notes["states"] = [
                 f"{name}: {pooled_nmse(values[:, i : i + 1], targets[:, i : i + 1]):.2g}"
                 for i, name in enumerate(task.targets)
             ]
-        found = scoring.geometry(task.dataset.shape, given.equations)
+        found = scoring.geometry(task.dataset.shape, compared_answer.equations)
         notes |= _shape_notes(found)
         return replace(scores, notes=notes)
 
@@ -315,7 +317,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
         self,
         task: EquationTask[SurfaceDataset],
         answer: EquationAnswer,
-        found: Mapping[str, Value],
+        known_scores: Mapping[str, Value],
     ) -> dict[str, Value]:
         """Return the distances of shapes, and whether the answer is a solution."""
         dataset = task.dataset
@@ -332,7 +334,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
             scores["coverage_ood"] = float(np.isfinite(values).all(axis=-1).mean())
         if dataset.truth is not None:
             scores |= self._compared_with_truth(
-                task, dataset.truth, answer, found.get("identified"), shapes
+                task, dataset.truth, answer, known_scores.get("identified"), shapes
             )
         return scores
 
@@ -350,7 +352,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
             return {**flags, "one_term_off": 0.0, "failure_kind": "none"}
         known = None if identified is None else identified == 1
         solution = 1.0 if known else _solution(task, truth, answer, shapes.get("same"))
-        kind = failure(truth, answer.compared, task.variables, found=known)
+        kind = failure(truth, answer.compared, task.variables, identified=known)
         return {"failure_kind": kind, "solution": solution}
 
     def metric_names(self, task: EquationTask[SurfaceDataset]) -> tuple[str, ...]:
@@ -380,17 +382,17 @@ class SurfaceType(EquationType[SurfaceDataset]):
         """Draw the truth and answers from two sides, coloured by the distance from the truth."""
         from mdbench.datatypes.surface.plots import EVALUATIONS, surface_pictures  # noqa: PLC0415
 
-        found = []
+        answered = []
         budget.evaluations -= EVALUATIONS
-        for one in answers:
+        for answer in answers:
             budget.evaluations -= EVALUATIONS
             if budget.evaluations > 0:
-                chamfer = one.metrics.get("chamfer")
+                chamfer = answer.metrics.get("chamfer")
                 number = chamfer if isinstance(chamfer, int | float) else None
-                found.append((one.method, number, one.equations))
-        if budget.evaluations <= 0 and not found:
+                answered.append((answer.method, number, answer.equations))
+        if budget.evaluations <= 0 and not answered:
             return Plots(note="No picture, as there are many on this page.")
-        return Plots(surface_pictures(dataset.shape, dataset.floor, found))
+        return Plots(surface_pictures(dataset.shape, dataset.floor, answered))
 
 
 DATA_TYPE = SurfaceType
@@ -467,19 +469,19 @@ def _of_the_truths_size(
     return (scaled,)
 
 
-def _shape_notes(found: Mapping[str, Any]) -> dict[str, list[str]]:
+def _shape_notes(measured: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return notes on the shape of an answer."""
     notes = []
-    if "error" in found:
-        notes.append(f"its shape is not known: {found['error']}")
-    if found.get("vanishes"):
+    if "error" in measured:
+        notes.append(f"its shape is not known: {measured['error']}")
+    if measured.get("vanishes"):
         notes.append("it is zero everywhere")
-    elif found.get("points") == 0:
+    elif measured.get("points") == 0:
         notes.append("it has no points in the box")
-    if found.get("poles"):
-        notes.append(f"{found['poles']} edges of the grid change sign at a pole or a jump")
-    if found.get("touching"):
-        notes.append(f"{found['touching']} zeros of the grid's lines without a change of sign")
+    if measured.get("poles"):
+        notes.append(f"{measured['poles']} edges of the grid change sign at a pole or a jump")
+    if measured.get("touching"):
+        notes.append(f"{measured['touching']} zeros of the grid's lines without a change of sign")
     return {"shape": notes} if notes else {}
 
 

@@ -161,22 +161,22 @@ class Surfaces(Source[SurfaceDataset]):
     def _files(self) -> list[Path]:
         known = (".toml",) if self.own else (".toml", *endings("points"))
         files = [self.path] if self.path.is_file() else sorted(self.path.glob("*"))
-        found = [file for file in files if ending_of(file) in known and file.is_file()]
+        usable = [file for file in files if ending_of(file) in known and file.is_file()]
         if not self.path.exists():
             raise DataError(f"There is nothing at {self.path}.")
-        if not found:
+        if not usable:
             raise DataError(
                 f"{self.path} has no surfaces: no file ends in {', '.join(known)}",
                 f"Give points or a surface file, or a folder of them: see {page('surface')}.",
             )
         if self.path.is_file():
             _refuse_description(self.path)
-        stems = [stem_of(file) for file in found]
+        stems = [stem_of(file) for file in usable]
         if twice := {stem for stem in stems if stems.count(stem) > 1}:
             raise DataError(f"{self.path}: several files are called {min(twice)}", "Rename them.")
         if unclear := [stem for stem in stems if "+" in stem]:
             raise DataError(f"{unclear[0]}: a surface's name has no '+'", "Rename its file.")
-        return found
+        return usable
 
     @cached_property
     def surfaces(self) -> SystemFiles[TrueSurface]:

@@ -129,11 +129,11 @@ def level_set(
         size = float(np.median(np.abs(denominator(nodes))))
         is_zero &= np.abs(denominator(points)) > _COMMON * size
         touching = touching[np.abs(denominator(touching)) > _NEAR_COMMON * size]
-    kept = triangles[is_zero[triangles].all(axis=-1)] if len(triangles) else triangles
+    inside = triangles[is_zero[triangles].all(axis=-1)] if len(triangles) else triangles
     step = (high - low) / cells
     # By Cauchy and Crofton lines of a grid meet an area 1.5 times per square of the mesh.
     weight = float(np.prod(step) ** (2 / 3)) / 1.5
-    return LevelSet(points[kept], touching, weight, int((~is_zero).sum()))
+    return LevelSet(points[inside], touching, weight, int((~is_zero).sum()))
 
 
 def gradient(function: Function, points: Array, step: float) -> Array:
@@ -183,7 +183,7 @@ def onto(function: Function, points: Array, reach: float) -> tuple[Array, Array]
         zero; infinite where there is no gradient.
     """
     now = points.copy()
-    left = np.full(len(points), np.inf)
+    distance = np.full(len(points), np.inf)
     moving = np.arange(len(points))
     for _ in range(_NEWTON):
         here = now[moving]
@@ -192,12 +192,12 @@ def onto(function: Function, points: Array, reach: float) -> tuple[Array, Array]
             step = newton(value, slope)
             length = np.linalg.norm(step, axis=-1)
             good = np.linalg.norm(here - step - points[moving], axis=-1) <= reach
-        left[moving] = np.where(np.isfinite(length), length, np.where(value == 0, 0.0, np.inf))
+        distance[moving] = np.where(np.isfinite(length), length, np.where(value == 0, 0.0, np.inf))
         now[moving] = np.where(good[:, None], here - step, here)
         moving = moving[good & (length > _SETTLED * reach)]
         if not len(moving):
             break
-    return now, left
+    return now, distance
 
 
 def _cut_tetrahedra(values: Array, n: int) -> Whole:
@@ -239,11 +239,11 @@ def _cut_edges(tetrahedra: Whole, values: Array) -> tuple[Whole, Whole]:
     order = np.argsort(positive, axis=-1, kind="stable")
     tetrahedra = np.take_along_axis(tetrahedra, order, axis=-1)
     negative = 4 - positive.sum(axis=-1)
-    found = []
+    edge_pairs = []
     for count, cuts in _CUTS.items():
         those = tetrahedra[negative == count]
-        found += [those[:, np.array(cut)] for cut in cuts]  # (m, 3, 2)
-    edges = np.sort(np.concatenate(found), axis=-1)
+        edge_pairs += [those[:, np.array(cut)] for cut in cuts]  # (m, 3, 2)
+    edges = np.sort(np.concatenate(edge_pairs), axis=-1)
     keys = edges[..., 0] * len(values) + edges[..., 1]
     unique, index = np.unique(keys, return_inverse=True)
     pairs = np.stack(np.divmod(unique, len(values)), axis=-1)
@@ -327,14 +327,14 @@ def _least_along(function: Function, centre: Array, along: Array) -> Array:
     first, second = high - ratio * (high - low), low + ratio * (high - low)
     at_first, at_second = size(first), size(second)
     for _ in range(_GOLDEN_ROUNDS):
-        left = at_first < at_second
-        low, high = np.where(left, low, first), np.where(left, second, high)
-        fresh = np.where(left, high - ratio * (high - low), low + ratio * (high - low))
+        is_first = at_first < at_second
+        low, high = np.where(is_first, low, first), np.where(is_first, second, high)
+        fresh = np.where(is_first, high - ratio * (high - low), low + ratio * (high - low))
         at_fresh = size(fresh)
-        first, second = np.where(left, fresh, second), np.where(left, first, fresh)
+        first, second = np.where(is_first, fresh, second), np.where(is_first, first, fresh)
         at_first, at_second = (
-            np.where(left, at_fresh, at_second),
-            np.where(left, at_first, at_fresh),
+            np.where(is_first, at_fresh, at_second),
+            np.where(is_first, at_first, at_fresh),
         )
     best = np.where(at_first < at_second, first, second)
     zero = np.minimum(at_first, at_second) <= _TOUCHES * neighbours

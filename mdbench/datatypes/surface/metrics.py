@@ -151,13 +151,17 @@ def families(equations: Sequence[str], variables: Sequence[str]) -> frozenset[st
 
 
 def failure(
-    truth: Sequence[str], equations: Sequence[str], variables: Sequence[str], *, found: bool | None
+    truth: Sequence[str],
+    equations: Sequence[str],
+    variables: Sequence[str],
+    *,
+    identified: bool | None,
 ) -> str | None:
     """Return how an answer fails.
 
     Parameters
     ----------
-    found
+    identified
         Whether it is the truth; None where that could not be decided.
 
     Returns
@@ -171,11 +175,11 @@ def failure(
     ----------
     Kabra et al., "SurfaceBench", section 5.4.
     """
-    if found:
+    if identified:
         return "none"
     if families(truth, variables) != families(equations, variables):
         return "search"
-    return None if found is None else "fitting"
+    return None if identified is None else "fitting"
 
 
 def _of(node: Node) -> Iterator[str]:

@@ -48,7 +48,7 @@ _MOST_TEXT = 4_000
 def surface_pictures(
     shape: Shape,
     floor: float | None,
-    found: Sequence[tuple[str, float | None, Sequence[str]]],
+    answers: Sequence[tuple[str, float | None, Sequence[str]]],
 ) -> str:
     """Draw the truth and answers, the axes scaled so that the truth fills a cube.
 
@@ -56,7 +56,7 @@ def surface_pictures(
     ----------
     floor
         The distance of two drawings of the truth.
-    found
+    answers
         Who answered, the Chamfer distance, and the equations.
 
     Returns
@@ -73,7 +73,7 @@ def surface_pictures(
     tree = cKDTree(truth)
     own = _points(shape, shape.truth, low, sides) if shape.truth else (truth, np.zeros_like(truth))
     panels = [_panel(f"the truth: {scientific(floor)}", own, None, low, sides)]
-    for who, number, equations in found:
+    for who, number, equations in answers:
         drawn = None
         if sum(map(len, equations)) <= _MOST_TEXT:
             drawn = _points(shape, equations, low, sides)
@@ -184,7 +184,7 @@ def _triangles(shape: Shape, equations: Sequence[str]) -> Array:
 @lru_cache
 def _palette() -> tuple[tuple[int, int, int], ...]:
     """Return colours of distance, each from shadow to light, and one for what is behind."""
-    found = []
+    palette = []
     for step in range(_STEPS):
         r, g, b = colours()[round(step * (LEVELS - 1) / (_STEPS - 1))]
         # Of full light the darkest colours are too dark to be shaded.
@@ -192,8 +192,8 @@ def _palette() -> tuple[tuple[int, int, int], ...]:
         for shade in range(_SHADES):
             share = _DARKEST + (1 - _DARKEST) * shade / (_SHADES - 1)
             red, green, blue = (round(share * part) for part in base)
-            found.append((red, green, blue))
-    return (*found, (255, 255, 255))
+            palette.append((red, green, blue))
+    return (*palette, (255, 255, 255))
 
 
 def _panel(

@@ -118,20 +118,20 @@ def draw_rows(
     DataError
         If hardly any row is finite.
     """
-    kept_x, kept_y, found, drawn = [], [], 0, 0
+    kept_x, kept_y, finite_rows, drawn = [], [], 0, 0
     for _ in range(_MOST_BATCHES):
         x = np.stack([_uniform(each, n, generator) for each in bands], axis=-1)
         y = surface.values(x)
         finite = np.isfinite(y).all(axis=-1)
         kept_x.append(x[finite])
         kept_y.append(y[finite])
-        found, drawn = found + int(finite.sum()), drawn + n
-        if found >= n:
+        finite_rows, drawn = finite_rows + int(finite.sum()), drawn + n
+        if finite_rows >= n:
             return SurfaceRows(
-                np.concatenate(kept_x)[:n], np.concatenate(kept_y)[:n], 1 - found / drawn
+                np.concatenate(kept_x)[:n], np.concatenate(kept_y)[:n], 1 - finite_rows / drawn
             )
     raise DataError(
-        f"{surface.name}: of {drawn} rows drawn, {found} are finite; {n} are wanted",
+        f"{surface.name}: of {drawn} rows drawn, {finite_rows} are finite; {n} are wanted",
         "Mend its formula or its domain.",
     )
 

@@ -144,15 +144,15 @@ _LARGEST = 1e150
 def _implicit(shape: Shape, equation: str) -> dict[str, Any]:
     truth = true_points(shape)
     function = function_of(equation, shape.inputs)
-    found = zeros_of(shape, equation)
-    cloud = level_points(function, found, shape, "answer")
+    zeros = zeros_of(shape, equation)
+    cloud = level_points(function, zeros, shape, "answer")
     found_by = {
         "coverage": float(np.isfinite(function(truth.cloud)).mean()),
         "points": len(cloud),
-        "vanishes": found.vanishes,
-        "poles": found.poles,
-        "touching": len(found.touching),
-        "same": _same(shape, equation, truth, found, cloud),
+        "vanishes": zeros.vanishes,
+        "poles": zeros.poles,
+        "touching": len(zeros.touching),
+        "same": _same(shape, equation, truth, zeros, cloud),
     }
     return found_by | _compared(cloud, truth.cloud, None)
 
@@ -177,7 +177,7 @@ def _compared(cloud: Array, truth: Array, partners: Array | None) -> dict[str, A
 
 
 def _same(
-    shape: Shape, equation: str, truth: TruePoints, found: LevelSet, cloud: Array
+    shape: Shape, equation: str, truth: TruePoints, zeros: LevelSet, cloud: Array
 ) -> bool | None:
     """Whether two equations have the same zeros, by how near each is to the other's.
 
@@ -185,13 +185,13 @@ def _same(
     """
     if not shape.truth:
         return None
-    if found.vanishes or not (len(cloud) and len(truth.cloud)):
+    if zeros.vanishes or not (len(cloud) and len(truth.cloud)):
         return None if len(cloud) == len(truth.cloud) else False
     length = diagonal(truth.cloud)
     ways = ((equation, truth.cloud), (shape.truth[0], cloud))
     if truth.set is not None and not (
         _touches(shape, equation, truth.set.touching, length)
-        and _touches(shape, shape.truth[0], found.touching, length)
+        and _touches(shape, shape.truth[0], zeros.touching, length)
     ):
         return False
     shares = [_steps(shape, text, points) / length for text, points in ways]
@@ -374,22 +374,22 @@ def _settled(
     near_source, near_target = whole or (source, target)
     # The tree of the source stays where it is: targets are moved back to be looked up in it.
     own = cKDTree(near_source)
-    found, before = start, np.inf
+    moved, before = start, np.inf
     for _ in range(rounds):
-        there = found(source)
+        there = moved(source)
         _, index = tree.query(there)
         pairs = [(source, near_target[index])]
-        if found.scale <= 0:
+        if moved.scale <= 0:
             return np.inf, start
-        back = (target - found.shift) @ found.rotation / found.scale
+        back = (target - moved.shift) @ moved.rotation / moved.scale
         _, index = own.query(back)
         pairs.append((near_source[index], target))
         a, b = (np.concatenate(each) for each in zip(*pairs, strict=True))
-        now = float(np.mean(np.sum((found(a) - b) ** 2, axis=1)))
+        now = float(np.mean(np.sum((moved(a) - b) ** 2, axis=1)))
         if not now < before * (1 - 1e-9):
             break
         before = now
-        found = corresponding(a, b)
+        moved = corresponding(a, b)
         if now <= _SETTLED**2:
             break
-    return before, found
+    return before, moved

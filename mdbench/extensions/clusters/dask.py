@@ -226,13 +226,13 @@ class _DaskRun:
     def _workers(self) -> dict[str, Any]:
         with suppress(TimeoutError):
             self._client.wait_for_workers(1, timeout=ALONE_SECONDS)
-        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        if not found:
+        workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        if not workers:
             raise UnavailableError(
                 f"The Dask scheduler at {self._client.scheduler.address} has no worker.",
                 f"Start some: dask worker {self._client.scheduler.address}",
             )
-        return found
+        return workers
 
     def _hand_over(self) -> None:
         most, looked = 0, -LOOK_SECONDS
@@ -250,10 +250,10 @@ class _DaskRun:
                     self._work.observer.message("The Dask scheduler has no worker: waiting.")
                     seen = now
             while len(self._handed) < most:
-                one = self._line.take(wait=False)
-                if one is None:
+                job = self._line.take(wait=False)
+                if job is None:
                     break
-                self._submit(one)
+                self._submit(job)
             with suppress(queue.Empty):
                 self._took(self._ended.get(timeout=0.2))
 
@@ -266,14 +266,14 @@ class _DaskRun:
                 "Give the same command again when it does.",
             ) from None
 
-    def _submit(self, one: ResolvedJob) -> None:
-        handed = _Handed(one, self._losses[one.key])
+    def _submit(self, job: ResolvedJob) -> None:
+        handed = _Handed(job, self._losses[job.key])
         future = self._client.submit(
-            _do_job, self._order, one.job, one.key, self._topic, pure=False, retries=0
+            _do_job, self._order, job.job, job.key, self._topic, pure=False, retries=0
         )
         self._handed[future] = handed
         with self._lock:
-            self._by_key[one.key] = handed
+            self._by_key[job.key] = handed
         future.add_done_callback(self._ended.put)
 
     def _on_event(self, event: tuple[float, Any]) -> None:
@@ -286,18 +286,18 @@ class _DaskRun:
         if handed is not None:
             self._show(handed.one)
 
-    def _show(self, one: ResolvedJob) -> None:
+    def _show(self, job: ResolvedJob) -> None:
         with self._lock:
-            new = one.key not in self._shown
-            self._shown.add(one.key)
+            new = job.key not in self._shown
+            self._shown.add(job.key)
         if new:
-            self._work.observer.job_started(one.job)
+            self._work.observer.job_started(job.job)
 
     def _took(self, future: Any) -> None:
         handed = self._handed.pop(future, None)
         if handed is None:
             return
-        one = handed.one
+        job = handed.one
         if future.status == "finished":
             record = Record.model_validate_json(future.result())
             again = handed.losses + max(0, handed.begun - 1)
@@ -306,7 +306,7 @@ class _DaskRun:
                     update={"retries": record.measured.retries + again}
                 )
                 record = record.model_copy(update={"measured": measured})
-            self._leave(one, record)
+            self._leave(job, record)
             return
         error = future.exception() if future.status == "error" else None
         if isinstance(error, MdbenchError) and not isinstance(error, UnavailableError):
@@ -316,28 +316,28 @@ class _DaskRun:
             if isinstance(error, UnavailableError)
             else f"the worker that did it was lost ({type(error).__name__})"
         )
-        self._losses[one.key] += max(1, handed.begun)
-        if self._losses[one.key] <= self._work.plan.retries:
-            self._work.observer.message(f"{one.job}: {reason}; it is done again.")
-            self._line.requeue(one)
+        self._losses[job.key] += max(1, handed.begun)
+        if self._losses[job.key] <= self._work.plan.retries:
+            self._work.observer.message(f"{job.job}: {reason}; it is done again.")
+            self._line.requeue(job)
             return
         plan = self._work.plan
-        retries = self._losses[one.key] - 1
-        record = lost_job(one, plan.catalog, self._work.runtime, reason, retries)
-        self._leave(one, record)
+        retries = self._losses[job.key] - 1
+        record = lost_job(job, plan.catalog, self._work.runtime, reason, retries)
+        self._leave(job, record)
 
-    def _leave(self, one: ResolvedJob, record: Record) -> None:
-        self._line.release(one)
-        self._show(one)
+    def _leave(self, job: ResolvedJob, record: Record) -> None:
+        self._line.release(job)
+        self._show(job)
         with self._lock:
-            self._by_key.pop(one.key, None)
-        if record.key != one.key:
-            parts = record.key_parts.items() ^ one.parts.items()
+            self._by_key.pop(job.key, None)
+        if record.key != job.key:
+            parts = record.key_parts.items() ^ job.parts.items()
             names = ", ".join(sorted({name for name, _ in parts}))
             self._work.observer.message(
-                f"{one.job}: on its node another job than here; what differs: {names}."
+                f"{job.job}: on its node another job than here; what differs: {names}."
             )
-        self._work.leave(one.job, record)
+        self._work.leave(job.job, record)
 
     def _stop(self) -> None:
         """End what runs: the processes of this run on all workers, and what waits."""

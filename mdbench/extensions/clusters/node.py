@@ -95,12 +95,12 @@ class NodeRequest:
         connections: Mapping[str, RemoteConnection] | None = None,
     ) -> NodeRequest:
         """Return the request that a plan makes."""
-        place = plan.catalog.workspace
+        workspace = plan.catalog.workspace
         return cls(
             name=name,
             version=__version__,
-            root=place.root.absolute(),
-            home=place.home.absolute(),
+            root=workspace.root.absolute(),
+            home=workspace.home.absolute(),
             runtime=runtime.name,
             require=require,
             result_dir=plan.result_dir.absolute(),

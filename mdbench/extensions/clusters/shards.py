@@ -163,14 +163,14 @@ class ShardFiles:
     def tasks(self) -> tuple[str, list[str]]:
         """Return what has been submitted: to what kind of executor, and the numbers there."""
         try:
-            found = json.loads((self.folder / "tasks.json").read_bytes())
+            content = json.loads((self.folder / "tasks.json").read_bytes())
         except FileNotFoundError:
             return "", []
-        return str(found["kind"]), list(found["ids"])
+        return str(content["kind"]), list(content["ids"])
 
     def troubles(self) -> list[tuple[str, str, str]]:
         """Return why tasks could do nothing: the machine, the message and the hint."""
-        found = []
+        troubles = []
         for number in range(len(self.shards)):
             try:
                 text = self.trouble(number).read_text(encoding="utf-8")
@@ -178,8 +178,8 @@ class ShardFiles:
                 continue
             if text:
                 host, message, hint = json.loads(text)
-                found.append((host, message, hint))
-        return found
+                troubles.append((host, message, hint))
+        return troubles
 
     def remove(self) -> None:
         """Remove all of it."""
@@ -216,26 +216,26 @@ class ShardCollector:
 
     def poll(self) -> CollectedRecords:
         """Read what is new, whole lines only."""
-        found = CollectedRecords()
+        collected = CollectedRecords()
         for number in range(len(self._files.shards)):
             folder = self._files.records(number)
             for path in sorted(folder.glob("*.jsonl")):
                 for line in self._new_lines(path):
-                    self._take(found, number, path.stem, line)
-        return found
+                    self._take(collected, number, path.stem, line)
+        return collected
 
     def _new_lines(self, path: Path) -> Iterator[bytes]:
-        place = self._read.get(path, 0)
+        position = self._read.get(path, 0)
         with path.open("rb") as file:
-            file.seek(place)
+            file.seek(position)
             for line in file:
                 if not line.endswith(b"\n"):
                     break  # it is being written, or was torn
-                place += len(line)
+                position += len(line)
                 yield line
-        self._read[path] = place
+        self._read[path] = position
 
-    def _take(self, found: CollectedRecords, number: int, name: str, line: bytes) -> None:
+    def _take(self, collected: CollectedRecords, number: int, name: str, line: bytes) -> None:
         try:
             data = json.loads(line)
             key, status = str(data["key"]), data["status"]
@@ -247,12 +247,12 @@ class ShardCollector:
         if status == Status.INTERRUPTED:
             return  # it has to be done again
         if key not in self._wanted[number]:
-            found.foreign[number] += 1
+            collected.foreign[number] += 1
         elif key not in self.missing:
-            found.twice.append(key)
+            collected.twice.append(key)
         else:
             self.missing.discard(key)
-            found.lines.setdefault(name, []).append((key, line))
+            collected.lines.setdefault(name, []).append((key, line))
 
 
 def merge(files: ShardFiles, result_dir: Path) -> CollectedRecords:
@@ -265,16 +265,16 @@ def merge(files: ShardFiles, result_dir: Path) -> CollectedRecords:
     RecordsError
         If a results file cannot be written, or if a piece has a line that is no record.
     """
-    found = ShardCollector(files).poll()
-    for name, lines in found.lines.items():
+    collected = ShardCollector(files).poll()
+    for name, lines in collected.lines.items():
         known: set[str] = set()
         with RecordStore(result_dir / f"{name}.jsonl").open_for_writing(
             lambda record, _, known=known: known.add(record.key)  # type: ignore[misc]
         ) as writer:
             writer.append_lines([each for each in lines if each[0] not in known])
-    if not found.foreign:
+    if not collected.foreign:
         files.remove()
-    return found
+    return collected
 
 
 def unmerged_rounds(result_dir: Path) -> list[ShardFiles]:

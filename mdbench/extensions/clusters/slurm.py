@@ -121,12 +121,12 @@ class SlurmBackend(Backend):
         self._poll_seconds = poll_seconds
 
     def _given_minutes(self) -> int | None:
-        given = self._options.pop("time", None)
-        if given is None:
+        minutes = self._options.pop("time", None)
+        if minutes is None:
             return None
-        if not re.fullmatch(r"[1-9][0-9]{0,5}", given):
-            raise UsageError(f"--slurm time is {given!r}.", "Give whole minutes, e.g. time=240.")
-        return int(given)
+        if not re.fullmatch(r"[1-9][0-9]{0,5}", minutes):
+            raise UsageError(f"--slurm time is {minutes!r}.", "Give whole minutes, e.g. time=240.")
+        return int(minutes)
 
     def prepare(self, result_dir: Path, observer: Observer) -> None:
         """Wait for tasks of earlier commands, and merge their records.
@@ -169,20 +169,20 @@ class SlurmBackend(Backend):
         )
         minutes = self._task_minutes(work.jobs)
         self._make_environments(work)
-        left = list(work.jobs)
+        waiting = list(work.jobs)
         tries: Counter[str] = Counter()
-        while left:
-            files = self._cut(work, order, left, minutes)
+        while waiting:
+            files = self._cut(work, order, waiting, minutes)
             one_round = _Round(self._kind, files, work, self._poll_seconds)
             try:
-                one_round.tasks = self._submit(files, work, left, minutes)
+                one_round.tasks = self._submit(files, work, waiting, minutes)
                 one_round.follow()
             except KeyboardInterrupt:
                 work.observer.message("Stopping: the tasks are cancelled.")
                 one_round.cancel()
                 return True
             missing = one_round.gathering.missing
-            stalled = len(missing) == len(left)
+            stalled = len(missing) == len(waiting)
             troubles = files.troubles()
             if stalled and troubles:
                 host, message, hint = troubles[0]
@@ -190,27 +190,27 @@ class SlurmBackend(Backend):
                 raise UnavailableError(f"{host}: {message}", hint)
             for host, message, _ in troubles:
                 work.observer.message(f"{host}: {message}")
-            left = [one for one in left if one.key in missing]
-            tries.update(one.key for one in left if stalled)
-            left = self._give_up(work, left, tries, one_round.last_words())
+            waiting = [one for one in waiting if one.key in missing]
+            tries.update(one.key for one in waiting if stalled)
+            waiting = self._give_up(work, waiting, tries, one_round.last_words())
             one_round.finish()
         return False
 
     def _give_up(
-        self, work: Work, left: Sequence[ResolvedJob], tries: Counter[str], why: str
+        self, work: Work, waiting: Sequence[ResolvedJob], tries: Counter[str], why: str
     ) -> list[ResolvedJob]:
         """Leave a record of jobs that no task began, round after round; return the others."""
         plan = work.plan
         again = []
-        for one in left:
-            if tries[one.key] <= plan.retries:
-                again.append(one)
+        for job in waiting:
+            if tries[job.key] <= plan.retries:
+                again.append(job)
                 continue
             reason = f"its tasks ended without it: {why}"
-            retries = tries[one.key] - 1
-            record = lost_job(one, plan.catalog, work.runtime, reason, retries)
-            work.observer.job_started(one.job)
-            work.leave(one.job, record)
+            retries = tries[job.key] - 1
+            record = lost_job(job, plan.catalog, work.runtime, reason, retries)
+            work.observer.job_started(job.job)
+            work.leave(job.job, record)
         if again:
             work.observer.message(f"{counted(len(again), 'job')} left: sent once more.")
         return again
@@ -238,33 +238,33 @@ class SlurmBackend(Backend):
                 work.observer.message(f"{name}: {error.message}")
 
     def _cut(
-        self, work: Work, order: NodeRequest, left: Sequence[ResolvedJob], minutes: int
+        self, work: Work, order: NodeRequest, waiting: Sequence[ResolvedJob], minutes: int
     ) -> ShardFiles:
-        seconds = [work.expected(one).wall_s for one in left]
+        seconds = [work.expected(one).wall_s for one in waiting]
         pieces = math.ceil(sum(seconds) / (60 * minutes * FILLED))
         at_a_time = work.plan.n_jobs
         most = at_a_time if self._kind == "local" else _most_tasks()
-        pieces = min(max(pieces, at_a_time), most, len(left))
-        dealt = partition([(one.job, one.key) for one in left], seconds, pieces)
+        pieces = min(max(pieces, at_a_time), most, len(waiting))
+        dealt = partition([(one.job, one.key) for one in waiting], seconds, pieces)
         return ShardFiles.make(work.plan.result_dir, order, dealt)
 
     def _submit(
-        self, files: ShardFiles, work: Work, left: Sequence[ResolvedJob], minutes: int
+        self, files: ShardFiles, work: Work, waiting: Sequence[ResolvedJob], minutes: int
     ) -> Sequence[Any]:
         import submitit  # noqa: PLC0415
 
-        threads = max(one.job.threads for one in left)
+        threads = max(one.job.threads for one in waiting)
         path = os.pathsep.join(filter(None, sys.path))
         executor = submitit.AutoExecutor(
             folder=files.prints, cluster=self._kind, slurm_max_num_timeout=0
         )
-        given: dict[str, Any] = {"timeout_min": minutes}
+        parameters: dict[str, Any] = {"timeout_min": minutes}
         if self._kind == "slurm":
-            needs = [one.job.memory_mb for one in left]
+            needs = [one.job.memory_mb for one in waiting]
             memory = [need for need in needs if need is not None]
             if len(memory) == len(needs) and not self._options.keys() & {"mem", "mem_per_cpu"}:
-                given["slurm_mem"] = f"{max(memory) + BENCH_MB}MB"
-            given |= {
+                parameters["slurm_mem"] = f"{max(memory) + BENCH_MB}MB"
+            parameters |= {
                 "name": "mdbench",
                 "cpus_per_task": threads,
                 "slurm_array_parallelism": work.plan.n_jobs,
@@ -272,13 +272,13 @@ class SlurmBackend(Backend):
                 "slurm_setup": [f"export PYTHONPATH={_quoted(path)}"],
             }
             if self._options:
-                given["slurm_additional_parameters"] = {
+                parameters["slurm_additional_parameters"] = {
                     name.replace("_", "-"): value for name, value in self._options.items()
                 }
         else:
-            given["local_setup"] = [f"export PYTHONPATH={_quoted(path)}"]
+            parameters["local_setup"] = [f"export PYTHONPATH={_quoted(path)}"]
         try:
-            executor.update_parameters(**given)
+            executor.update_parameters(**parameters)
             seconds = 60.0 * minutes - SIGNAL_SECONDS - BEGIN_SECONDS
             shards = [Shard(files.folder, number, seconds) for number in range(len(files.shards))]
             jobs = executor.map_array(_do, shards)
@@ -294,7 +294,7 @@ class SlurmBackend(Backend):
             ) from None
         files.submitted(self._kind, [str(job.job_id) for job in jobs])
         work.observer.message(
-            f"{counted(len(left), 'job')} in {counted(len(jobs), 'task')}, "
+            f"{counted(len(waiting), 'job')} in {counted(len(jobs), 'task')}, "
             f"{min(work.plan.n_jobs, len(jobs))} at a time ({jobs[0].job_id} ...); "
             f"what they print: {files.prints}"
         )
@@ -345,20 +345,22 @@ class _Round:
                 time.sleep(self._poll_seconds)
 
     def _take(self) -> None:
-        found = self.gathering.poll()
-        for lines in found.lines.values():
+        collected = self.gathering.poll()
+        for lines in collected.lines.values():
             for key, line in lines:
                 job = self._jobs[key]
                 self._work.observer.job_started(job)
                 self._work.leave(job, Record.model_validate_json(line))
-        for number, count in found.foreign.items():
+        for number, count in collected.foreign.items():
             self._foreign += count
             self._work.observer.message(
                 f"{count} records in {self._files.records(number)} are of other jobs than were "
                 "sent there (other data or files on that node?): they stay there."
             )
-        if found.twice:
-            self._work.observer.message(f"{len(found.twice)} records were there twice: one counts.")
+        if collected.twice:
+            self._work.observer.message(
+                f"{len(collected.twice)} records were there twice: one counts."
+            )
 
     def last_words(self) -> str:
         """Return the last line that any task has printed as an error."""
@@ -440,10 +442,10 @@ def _cancel(kind: str, ids: Sequence[str]) -> None:
         arrays = sorted({each.partition("_")[0] for each in ids})
         subprocess.run(["scancel", *arrays], check=False, capture_output=True)
         return
-    for each in ids:
-        if _is_submitit(each):
+    for task in ids:
+        if _is_submitit(task):
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(int(each), 15)
+                os.killpg(int(task), 15)
 
 
 def _is_submitit(pid: str) -> bool:

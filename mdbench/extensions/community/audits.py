@@ -241,13 +241,13 @@ def signer_of(path: Path, signers: Path) -> str:
     signature = path.with_name(f"{path.name}.sig")
     if not signature.is_file():
         raise RecordsError(f"it is not signed, and {signers.name} names whose audits count")
-    given = ["-s", str(signature)]
-    found = _ssh_keygen("-Y", "find-principals", *given, "-f", str(signers))
+    arguments = ["-s", str(signature)]
+    found = _ssh_keygen("-Y", "find-principals", *arguments, "-f", str(signers))
     for name in found.stdout.split("\n"):
         if not name.strip():
             continue
         checked = _ssh_keygen(
-            *("-Y", "verify", *given, "-f", str(signers), "-n", NAMESPACE, "-I", name.strip()),
+            *("-Y", "verify", *arguments, "-f", str(signers), "-n", NAMESPACE, "-I", name.strip()),
             content=path.read_bytes(),
         )
         if checked.returncode == 0:

@@ -103,21 +103,21 @@ def join(
         Of each data type, the primary one first.
     """
     by_key: dict[str, list[Placed]] = defaultdict(list)
-    for one in submissions:
-        for verdict in one.verdicts:
-            trust, reason = one.trust(verdict)
-            placed = Placed(verdict.record, trust, reason, (one.name,))
+    for submission in submissions:
+        for verdict in submission.verdicts:
+            trust, reason = submission.trust(verdict)
+            placed = Placed(verdict.record, trust, reason, (submission.name,))
             by_key[verdict.record.key].append(placed)
-    found, conflicts = [], []
+    joined, conflicts = [], []
     for _, several in sorted(by_key.items()):
         groups: dict[str, list[Placed]] = defaultdict(list)
         for each in several:
             groups[_result(each.record)].append(each)
         merged = sorted(map(_merge, groups.values()), key=lambda each: _rank(each, metrics))
-        found.append(merged[0])
+        joined.append(merged[0])
         if len(merged) > 1:
             conflicts.append(_conflict(merged))
-    return found, conflicts
+    return joined, conflicts
 
 
 def _result(record: Record) -> str:
@@ -133,13 +133,13 @@ def _merge(same: Sequence[Placed]) -> Placed:
     return Placed(best.record, best.trust, best.reason, names)
 
 
-def _rank(one: Placed, metrics: Mapping[str, Sequence[MetricSpec]]) -> tuple[object, ...]:
+def _rank(placed: Placed, metrics: Mapping[str, Sequence[MetricSpec]]) -> tuple[object, ...]:
     """Return a key by which the result that counts is the first."""
-    record = one.record
+    record = placed.record
     known = [spec for spec in metrics.get(record.data_type, ()) if spec.name in record.judged_by]
     value = record.metrics.get(known[0].name) if known and record.answered else None
     loss = known[0].loss(float(value)) if isinstance(value, int | float) else math.inf
-    return _ORDER.index(one.trust), -loss, _result(record), one.bundles
+    return _ORDER.index(placed.trust), -loss, _result(record), placed.bundles
 
 
 def _conflict(merged: Sequence[Placed]) -> Conflict:
@@ -212,21 +212,21 @@ def make_site(
     return files
 
 
-def _bundle_row(one: Submission) -> dict[str, object]:
-    records = [verdict.record for verdict in one.verdicts]
+def _bundle_row(submission: Submission) -> dict[str, object]:
+    records = [verdict.record for verdict in submission.verdicts]
     days = sorted(record.measured.started.date().isoformat() for record in records)
     machines = sorted({record.provenance.machine.cpu for record in records})
-    trusts = [one.trust(verdict)[0] for verdict in one.verdicts]
+    trusts = [submission.trust(verdict)[0] for verdict in submission.verdicts]
     return {
-        "name": one.name,
-        "sha256": one.sha256,
-        "title": one.about.get("title", ""),
+        "name": submission.name,
+        "sha256": submission.sha256,
+        "title": submission.about.get("title", ""),
         "results": len(records),
         "methods": ", ".join(sorted({record.algorithm for record in records})),
         "days": days[0] if days[:1] == days[-1:] else f"{days[0]} to {days[-1]}" if days else "",
         "machines": ", ".join(filter(None, machines)) or "unknown",
         "trust": ", ".join(f"{trusts.count(trust)} {trust}" for trust in Trust if trust in trusts),
-        "audits": [f"{audit.name}: {audit.words}" for audit in one.audits],
+        "audits": [f"{audit.name}: {audit.words}" for audit in submission.audits],
     }
 
 

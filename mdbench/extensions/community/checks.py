@@ -91,12 +91,12 @@ def check_records(
 
 def _adapters(workspace: Workspace) -> dict[str, str]:
     """Return the names of the methods here by the fingerprints of their folders."""
-    found = {}
+    names = {}
     for name, method in methods.discover(workspace.algorithms).items():
         if not isinstance(method, MethodError):
             with suppress(MethodError, OSError):
-                found[method.fingerprint()] = name
-    return found
+                names[method.fingerprint()] = name
+    return names
 
 
 def _faults_of_name(record: Record, adapters: Mapping[str, str]) -> Iterator[str]:

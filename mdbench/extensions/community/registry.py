@@ -48,16 +48,18 @@ def submit_bundle(path: Path, registry: Path, console: Console, n_jobs: int | No
             soft_wrap=True,
         )
         return Exit.DONE
-    found = here.submit(path, n_jobs=n_jobs)
-    classes = Counter(found.trust(verdict)[0] for verdict in found.verdicts)
+    submission = here.submit(path, n_jobs=n_jobs)
+    classes = Counter(submission.trust(verdict)[0] for verdict in submission.verdicts)
     shown = ", ".join(f"{classes[trust]} {trust}" for trust in Trust if classes[trust])
     console.print(
-        f"Added bundle {found.name} to {escape(str(registry))}: "
-        f"{counted(len(found.verdicts), 'record')}, {shown}.",
+        f"Added bundle {submission.name} to {escape(str(registry))}: "
+        f"{counted(len(submission.verdicts), 'record')}, {shown}.",
         soft_wrap=True,
     )
     reasons = Counter(
-        reason for trust, reason in map(found.trust, found.verdicts) if trust is Trust.CLAIMED
+        reason
+        for trust, reason in map(submission.trust, submission.verdicts)
+        if trust is Trust.CLAIMED
     )
     for reason, number in reasons.most_common():
         console.print(f"  {number} claimed, as {escape(reason)}", soft_wrap=True)
@@ -87,8 +89,8 @@ def audit_bundle(
         )
     salt = secrets.token_hex(8) if salt is None else salt
     sha256 = sha256_of(bundle)
-    with opened(bundle) as place:
-        records = [one for file in results_files(place) for one in RecordStore(file).read()]
+    with opened(bundle) as folder:
+        records = [one for file in results_files(folder) for one in RecordStore(file).read()]
         chosen = sample(records, sha256, share, salt)
         if not chosen:
             raise UsageError(f"{bundle} has no job that could be run again.")
@@ -98,12 +100,12 @@ def audit_bundle(
             soft_wrap=True,
         )
         jobs = []
-        for one in run_again(place, {record.key for record in chosen}, [], n_jobs, console):
-            if one is None:
+        for pair in run_again(folder, {record.key for record in chosen}, [], n_jobs, console):
+            if pair is None:
                 return Exit.INTERRUPTED
-            outcome, reason = outcome_of(one.before, one.after, one.agreed.sameness, one.method)
-            name = _name(one.before)
-            jobs.append(AuditedJob(key=one.before.key, job=name, outcome=outcome, reason=reason))
+            outcome, reason = outcome_of(pair.before, pair.after, pair.agreed.sameness, pair.method)
+            name = _name(pair.before)
+            jobs.append(AuditedJob(key=pair.before.key, job=name, outcome=outcome, reason=reason))
             console.print(
                 escape(f"{name}  {outcome}{f': {reason}' if reason else ''}"), soft_wrap=True
             )

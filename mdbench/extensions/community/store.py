@@ -105,8 +105,8 @@ class Registry:
             raise UsageError(
                 f"{bundle} is no bundle.", "Make one of results: mdbench bundle results"
             )
-        found = self._verify(bundle, self._audits()[0], n_jobs)
-        refused = [verdict for verdict in found.verdicts if verdict.faults]
+        submission = self._verify(bundle, self._audits()[0], n_jobs)
+        refused = [verdict for verdict in submission.verdicts if verdict.faults]
         if refused:
             lines = [
                 f"{one.record.algorithm} · {one.record.system} · seed {one.record.seed}: "
@@ -115,16 +115,16 @@ class Registry:
             ]
             more = len(refused) - len(lines)
             raise RecordsError(
-                f"{len(refused)} of {len(found.verdicts)} records of {bundle} are refused:\n  "
+                f"{len(refused)} of {len(submission.verdicts)} records of {bundle} are refused:\n  "
                 + "\n  ".join([*lines, *[f"and {more} more"] * bool(more)]),
                 "Scores by an older version are made again by: mdbench rescore RESULTS.  Results "
                 "that were edited are run again.",
             )
-        target = self.folder / BUNDLES / f"{found.sha256}.zip"
+        target = self.folder / BUNDLES / f"{submission.sha256}.zip"
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             write_whole(target, lambda file: _copy(bundle, file))
-        return found
+        return submission
 
     def add_audit(self, path: Path) -> Audit:
         """Copy an audit and its signature into the registry.
@@ -157,24 +157,24 @@ class Registry:
         A file that is not what its name says, or whose records are refused, is left out: whoever
         can write into the folder can put anything there.
         """
-        found, left_out = [], []
+        submitted, left_out = [], []
         audits, no_audits = self._audits()
         for path in sorted((self.folder / BUNDLES).glob("*.zip")):
             try:
-                one = self._verify(path, audits, n_jobs)
+                submission = self._verify(path, audits, n_jobs)
             except (RecordsError, UsageError) as error:
                 left_out.append(f"{path.name}: {error.message}")
                 continue
-            if one.sha256 != path.stem:
-                left_out.append(f"{path.name}: its SHA-256 is {one.sha256}.")
-            elif refused := [verdict for verdict in one.verdicts if verdict.faults]:
+            if submission.sha256 != path.stem:
+                left_out.append(f"{path.name}: its SHA-256 is {submission.sha256}.")
+            elif refused := [verdict for verdict in submission.verdicts if verdict.faults]:
                 left_out.append(
                     f"{path.name}: {len(refused)} records are refused, the first as "
                     f"{refused[0].faults[0]}."
                 )
             else:
-                found.append(one)
-        return found, [*left_out, *no_audits]
+                submitted.append(submission)
+        return submitted, [*left_out, *no_audits]
 
     def _verify(self, bundle: Path, audits: Sequence[Audit], n_jobs: int | None) -> Submission:
         sha256 = sha256_of(bundle)
@@ -201,7 +201,7 @@ class Registry:
     def _audits(self) -> tuple[list[Audit], list[str]]:
         """Return the audits that count, and those that do not with the reason."""
         signers = self.folder / SIGNERS
-        found, left_out = [], []
+        audits, left_out = [], []
         for path in sorted((self.folder / AUDITS).glob("*.json")):
             try:
                 audit = read_audit(path)
@@ -210,10 +210,10 @@ class Registry:
                 left_out.append(f"audit {path.name}: {error.message}")
                 continue
             if sha256_of(path) == path.stem:
-                found.append(audit.by(signer))
+                audits.append(audit.by(signer))
             else:
                 left_out.append(f"audit {path.name}: its SHA-256 is another.")
-        return found, left_out
+        return audits, left_out
 
 
 def _copy(bundle: Path, file: Any) -> None:
@@ -221,7 +221,7 @@ def _copy(bundle: Path, file: Any) -> None:
         shutil.copyfileobj(source, file)
 
 
-def _newest(bundle: Path, place: Path) -> list[Record]:
+def _newest(bundle: Path, folder: Path) -> list[Record]:
     """Read the records of a bundle, of each job the newest of a file.
 
     Raises
@@ -230,13 +230,14 @@ def _newest(bundle: Path, place: Path) -> list[Record]:
         If two files have a result of one job: nobody could say which counts.
     """
     seen: dict[str, Record] = {}
-    for path in results_files(place):
+    for path in results_files(folder):
         own = {record.key: record for record in parse_records(path, read_content(path))}
         if twice := sorted(own.keys() & seen.keys()):
-            one = own[twice[0]]
+            record_of_two = own[twice[0]]
             raise RecordsError(
-                f"{bundle} has two results of one job: {one.algorithm} on {one.system}, seed "
-                f"{one.seed}.",
+                f"{bundle} has two results of one job: {record_of_two.algorithm} on "
+                f"{record_of_two.system}, seed "
+                f"{record_of_two.seed}.",
                 "Bundle the results of one folder.",
             )
         seen |= own
@@ -255,17 +256,17 @@ def _as_json(verdict: Verdict) -> dict[str, Any]:
 def _read_verdicts(path: Path, context: str) -> tuple[Verdict, ...] | None:
     """Read what was found before by this version; None where there is nothing."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found["context"] != context:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["context"] != context:
             return None
         return tuple(
             Verdict(
-                Record.model_validate(each["record"]),
-                Trust(each["trust"]),
-                str(each["reason"]),
-                tuple(map(str, each["faults"])),
+                Record.model_validate(verdict["record"]),
+                Trust(verdict["trust"]),
+                str(verdict["reason"]),
+                tuple(map(str, verdict["faults"])),
             )
-            for each in found["verdicts"]
+            for verdict in content["verdicts"]
         )
     except (OSError, ValueError, LookupError, TypeError):
         return None

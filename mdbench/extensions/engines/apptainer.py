@@ -59,10 +59,10 @@ def find_program() -> str:
     UnavailableError
         If it is not on the path.
     """
-    found = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if found is None:
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
         raise UnavailableError("Apptainer is not on the path.", _HINT)
-    return found
+    return program
 
 
 class ApptainerRuntime(VenvRuntime):

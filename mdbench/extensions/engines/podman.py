@@ -59,10 +59,10 @@ class PodmanRuntime(DockerRuntime):
 
     def read_enforcement(self) -> Enforcement:
         host = self._host
-        given = host.get("cgroupControllers") or ()
+        controllers = host.get("cgroupControllers") or ()
 
         def kept(controller: str) -> Level:
-            return "hard" if not self.rootless or controller in given else "soft"
+            return "hard" if not self.rootless or controller in controllers else "soft"
 
         levels: dict[str, Level] = {
             "network": "hard",

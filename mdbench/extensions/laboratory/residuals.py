@@ -181,13 +181,13 @@ class _Search:
         self.columns = samples.columns
         self.n = len(samples.targets)
         power = np.sum(samples.targets**2, axis=0)
-        left = samples.targets - samples.values
-        squares = np.sum(left**2, axis=0)
+        misfit = samples.targets - samples.values
+        squares = np.sum(misfit**2, axis=0)
         open_ = (squares > ROUNDING * power) & (power > 0)
         self.places = [int(place) for place in np.flatnonzero(open_)]
         self.names = [names[place] for place in self.places]
         self.trees = [read(equations[place], tuple(self.columns)) for place in self.places]
-        self.left = left[:, self.places]
+        self.left = misfit[:, self.places]
         self.power = power[self.places]
         self.halves = (
             (slice(0, None, 2), slice(1, None, 2))
@@ -228,12 +228,12 @@ class _Search:
 
     def _values(self, text: str, factors: tuple[str, ...]) -> Array:
         with np.errstate(all="ignore"):
-            found: Array = np.ones(self.n)
+            product: Array = np.ones(self.n)
             for name in factors:
-                found = found * self.columns[name]
+                product = product * self.columns[name]
             if not factors and text != "1":
-                found = found * value(read(text, tuple(self.columns)), self.columns)
-        return found
+                product = product * value(read(text, tuple(self.columns)), self.columns)
+        return product
 
     def constants(self) -> Iterator[Gain]:
         """Fit the constants of each equation, by what depends on them where they stand."""
@@ -269,13 +269,13 @@ class _Search:
         """Fit columns to each residual, together with its constants where these are free."""
         if not self.beside:
             return self._fitted(columns, self.left)
-        found = []
+        fits = []
         for i, free in enumerate(self.beside):
             own = np.column_stack([columns - free @ (free.T @ columns), free])
-            found += self._fitted(own, self.left[:, i : i + 1])
-        return found
+            fits += self._fitted(own, self.left[:, i : i + 1])
+        return fits
 
-    def _fitted(self, columns: Array, left: Array) -> list[tuple[Array, float]]:
+    def _fitted(self, columns: Array, misfit: Array) -> list[tuple[Array, float]]:
         """Fit columns (n, k) to each of the residuals (n, m).
 
         Returns
@@ -285,7 +285,7 @@ class _Search:
             its squares changes, where each half has the coefficients of the other.
         """
         squares = [columns[half].T @ columns[half] for half in self.halves]
-        along = [columns[half].T @ left[half] for half in self.halves]
+        along = [columns[half].T @ misfit[half] for half in self.halves]
         fits = [_solved(square, each) for square, each in zip(squares, along, strict=True)]
         whole = _solved(squares[0] + squares[1], along[0] + along[1])
         changes = sum(

@@ -58,36 +58,39 @@ def show_rivals(
     """
     places, name = places_and_name(what, folders)
     catalog = Catalog(Workspace.find())
-    found = answers_of(places, name, algorithm)
-    trajectories = {key: of for key, of in found.items() if of[0][0].data_type == "ode"}
+    answers_by_case = answers_of(places, name, algorithm)
+    trajectories = {key: of for key, of in answers_by_case.items() if of[0][0].data_type == "ode"}
     if not trajectories:
-        kinds = ", ".join(sorted({answers[0].data_type for answers, _ in found.values()}))
+        kinds = ", ".join(sorted({answers[0].data_type for answers, _ in answers_by_case.values()}))
         raise UsageError(
             f"These are answers of {kinds}; rivals compares solutions of ODEs with samples.",
             "Give results of --data-type ode.",
         )
     lines, failed = [], False
     for (system, snr_db), (answers, specs) in trajectories.items():
-        one = answers[0]
+        answer = answers[0]
         noise = "" if snr_db is None else f", {noise_name(snr_db)}"
         try:
-            certainty = certainty_of_record(one, catalog, seconds, places)
+            certainty = certainty_of_record(answer, catalog, seconds, places)
         except AnswerError as error:
             failed = True
             certainty, reason = None, error.message
         if json_:
             known = {} if certainty is None else asdict(certainty)
             why = {"error": reason} if certainty is None else {}
-            lines.append({"dataset": system, "snr_db": snr_db, "method": one.method} | known | why)
+            lines.append(
+                {"dataset": system, "snr_db": snr_db, "method": answer.method} | known | why
+            )
             continue
         console.print(
-            f"[bold]{escape(system)}{noise}: {escape(summary_line(one, specs))}[/]", soft_wrap=True
+            f"[bold]{escape(system)}{noise}: {escape(summary_line(answer, specs))}[/]",
+            soft_wrap=True,
         )
         if certainty is None:
             console.print(f"  Cannot be compared: {escape(reason)}.", soft_wrap=True)
         else:
-            left = [f"d{target.removesuffix('_t')}/dt" for target in one.targets]
-            _print(certainty, OwnNames(one.names), left, console)
+            left = [f"d{target.removesuffix('_t')}/dt" for target in answer.targets]
+            _print(certainty, OwnNames(answer.names), left, console)
         console.print()
     if json_:
         sys.stdout.write(json.dumps(_finite(lines)) + "\n")
@@ -142,13 +145,15 @@ def certainty_of_record(
     )
 
 
-def _print(certainty: Certainty, names: OwnNames, left: Sequence[str], console: Console) -> None:
+def _print(
+    certainty: Certainty, names: OwnNames, left_sides: Sequence[str], console: Console
+) -> None:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     for justify in ("left", "right", "left", "left"):
         table.add_column(justify=justify)
     before = None
     for term in certainty.terms:
-        side = "" if term.equation == before else f"  {left[term.equation]} ="
+        side = "" if term.equation == before else f"  {left_sides[term.equation]} ="
         before = term.equation
         inside = f"  (constants inside: {_share(term.inside)})" if term.inside else ""
         sure = (
@@ -159,7 +164,7 @@ def _print(certainty: Certainty, names: OwnNames, left: Sequence[str], console: 
         text = escape(names.own(term.text)) + inside
         table.add_row(escape(side), f"{term.coefficient:.4g}", sure, text)
     console.print(table)
-    states = [names.own(f"u{i}") for i in range(len(left))]
+    states = [names.own(f"u{i}") for i in range(len(left_sides))]
     noise = ", ".join(
         f"{state} {_share(share)}" for state, share in zip(states, certainty.noise, strict=True)
     )
@@ -187,7 +192,7 @@ def _print(certainty: Certainty, names: OwnNames, left: Sequence[str], console: 
             continue
         console.print(f"  {title}", soft_wrap=True)
         for one in shown:
-            console.print(f"    {_line(one, names, left)}", soft_wrap=True)
+            console.print(f"    {_line(one, names, left_sides)}", soft_wrap=True)
         break
     if certainty.left:
         console.print(
@@ -196,16 +201,18 @@ def _print(certainty: Certainty, names: OwnNames, left: Sequence[str], console: 
         )
 
 
-def _line(one: Rival, names: OwnNames, left: Sequence[str]) -> str:
-    term, added = names.own(one.term), names.own(one.added)
-    if not one.term:
+def _line(rival: Rival, names: OwnNames, left_sides: Sequence[str]) -> str:
+    term, added = names.own(rival.term), names.own(rival.added)
+    if not rival.term:
         change = f"with {added}"
-    elif one.added:
+    elif rival.added:
         change = f"{added} for {term}"
     else:
         change = f"without {term}"
-    value = f"{one.misfit:.2g}" if abs(one.misfit) < 1000 else f"{one.misfit:,.0f}"  # noqa: PLR2004
-    return escape(f"{left[one.equation]} = {names.own(one.text)}   ({change}; misfit {value})")
+    value = f"{rival.misfit:.2g}" if abs(rival.misfit) < 1000 else f"{rival.misfit:,.0f}"  # noqa: PLR2004
+    return escape(
+        f"{left_sides[rival.equation]} = {names.own(rival.text)}   ({change}; misfit {value})"
+    )
 
 
 def _share(share: float) -> str:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 _MOST_SAME = 12
 
 
-def compare_collections(one: str, other: str, console: Console, *, json_: bool) -> int:
+def compare_collections(first: str, second: str, console: Console, *, json_: bool) -> int:
     """Print how alike two collections are.
 
     Parameters
     ----------
-    one, other
+    first, second
         A data type, or one and its datasets after a colon: ``srsd:easy``.
 
     Raises
@@ -39,23 +39,23 @@ def compare_collections(one: str, other: str, console: Console, *, json_: bool) 
     UsageError
         If there is no such data type or dataset, or its equations are not known.
     """
-    laws, others = laws_of(one), laws_of(other)
-    found = similarity(laws, others)
-    if not found.nearest:
+    laws, others = laws_of(first), laws_of(second)
+    compared = similarity(laws, others)
+    if not compared.nearest:
         raise UsageError(
-            f"{one} and {other} are one and the same law.", "Name more datasets of either."
+            f"{first} and {second} are one and the same law.", "Name more datasets of either."
         )
     if json_:
         text = {
             "schema": 1,
-            "one": one,
-            "other": other,
-            "shared_operators": found.shared,
-            **asdict(found),
+            "one": first,
+            "other": second,
+            "shared_operators": compared.shared,
+            **asdict(compared),
         }
         sys.stdout.write(json.dumps(text, allow_nan=False) + "\n")
         return Exit.DONE
-    _show(one, other, found, console)
+    _show(first, second, compared, console)
     return Exit.DONE
 
 
@@ -87,31 +87,31 @@ def laws_of(collection: str) -> dict[str, str]:
     return laws
 
 
-def _show(one: str, other: str, found: Similarity, console: Console) -> None:
-    both = sorted({*found.operators} & {*found.other_operators})
+def _show(first: str, second: str, compared: Similarity, console: Console) -> None:
+    both = sorted({*compared.operators} & {*compared.other_operators})
     console.print(
-        f"{escape(one)}: {counted(found.laws, 'equation')}; {escape(other)}: "
-        f"{counted(found.others, 'equation')}",
+        f"{escape(first)}: {counted(compared.laws, 'equation')}; {escape(second)}: "
+        f"{counted(compared.others, 'equation')}",
         soft_wrap=True,
     )
     for title, names in (
         ("operators of both", both),
-        (f"of {one} alone", sorted({*found.operators} - {*both})),
-        (f"of {other} alone", sorted({*found.other_operators} - {*both})),
+        (f"of {first} alone", sorted({*compared.operators} - {*both})),
+        (f"of {second} alone", sorted({*compared.other_operators} - {*both})),
     ):
         console.print(f"{escape(title)}: {escape(', '.join(names)) or 'none'}", soft_wrap=True)
-    console.print(f"share of operators that both have: {found.shared:.2f}")
+    console.print(f"share of operators that both have: {compared.shared:.2f}")
     table = Table(box=box.SIMPLE_HEAD)
-    for column in (f"equations of {one}, nearest of {other}", "10 %", "median", "90 %"):
+    for column in (f"equations of {first}, nearest of {second}", "10 %", "median", "90 %"):
         table.add_column(escape(column), justify="left" if " of " in column else "right")
     for title, of in (("operators in common", "operators"), ("likeness of trees", "trees")):
-        table.add_row(title, *(f"{value:.2f}" for value in found.quantiles(of)))
+        table.add_row(title, *(f"{value:.2f}" for value in compared.quantiles(of)))
     console.print(table)
-    same = found.same
-    share = len(same) / len(found.nearest)
+    same = compared.same
+    share = len(same) / len(compared.nearest)
     console.print(
-        f"{len(same)} of {len(found.nearest)} ({share:.0%}) have the tree of an equation of "
-        f"{escape(other)}" + (":" if same else "."),
+        f"{len(same)} of {len(compared.nearest)} ({share:.0%}) have the tree of an equation of "
+        f"{escape(second)}" + (":" if same else "."),
         soft_wrap=True,
     )
     for each in same[:_MOST_SAME]:

@@ -46,7 +46,7 @@ def check_all_truths(
     levels: Sequence[float | None],
     results: Path | None,
     markdown: bool,
-    each: bool = False,
+    every: bool = False,
 ) -> int:
     """Print how the truth of each dataset scores; 0 if each is perfect and unbeaten, else 1."""
     if data_type is None and (patterns or path):
@@ -54,9 +54,9 @@ def check_all_truths(
             f"{'--dataset' if patterns else '--dataset-path'} was given without a data type.",
             f"Name its data type: --data-type {' or '.join(datatypes.names())}",
         )
-    given = {} if results is None else read_wrong_answers(results)
+    wrong_answers = {} if results is None else read_wrong_answers(results)
     plans = list(_plans(Catalog(workspace), data_type, patterns, path, levels))
-    found: list[TruthCheck] = []
+    checks: list[TruthCheck] = []
     quoted: set[tuple[str, str]] = set()
     progress = Progress(
         TextColumn("{task.description}"),
@@ -70,18 +70,18 @@ def check_all_truths(
     with progress:
         bar = progress.add_task("", total=sum(len(names) * len(own) for *_, names, own in plans))
         for kind, source, names, own in plans:
-            for one in check_truths(kind, source, names, own, given):
-                found.append(one)
-                progress.update(bar, advance=1, description=escape(f"{kind.name} {one.dataset}"))
-                if (each or not one.wins) and not markdown:
-                    progress.console.print(escape(_describe(one)), soft_wrap=True)
-                    unquoted = not one.wins and (kind.name, one.dataset) not in quoted
-                    for note in one.notes if unquoted else ():
+            for check in check_truths(kind, source, names, own, wrong_answers):
+                checks.append(check)
+                progress.update(bar, advance=1, description=escape(f"{kind.name} {check.dataset}"))
+                if (every or not check.wins) and not markdown:
+                    progress.console.print(escape(_describe(check)), soft_wrap=True)
+                    unquoted = not check.wins and (kind.name, check.dataset) not in quoted
+                    for note in check.notes if unquoted else ():
                         progress.console.print(f"    {escape(note)}", style="dim", soft_wrap=True)
-                    quoted.add((kind.name, one.dataset))
-    rows = [_row(each) for each in _by_level(found)]
+                    quoted.add((kind.name, check.dataset))
+    rows = [_row(each) for each in _by_level(checks)]
     if markdown:
-        console.print(_as_markdown(rows, found), soft_wrap=True, markup=False)
+        console.print(_as_markdown(rows, checks), soft_wrap=True, markup=False)
     else:
         table = Table(box=box.SIMPLE_HEAD)
         for head in _HEADS:
@@ -89,8 +89,8 @@ def check_all_truths(
         for row in rows:
             table.add_row(*row)
         console.print(table)
-        console.print(_summary(found, results), soft_wrap=True)
-    return Exit.NOT_AS_WISHED if any(one.known and not one.wins for one in found) else Exit.DONE
+        console.print(_summary(checks, results), soft_wrap=True)
+    return Exit.NOT_AS_WISHED if any(one.known and not one.wins for one in checks) else Exit.DONE
 
 
 def _plans(
@@ -115,24 +115,24 @@ def _plans(
         yield kind, source, select_names(source.names(), patterns, source.groups()), own
 
 
-def _by_level(found: Sequence[TruthCheck]) -> list[list[TruthCheck]]:
+def _by_level(checks: Sequence[TruthCheck]) -> list[list[TruthCheck]]:
     groups: dict[tuple[str, float | None], list[TruthCheck]] = defaultdict(list)
-    for one in found:
+    for one in checks:
         groups[one.data_type, one.snr_db].append(one)
-    places = {name: i for i, name in enumerate(dict.fromkeys(one.data_type for one in found))}
+    places = {name: i for i, name in enumerate(dict.fromkeys(one.data_type for one in checks))}
     return [
         groups[key] for key in sorted(groups, key=lambda k: (places[k[0]], cleanest_first(k[1])))
     ]
 
 
-def _row(ones: Sequence[TruthCheck]) -> tuple[str, ...]:
-    known = [one for one in ones if one.known]
+def _row(checks: Sequence[TruthCheck]) -> tuple[str, ...]:
+    known = [one for one in checks if one.known]
     scores = [one.score for one in known if one.score is not None]
     idle = sum(one.floor is not None and one.floor >= 1.0 for one in known)
     return (
-        ones[0].data_type,
-        noise_name(ones[0].snr_db),
-        str(len(ones)),
+        checks[0].data_type,
+        noise_name(checks[0].snr_db),
+        str(len(checks)),
         str(len(known)),
         str(sum(one.wins for one in known)),
         scientific(max(scores, default=None)),
@@ -163,64 +163,64 @@ _LONGEST = 30
 """Characters of a term in a table."""
 
 
-def _describe(one: TruthCheck) -> str:
+def _describe(check: TruthCheck) -> str:
     """Return a line on how a truth scores."""
-    where = f"{one.data_type} {one.dataset}, {noise_name(one.snr_db)}"
-    return f"{where}: {_reason(one)}"
+    where = f"{check.data_type} {check.dataset}, {noise_name(check.snr_db)}"
+    return f"{where}: {_reason(check)}"
 
 
-def _reason(one: TruthCheck) -> str:
-    if not one.known:
+def _reason(check: TruthCheck) -> str:
+    if not check.known:
         return "no truth is known, so that there is nothing to check"
-    parts = list(one.faults)
-    if one.wins:
-        wins = f"wins with {scientific(one.score)}, floor {scientific(one.floor)}"
+    parts = list(check.faults)
+    if check.wins:
+        wins = f"wins with {scientific(check.score)}, floor {scientific(check.floor)}"
         alone = f"not searched: fewer than {FEWEST} samples"
-        if one.gain:
-            alone = "a better law is there" if one.gain.beats else "no term beats it"
-        parts = [alone if one.score is None else wins]
-        if one.rival is not None:
-            parts.append(f"best wrong answer {scientific(one.rival[1])} ({one.rival[0]})")
-        if one.gain is not None:
-            parts.append(f"best extra term {one.gain.text}: explains {_share(one.gain)}")
-    elif one.gain is not None and one.gain.beats:
-        gain = one.gain
+        if check.gain:
+            alone = "a better law is there" if check.gain.beats else "no term beats it"
+        parts = [alone if check.score is None else wins]
+        if check.rival is not None:
+            parts.append(f"best wrong answer {scientific(check.rival[1])} ({check.rival[0]})")
+        if check.gain is not None:
+            parts.append(f"best extra term {check.gain.text}: explains {_share(check.gain)}")
+    elif check.gain is not None and check.gain.beats:
+        gain = check.gain
         parts.append(
             f"{gain.target} lacks {gain.text}: with {gain.coefficient:.6g} it leaves "
             f"{scientific(gain.after)} of the squared targets, without it {scientific(gain.before)}"
         )
-    if one.beaten and one.rival is not None:
-        method, score = one.rival
+    if check.beaten and check.rival is not None:
+        method, score = check.rival
         parts.append(
-            f"beaten by {method}: {scientific(score)}, and {scientific(one.score)} for the truth"
+            f"beaten by {method}: {scientific(score)}, and {scientific(check.score)} for the truth"
         )
     return "; ".join(parts)
 
 
-def _summary(found: Sequence[TruthCheck], results: Path | None) -> str:
-    known = [one for one in found if one.known]
+def _summary(checks: Sequence[TruthCheck], results: Path | None) -> str:
+    known = [one for one in checks if one.known]
     wins = sum(one.wins for one in known)
     if not known:
         return "No truth is known: there is nothing to check."
     text = f"The truth is perfect and unbeaten in {wins} of {len(known)} cases."
     if few := sum(one.score is None and not one.gain and not one.faults for one in known):
         text += f"  {few} of them have fewer than {FEWEST} samples, and were not searched."
-    if len(found) > len(known):
-        text += f"  Of {len(found) - len(known)} more no truth is known."
+    if len(checks) > len(known):
+        text += f"  Of {len(checks) - len(known)} more no truth is known."
     if results is None:
         text += "  To hold answers against it: --results FOLDER"
     return text
 
 
-def _as_markdown(rows: Sequence[Sequence[str]], found: Sequence[TruthCheck]) -> str:
+def _as_markdown(rows: Sequence[Sequence[str]], checks: Sequence[TruthCheck]) -> str:
     """Return the table of counts, and that of exceptions, for a page."""
     lines = [_line(_HEADS), _line(["---", *["--:"] * (len(_HEADS) - 1)]), *map(_line, rows)]
     levels: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     notes: dict[tuple[str, str], Sequence[str]] = {}
-    for one in found:
-        if not one.wins:
-            levels[one.data_type, one.dataset, _reason(one)].append(noise_name(one.snr_db))
-            notes[one.data_type, one.dataset] = one.notes
+    for check in checks:
+        if not check.wins:
+            levels[check.data_type, check.dataset, _reason(check)].append(noise_name(check.snr_db))
+            notes[check.data_type, check.dataset] = check.notes
     if levels:
         lines += ["", _line(["truth that is not perfect, or beaten", "noise", "what", "its file"])]
         lines.append(_line(["---"] * 4))

@@ -211,11 +211,11 @@ def _faults(scores: Scores, kind: DataType[Any, Any], spec: MetricSpec) -> Itera
         yield f"it has no {spec.title}"
     elif spec.nothing is not None and spec.loss(value) > _PERFECT * spec.loss(spec.nothing):
         yield f"its {spec.title} is {value:.2g}"
-    for each in kind.metrics:
-        found = scores.metrics.get(each.name, 1.0)
-        shown = each.kind == "flag" and each.places  # others' rules, such as SRBench's, are not
-        if shown and each.name not in _NOT_FOR_TRUTHS and found != 1.0:
-            yield f"{each.name} is {'undecided' if found is None else '0'}"
+    for metric in kind.metrics:
+        score = scores.metrics.get(metric.name, 1.0)
+        shown = metric.kind == "flag" and metric.places  # others' rules, such as SRBench's, are not
+        if shown and metric.name not in _NOT_FOR_TRUTHS and score != 1.0:
+            yield f"{metric.name} is {'undecided' if score is None else '0'}"
 
 
 def _best(
@@ -270,18 +270,18 @@ def read_wrong_answers(path: Path) -> WrongAnswers:
     if not tables or (path.is_dir() and any(path.rglob("*.jsonl"))):
         results_files(path)
         records = chain(records, _of_records(path))
-    found: WrongAnswers = {}
+    answers: WrongAnswers = {}
     for data_type, dataset, snr_db, wrong_answer in records:
-        found.setdefault((data_type, dataset, snr_db), []).append(wrong_answer)
-    return found
+        answers.setdefault((data_type, dataset, snr_db), []).append(wrong_answer)
+    return answers
 
 
 def _of_records(path: Path) -> Iterator[tuple[str, str, float | None, WrongAnswer]]:
-    for one in read_latest(path):
-        wrong = one.metrics.get("identified", 0.0) == 0.0 and one.protocol == Protocol.STRICT
-        if wrong and one.equations and one.dataset_path is None:
-            wrong_answer = WrongAnswer(one.algorithm, one.equations)
-            yield one.data_type, one.dataset, one.snr_db, wrong_answer
+    for record in read_latest(path):
+        wrong = record.metrics.get("identified", 0.0) == 0.0 and record.protocol == Protocol.STRICT
+        if wrong and record.equations and record.dataset_path is None:
+            wrong_answer = WrongAnswer(record.algorithm, record.equations)
+            yield record.data_type, record.dataset, record.snr_db, wrong_answer
 
 
 def _has_answers(path: Path) -> bool:

@@ -149,5 +149,5 @@ def truths(
         levels=[level for text in snr or [] for level in read_snr("--snr", text)],
         results=results,
         markdown=markdown,
-        each=each,
+        every=each,
     )

@@ -49,15 +49,15 @@ def explain(patterns: Sequence[str], snr_db: float, console: Console, *, json_: 
     for pattern in patterns:
         # Datasets with conditions are meant only where the pattern has some.
         meant = [name for name in known if "+" in pattern or "+" not in name]
-        found = [name for name in meant if fnmatchcase(name, pattern)]
-        if not found:
+        matching = [name for name in meant if fnmatchcase(name, pattern)]
+        if not matching:
             raise UsageError(
                 f"Nothing was computed of '{pattern}': why-not has the systems of ODEBench, with "
                 "one trajectory or +trajectories=4, and most of the fields.",
                 did_you_mean(pattern, known)
                 or "mdbench list --datasets ode names the systems, --datasets pde the fields.",
             )
-        names += [name for name in found if name not in names]
+        names += [name for name in matching if name not in names]
     if json_:
         values = [_as_json(name, known[name][1], snr_db) for name in names]
         sys.stdout.write(json.dumps(values) + "\n")
@@ -68,32 +68,34 @@ def explain(patterns: Sequence[str], snr_db: float, console: Console, *, json_: 
     return Exit.DONE
 
 
-def _lines(name: str, left: str, findings: Findings, snr_db: float) -> list[str]:
-    found = identifiability(findings, snr_db)
+def _lines(name: str, left_side: str, findings: Findings, snr_db: float) -> list[str]:
+    verdict = identifiability(findings, snr_db)
     strength = 10.0 ** (snr_db / 10)
     limits = findings.limits
     known = (
         f"All constants are within 5 % in half of all draws from {limits.half:.0f} dB on "
         f"(in 10 %: {limits.ten:.0f} dB, in 90 %: {limits.ninety:.0f} dB)."
     )
-    if found.is_possible:
+    if verdict.is_possible:
         nearest = min(findings.terms, key=lambda each: each.misfit)
         misfit = f"misfit {_number(nearest.misfit * strength)}"
         return [
             f"[bold]{escape(name)}[/] can be identified at {snr_db:g} dB.",
-            f"  Nearest rival: {_rival(left, nearest)}: {misfit}.",
+            f"  Nearest rival: {_rival(left_side, nearest)}: {misfit}.",
             f"  {known}",
         ]
     lines = [f"[bold]{escape(name)}[/] cannot be identified at {snr_db:g} dB."]
-    if found.hidden:
+    if verdict.hidden:
         lines.append(
-            f"  Without the term {escape(found.hidden.term)} of "
-            f"{left.format(found.hidden.equation)}, {_rival(left, found.hidden)} is about as "
-            f"likely: misfit {_number(found.hidden.misfit * strength)}, and {WORTH:g} are needed."
+            f"  Without the term {escape(verdict.hidden.term)} of "
+            f"{left_side.format(verdict.hidden.equation)}, {_rival(left_side, verdict.hidden)} "
+            "is about as "
+            f"likely: misfit {_number(verdict.hidden.misfit * strength)}, and {WORTH:g} are needed."
         )
-    if found.vague:
+    if verdict.vague:
         lines.append(
-            f"  {known} The largest standard error here is {_error(left, found.vague, strength)}."
+            f"  {known} The largest standard error here is "
+            f"{_error(left_side, verdict.vague, strength)}."
         )
     return lines
 
@@ -102,10 +104,10 @@ def _rival(left: str, finding: Finding) -> str:
     return escape(f"{left.format(finding.equation)} = {finding.rival}" if finding.rival else "none")
 
 
-def _error(left: str, finding: Finding, strength: float) -> str:
+def _error(left_side: str, finding: Finding, strength: float) -> str:
     share = 100 * finding.error / math.sqrt(strength)
     text = f"{share:.2g} %" if share < 1000 else "more than 1000 %"  # noqa: PLR2004 - tenfold
-    return escape(f"{text} in the term {finding.term} of {left.format(finding.equation)}")
+    return escape(f"{text} in the term {finding.term} of {left_side.format(finding.equation)}")
 
 
 def _number(value: float) -> str:
@@ -115,19 +117,19 @@ def _number(value: float) -> str:
 
 
 def _as_json(name: str, findings: Findings, snr_db: float) -> dict[str, object]:
-    found = identifiability(findings, snr_db)
+    verdict = identifiability(findings, snr_db)
     strength = 10.0 ** (snr_db / 10)
     return {
         "dataset": name,
         "snr_db": snr_db,
-        "identifiable": found.is_possible,
+        "identifiable": verdict.is_possible,
         "limits": findings.limits._asdict(),
         "terms": [
-            asdict(each)
+            asdict(term)
             | {
-                "error": each.error / math.sqrt(strength),
-                "misfit": each.misfit * strength if math.isfinite(each.misfit) else None,
+                "error": term.error / math.sqrt(strength),
+                "misfit": term.misfit * strength if math.isfinite(term.misfit) else None,
             }
-            for each in findings.terms
+            for term in findings.terms
         ],
     }

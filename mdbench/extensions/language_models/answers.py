@@ -105,23 +105,23 @@ def read_reply(begun: Exchange, reply: HttpReply, key: Key) -> Exchange | Fault:
     if _PAGE.match(reply.body):
         return _of_page(reply, phrase, key)
     try:
-        given = json.loads(key.hidden(reply.body.decode()))
+        content = json.loads(key.hidden(reply.body.decode()))
     except (ValueError, RecursionError):
-        given = None
+        content = None
     ok = reply.status == http.client.OK
-    if ok and isinstance(given, dict) and not _error_in(given):
+    if ok and isinstance(content, dict) and not _error_in(content):
         try:
-            return _read_completion(begun, given)
+            return _read_completion(begun, content)
         except (ValueError, LookupError, TypeError, AttributeError):
-            return _no_completion(given)
-    error = _error_in(given) if isinstance(given, dict) else ""
+            return _no_completion(content)
+    error = _error_in(content) if isinstance(content, dict) else ""
     status = reply.status
     if ok:
         if not error:
             return Fault(FaultKind.PASSING, "the endpoint's answer is no chat completion")
         phrase = "the endpoint answered 200 OK with an error"
-        status = _code_in(given) or int(http.client.SERVICE_UNAVAILABLE)
-    said = _one_line(error or _text_of(given))
+        status = _code_in(content) or int(http.client.SERVICE_UNAVAILABLE)
+    said = _one_line(error or _text_of(content))
     reason = f"{phrase}: {said}" if said else phrase
     return _judged(begun, status, said, reason, reply.retry_after)
 
@@ -227,10 +227,10 @@ def _error_in(answer: dict[str, Any]) -> str:
 def _code_in(answer: dict[str, Any]) -> int:
     """Return the status code that an error itself states; 0 where it states none."""
     error = answer.get("error")
-    for place in (error, answer):
-        if isinstance(place, dict):
+    for part in (error, answer):
+        if isinstance(part, dict):
             for name in ("code", "status", "status_code"):
-                value = place.get(name)
+                value = part.get(name)
                 number = int(value) if isinstance(value, str) and value.isdigit() else value
                 if isinstance(number, int) and number in _CODES:
                     return number
@@ -308,13 +308,13 @@ def _content(message: dict[str, Any]) -> str:
 
 def _argument(call: dict[str, Any]) -> str:
     """Return what a tool would have been given: its longest text, as a block of code."""
-    given = call["function"].get("arguments")
-    if isinstance(given, str):
+    arguments = call["function"].get("arguments")
+    if isinstance(arguments, str):
         try:
-            given = json.loads(given)
+            arguments = json.loads(arguments)
         except ValueError:
-            return f"```\n{given}\n```"
-    texts = [value for value in given.values() if isinstance(value, str)] if given else []
+            return f"```\n{arguments}\n```"
+    texts = [value for value in arguments.values() if isinstance(value, str)] if arguments else []
     return f"```\n{max(texts, key=len)}\n```" if texts else ""
 
 

@@ -81,11 +81,11 @@ class CircuitBreaker:
             while not over.is_set() and not self.gone:
                 if not self._open:
                     return True
-                left = self._next_try - time.monotonic()
-                if not self._trying and left <= 0:
+                seconds_left = self._next_try - time.monotonic()
+                if not self._trying and seconds_left <= 0:
                     self._trying = True
                     return True
-                self._changed.wait(_LOOK_SECONDS if self._trying else max(0.001, left))
+                self._changed.wait(_LOOK_SECONDS if self._trying else max(0.001, seconds_left))
             return False
 
     def pause_after(self, attempt: int) -> float:

@@ -87,26 +87,26 @@ class ChatRequest:
         RefusedError
             If it is no request that may be answered; with the reason.
         """
-        given = _object(body)
+        body_fields = _object(body)
         for name in _REFUSED:
-            if given.get(name):
+            if body_fields.get(name):
                 raise RefusedError(400, "not_allowed", f"{name} may not be used")
-        if given.get("stream") not in (None, False):
+        if body_fields.get("stream") not in (None, False):
             raise RefusedError(400, "not_allowed", "stream may not be used")
-        messages = _messages(given.get("messages"))
+        messages = _messages(body_fields.get("messages"))
         if talk.no_system:
             messages = _without_system(messages)
-        n = _whole(given, "n", 1, 1, _MOST_COMPLETIONS)
-        tokens = _whole(given, "max_tokens", COMPLETION_TOKENS, 1, _LARGEST_SEED)
+        n = _whole(body_fields, "n", 1, 1, _MOST_COMPLETIONS)
+        tokens = _whole(body_fields, "max_tokens", COMPLETION_TOKENS, 1, _LARGEST_SEED)
         tokens = min(tokens, COMPLETION_TOKENS)
         request: dict[str, Any] = {"model": talk.model, "messages": messages, "max_tokens": tokens}
         for name, (least, most) in _NUMBERS.items():
-            if given.get(name) is not None:
-                request[name] = _number(given, name, least, most)
-        if given.get("seed") is not None:
-            request["seed"] = _whole(given, "seed", 0, -_LARGEST_SEED, _LARGEST_SEED)
-        if given.get("stop") is not None:
-            request["stop"] = _stops(given["stop"])
+            if body_fields.get(name) is not None:
+                request[name] = _number(body_fields, name, least, most)
+        if body_fields.get("seed") is not None:
+            request["seed"] = _whole(body_fields, "seed", 0, -_LARGEST_SEED, _LARGEST_SEED)
+        if body_fields.get("stop") is not None:
+            request["stop"] = _stops(body_fields["stop"])
         request, tokens = _with(talk.settings, request, tokens)
         size = sum(len(each["content"].encode()) + _PER_MESSAGE for each in messages)
         return cls(request, n, size + _PER_MESSAGE, tokens)
@@ -134,57 +134,57 @@ def _with(
     The method asks for as many tokens as its answers take; that a model thinks before, and how
     long, is known to the user.
     """
-    found = {name: value for name, value in {**request, **settings}.items() if value is not None}
+    fields = {name: value for name, value in {**request, **settings}.items() if value is not None}
     newer = settings.get("max_completion_tokens")  # the name of the field in newer interfaces
     if newer is not None:
-        found.pop("max_tokens", None)
-    return found, newer or settings.get("max_tokens") or tokens
+        fields.pop("max_tokens", None)
+    return fields, newer or settings.get("max_tokens") or tokens
 
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body, parse_constant=_no_constant)
+        content = json.loads(body, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise RefusedError(400, "malformed", "the request is no JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise RefusedError(400, "malformed", "the request is no JSON object")
-    return found
+    return content
 
 
 def _no_constant(name: str) -> float:
     raise ValueError(name)
 
 
-def _messages(given: Any) -> list[dict[str, str]]:
-    if not isinstance(given, list) or not 0 < len(given) <= _MOST_MESSAGES:
+def _messages(items: Any) -> list[dict[str, str]]:
+    if not isinstance(items, list) or not 0 < len(items) <= _MOST_MESSAGES:
         raise RefusedError(
             400, "malformed", f"messages is no list of 1 to {_MOST_MESSAGES} messages"
         )
-    found = []
-    for each in given:
-        if not isinstance(each, dict) or each.get("role") not in _ROLES:
+    messages = []
+    for message in items:
+        if not isinstance(message, dict) or message.get("role") not in _ROLES:
             raise RefusedError(400, "malformed", f"a message has a role: {', '.join(_ROLES)}")
-        if not isinstance(each.get("content"), str):
+        if not isinstance(message.get("content"), str):
             raise RefusedError(400, "malformed", "a message's content is a text")
-        found.append({"role": each["role"], "content": _encodable(each["content"])})
-    return found
+        messages.append({"role": message["role"], "content": _encodable(message["content"])})
+    return messages
 
 
 def _without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
     """Put the text of system messages before that of the next user's, for models without any."""
-    found: list[dict[str, str]] = []
+    others: list[dict[str, str]] = []
     waiting: list[str] = []
-    for each in messages:
-        if each["role"] == "system":
-            waiting.append(each["content"])
-        elif each["role"] == "user":
-            found.append({"role": "user", "content": "\n\n".join([*waiting, each["content"]])})
+    for message in messages:
+        if message["role"] == "system":
+            waiting.append(message["content"])
+        elif message["role"] == "user":
+            others.append({"role": "user", "content": "\n\n".join([*waiting, message["content"]])})
             waiting = []
         else:
-            found.append(each)
+            others.append(message)
     if waiting:
-        found.append({"role": "user", "content": "\n\n".join(waiting)})
-    return found
+        others.append({"role": "user", "content": "\n\n".join(waiting)})
+    return others
 
 
 def _encodable(text: str) -> str:
@@ -209,11 +209,11 @@ def _number(given: dict[str, Any], name: str, least: float, most: float) -> floa
 
 
 def _stops(given: Any) -> list[str]:
-    found = [given] if isinstance(given, str) else given
+    stops = [given] if isinstance(given, str) else given
     if (
-        not isinstance(found, list)
-        or not 0 < len(found) <= _MOST_STOPS
-        or not all(isinstance(each, str) and each for each in found)
+        not isinstance(stops, list)
+        or not 0 < len(stops) <= _MOST_STOPS
+        or not all(isinstance(each, str) and each for each in stops)
     ):
         raise RefusedError(400, "malformed", f"stop is a text, or 1 to {_MOST_STOPS} texts")
-    return [_encodable(each) for each in found]
+    return [_encodable(each) for each in stops]

@@ -290,18 +290,18 @@ def _equations(text: str, question: _Question) -> list[str] | None:
     """Read the equations of a reply, one a target, in the task's own names; None without."""
     text = without_thoughts(text)
     view = question.view
-    found = []
+    written = []
     for target in view.targets:
         lines = re.findall(rf"^[ \t*`$]*{re.escape(target)}\s*=\s*([^=\n`$]+)", text, re.MULTILINE)
         if not lines:
             break
-        found.append(lines[-1])
-    if len(found) < len(view.targets):
+        written.append(lines[-1])
+    if len(written) < len(view.targets):
         fenced = _FENCED.findall(text)
-        found = fenced[-1].strip().splitlines() if fenced else []
-        if len(found) != len(view.targets):
+        written = fenced[-1].strip().splitlines() if fenced else []
+        if len(written) != len(view.targets):
             return None
-    own = [question.read(each.strip(), number) for number, each in enumerate(found)]
+    own = [question.read(each.strip(), number) for number, each in enumerate(written)]
     names = set(view.own.values())
     try:
         for each in own:
@@ -332,10 +332,10 @@ def _is_exact(equations: Sequence[str], task: Task[Any]) -> bool:
     if truth is None:
         return False
     try:
-        found = compare(truth, equations, task.variables, domain=_domain(task))
+        comparison = compare(truth, equations, task.variables, domain=_domain(task))
     except EquationError:
         return False
-    return found.verdict is Verdict.IDENTIFIED
+    return comparison.verdict is Verdict.IDENTIFIED
 
 
 def _domain(task: Task[Any]) -> dict[str, tuple[float, float]]:

@@ -182,36 +182,36 @@ class Conversation:
         used = TokenUse(calls=1)
         try:
             most = wanted.prompt_tokens, wanted.completion_tokens
-            found = self._responder.complete(begun, self._account.seconds_left, most)
-            usage = found.usage
-            used = TokenUse(1, usage.prompt_tokens, usage.completion_tokens, found.latency_s)
-            if found.ended:
+            exchange = self._responder.complete(begun, self._account.seconds_left, most)
+            usage = exchange.usage
+            used = TokenUse(1, usage.prompt_tokens, usage.completion_tokens, exchange.latency_s)
+            if exchange.ended:
                 used = TokenUse()
-            self._log.write(found)
+            self._log.write(exchange)
         except OSError as error:  # what is not written down is not given to a method
             reason = f"the log of exchanges cannot be written: {error.strerror}"
-            found = begun.model_copy(update={"error": reason})
+            exchange = begun.model_copy(update={"error": reason})
         finally:
             self._account.settle(wanted, used)
-        self._note(found)
-        return found
+        self._note(exchange)
+        return exchange
 
-    def _note(self, found: Exchange) -> None:
+    def _note(self, exchange: Exchange) -> None:
         with self._lock:
-            if found.ended:
-                self._end = self._end or found.error
+            if exchange.ended:
+                self._end = self._end or exchange.error
                 return
-            if found.reply is None:
+            if exchange.reply is None:
                 self._failed += 1
-                if found.error not in BY_THE_JOB:
-                    self._trouble = self._trouble or found.error
-            if (reasoned := found.usage.reasoning_tokens) is not None:
+                if exchange.error not in BY_THE_JOB:
+                    self._trouble = self._trouble or exchange.error
+            if (reasoned := exchange.usage.reasoning_tokens) is not None:
                 self._reasoned = (self._reasoned or 0) + reasoned
-            self._estimated |= found.usage.estimated
-            if found.model is not None:
-                self._models.add(found.model)
-            if found.fingerprint is not None:
-                self._fingerprints.add(found.fingerprint)
+            self._estimated |= exchange.usage.estimated
+            if exchange.model is not None:
+                self._models.add(exchange.model)
+            if exchange.fingerprint is not None:
+                self._fingerprints.add(exchange.fingerprint)
 
     def asked(self) -> ModelUse:
         """Return what was asked for up to now."""
@@ -274,13 +274,13 @@ def _as_answer(model: str, answered: list[Exchange]) -> dict[str, Any]:
     choices = [
         {
             "index": index,
-            "number": each.number,
-            "message": {"role": "assistant", "content": each.reply.text},
-            "finish_reason": each.reply.finish_reason,
-            "usage": _total([each.usage]),
+            "number": exchange.number,
+            "message": {"role": "assistant", "content": exchange.reply.text},
+            "finish_reason": exchange.reply.finish_reason,
+            "usage": _total([exchange.usage]),
         }
-        for index, each in enumerate(answered)
-        if each.reply is not None
+        for index, exchange in enumerate(answered)
+        if exchange.reply is not None
     ]
     return {
         "id": f"chatcmpl-{answered[0].number}",

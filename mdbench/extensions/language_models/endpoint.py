@@ -275,17 +275,17 @@ def _bracketed(host: str) -> str:
 
 
 def _read(response: http.client.HTTPResponse, end: float) -> bytes:
-    found = bytearray()
+    data = bytearray()
     while block := response.read1(_PIECE):
-        found += block
-        if len(found) > MOST_BYTES:
+        data += block
+        if len(data) > MOST_BYTES:
             raise ValueError(f"an answer of more than {MOST_BYTES} bytes")
         if time.monotonic() > end:
             raise TimeoutError
     if response.length:
         raise ValueError("an answer that breaks off")
     response.close()  # else the connection could not be used again
-    return bytes(found)
+    return bytes(data)
 
 
 def _why(error: Exception | None, *, late: bool) -> str:
@@ -317,10 +317,10 @@ def _pause(text: str | None, now: str | None) -> float | None:
 
 def _date(text: str) -> datetime | None:
     try:
-        found = parsedate_to_datetime(text)
+        date = parsedate_to_datetime(text)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 class _DeadlineWatch:

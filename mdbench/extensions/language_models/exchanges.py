@@ -184,12 +184,12 @@ class ExchangeReplay:
             raise
 
     def _index(self) -> None:
-        place = 0
+        position = 0
         for number, line in enumerate(iter(lambda: self._file.readline(_LONGEST_LINE), b""), 1):
             if line.endswith(b"\n"):  # a torn last line was never answered
                 found = self._read(line, number)
-                self._places[found.hash, found.occurrence] = place, len(line)
-            place += len(line)
+                self._places[found.hash, found.occurrence] = position, len(line)
+            position += len(line)
 
     def _read(self, line: bytes, number: int) -> Exchange:
         try:
@@ -202,12 +202,12 @@ class ExchangeReplay:
 
     def get(self, hash_: str, occurrence: int) -> Exchange | None:
         """Return the exchange of a request that was asked for so often before; None without one."""
-        place = self._places.get((hash_, occurrence))
-        if place is None:
+        span = self._places.get((hash_, occurrence))
+        if span is None:
             return None
         with self._lock:
-            self._file.seek(place[0])
-            line = self._file.read(place[1])
+            self._file.seek(span[0])
+            line = self._file.read(span[1])
         return self._read(line, 0)
 
     def complete(
@@ -255,11 +255,11 @@ def set_aside(path: Path) -> Path | None:
     """
     before = path.with_name(path.name + BEFORE)
     if path.exists():
-        kept: dict[tuple[str, int], bytes] = {}
+        lines: dict[tuple[str, int], bytes] = {}
         for file in (before, path):
             for line, found in _answered_lines(file):
-                kept[found.hash, found.occurrence] = line
-        write_whole(before, lambda stream: stream.writelines(kept.values()))
+                lines[found.hash, found.occurrence] = line
+        write_whole(before, lambda stream: stream.writelines(lines.values()))
         path.unlink()
     return before if before.exists() else None
 

@@ -127,15 +127,15 @@ def chosen_answers(records: Iterable[Record], most: int, seed: int) -> list[Judg
 
     Of answers with the same equations to the same truth one is asked about.
     """
-    found: dict[tuple[Any, ...], JudgedAnswer] = {}
-    for one in sorted(records, key=lambda one: (one.method, one.dataset, one.key)):
-        verdict = one.metrics.get(RULE)
-        known = one.truth and one.equations and len(one.truth) == len(one.equations)
+    answers: dict[tuple[Any, ...], JudgedAnswer] = {}
+    for record in sorted(records, key=lambda one: (one.method, one.dataset, one.key)):
+        verdict = record.metrics.get(RULE)
+        known = record.truth and record.equations and len(record.truth) == len(record.equations)
         if known and verdict in {0.0, 1.0}:
-            found.setdefault((one.truth, one.equations), JudgedAnswer(one, verdict == 1))
+            answers.setdefault((record.truth, record.equations), JudgedAnswer(record, verdict == 1))
     draw = random.Random(f"judge:{seed}")  # noqa: S311 - no secret
     kinds = [
-        [each for each in found.values() if each.by_rule is verdict] for verdict in (True, False)
+        [each for each in answers.values() if each.by_rule is verdict] for verdict in (True, False)
     ]
     right, wrong = (draw.sample(each, len(each)) for each in kinds)
     share = min(len(right), max(most // 2, most - len(wrong)))
@@ -143,7 +143,7 @@ def chosen_answers(records: Iterable[Record], most: int, seed: int) -> list[Judg
     return draw.sample(chosen, len(chosen))
 
 
-def judge(one: JudgedAnswer, answer: Callable[[bytes], bytes], seed: int) -> Judgement:
+def judge(answered: JudgedAnswer, answer: Callable[[bytes], bytes], seed: int) -> Judgement:
     """Ask about one answer.
 
     Parameters
@@ -159,7 +159,7 @@ def judge(one: JudgedAnswer, answer: Callable[[bytes], bytes], seed: int) -> Jud
     asked = {
         "messages": [
             {"role": "system", "content": _SYSTEM},
-            {"role": "user", "content": one.question},
+            {"role": "user", "content": answered.question},
         ],
         "temperature": 0.0,
         "max_tokens": _TOKENS,
@@ -172,14 +172,14 @@ def judge(one: JudgedAnswer, answer: Callable[[bytes], bytes], seed: int) -> Jud
     except RefusedError as refused:
         if refused.code != "no_completion":
             raise
-    record = one.record
+    record = answered.record
     return Judgement(
         key=record.key,
         method=record.method,
         dataset=record.dataset,
         truth=tuple(record.truth or ()),
-        equations=tuple(one.equations),
-        by_rule=one.by_rule,
+        equations=tuple(answered.equations),
+        by_rule=answered.by_rule,
         by_model=verdict,
     )
 

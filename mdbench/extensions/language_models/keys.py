@@ -98,13 +98,13 @@ class Key:
         if not bad:
             return text
         covered = {i + k for i in bad for k in range(_PIECE)}
-        found: list[str] = []
+        parts: list[str] = []
         for i, letter in enumerate(text):
             if i not in covered:
-                found.append(letter)
+                parts.append(letter)
             elif i - 1 not in covered:
-                found.append(_HIDDEN)
-        return "".join(found)
+                parts.append(_HIDDEN)
+        return "".join(parts)
 
 
 NO_KEY: Final = Key("")

@@ -42,14 +42,14 @@ def _read_count(option: str, text: str) -> int:
 
 
 def _read_price(option: str, text: str) -> tuple[float, float]:
-    found = [_float_or_nan(part) for part in text.split("/")]
-    if len(found) != 2 or not all(math.isfinite(each) and each >= 0 for each in found):  # noqa: PLR2004
+    prices = [_float_or_nan(part) for part in text.split("/")]
+    if len(prices) != 2 or not all(math.isfinite(each) and each >= 0 for each in prices):  # noqa: PLR2004
         raise UsageError(
             f"{option} is {text!r}.",
             "Give the prices of a million prompt tokens and of a million completion tokens, "
             "e.g. 0.15/0.60.",
         )
-    return found[0], found[1]
+    return prices[0], prices[1]
 
 
 def _float_or_nan(text: str) -> float:
@@ -71,23 +71,23 @@ _TOKENS = ("max_tokens", "max_completion_tokens")
 
 def _read_settings(option: str, text: str) -> str | None:
     try:
-        found = json.loads(text)
+        settings = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        settings = None
+    if not isinstance(settings, dict):
         raise UsageError(
             f"{option} is {text!r}.",
             """Give a JSON object, e.g. '{"top_p": 0.9, "seed": null}'.""",
         )
-    if pinned := [name for name in _PINNED if name in found]:
+    if pinned := [name for name in _PINNED if name in settings]:
         raise UsageError(
             f"{option} has {pinned[0]!r}.", f"These are the bench's: {', '.join(_PINNED)}."
         )
     for name in _TOKENS:
-        value = found.get(name)
+        value = settings.get(name)
         if value is not None and (type(value) is not int or value < 1):
             raise UsageError(f"{option} has {name} = {value!r}.", "It is a whole number from 1 on.")
-    return json.dumps(found, sort_keys=True) if found else None
+    return json.dumps(settings, sort_keys=True) if settings else None
 
 
 def _limit(name: str, typed: str, help_: str, read: Callable[[str, str], Any], **more: Any) -> Any:
@@ -203,7 +203,7 @@ class LlmOptions:
         With them is ``longest``, the tokens that a completion may take, where the user has set it.
         """
         settings = {} if self.llm_settings is None else json.loads(self.llm_settings)
-        found = {
+        limits = {
             "calls": self.llm_calls,
             "prompt_tokens": self.llm_prompt_tokens,
             "completion_tokens": self.llm_completion_tokens,
@@ -212,7 +212,7 @@ class LlmOptions:
             "price": None if self.llm_price is None else list(self.llm_price),
             "longest": next((settings[name] for name in _TOKENS[::-1] if settings.get(name)), None),
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in limits.items() if value is not None}
 
     @property
     def talk(self) -> LlmSettings | None:

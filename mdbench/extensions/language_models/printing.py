@@ -15,7 +15,7 @@ from mdbench.cli.options import Exit
 from mdbench.cli.report import names_of, read_results
 from mdbench.cli.results import places_and_name
 from mdbench.drawing.numbers import percent
-from mdbench.errors import UsageError
+from mdbench.errors import UsageError, counted
 from mdbench.extensions.language_models.contamination import PROBES
 from mdbench.extensions.language_models.questions import run_judge, run_probes
 from mdbench.extensions.language_models.transcripts import (
@@ -24,7 +24,7 @@ from mdbench.extensions.language_models.transcripts import (
     transcript_lines,
     transcripts,
 )
-from mdbench.installation import counted, page
+from mdbench.installation import page
 from mdbench.reports.bundle import opened_all
 from mdbench.reports.sections import folders_of
 from mdbench.reports.statistics import wilson
@@ -69,11 +69,13 @@ def show_transcripts(
     limits = EVERYTHING if every else Limits()
     count = 0
     with opened_all(places) as found:
-        for each in transcripts(results, folders_of(found.values()), limits):
+        for transcript in transcripts(results, folders_of(found.values()), limits):
             count += 1
-            console.print(f"[bold]{escape(each.title)}[/]: {each.record.status}", soft_wrap=True)
+            console.print(
+                f"[bold]{escape(transcript.title)}[/]: {transcript.record.status}", soft_wrap=True
+            )
             # Not through the console, which would wrap.
-            print("\n".join(transcript_lines(each)), end="\n\n")
+            print("\n".join(transcript_lines(transcript)), end="\n\n")
     if not count:
         raise UsageError(
             f"{names_of(places)} has no log of exchanges with a language model"
@@ -94,10 +96,12 @@ def _is_asked(one: Record, name: str | None, algorithm: Sequence[str]) -> bool:
 def print_probes(options: ProbeOptions, console: Console) -> int:
     """Ask, and print the results for each problem and for all."""
 
-    def report(one: ProbeResult) -> None:
-        counts = "  ".join(f"{name} {one.right[name]}" for name in PROBES if name in one.right)
-        recalled = "" if one.recalled is None else f"  recalled {one.recalled}"
-        line = f"{one.dataset}  of {one.samples}: {counts}{recalled}"
+    def report(result: ProbeResult) -> None:
+        counts = "  ".join(
+            f"{name} {result.right[name]}" for name in PROBES if name in result.right
+        )
+        recalled = "" if result.recalled is None else f"  recalled {result.recalled}"
+        line = f"{result.dataset}  of {result.samples}: {counts}{recalled}"
         console.print(escape(line), soft_wrap=True)
 
     probes, file = run_probes(options, Catalog(Workspace.find()), report)
@@ -126,24 +130,24 @@ def print_judgements(options: JudgeOptions, console: Console) -> int:
             console.print(f"{done} of {total}")
 
     records = read_results([Path(place) for place in options.records])
-    found, file = run_judge(options, records, report)
+    judged, file = run_judge(options, records, report)
     table = Table(box=box.SIMPLE_HEAD)
-    for column in (f"answers judged by {found.model}", "yes", "no", "no verdict"):
+    for column in (f"answers judged by {judged.model}", "yes", "no", "no verdict"):
         table.add_column(escape(column), justify="left" if "judged" in column else "right")
     for title, by_rule in (("the rule says yes", True), ("the rule says no", False)):
-        counts = (found.count(by_rule=by_rule, by_model=each) for each in (True, False, None))
+        counts = (judged.count(by_rule=by_rule, by_model=each) for each in (True, False, None))
         table.add_row(title, *map(str, counts))
     console.print(table)
-    if found.decided:
-        low, high = wilson(found.agreeing / found.decided, found.decided)
-        kappa = "" if found.kappa is None else f"; Cohen's kappa {found.kappa:.2f}"
+    if judged.decided:
+        low, high = wilson(judged.agreeing / judged.decided, judged.decided)
+        kappa = "" if judged.kappa is None else f"; Cohen's kappa {judged.kappa:.2f}"
         console.print(
-            f"They agree on {found.agreeing} of {found.decided} answers "
-            f"({found.agreeing / found.decided:.1%}, 95 %: {low:.1%} to {high:.1%}){kappa}.",
+            f"They agree on {judged.agreeing} of {judged.decided} answers "
+            f"({judged.agreeing / judged.decided:.1%}, 95 %: {low:.1%} to {high:.1%}){kappa}.",
             soft_wrap=True,
         )
     console.print(
-        f"{found.calls} completions, {found.prompt_tokens} + {found.completion_tokens} tokens"
+        f"{judged.calls} completions, {judged.prompt_tokens} + {judged.completion_tokens} tokens"
     )
     console.print(f"Judgements: {escape(str(file))}", soft_wrap=True)
     return Exit.DONE

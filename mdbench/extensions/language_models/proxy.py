@@ -207,10 +207,10 @@ def _length(head: bytes) -> int:
 
 
 def _receive(connection: socket.socket, end: float) -> bytes:
-    left = end - time.monotonic()
-    if left <= 0:
+    seconds_left = end - time.monotonic()
+    if seconds_left <= 0:
         raise RefusedError(408, "too_slow", "the request did not come in time")
-    connection.settimeout(left)
+    connection.settimeout(seconds_left)
     try:
         return connection.recv(_PIECE)
     except TimeoutError:

@@ -83,7 +83,7 @@ class _Session:
         if trouble := (asked.ended or asked.trouble or asked.missed):
             raise UsageError(f"{where}: {trouble}.", _HELP)
 
-    def write(self, kind: type[Report], seed: int, **found: Any) -> tuple[Report, Path]:
+    def write(self, kind: type[Report], seed: int, **fields: Any) -> tuple[Report, Path]:
         """Write the report, with what was asked for and what it cost."""
         asked = self.conversation.asked()
         report = kind(
@@ -97,7 +97,7 @@ class _Session:
             prompt_tokens=asked.prompt_tokens,
             completion_tokens=asked.completion_tokens,
             money=asked.money,
-            **found,
+            **fields,
         )
         text = report.model_dump_json(indent=1).encode() + b"\n"
         write_whole(self.file, lambda stream: stream.write(text))
@@ -130,7 +130,7 @@ def run_probes(
     chosen = select_names(source.names(), options.datasets, source.groups())
     what = talk.model, options.llm_settings, options.samples, options.seed, chosen
     stem = _stem(options.data_type, what)
-    found: list[ProbeResult] = []
+    results: list[ProbeResult] = []
     with _session(access, talk, options.result_dir / PROBE_FOLDER, stem) as session:
         answer = session.conversation.answer
         subjects = [_subject(data_type, source, name, seed) for name in chosen]
@@ -140,10 +140,10 @@ def run_probes(
             other = closest(subject, subjects)
             with session.question(subject.name, "Give a larger --llm-calls, or fewer datasets."):
                 one = probe(subject, other, answer, samples=options.samples, seed=seed)
-            found.append(one)
+            results.append(one)
             report(one)
         kind, protocol = data_type.name, str(Protocol.STRICT)
-        return session.write(ProbeReport, seed, data_type=kind, protocol=protocol, problems=found)
+        return session.write(ProbeReport, seed, data_type=kind, protocol=protocol, problems=results)
 
 
 def run_judge(
@@ -173,15 +173,15 @@ def run_judge(
         )
     questions = [each.question for each in chosen]
     stem = _stem("judge", (talk.model, options.llm_settings, seed, questions))
-    found: list[Judgement] = []
+    judgements: list[Judgement] = []
     with _session(access, talk, options.result_dir / JUDGE_FOLDER, stem) as session:
-        for each in chosen:
-            remedy = f"Give a larger --llm-calls, or --answers {len(found)}."
-            with session.question(f"{len(found)} were judged", remedy):
-                one = judge(each, session.conversation.answer, seed)
-            found.append(one)
-            report(len(found), len(chosen))
-        return session.write(JudgeReport, seed, judgements=found)
+        for answered in chosen:
+            remedy = f"Give a larger --llm-calls, or --answers {len(judgements)}."
+            with session.question(f"{len(judgements)} were judged", remedy):
+                one = judge(answered, session.conversation.answer, seed)
+            judgements.append(one)
+            report(len(judgements), len(chosen))
+        return session.write(JudgeReport, seed, judgements=judgements)
 
 
 def _subject(data_type: DataType, source: Source, name: str, seed: int) -> ProbeTarget:  # type: ignore[type-arg]
@@ -235,13 +235,13 @@ def _session(
         yield _Session(talk, conversation, folder / f"{stem}.json")
 
 
-def _recording(place: Path | None, folder: str, stem: str) -> Path:
-    if place is not None and place.is_dir():
-        found = (place / folder / f"{stem}{SUFFIX}", place / f"{stem}{SUFFIX}")
-        place = next((each for each in found if each.exists()), None)
-    if place is None:
+def _recording(path: Path | None, folder: str, stem: str) -> Path:
+    if path is not None and path.is_dir():
+        found = (path / folder / f"{stem}{SUFFIX}", path / f"{stem}{SUFFIX}")
+        path = next((each for each in found if each.exists()), None)
+    if path is None:
         raise UsageError(
             f"--llm-replay has no {stem}{SUFFIX}.",
             "A log is replayed for the same model, settings, samples, seed and datasets.",
         )
-    return place
+    return path

@@ -125,55 +125,55 @@ class LiveResponder:
     def complete(
         self,
         begun: Exchange,
-        left: Callable[[], float | None],
+        seconds_left: Callable[[], float | None],
         most: tuple[int, int] = (0, 0),
     ) -> Exchange:
         """Return a request with its answer, or with the reason why there is none.
 
         Parameters
         ----------
-        left
+        seconds_left
             Gives the seconds that the endpoint may take; None for no limit.
         most
             The most tokens that prompt and completion can take.
         """
         if self._earlier is not None:
-            found = self._earlier.get(begun.hash, begun.occurrence)
-            if found is not None and found.reply is not None:
+            exchange = self._earlier.get(begun.hash, begun.occurrence)
+            if exchange is not None and exchange.reply is not None:
                 self.resumed += 1
-                return found.model_copy(update={"number": begun.number})
+                return exchange.model_copy(update={"number": begun.number})
         if self._purse is None:
-            return self._live(begun, left)
+            return self._live(begun, seconds_left)
         if not self._purse.reserve(most):
             why = _NO_MONEY if self._purse.allows(most) else _too_little(most)
             return begun.model_copy(update={"error": why, "ended": True})
-        found = self._live(begun, left)
-        self._purse.settle(most, (found.usage.prompt_tokens, found.usage.completion_tokens))
-        return found
+        exchange = self._live(begun, seconds_left)
+        self._purse.settle(most, (exchange.usage.prompt_tokens, exchange.usage.completion_tokens))
+        return exchange
 
-    def _live(self, begun: Exchange, left: Callable[[], float | None]) -> Exchange:
+    def _live(self, begun: Exchange, seconds_left: Callable[[], float | None]) -> Exchange:
         """Send a request until it is answered, lost, or nobody is answered any more."""
         sent = _SentRequest()
         try:
             while self._breaker.admit(self._over):
                 sent.attempts += 1
-                start, limit = time.monotonic(), left()
-                found = self._try(begun, sent.body(begun), limit)
+                start, limit = time.monotonic(), seconds_left()
+                attempt = self._try(begun, sent.body(begun), limit)
                 took = time.monotonic() - start
                 if self._over.is_set():
                     break
-                if not isinstance(found, Fault):
+                if not isinstance(attempt, Fault):
                     self._breaker.succeed()
                     sent.stop_waiting(self._waiting, start)
                     done = {"latency_s": took, "attempts": sent.attempts}
-                    return found.model_copy(update=done)
+                    return attempt.model_copy(update=done)
                 if limit is not None and took >= limit:
                     self._breaker.leave()
                     done = {"latency_s": took, "attempts": sent.attempts}
                     return begun.model_copy(update={"error": NO_SECONDS, **done})
                 sent.wait_since(self._waiting, start)
-                if self._is_lost(begun, sent, found, start):
-                    lost = {"error": found.reason, "attempts": sent.attempts}
+                if self._is_lost(begun, sent, attempt, start):
+                    lost = {"error": attempt.reason, "attempts": sent.attempts}
                     return begun.model_copy(update=lost)
             return self._ended(begun, sent.attempts)
         except BaseException:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mdbench.errors import UsageError
+from mdbench.errors import UsageError, counted
 from mdbench.extensions.language_models.options import (
     LlmOptions,
     LlmRunOptions,
     asked_of,
 )
-from mdbench.installation import counted, page
+from mdbench.installation import page
 from mdbench.runs.services import Service
 
 if TYPE_CHECKING:

@@ -209,10 +209,10 @@ def _equation(draw: random.Random, names: list[str], depth: int = 2) -> str:
     """Draw an equation."""
     if depth == 0 or draw.random() < 0.2:  # noqa: PLR2004
         return draw.choice([*names, f"{draw.uniform(-3, 3):.3f}"])
-    left = _equation(draw, names, depth - 1)
+    first = _equation(draw, names, depth - 1)
     if draw.random() < 0.25:  # noqa: PLR2004
-        return f"{draw.choice(_FUNCTIONS[:3])}({left})"
-    return f"({left} {draw.choice('+-*')} {_equation(draw, names, depth - 1)})"
+        return f"{draw.choice(_FUNCTIONS[:3])}({first})"
+    return f"({first} {draw.choice('+-*')} {_equation(draw, names, depth - 1)})"
 
 
 def _as_function(equation: str, names: list[str]) -> str:

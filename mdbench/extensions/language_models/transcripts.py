@@ -224,15 +224,15 @@ def transcripts(
             yield replace(found, unread=unread, damaged=damaged)
 
 
-def transcript_lines(one: Transcript) -> Iterator[str]:
+def transcript_lines(transcript: Transcript) -> Iterator[str]:
     """Yield the lines of a transcript, for a terminal."""
-    if one.record.equations:
-        yield f"answer: {printable(' ; '.join(one.record.equations))}"
-    if one.note:
-        yield f"{one.note} (all of it: --all)"
-    if one.warning:
-        yield one.warning
-    for turn in one.turns:
+    if transcript.record.equations:
+        yield f"answer: {printable(' ; '.join(transcript.record.equations))}"
+    if transcript.note:
+        yield f"{transcript.note} (all of it: --all)"
+    if transcript.warning:
+        yield transcript.warning
+    for turn in transcript.turns:
         found = "" if turn.best is None else f"; here: best loss {turn.best:.4g}"
         yield ""
         yield f"== {turn.title} ({turn.known}{found})"
@@ -255,17 +255,17 @@ def _indented(text: ShownText) -> Iterator[str]:
         yield f"   ... {text.note} (all of them: --all)"
 
 
-def within(found: Iterable[Transcript], letters: int) -> tuple[list[Transcript], int]:
+def within(all_transcripts: Iterable[Transcript], letters: int) -> tuple[list[Transcript], int]:
     """Return as many transcripts as have so many letters together, and how many are left out."""
-    kept: list[Transcript] = []
+    chosen: list[Transcript] = []
     left_out = 0
-    for each in found:
-        letters -= each.letters
+    for transcript in all_transcripts:
+        letters -= transcript.letters
         if letters >= 0 and not left_out:
-            kept.append(each)
+            chosen.append(transcript)
         else:
             left_out += 1
-    return kept, left_out
+    return chosen, left_out
 
 
 def transcript(
@@ -283,14 +283,18 @@ def transcript(
     """
     turns = list(_turns(record, sorted(exchanges, key=lambda one: one.number), outcomes, limits))
     places = _chosen(turns, limits.turns)
-    kept = tuple(turns[place] for place in places)
+    turns_shown = tuple(turns[place] for place in places)
     shown: set[int] = set()
-    for place, turn in enumerate(kept):  # the turn with the same prompt may be left out
+    for index, turn in enumerate(turns_shown):  # the turn with the same prompt may be left out
         first = turn.answers[0].number
         if turn.same_as is not None and turn.same_as not in shown:
-            kept = (*kept[:place], replace(turn, same_as=None), *kept[place + 1 :])
+            turns_shown = (
+                *turns_shown[:index],
+                replace(turn, same_as=None),
+                *turns_shown[index + 1 :],
+            )
         shown.add(first if turn.same_as is None else turn.same_as)
-    return Transcript(record, kept, len(turns) - len(kept))
+    return Transcript(record, turns_shown, len(turns) - len(turns_shown))
 
 
 def _chosen(turns: Sequence[Turn], most: int | None) -> list[int]:
@@ -299,10 +303,10 @@ def _chosen(turns: Sequence[Turn], most: int | None) -> list[int]:
         return list(range(len(turns)))
     best = [place for place, turn in enumerate(turns) if turn.best is not None]
     wanted = dict.fromkeys([*best[-most // 2 :], len(turns) - 1])
-    for place in range(len(turns)):
+    for index in range(len(turns)):
         if len(wanted) >= most:
             break
-        wanted[place] = None
+        wanted[index] = None
     return sorted(wanted)
 
 
@@ -315,23 +319,26 @@ def _turns(
     first_with: dict[str, int] = {}
     spent = 0
     for _, group in groupby(exchanges, key=lambda one: repr(one.request.get("messages"))):
-        ones = list(group)
-        first, last = ones[0].number, ones[-1].number
+        group_exchanges = list(group)
+        first, last = group_exchanges[0].number, group_exchanges[-1].number
         before = [point for point in curve if point.calls < first]
         here = [point for point in curve if first <= point.calls <= last]
-        messages = _messages(ones[0], limits.letters)
-        key = repr(ones[0].request.get("messages"))
+        messages = _messages(group_exchanges[0], limits.letters)
+        key = repr(group_exchanges[0].request.get("messages"))
         yield Turn(
             prompt=messages,
             same_as=first_with.get(key),
             answers=tuple(
-                _answer(each, outcomes.get(each.number, ""), limits.letters, cost) for each in ones
+                _answer(each, outcomes.get(each.number, ""), limits.letters, cost)
+                for each in group_exchanges
             ),
             known=_known(before, first - 1, spent),
             best=here[-1].loss if here else None,
         )
         first_with.setdefault(key, first)
-        spent += sum(one.usage.prompt_tokens + one.usage.completion_tokens for one in ones)
+        spent += sum(
+            one.usage.prompt_tokens + one.usage.completion_tokens for one in group_exchanges
+        )
 
 
 def _known(before: Sequence[LlmPoint], calls: int, spent: int) -> str:
@@ -348,30 +355,30 @@ def _known(before: Sequence[LlmPoint], calls: int, spent: int) -> str:
 
 def _messages(one: Exchange, letters: int | None) -> tuple[tuple[str, ShownText], ...]:
     given = one.request.get("messages")
-    found = []
-    for each in given if isinstance(given, list) else []:
-        if isinstance(each, dict):
-            role = printable(str(each.get("role", "")), 20)
-            found.append((role, _shown(str(each.get("content", "")), letters)))
-    return tuple(found)
+    messages = []
+    for message in given if isinstance(given, list) else []:
+        if isinstance(message, dict):
+            role = printable(str(message.get("role", "")), 20)
+            messages.append((role, _shown(str(message.get("content", "")), letters)))
+    return tuple(messages)
 
 
 def _answer(
-    one: Exchange, verdict: str, letters: int | None, cost: Callable[[int, int], float] | None
+    exchange: Exchange, verdict: str, letters: int | None, cost: Callable[[int, int], float] | None
 ) -> ShownAnswer:
-    used = one.usage
-    text = "" if one.reply is None else one.reply.text
+    used = exchange.usage
+    text = "" if exchange.reply is None else exchange.reply.text
     return ShownAnswer(
-        number=one.number,
+        number=exchange.number,
         text=_shown(text, letters),
         verdict=verdict,
-        error=printable(one.error, 300),
-        cut=one.reply is not None and one.reply.finish_reason == "length",
+        error=printable(exchange.error, 300),
+        cut=exchange.reply is not None and exchange.reply.finish_reason == "length",
         prompt_tokens=used.prompt_tokens,
         completion_tokens=used.completion_tokens,
         reasoning_tokens=used.reasoning_tokens,
         estimated=used.estimated,
-        seconds=one.latency_s,
+        seconds=exchange.latency_s,
         cost=None if cost is None else cost(used.prompt_tokens, used.completion_tokens),
     )
 
@@ -416,8 +423,8 @@ def _outcomes(path: Path | None) -> dict[int, str]:
         return {}
     with path.open("rb") as file:
         text = file.read(_MOST_LOG).decode("utf-8", "replace")
-    found: dict[int, str] = {}
+    outcomes: dict[int, str] = {}
     for line in text.splitlines():
         if match := _VERDICT.fullmatch(line.strip()):
-            found.setdefault(int(match[1]), printable(match[2]))
-    return found
+            outcomes.setdefault(int(match[1]), printable(match[2]))
+    return outcomes

@@ -75,15 +75,15 @@ CONTROL = "_nollm"
 """End of the name of a method's control, which is the same without a language model."""
 
 
-def _control_score(ones: Sequence[Record], board: Leaderboard, all_: Sequence[Record]) -> str:
+def _control_score(records: Sequence[Record], board: Leaderboard, all_: Sequence[Record]) -> str:
     """Write the score of the control of a method, if all its jobs had the method's budget."""
-    name = ones[0].algorithm + CONTROL
-    budgets = {one.llm.budget for one in ones if one.llm is not None}
+    name = records[0].algorithm + CONTROL
+    budgets = {one.llm.budget for one in records if one.llm is not None}
     rows = [row for row in board.rows if row.method == name]
     own = {
         one.llm.budget if one.llm is not None else None
         for one in all_
-        if one.algorithm == name and one.data_type == ones[0].data_type
+        if one.algorithm == name and one.data_type == records[0].data_type
     }
     if not rows or budgets != own:
         return ""
@@ -97,24 +97,24 @@ def model_usage(results: Iterable[Record], boards: Mapping[str, Leaderboard]) ->
     for one in results:
         if one.llm is not None and one.llm.calls is not None:
             groups[one.data_type, class_of(one).title, one.method].append(one)
-    found = []
+    usage = []
     for kind, board in boards.items():
         for row in board.rows:
-            ones = groups.get((board.data_type, board.title, row.method))
-            if not ones:
+            records = groups.get((board.data_type, board.title, row.method))
+            if not records:
                 continue
-            used = [one.llm for one in ones if one.llm is not None]
+            used = [one.llm for one in records if one.llm is not None]
             paid = [each.money for each in used if each.money is not None]
-            took = [s for one in ones if (s := one.measured.llm_s) is not None]
+            took = [s for one in records if (s := one.measured.llm_s) is not None]
             known = [each.found for each in used if each.found is not None]
             value = row.values[board.primary.name].value
-            found.append(
+            usage.append(
                 ModelUsage(
                     data_type=kind,
                     method=row.method,
                     model=used[0].model or "",
                     prompt=used[0].prompt or "",
-                    jobs=len(ones),
+                    jobs=len(records),
                     title=board.primary.title,
                     score=format_score(board.primary, value),
                     calls=median(each.calls or 0 for each in used),
@@ -127,10 +127,10 @@ def model_usage(results: Iterable[Record], boards: Mapping[str, Leaderboard]) ->
                     seconds=median(took) if took else None,
                     spent=sum(bool(each.spent) for each in used) / len(used),
                     found=sum(known) / len(known) if known else None,
-                    control=_control_score(ones, board, results),
+                    control=_control_score(records, board, results),
                 )
             )
-    return found
+    return usage
 
 
 def curves(results: Iterable[Record], numbers: Mapping[str, int]) -> dict[str, Figure]:
@@ -139,10 +139,10 @@ def curves(results: Iterable[Record], numbers: Mapping[str, int]) -> dict[str, F
     A job without a candidate by then counts as one of the largest loss.
     """
     jobs: dict[str, dict[str, list[list[tuple[int, float]]]]] = {}
-    for one in results:
-        if one.llm is not None and one.llm.curve:
-            steps = [(p.calls, p.loss) for p in one.llm.curve if p.loss is not None]
-            jobs.setdefault(one.data_type, {}).setdefault(one.method, []).append(steps)
+    for record in results:
+        if record.llm is not None and record.llm.curve:
+            steps = [(p.calls, p.loss) for p in record.llm.curve if p.loss is not None]
+            jobs.setdefault(record.data_type, {}).setdefault(record.method, []).append(steps)
     return {kind: _figure(kind, by_method, numbers) for kind, by_method in jobs.items()}
 
 
@@ -183,34 +183,34 @@ def read_probes(folder: Path) -> list[ProbeReport]:
     """
     if not folder.is_dir():
         return []
-    found = []
+    reports = []
     for path in sorted(folder.rglob(f"{PROBE_FOLDER}/*.json")):
         try:
             with path.open("rb") as file:
-                found.append(ProbeReport.model_validate_json(file.read(_LARGEST)))
+                reports.append(ProbeReport.model_validate_json(file.read(_LARGEST)))
         except (OSError, ValidationError) as error:
             raise RecordsError(
                 f"{path} is no file of mdbench llm probe: {type(error).__name__}.",
                 "Move it away, or ask again.",
             ) from None
-    return found
+    return reports
 
 
 def probe_rows(probes: Iterable[ProbeReport]) -> list[list[str]]:
     """Write probes as rows: data type, model, problems, the share of each probe, known ones."""
     rows = []
-    for each in probes:
-        shares = [each.share(name) for name in PROBES]
+    for report in probes:
+        shares = [report.share(name) for name in PROBES]
         rows.append(
             [
-                each.data_type,
-                each.model,
-                str(len(each.problems)),
+                report.data_type,
+                report.model,
+                str(len(report.problems)),
                 *(
                     "" if share is None else percent(share, "")
-                    for share in (*shares, each.recalled)
+                    for share in (*shares, report.recalled)
                 ),
-                f"{len(each.known)}",
+                f"{len(report.known)}",
             ]
         )
     return rows
@@ -226,23 +226,23 @@ USAGE_HEADS = (
 """Heads of the columns of `usage_row`."""
 
 
-def usage_row(one: ModelUsage) -> list[str]:
+def usage_row(usage: ModelUsage) -> list[str]:
     """Write what was asked as a row."""
     return [
-        one.data_type,
-        one.method,
-        one.model,
-        one.prompt,
-        str(one.jobs),
-        f"{one.title} {one.score}",
-        one.control,
-        "" if one.found is None else percent(one.found, ""),
-        f"{one.calls:g}",
-        str(one.failed),
-        *map(str, one.tokens),
-        "" if one.money is None else f"{one.money:.4g}",
-        "" if one.seconds is None else f"{one.seconds:.3g}",
-        percent(one.spent, ""),
+        usage.data_type,
+        usage.method,
+        usage.model,
+        usage.prompt,
+        str(usage.jobs),
+        f"{usage.title} {usage.score}",
+        usage.control,
+        "" if usage.found is None else percent(usage.found, ""),
+        f"{usage.calls:g}",
+        str(usage.failed),
+        *map(str, usage.tokens),
+        "" if usage.money is None else f"{usage.money:.4g}",
+        "" if usage.seconds is None else f"{usage.seconds:.3g}",
+        percent(usage.spent, ""),
     ]
 
 

@@ -169,14 +169,14 @@ def _anonymous(task: Task[Any], seed: int) -> PromptView:
 
 def _identifiers(names: Iterable[str]) -> tuple[str, ...]:
     """Make names that Python and the grammar of equations take, each another."""
-    found: dict[str, None] = {}
+    identifiers: dict[str, None] = {}
     for name in names:
         word = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "v"
         word = f"v{word}" if word[0].isdigit() else word
-        while word in found or word in _RESERVED or keyword.iskeyword(word):
+        while word in identifiers or word in _RESERVED or keyword.iskeyword(word):
             word += "_"
-        found[word] = None
-    return tuple(found)
+        identifiers[word] = None
+    return tuple(identifiers)
 
 
 def _quantities(view: PromptView, background: Background) -> list[str]:
@@ -248,12 +248,14 @@ def symmetries(task: Task[Any]) -> list[Symmetry]:
 
 
 def _possible(task: Task[Any]) -> list[Symmetry]:
-    found = []
+    symmetries = []
     for target in task.targets:
         for name in task.variables:
-            found += [Symmetry(kind, target, (name,)) for kind in ("idle", "even", "odd")]
-        found += [Symmetry("exchange", target, pair) for pair in combinations(task.variables, 2)]
-    return found
+            symmetries += [Symmetry(kind, target, (name,)) for kind in ("idle", "even", "odd")]
+        symmetries += [
+            Symmetry("exchange", target, pair) for pair in combinations(task.variables, 2)
+        ]
+    return symmetries
 
 
 def _holds(symmetry: Symmetry, task: Task[Any]) -> bool:

@@ -69,24 +69,24 @@ def wanted(lock: str, target: Target) -> str:
     ...              "c==2 ; python_full_version < '3.11' --hash=sha256:34\n", here), end="")
     b==1 --hash=sha256:12
     """
-    found = []
+    packages = []
     for lines in split_requirements(lock).values():
         for line in lines.replace("\\\n", " ").splitlines():
             text, *hashes = line.split("--hash=")
             requirement = _parse(text.strip())
             marker, requirement.marker = requirement.marker, None
             if marker is None or marker.evaluate({**target.markers, "extra": ""}):
-                found.append(" --hash=".join([str(requirement), *map(str.strip, hashes)]))
-    return "".join(f"{line}\n" for line in sorted(found))
+                packages.append(" --hash=".join([str(requirement), *map(str.strip, hashes)]))
+    return "".join(f"{line}\n" for line in sorted(packages))
 
 
 def pins(lock: str) -> dict[str, str]:
     """Return the versions that a lock without markers pins, by name."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for line in lock.splitlines():
         requirement = _parse(line.partition(" --hash=")[0])
-        found[canonicalize_name(requirement.name)] = str(requirement.specifier).lstrip("=")
-    return found
+        versions[canonicalize_name(requirement.name)] = str(requirement.specifier).lstrip("=")
+    return versions
 
 
 def pip_arguments(lock: Path, folder: Path, target: Target) -> list[str]:
@@ -220,16 +220,16 @@ def find(folder: Path, report: Callable[[str], None], program: Program = "docker
         If there is none and none can be had, or if it has no Python that can be used.
     """
     reference = find_local(program) or _pull(_names()[-1], report, program)
-    found = docker_cli.image(reference, program=program)
-    if found is None:
+    image = docker_cli.image(reference, program=program)
+    if image is None:
         raise UnavailableError(f"The base image {reference} has gone.", _BASE_HINT)
-    layers = tuple(found["RootFS"].get("Layers") or ())
-    settings = {name: found["Config"].get(name) for name in ("Env", "User", "Shell", "OnBuild")}
+    layers = tuple(image["RootFS"].get("Layers") or ())
+    settings = {name: image["Config"].get(name) for name in ("Env", "User", "Shell", "OnBuild")}
     return Base(
         reference=reference,
-        id=found["Id"],
+        id=image["Id"],
         content=sha256(*layers, json.dumps(settings, sort_keys=True)),
-        target=_ask(reference, found["Id"], folder, program),
+        target=_ask(reference, image["Id"], folder, program),
         layers=layers,
     )
 

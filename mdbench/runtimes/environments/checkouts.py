@@ -85,12 +85,12 @@ def _get(who: str, wanted: Checkout, home: Path, report: Callable[[str], None]) 
 
 
 def _check(who: str, wanted: Checkout, files: Files) -> None:
-    found = sha256_of(files)
-    if found != wanted.sha256:
+    sha256 = sha256_of(files)
+    if sha256 != wanted.sha256:
         given = f"sha256 is {wanted.sha256!r}" if wanted.sha256 else "sha256 is empty"
         raise MethodError(
-            f"{who}: {given}, and the files of commit {wanted.commit[:12]} have {found}.",
-            f'If you have looked at these files and mean them: sha256 = "{found}"',
+            f"{who}: {given}, and the files of commit {wanted.commit[:12]} have {sha256}.",
+            f'If you have looked at these files and mean them: sha256 = "{sha256}"',
         )
 
 
@@ -105,15 +105,15 @@ def sha256_of(files: Files) -> str:
 
 def _read(folder: Path) -> Files:
     """Read what lies in a folder as git would."""
-    found: Files = {}
+    files: Files = {}
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink():
-            found[name, _LINK] = os.fsencode(path.readlink())
+            files[name, _LINK] = os.fsencode(path.readlink())
         elif path.is_file():
             mode = _PROGRAM if path.stat().st_mode & 0o100 else _FILE
-            found[name, mode] = path.read_bytes()
-    return found
+            files[name, mode] = path.read_bytes()
+    return files
 
 
 def _put(who: str, folder: Path, files: Files) -> None:
@@ -138,18 +138,18 @@ def _put(who: str, folder: Path, files: Files) -> None:
 
 
 def _write(who: str, folder: Path, path: str, mode: str, data: bytes) -> None:
-    place = folder / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if not place.parent.resolve().is_relative_to(folder.resolve()):
+    file_path = folder / path
+    file_path.parent.mkdir(parents=True, exist_ok=True)
+    if not file_path.parent.resolve().is_relative_to(folder.resolve()):
         raise MethodError(f"{who}: {path} lies behind a link.")
     if mode != _LINK:
-        place.write_bytes(data)
-        place.chmod(0o555 if mode == _PROGRAM else 0o444)
+        file_path.write_bytes(data)
+        file_path.chmod(0o555 if mode == _PROGRAM else 0o444)
         return
-    target = place.parent / os.fsdecode(data)
+    target = file_path.parent / os.fsdecode(data)
     if not Path(os.path.normpath(target)).is_relative_to(folder):
         raise MethodError(f"{who}: {path} is a link that leads out of it.")
-    place.symlink_to(os.fsdecode(data))
+    file_path.symlink_to(os.fsdecode(data))
 
 
 def _remove(folder: Path) -> None:
@@ -174,20 +174,20 @@ class _Repository:
             self._git(*fetch, "--", wanted.url, *all_)
         entries = list(self._entries(wanted.commit))
         asked = "".join(f"{blob}\n" for _, _, blob in entries).encode()
-        sizes = self._git("cat-file", "--batch-check=%(objectsize)", given=asked).split()
+        sizes = self._git("cat-file", "--batch-check=%(objectsize)", stdin_data=asked).split()
         if (size := sum(map(int, sizes))) > _MOST_BYTES:
             raise MethodError(
                 f"{self._who} has {size >> 20} MiB; {_MOST_BYTES >> 20} are allowed.",
                 f"Data and weights are named in 'paths' ({page('adding-a-method')}).",
             )
-        data = self._git("cat-file", "--batch", given=asked)
-        found, start = {}, 0
+        data = self._git("cat-file", "--batch", stdin_data=asked)
+        contents, start = {}, 0
         for path, mode, _ in entries:
             line = data.index(b"\n", start)
             end = line + 1 + int(data[start:line].split()[2])
-            found[path, mode] = data[line + 1 : end]
+            contents[path, mode] = data[line + 1 : end]
             start = end + 1
-        return found
+        return contents
 
     def _entries(self, commit: str) -> Iterator[tuple[str, str, str]]:
         """Yield path, mode and the name of the content of each file."""
@@ -205,19 +205,19 @@ class _Repository:
                 raise MethodError(f"{self._who}: {path!r} is no name that can be written.")
             yield path, mode, blob
 
-    def _git(self, *arguments: str, given: bytes = b"") -> bytes:
+    def _git(self, *arguments: str, stdin_data: bytes = b"") -> bytes:
         """Run git and return what it prints; it asks nobody anything."""
         program = shutil.which("git")
         if program is None:
             raise UnavailableError(f"{self._who} needs git.", "Install it: apt install git")
         where = [] if arguments[0] == "init" else [f"--git-dir={self._folder}"]
-        kept = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
+        environment = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
         with TemporaryFile() as stdin, TemporaryFile() as stdout:
-            stdin.write(given)
+            stdin.write(stdin_data)
             stdin.seek(0)
             with running(
                 [program, *where, *arguments],
-                env=kept
+                env=environment
                 | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_ALLOW_PROTOCOL": _PROTOCOLS},
                 stdin=stdin,
                 stdout=stdout,

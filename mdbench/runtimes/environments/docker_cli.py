@@ -117,7 +117,7 @@ def image(reference: str, *, program: Program = "docker") -> dict[str, Any] | No
     """
     try:
         failure = f"{reference} cannot be inspected"
-        (found,) = json.loads(docker(["image", "inspect", reference], failure, program=program))
+        (details,) = json.loads(docker(["image", "inspect", reference], failure, program=program))
     except UnavailableError as error:
         if _NO_IMAGE.search(error.message):
             return None
@@ -126,7 +126,7 @@ def image(reference: str, *, program: Program = "docker") -> dict[str, Any] | No
         raise UnavailableError(
             f"{program.title()}'s description of {reference} cannot be read."
         ) from None
-    return dict(found)
+    return dict(details)
 
 
 def build(

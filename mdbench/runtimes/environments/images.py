@@ -278,24 +278,24 @@ class Images:
 
     def _once(self, tag: str, content: str, make: Callable[[], None]) -> dict[str, Any]:
         """Make an image unless it is there; of several processes one makes it."""
-        found = _image_of(tag, content, self._program)
-        if found is None:
+        image = _image_of(tag, content, self._program)
+        if image is None:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 with file_lock(self._folder / tag.replace(":", "-"), self._report):
-                    found = _image_of(tag, content, self._program)
-                    if found is None:
+                    image = _image_of(tag, content, self._program)
+                    if image is None:
                         with with_heartbeat(self._report, lambda: f"making the image {tag}"):
                             make()
-                        found = _image_of(tag, content, self._program)
+                        image = _image_of(tag, content, self._program)
             except OSError as error:
                 raise UnavailableError(
                     f"The image {tag} cannot be made: {error}.",
                     "See to it that the disk has space and that the folder may be written.",
                 ) from error
-        if found is None:
+        if image is None:
             raise UnavailableError(f"The image {tag} was built, but the engine does not have it.")
-        return found
+        return image
 
     def _environment(self, recipe: _Recipe) -> None:
         if recipe.fetch:
@@ -494,11 +494,13 @@ def _write_authority(folder: Path) -> None:
 
 def _proxies() -> dict[str, str]:
     names = ("http_proxy", "https_proxy", "no_proxy")
-    found = {name: os.environ.get(name) or os.environ.get(name.upper(), "") for name in names}
+    proxies = {name: os.environ.get(name) or os.environ.get(name.upper(), "") for name in names}
     proxy = read_pip_settings(sys.executable).get("proxy", "")
-    if proxy and not (found["http_proxy"] or found["https_proxy"]):
-        found["http_proxy"] = found["https_proxy"] = proxy if "://" in proxy else f"http://{proxy}"
-    return {name: value for name, value in found.items() if value}
+    if proxy and not (proxies["http_proxy"] or proxies["https_proxy"]):
+        proxies["http_proxy"] = proxies["https_proxy"] = (
+            proxy if "://" in proxy else f"http://{proxy}"
+        )
+    return {name: value for name, value in proxies.items() if value}
 
 
 def _docker_name(method_name: str) -> str:

@@ -94,16 +94,16 @@ def refuse_unhashed(lock: Path) -> None:
 
 def cuda_note(lock: Path) -> str:
     """Return a remark on packages of CUDA that this machine would install; empty if none."""
-    found = 0
+    count = 0
     for line in lock.read_text(encoding="utf-8").splitlines():
         if line.startswith("nvidia-"):
             with PARSER_LOCK:
                 marker = Requirement(line.rstrip(" \\")).marker
-                found += marker is None or marker.evaluate()
-    if not found:
+                count += marker is None or marker.evaluate()
+    if not count:
         return ""
     return (
-        f"{found} packages of CUDA came in (nvidia-...), some 3 GB for each environment.  Without "
+        f"{count} packages of CUDA came in (nvidia-...), some 3 GB for each environment.  Without "
         "a GPU take PyTorch's build without CUDA: mdbench new --torch has the lines for it"
     )
 
@@ -180,15 +180,15 @@ def lock_requirements(
 def _locking_sandbox(method_name: str, output: Path, folder: Path) -> Iterator[Wrap]:
     """Yield a wrapper for a sandbox that reads a method's folder and writes a lock elsewhere."""
     python, uv_bin = running_python(), Path(find_uv_bin())
-    with TemporaryDirectory() as place:
-        new = Path(place, output.name)
+    with TemporaryDirectory() as scratch:
+        new = Path(scratch, output.name)
         if output.is_file():
             new.write_bytes(output.read_bytes())  # its pins stay where they can
         with build_sandbox(
             method_name,
             [python.parent.parent, uv_bin],
             [folder],
-            writable={_LOCKING: Path(place)},
+            writable={_LOCKING: Path(scratch)},
             read_only={},
             report=lambda _line: None,
         ) as wrap:

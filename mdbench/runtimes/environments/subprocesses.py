@@ -306,15 +306,17 @@ def uv_settings(pip: Mapping[str, str], environ: Mapping[str, str]) -> UvSetting
         The environment in which uv will run; its settings for uv go before pip's.
     """
     no_index = _is_true(pip.get("no-index"))
-    found = {} if no_index else _indexes(pip, environ)
+    settings = {} if no_index else _indexes(pip, environ)
     # uv separates these by commas, unlike the rest.
     links = [link.replace(",", "%2C") for link in _reachable(pip.get("find-links", ""))]
-    found["UV_FIND_LINKS"] = ",".join(links)
-    found["UV_INSECURE_HOST"] = " ".join(pip.get("trusted-host", "").split())
-    found["UV_HTTP_TIMEOUT"] = _whole_seconds(pip.get("timeout") or pip.get("default-timeout"))
-    found["SSL_CLIENT_CERT"] = _path(pip.get("client-cert"))
-    found |= _certificates(pip, environ) | _proxies(pip, environ)
-    environment = {name: value for name, value in found.items() if value and not environ.get(name)}
+    settings["UV_FIND_LINKS"] = ",".join(links)
+    settings["UV_INSECURE_HOST"] = " ".join(pip.get("trusted-host", "").split())
+    settings["UV_HTTP_TIMEOUT"] = _whole_seconds(pip.get("timeout") or pip.get("default-timeout"))
+    settings["SSL_CLIENT_CERT"] = _path(pip.get("client-cert"))
+    settings |= _certificates(pip, environ) | _proxies(pip, environ)
+    environment = {
+        name: value for name, value in settings.items() if value and not environ.get(name)
+    }
     return UvSettings(environment, ("--no-index",) if no_index else ())
 
 
@@ -330,16 +332,16 @@ def redact(text: str) -> str:
 
 
 def _indexes(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    indexes: dict[str, str] = {}
     default = pip.get("index-url")
     if default and not _any_of(environ, "UV_DEFAULT_INDEX", "UV_INDEX_URL"):
-        found["UV_DEFAULT_INDEX"] = default
+        indexes["UV_DEFAULT_INDEX"] = default
     extra = _reachable(pip.get("extra-index-url", ""))
     if extra and not _any_of(environ, "UV_INDEX", "UV_EXTRA_INDEX_URL"):
-        found["UV_INDEX"] = " ".join(extra)
+        indexes["UV_INDEX"] = " ".join(extra)
         # pip takes the best of all indexes; uv by itself stops at the first with the package.
-        found["UV_INDEX_STRATEGY"] = "unsafe-best-match"
-    return found
+        indexes["UV_INDEX_STRATEGY"] = "unsafe-best-match"
+    return indexes
 
 
 def _certificates(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
@@ -364,16 +366,16 @@ def _proxies(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, st
 
 def _reachable(locations: str) -> list[str]:
     """Return folders as file URLs, less those that are missing: pip only warns of them."""
-    found = []
+    urls = []
     for location in locations.split():
         url = urlsplit(location)
         if url.scheme in {"", "file"}:
             path = Path(_path(unquote(url.path) if url.scheme else location))
             if path.is_dir():
-                found.append(path.as_uri())
+                urls.append(path.as_uri())
         else:
-            found.append(location)
-    return found
+            urls.append(location)
+    return urls
 
 
 def _path(text: str | None) -> str:

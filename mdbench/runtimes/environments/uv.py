@@ -395,10 +395,10 @@ def seal(prefix: Path, *, but: str) -> None:
         if not entry.is_symlink():
             mode = entry.stat().st_mode
             os.chmod(entry.path, stat.S_IMODE(mode) & ~0o222)  # noqa: PTH101 - of a DirEntry
-    found = {
+    contents = {
         _name(entry, prefix): [*_status_of(entry), _hash(entry)] for entry in _entries(prefix, but)
     }
-    _write(prefix, found)
+    _write(prefix, contents)
 
 
 @cache
@@ -463,11 +463,11 @@ def _size_file(prefix: Path) -> Path:
     return prefix.with_name(f"{prefix.name}.size")
 
 
-def _write(prefix: Path, found: dict[str, list[Any]]) -> None:
+def _write(prefix: Path, contents: dict[str, list[Any]]) -> None:
     new = _list_file(prefix).with_suffix(f".{os.getpid()}")
-    new.write_text(json.dumps(found), encoding="utf-8")
+    new.write_text(json.dumps(contents), encoding="utf-8")
     new.replace(_list_file(prefix))
-    _note_size(prefix, found)
+    _note_size(prefix, contents)
 
 
 def _note_size(prefix: Path, listed: dict[str, list[Any]]) -> int:

@@ -376,13 +376,13 @@ def build_sandbox(
         group.limit_processes(_BUILD_PROCESSES)
 
     def wrap(command: list[str], environment: dict[str, str]) -> list[str]:
-        kept = {
+        variables = {
             name: value
             for name, value in environment.items()
             if network
             and (name.startswith(_FOR_UV) or name.lower().endswith("_proxy") or name == "PATH")
         }
-        if secrets := [name for name, value in kept.items() if _is_secret(name, value)]:
+        if secrets := [name for name, value in variables.items() if _is_secret(name, value)]:
             raise UnavailableError(
                 f"{method_name} is to be built, and code of its packages would see the password in "
                 f"{', '.join(sorted(secrets))} (for uv, or from pip's settings).",
@@ -390,7 +390,7 @@ def build_sandbox(
                 "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
             )
         places = [*always, *shown]
-        named = (*_NAMES, *_named_files(kept)) if network else ()
+        named = (*_NAMES, *_named_files(variables)) if network else ()
         places += [Path(each) for each in named if Path(each).exists()]
         if not limited:
             command = ["/bin/sh", "-c", _EACH_LIMITED, "sh", *command]
@@ -398,7 +398,7 @@ def build_sandbox(
             command,
             read_only=read_only,
             writable={**writable, inside: scratch.path / "build"},
-            environment=kept
+            environment=variables
             | dict.fromkeys(("HOME", "TMPDIR"), inside)
             | {"UV_CACHE_DIR": f"{inside}/cache", "UV_LINK_MODE": "copy"},
             same_place=[place for place in places if not place.is_relative_to("/usr")],

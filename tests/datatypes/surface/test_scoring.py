@@ -189,7 +189,7 @@ def test_families(text: str, expected: set[str]) -> None:
 
 def test_failures_are_distinguished_by_rule() -> None:
     def told(answer: str, *, found: bool | None) -> str | None:
-        return failure(["sin(x) + y"], [answer], ["x", "y"], found=found)
+        return failure(["sin(x) + y"], [answer], ["x", "y"], identified=found)
 
     assert told("sin(x) + y", found=True) == "none"
     assert told("sin(2*x)", found=False) == "fitting"

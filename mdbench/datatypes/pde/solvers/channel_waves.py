@@ -95,11 +95,11 @@ class StokesModes:
         psi, u, u_y, u_yy = (functions @ c[..., None])[..., 0]
         return _Waves(u, u_y, u_yy, -1j * self.k[:, None] * psi)
 
-    def convection(self, found: _Waves) -> tuple[Complex, Complex]:
+    def convection(self, waves: _Waves) -> tuple[Complex, Complex]:
         """Return ``-(u . grad) u`` along lines, wave by wave, as far as the waves go."""
         ik = 1j * self.k[:, None]
-        u, u_y, v = (self._along_x(each) for each in (found.u, found.u_y, found.v))
-        u_x, v_x = self._along_x(ik * found.u), self._along_x(ik * found.v)
+        u, u_y, v = (self._along_x(each) for each in (waves.u, waves.u_y, waves.v))
+        u_x, v_x = self._along_x(ik * waves.u), self._along_x(ik * waves.v)
         return self._by_waves(-u * u_x - v * u_y), self._by_waves(-u * v_x + v * u_x)
 
     def _along_x(self, f: Complex) -> Array:
@@ -194,14 +194,14 @@ def repeating_channel(
     u, u_t = (np.empty((n, len(x), len(y), len(times))) for n in (3, 2))
     for i, c in enumerate(islice(states, first, first + len(times))):
         progress(i / len(times))
-        found = flow.waves(c, functions)
+        wave = flow.waves(c, functions)
         rate = flow.waves(linear * c + flow.pushed(c, push), functions)
-        x_part, _ = flow.convection(found)
-        pressure = x_part - rate.u + nu * (found.u_yy + ik**2 * found.u)
+        x_part, _ = flow.convection(wave)
+        pressure = x_part - rate.u + nu * (wave.u_yy + ik**2 * wave.u)
         pressure[1:] /= ik[1:]
         # Across the channel the mean of the pressure balances that of the velocity's square.
-        pressure[0] = -2 * np.square(np.abs(found.v[1:])).sum(axis=0)
-        u[0, ..., i], u[1, ..., i] = on_grid(found.u), on_grid(found.v)
+        pressure[0] = -2 * np.square(np.abs(wave.v[1:])).sum(axis=0)
+        u[0, ..., i], u[1, ..., i] = on_grid(wave.u), on_grid(wave.v)
         u[2, ..., i] = density * on_grid(pressure) + drop * (1 - x[:, None])
         u_t[0, ..., i], u_t[1, ..., i] = on_grid(rate.u), on_grid(rate.v)
     return u, u_t

@@ -255,14 +255,14 @@ def _areas(corners: Array) -> Array:
 
 def _at(basis: Any, places: Sequence[Array], averaged: float = 0.0) -> Callable[[Array], Array]:
     """Return the function that evaluates coefficients on a grid, or averages them around it."""
-    found = [_averages(place, averaged) for place in places] if averaged else []
-    around = [place for place, _ in found] or places
+    averages = [_averages(place, averaged) for place in places] if averaged else []
+    around = [place for place, _ in averages] or places
     grid = np.meshgrid(*around, indexing="ij")
     points = np.stack([place.ravel() for place in grid])
     parts = np.array_split(points, 1 + points.shape[1] // _MOST_POINTS, axis=1)
     probe = sp.vstack([basis.probes(part) for part in parts], format="csr")
-    if found:
-        probe = sp.kron(*(weights for _, weights in found), format="csr") @ probe
+    if averages:
+        probe = sp.kron(*(weights for _, weights in averages), format="csr") @ probe
     shape = tuple(len(place) for place in places)
 
     def evaluate(coefficients: Array) -> Array:
@@ -272,7 +272,7 @@ def _at(basis: Any, places: Sequence[Array], averaged: float = 0.0) -> Callable[
     return evaluate
 
 
-def _averages(place: Array, width: float) -> tuple[Array, Any]:
+def _averages(point: Array, width: float) -> tuple[Array, Any]:
     """Return places along an axis, and the weights that average values there around each node.
 
     A function in finite elements has kinks where two elements meet, which are small, and large in
@@ -288,18 +288,18 @@ def _averages(place: Array, width: float) -> tuple[Array, Any]:
     weights
         (n, m).
     """
-    step = (place[1] - place[0]) / _FINER
+    step = (point[1] - point[0]) / _FINER
     reach = int(width / step)
     s = np.arange(-reach, reach + 1) * step / width
     powers = np.vander(s, _DEGREE + 1, increasing=True)
     counted = powers * ((1 - s**2) ** 3)[:, None]
     row = np.linalg.solve(counted.T @ powers, counted.T)[0]
-    m = (len(place) - 1) * _FINER + len(s)
-    begins = _FINER * np.arange(len(place))
+    m = (len(point) - 1) * _FINER + len(s)
+    begins = _FINER * np.arange(len(point))
     columns = begins[:, None] + np.arange(len(s))
-    rows = np.repeat(np.arange(len(place)), len(s))
-    weights = sp.csr_array((np.tile(row, len(place)), (rows, columns.ravel())), (len(place), m))
-    return place[0] + step * (np.arange(m) - reach), weights
+    rows = np.repeat(np.arange(len(point)), len(s))
+    weights = sp.csr_array((np.tile(row, len(point)), (rows, columns.ravel())), (len(point), m))
+    return point[0] + step * (np.arange(m) - reach), weights
 
 
 def _take(flows: Iterator[Flow], n: int, progress: Progress) -> Iterator[Flow]:

@@ -234,7 +234,7 @@ def heated_plate(
     step = dt / substeps
     stages = step / 2 * (_gauss(_STAGES)[0] + 1)
     lost = np.exp(-step * decay)
-    kept = [through * each for each in _weights(stages, step, decay)]
+    weights = [through * each for each in _weights(stages, step, decay)]
     tables = [each.at(axis) for each, axis in zip(modes, axes, strict=True)]
     heat = power / capacity
 
@@ -253,7 +253,7 @@ def heated_plate(
         along_x, along_y = across((begins[:, None] + stages).ravel())
         for i in range(substeps):
             amplitudes *= lost
-            for j, part in enumerate(kept):
+            for j, part in enumerate(weights):
                 k = i * _STAGES + j
                 amplitudes += heat * np.outer(along_x[k], along_y[k])[..., None] * part
         now_x, now_y = (each[0] for each in across(np.array([(n + 1) * dt])))

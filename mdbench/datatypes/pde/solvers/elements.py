@@ -167,9 +167,9 @@ def soil(
     basis = Basis(mesh, _SIMPLEX[len(axes)][1]())
     m, k = mass.assemble(basis), laplace.assemble(basis)
     a = sp.csr_array(m + dt * diffusivity * k)
-    given = mesh.p[-1] == axes[-1][-1]
-    free = np.flatnonzero(~given)
-    coupling = a[free][:, np.flatnonzero(given)].sum(axis=1)
+    at_top = mesh.p[-1] == axes[-1][-1]
+    free = np.flatnonzero(~at_top)
+    coupling = a[free][:, np.flatnonzero(at_top)].sum(axis=1)
     solve = factorised(a[free][:, free])
     u = np.full(mesh.nvertices, initial)
     answer = np.empty((mesh.nvertices, n_steps))
@@ -177,7 +177,7 @@ def soil(
         progress(step / n_steps)
         temperature = surface((step + 1) * dt)
         u[free] = solve((m @ u)[free] - coupling * temperature)
-        u[given] = temperature
+        u[at_top] = temperature
         answer[:, step] = u
     return answer.reshape(*(len(axis) for axis in axes), n_steps)
 

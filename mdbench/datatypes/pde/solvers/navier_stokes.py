@@ -170,13 +170,13 @@ def ipcs(
 class _Constrained:
     """A linear system some of whose unknowns are given."""
 
-    def __init__(self, matrix: Any, given: NDArray[np.intp], values: Array) -> None:
+    def __init__(self, matrix: Any, fixed_nodes: NDArray[np.intp], values: Array) -> None:
         matrix = sp.csr_array(matrix)
-        self._free = np.setdiff1d(np.arange(matrix.shape[0]), given)
-        self._known = matrix[self._free][:, given] @ values
+        self._free = np.setdiff1d(np.arange(matrix.shape[0]), fixed_nodes)
+        self._known = matrix[self._free][:, fixed_nodes] @ values
         self._solve = factorised(matrix[self._free][:, self._free])
         self._answer = np.zeros(matrix.shape[0])
-        self._answer[given] = values
+        self._answer[fixed_nodes] = values
 
     def solve(self, right: Array) -> Array:
         answer = self._answer.copy()
