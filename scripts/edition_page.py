@@ -27,7 +27,8 @@ from mdbench.drawing.numbers import noise_name
 from mdbench.drawing.svg import RIGHT, Axis, Plot
 from mdbench.errors import counted
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
-from mdbench.reports.entries import Case, Job
+from mdbench.reports.coverage import Job
+from mdbench.reports.entries import Case
 from mdbench.reports.figures import LETTER, LONGEST_LABEL, by_noise, name_and_mark
 from mdbench.reports.ranking import interval
 

@@ -20,7 +20,8 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real.data_type import MARGIN
 from mdbench.method_spec import PREDICTOR
 from mdbench.reports.classes import class_of
-from mdbench.reports.entries import Case, Job
+from mdbench.reports.coverage import Job
+from mdbench.reports.entries import Case
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -15,7 +15,8 @@ from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.errors import counted
 from mdbench.methods import Method, discover
 from mdbench.reports.classes import class_of
-from mdbench.reports.entries import Case, Job
+from mdbench.reports.coverage import Job
+from mdbench.reports.entries import Case
 from mdbench.reports.ranking import interval
 
 if TYPE_CHECKING:

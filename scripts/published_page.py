@@ -12,8 +12,8 @@ from bundles import read_bundle
 from findings import to_table
 
 from mdbench import datatypes
-from mdbench.datatypes.equations.files import members
 from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.suites import members
 from mdbench.methods import Method, discover
 from mdbench.reports.classes import latest
 from mdbench.workspace import Workspace

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
-from mdbench.datatypes.equations.files import Suite, members, read_suites
 from mdbench.datatypes.facts import FRESH, Protocol
+from mdbench.datatypes.suites import Suite, members, read_suites
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError, counted
 from mdbench.method_spec import FAMILIES
 from mdbench.runs.options import parse_words

@@ -20,11 +20,11 @@ from mdbench.metrics.spec import above_floor, ranks
 from mdbench.records import Status
 from mdbench.reports import columns
 from mdbench.reports.classes import by_class
+from mdbench.reports.coverage import make_plan
 from mdbench.reports.entries import (
     aggregate,
     counted_values,
     entry,
-    make_plan,
     measurements,
     report_order,
     specs_of,
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.entries import Aggregated, Case, Entry, Job, Plan
+    from mdbench.reports.coverage import Job, Plan
+    from mdbench.reports.entries import Aggregated, Case, Entry
     from mdbench.reports.statistics import Friedman
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.entries import Case, Entry, Job
+    from mdbench.reports.coverage import Job
+    from mdbench.reports.entries import Case, Entry
     from mdbench.reports.statistics import Friedman, Wilcoxon
 
 RESAMPLES = 1000

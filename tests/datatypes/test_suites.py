@@ -9,7 +9,8 @@ from harness import ROOT
 
 from mdbench import datatypes
 from mdbench.cli import main
-from mdbench.datatypes.equations.files import Suites, members, read_suites
+from mdbench.datatypes.equations.files import Suites
+from mdbench.datatypes.suites import members, read_suites
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:

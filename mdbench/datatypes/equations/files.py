@@ -1,4 +1,4 @@
-"""Files of sampled systems: by their names, in order, with fingerprints; and their suites."""
+"""Files of sampled systems: by their names, in order, and with fingerprints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.readers import description_of, ending_of, endings, stem_of
@@ -477,57 +476,3 @@ def constants_of(path: Path, table: dict[str, Any]) -> dict[str, float]:
             )
         constants[name] = number(path, f"constants.{name}.value", entry["value"])
     return constants
-
-
-SUITES_FILE = "suites.toml"
-
-
-class Suite(BaseModel):
-    """A set of systems.
-
-    Attributes
-    ----------
-    source
-        The paper or the collection.
-    licence
-        Under what terms the source is.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    source: str = Field(min_length=1)
-    licence: str = Field(min_length=1)
-
-
-class _File(RootModel[dict[str, dict[str, Suite]]]):
-    """Suites by data type and name."""
-
-
-def read_suites(datasets: Path) -> Mapping[str, Mapping[str, Suite]]:
-    """Return all suites by data type and name; none where a folder of datasets has no such file.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read; it names the key.
-    """
-    path = datasets / SUITES_FILE
-    if not path.exists():
-        return {}
-    try:
-        return _File.model_validate(read_toml(path)).root
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        raise DataError(
-            f"{path}: key {key!r}: {first['msg']}", "A suite has a source and a licence."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} is no readable TOML file: {error}") from error
-
-
-def members(
-    name: str, data_type: str, own: Sequence[str], groups: Mapping[str, Sequence[str]]
-) -> Sequence[str]:
-    """Return the systems of a suite: of a data type's own name, all that is run without others."""
-    return own if name == data_type else groups.get(name, ())

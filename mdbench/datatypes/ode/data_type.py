@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,13 +12,14 @@ import numpy as np
 from mdbench.data.derivatives import time_derivative
 from mdbench.data.smoothing import FEWEST_SAMPLES
 from mdbench.data.trajectory import (
+    MIN_SAMPLES,
     Trajectory,
     named_columns,
     split_as_published,
     state_names,
     write_npz,
 )
-from mdbench.datatypes.base import Plots, Source
+from mdbench.datatypes.base import Plots, Source, Split
 from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
@@ -29,7 +30,7 @@ from mdbench.datatypes.equations.base import (
     EquationType,
 )
 from mdbench.datatypes.equations.files import Suites, suffix
-from mdbench.datatypes.equations.options import HOLD, POOL
+from mdbench.datatypes.equations.options import EXACT, HOLD, POOL
 from mdbench.datatypes.equations.remarks import EXPLAINED, Course, explained
 from mdbench.datatypes.equations.selection import Increments, nodes_between
 from mdbench.datatypes.equations.terms import coefficient_distance, term_metrics
@@ -40,12 +41,8 @@ from mdbench.datatypes.ode.datasets import (
     TIMES,
     OdeDataset,
     OdeSystems,
-    Samples,
     concatenated,
-    given_samples,
-    measured_samples,
     rates,
-    split_of,
 )
 from mdbench.datatypes.ode.simulation import (
     MAX_EVALUATIONS,
@@ -173,6 +170,16 @@ _WHOLE: WeakKeyDictionary[Trajectory, tuple[Sequence[Smoothed], Increments]] = W
 """All samples of a user's dataset, smoothed, and as what equations are compared with."""
 
 
+class _Samples(NamedTuple):
+    """Some samples of one trajectory, as methods are shown them: see `Split`."""
+
+    t: Array
+    u: Array
+    du: Array
+    measured: Array
+    inputs: Array | None
+
+
 class Ode(EquationType[OdeDataset]):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
@@ -266,10 +273,10 @@ class Ode(EquationType[OdeDataset]):
         if protocol is not Protocol.STRICT:
             return self._as_published(make, dataset, view)
         _, tests = dataset.parted(dataset.clean)
-        test = split_of(view, [measured_samples(one, rates(one)) for one in tests])
+        test = _split_of(view, [_measured_samples(one, rates(one)) for one in tests])
         befores, _ = dataset.parted(trajectory)
         curves = self._smoothed(dataset, befores)
-        shown = split_of(view, given_samples(dataset, curves, befores))
+        shown = _split_of(view, _given_samples(dataset, curves, befores))
         return make(
             train=shown,
             validation=shown,
@@ -302,11 +309,11 @@ class Ode(EquationType[OdeDataset]):
         cut = split_as_published(len(t))
         du = time_derivative(t, u)
         train, validation, refit = (
-            split_of(view, [Samples(t[rows], u[rows], du[rows], u[rows], None)])
+            _split_of(view, [_Samples(t[rows], u[rows], du[rows], u[rows], None)])
             for rows in (cut.train, cut.validation, cut.refit)
         )
         true = rates(clean.rows(cut.test))
-        test = split_of(view, [measured_samples(trajectory.rows(cut.test), true)])
+        test = _split_of(view, [_measured_samples(trajectory.rows(cut.test), true)])
         return make(train=train, validation=validation, refit=refit, test=test)
 
     @classmethod
@@ -564,6 +571,53 @@ def _needs_of(pieces: Sequence[Trajectory]) -> tuple[str, ...]:
     """Return what a method has to handle in samples besides times and states."""
     several = ("trajectories",) if len(pieces) > 1 else ()
     return several + (("inputs",) if pieces[0].inputs is not None else ())
+
+
+def _given_samples(
+    dataset: OdeDataset, curves: Sequence[Smoothed], befores: Sequence[Trajectory]
+) -> list[_Samples]:
+    """Return noisy samples of each trajectory for a method, with derivatives.
+
+    A smoothed curve is known least at its ends, and the first and the last sample are left out.
+    """
+    if dataset.derivatives == EXACT:
+        true, _ = dataset.parted(dataset.clean)
+        return [_measured_samples(one, rates(at)) for one, at in zip(befores, true, strict=True)]
+    if dataset.derivatives == "fd":
+        return [_measured_samples(one, time_derivative(one.t, one.u)) for one in befores]
+    samples = []
+    for curve, measured in zip(curves, befores, strict=True):
+        # Of a few samples none can be spared.
+        kept = slice(1, -1) if len(measured.t) >= MIN_SAMPLES - 3 else slice(None)
+        inner = measured.rows(kept)
+        samples.append(_Samples(inner.t, curve.u[kept], curve.du[kept], inner.u, inner.inputs))
+    return samples
+
+
+def _measured_samples(series: Trajectory, du: Array) -> _Samples:
+    """Return samples as they were measured."""
+    return _Samples(series.t, series.u, du, series.u, series.inputs)
+
+
+def _split_of(view: str, pieces: Sequence[_Samples]) -> Split:
+    """Return samples of one trajectory, or of several one after the other, in a view."""
+    t, u, du, measured = (
+        np.ascontiguousarray(np.concatenate([one[place] for one in pieces])) for place in range(4)
+    )
+    inputs = None
+    if pieces[0].inputs is not None:
+        inputs = np.concatenate([one.inputs for one in pieces if one.inputs is not None])
+    columns = named_columns(Trajectory(t, u, inputs=inputs))
+    if view == "table":
+        x = u if inputs is None else np.concatenate([u, inputs], axis=1)
+        return Split({"X": np.ascontiguousarray(x)}, "Y", du, columns)
+    arrays = {"t": t, "u": u, "measured": measured}
+    if inputs is not None:
+        arrays["inputs"] = np.ascontiguousarray(inputs)
+    if len(pieces) > 1:
+        lengths = [len(one.t) for one in pieces]
+        arrays["trajectory"] = np.repeat(np.arange(float(len(pieces))), lengths)
+    return Split(arrays, "du", du, columns)
 
 
 def _quality(way: Simulated) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,14 +14,12 @@ from mdbench.data.derivatives import time_derivative
 from mdbench.data.noise import add_noise, add_published_noise
 from mdbench.data.smoothing import FEWEST_SAMPLES, Smoothed, curves_between, smooth
 from mdbench.data.trajectory import (
-    MIN_SAMPLES,
     Trajectory,
     load_or_make,
-    named_columns,
     split_as_published,
     split_chronologically,
 )
-from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source, Split
+from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Source
 from mdbench.datatypes.equations.files import Suites, fingerprint, named
 from mdbench.datatypes.equations.options import (
     EXACT,
@@ -349,60 +347,3 @@ def fingerprint_of(
     if clean.du is not None:
         arrays["du"] = clean.du
     return fingerprint(arrays, snr_db, noise, seed)
-
-
-class Samples(NamedTuple):
-    """Some samples of one trajectory, as methods are shown them: see `Split`."""
-
-    t: Array
-    u: Array
-    du: Array
-    measured: Array
-    inputs: Array | None
-
-
-def given_samples(
-    dataset: OdeDataset, curves: Sequence[Smoothed], befores: Sequence[Trajectory]
-) -> list[Samples]:
-    """Return noisy samples of each trajectory for a method, with derivatives.
-
-    A smoothed curve is known least at its ends, and the first and the last sample are left out.
-    """
-    if dataset.derivatives == EXACT:
-        true, _ = dataset.parted(dataset.clean)
-        return [measured_samples(one, rates(at)) for one, at in zip(befores, true, strict=True)]
-    if dataset.derivatives == "fd":
-        return [measured_samples(one, time_derivative(one.t, one.u)) for one in befores]
-    samples = []
-    for curve, measured in zip(curves, befores, strict=True):
-        # Of a few samples none can be spared.
-        inside = slice(1, -1) if len(measured.t) >= MIN_SAMPLES - 3 else slice(None)
-        inner = measured.rows(inside)
-        samples.append(Samples(inner.t, curve.u[inside], curve.du[inside], inner.u, inner.inputs))
-    return samples
-
-
-def measured_samples(series: Trajectory, du: Array) -> Samples:
-    """Return samples as they were measured."""
-    return Samples(series.t, series.u, du, series.u, series.inputs)
-
-
-def split_of(view: str, pieces: Sequence[Samples]) -> Split:
-    """Return samples of one trajectory, or of several one after the other, in a view."""
-    t, u, du, measured = (
-        np.ascontiguousarray(np.concatenate([one[place] for one in pieces])) for place in range(4)
-    )
-    inputs = None
-    if pieces[0].inputs is not None:
-        inputs = np.concatenate([one.inputs for one in pieces if one.inputs is not None])
-    columns = named_columns(Trajectory(t, u, inputs=inputs))
-    if view == "table":
-        x = u if inputs is None else np.concatenate([u, inputs], axis=1)
-        return Split({"X": np.ascontiguousarray(x)}, "Y", du, columns)
-    arrays = {"t": t, "u": u, "measured": measured}
-    if inputs is not None:
-        arrays["inputs"] = np.ascontiguousarray(inputs)
-    if len(pieces) > 1:
-        lengths = [len(one.t) for one in pieces]
-        arrays["trajectory"] = np.repeat(np.arange(float(len(pieces))), lengths)
-    return Split(arrays, "du", du, columns)
