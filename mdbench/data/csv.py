@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench.data.arrangement import Reading, arrange_table
-from mdbench.data.cell_checks import fill_gaps, refuse_cells, refuse_codes
 from mdbench.data.cells import Cells, number_of
 from mdbench.data.columns import LabelledColumn, columns_of
 from mdbench.data.layouts import part_of, quoted
 from mdbench.data.readers import read_cells
 from mdbench.data.roles import EVEN
+from mdbench.data.table_checks import (
+    fill_gaps,
+    read_times,
+    refuse_cells,
+    refuse_codes,
+    refuse_falling,
+)
 from mdbench.data.table_roles import TableRoles, stretches
-from mdbench.data.time_column import read_times, refuse_falling
 from mdbench.data.trajectory import MIN_SAMPLES, Trajectory, refuse_sizes
 from mdbench.errors import DataError
 

@@ -120,11 +120,10 @@ def choose_time(
     """
     rising = [place for place in possible if rises(columns[place].values, stretches)]
     counting = counting_columns(columns, possible)
-
-    found = _by_name(columns, possible, rising) or _rising_column(
+    choice = _by_name(columns, possible, rising) or _rising_column(
         columns, possible, rising, stretches
     )
-    place, why = found or ((counting or tuple(possible))[0], "it counts the samples")
+    place, why = choice or ((counting or tuple(possible))[0], "it counts the samples")
     return TimeChoice(place, why, tuple(each for each in counting if each != place))
 
 

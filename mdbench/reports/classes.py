@@ -1,4 +1,6 @@
-"""Classes of results: only records with an equal budget and equal rules are compared.
+"""Classes of results, with an equal budget and equal rules, and categories of their systems.
+
+Only records of one class are compared.
 
 A board is of one class of one data type.  Baselines and references are on every board of their
 rules, whatever time they had: they take no part in what is compared.
