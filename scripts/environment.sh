@@ -33,6 +33,11 @@ environment() {
     if [ -x "$root/$1/bin/python" ] && [ "$(cat -- "$stamp" 2>/dev/null)" = "$key" ]; then
         return
     fi
+    if [ -L "$root/$1" ]; then
+        printf '%s\n' "$1 is a link to $(readlink -- "$root/$1"), which would be made again for this folder." \
+            "Remove the link: rm $1" >&2
+        exit 2
+    fi
     if [ ! -w "$root" ]; then
         # A clone of somebody else's: what its owner made serves, whichever interpreter was named.
         case $(cat -- "$stamp" 2>/dev/null) in
