@@ -48,6 +48,7 @@ _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 settings.register_profile("mdbench", deadline=None, derandomize=True)
 settings.load_profile("mdbench")  # the same examples each time, however busy the machine is
 
+EXTENSIONS = Path(__file__).parent.parent / "mdbench" / "extensions"
 NOT_FAST = ("slow", "engine", "browser", "build")
 """The marks of what the fast lane leaves out."""
 
@@ -69,6 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if (item.get_closest_marker("nightly") is None) == nightly
         or lanes[not any(map(item.get_closest_marker, NOT_FAST))]
         or not _has_something_to_try(item)
+        or any(not (EXTENSIONS / mark.args[0]).is_dir() for mark in item.iter_markers("extension"))
     ]
     config.hook.pytest_deselected(items=left_out)
     gone = set(map(id, left_out))

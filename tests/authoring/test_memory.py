@@ -171,6 +171,7 @@ def test_a_method_for_no_systems_is_refused(workspace: Workspace, tmp_path: Path
         check_memory("tables", workspace, HereRuntime(), lambda _: None)
 
 
+@pytest.mark.extension("community")
 def test_an_audit_finds_who_knows_the_laws(
     command_line: Workspace,
     ode: DataType[Any, Any],

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from mdbench.backends.local import JobQueue, longest_first
 from mdbench.datatypes.facts import Protocol
-from mdbench.extensions.clusters.shards import partition
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
@@ -162,10 +161,13 @@ def test_what_is_put_back_is_next() -> None:
     assert waiting.take() is first
 
 
+@pytest.mark.extension("clusters")
 @given(st.lists(st.floats(0.01, 1e4), min_size=1, max_size=40), st.integers(1, 9))
 def test_pieces_have_every_job_once_and_take_about_as_long(
     seconds: list[float], pieces: int
 ) -> None:
+    from mdbench.extensions.clusters.shards import partition  # noqa: PLC0415 - it may be taken away
+
     given_ = jobs(*seconds)
     dealt = partition([(one.job, one.key) for one in given_], seconds, pieces)  # type: ignore[misc]
     keys = [key for each in dealt for _, key in each]

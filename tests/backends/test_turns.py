@@ -10,7 +10,6 @@ import pytest
 from asking_bench import ASKER, Bench
 from harness import known, make_workspace
 from isolated import HOME
-from model_server import Stub
 
 from mdbench.backends.local import JobQueue
 from mdbench.backends.turns import CoreTurns, JobTurn
@@ -150,8 +149,11 @@ def test_jobs_that_ask_and_others_have_numbers_of_their_own() -> None:
     assert line.take(wait=False) is None
 
 
+@pytest.mark.extension("language_models")
 def test_as_many_jobs_ask_at_a_time_as_are_wanted_on_one_core(tmp_path: Path) -> None:
     """The server answers nobody until all jobs ask; records are as one after the other."""
+    from model_server import Stub  # noqa: PLC0415 - it needs the extension
+
     here = Bench("plain", make_workspace(tmp_path, HOME), ASKER)
     here.make_front()
     jobs = 3

@@ -164,6 +164,8 @@ def test_the_first_page_has_each_verb_of_the_core_on_one_line(capsys: Output) ->
         assert f"\n  {name} " in page
 
 
+@pytest.mark.extension("community")
+@pytest.mark.extension("laboratory")
 def test_a_verb_of_a_group_is_typed_with_its_group(capsys: Output) -> None:
     for typed, verb in (
         ("fresh", "lab fresh"),
@@ -204,6 +206,7 @@ def test_a_verb_says_what_it_does_and_which_options_may_be_given_several_times(v
         ("lab why-not rc-circuit --snr 20,10", "Invalid value for '--snr'"),
     ],
 )
+@pytest.mark.extension("laboratory")
 def test_options_are_given_as_often_as_the_verb_declares(
     typed: str, says: str, capsys: Output
 ) -> None:
@@ -212,7 +215,7 @@ def test_options_are_given_as_often_as_the_verb_declares(
 
 
 @pytest.mark.parametrize(
-    ("typed", "modules"), [("--help", set()), ("score x0 x0", {"score"}), ("run -h", {"run"})]
+    ("typed", "modules"), [("--help", set()), ("score x0 x0", {"results"}), ("run -h", {"run"})]
 )
 def test_the_module_of_a_verb_is_imported_when_it_is_typed(typed: str, modules: set[str]) -> None:
     code = (

@@ -156,3 +156,24 @@ def test_a_data_type_can_be_taken_away(name: str, tmp_path: Path) -> None:
     assert "identified" in run(folder, "score", "x0", "x0").stdout
     read = run(folder, "report", str(ROOT / "tests" / "golden" / "records"), "--text")
     assert "Traceback" not in read.stderr
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_the_tests_of_the_core_pass_without_an_extension(name: str, tmp_path: Path) -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    for file in filter(None, tracked):
+        if not file.startswith((f"mdbench/extensions/{name}/", "tests/extensions/")):
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / file, tmp_path / file, follow_symlinks=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--fast", "-q", "-n", "2", "tests"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]

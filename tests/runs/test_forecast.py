@@ -169,6 +169,7 @@ def test_damaged_and_old_records(workspace: Workspace) -> None:
         (["--llm-settings", '{"max_tokens": 10}', "--llm-calls", "3"], " 30 tokens of completions"),
     ],
 )
+@pytest.mark.extension("language_models")
 def test_plan_prints_what_may_be_asked_at_most(
     workspace: Workspace, more: list[str], most: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

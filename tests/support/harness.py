@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -139,7 +139,8 @@ def use_on_command_line(
     ):
         monkeypatch.setenv(name, str(value))
     # It has a subclass of what is replaced.
-    importlib.import_module("mdbench.extensions.engines.apptainer")
+    with suppress(ImportError):
+        importlib.import_module("mdbench.extensions.engines.apptainer")
     monkeypatch.setattr(venv, "VenvRuntime", lambda *_, **__: HereRuntime())
     monkeypatch.chdir(folder)
 

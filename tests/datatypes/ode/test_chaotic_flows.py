@@ -18,7 +18,6 @@ from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.simulation import valid_time
 from mdbench.datatypes.ode.systems import OdeSystem, integrate, read_system
 from mdbench.errors import DataError, EquationError
-from mdbench.extensions.laboratory.truths import check_truths
 
 FOLDER = Path(__file__).parents[3] / "datasets" / "ode"
 SUITES = {
@@ -97,8 +96,11 @@ def test_a_system_is_integrated_as_another_solver_does(system: OdeSystem) -> Non
     np.testing.assert_allclose(found.y.T, u[few], atol=1e-4 * (1 + np.abs(u).max()))
 
 
+@pytest.mark.extension("laboratory")
 @pytest.mark.parametrize("system", sampled(EVERY), ids=lambda one: one.name)
 def test_the_truth_of_a_system_is_perfect(system: OdeSystem, tmp_path: Path) -> None:
+    from mdbench.extensions.laboratory.truths import check_truths  # noqa: PLC0415 - it may be taken away
+
     kind = Ode(FOLDER, tmp_path)
     (found,) = check_truths(kind, kind.source(), [system.name], [None], {})
     assert found.wins, found

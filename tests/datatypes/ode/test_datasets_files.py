@@ -21,7 +21,6 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.simulation import simulate
 from mdbench.errors import DataError, UsageError
-from mdbench.extensions.language_models.views import prompt_view
 from mdbench.records import RecordStore
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.reproduce import rescored
@@ -383,7 +382,10 @@ def test_columns_are_those_that_equations_are_evaluated_on() -> None:
     np.testing.assert_array_equal(named_columns(series)["v0"], -TIMES)
 
 
+@pytest.mark.extension("language_models")
 def test_a_prompt_that_may_show_names_shows_the_users(kind: Ode, tmp_path: Path) -> None:
+    from mdbench.extensions.language_models.views import prompt_view  # noqa: PLC0415 - it may be taken away
+
     made = task(kind, load(kind, driven(tmp_path / "wind.csv"), **OPTIONS))
     view = prompt_view("named", made, Background(), 0)
     assert view.variables == ("Grosse", "Wind")

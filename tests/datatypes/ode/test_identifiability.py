@@ -135,6 +135,7 @@ def test_three_more_trajectories_say_more_of_each_constant(name: str) -> None:
         assert four.error <= one.error * 1.01
 
 
+@pytest.mark.extension("laboratory")
 def test_the_verb_names_the_rival(capsys: Output) -> None:
     assert main(["lab", "why-not", "rc-circuit", "--snr", "10"]) == 0
     shown = capsys.readouterr().out
@@ -146,6 +147,7 @@ def test_the_verb_names_the_rival(capsys: Output) -> None:
     assert "rc-circuit can be identified at 60 dB." in capsys.readouterr().out
 
 
+@pytest.mark.extension("laboratory")
 def test_the_verb_has_json(capsys: Output) -> None:
     assert main(["lab", "why-not", "rc-*", "--snr", "20", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -159,6 +161,7 @@ def test_the_verb_has_json(capsys: Output) -> None:
     assert term["error"] == pytest.approx(0.153, rel=0.02)
 
 
+@pytest.mark.extension("laboratory")
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [

@@ -17,7 +17,6 @@ from mdbench.datatypes.srsd.data_type import Srsd
 from mdbench.datatypes.srsd.datasets import Problems, SrsdDataset
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import DataError
-from mdbench.extensions.laboratory.truths import check_truths
 
 FOLDER = ROOT / "datasets" / "srsd"
 FILES = sorted((FOLDER / "srbench").glob("*.toml"))
@@ -67,8 +66,11 @@ def test_strogatz_rows_are_those_that_were_published(path: Any) -> None:
         np.testing.assert_allclose(steps, rate[rows][:-1], rtol=0, atol=1e-11 * np.ptp(rate))
 
 
+@pytest.mark.extension("laboratory")
 @pytest.mark.parametrize("path", sampled(FILES), ids=lambda path: path.stem)
 def test_the_truth_of_a_problem_is_perfect(path: Any) -> None:
+    from mdbench.extensions.laboratory.truths import check_truths  # noqa: PLC0415 - it may be taken away
+
     (found,) = check_truths(KIND, SOURCE, [path.stem], [None], {})
     assert found.wins, found
 
