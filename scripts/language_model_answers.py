@@ -9,7 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+TESTS = ROOT / "tests"
+OF_MODELS = TESTS / "extensions" / "language_models" / "support"
+sys.path[:0] = [str(ROOT), str(TESTS / "support"), str(OF_MODELS)]
 
 from harness import make_workspace  # noqa: E402 - from the folder above
 from language_loops import LOOPS  # noqa: E402

@@ -32,7 +32,9 @@ from mdbench.runs.study import Study
 from mdbench.runtimes.registry import open_runtime
 from mdbench.workspace import Workspace
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[1] / "tests/extensions/language_models/support")
+)
 
 from model_server import Stub
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from asking_bench import ASKER, Bench
-from harness import known, make_workspace
-from isolated import HOME
 
 from mdbench.backends.local import JobQueue
 from mdbench.backends.turns import CoreTurns, JobTurn
-from mdbench.records import Status, comparable
 from mdbench.runs.forecast import Expectation
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Crowd:
@@ -147,31 +140,3 @@ def test_jobs_that_ask_and_others_have_numbers_of_their_own() -> None:
     after: Any = line.take(wait=False)
     assert after.job.algorithm == "asks"
     assert line.take(wait=False) is None
-
-
-@pytest.mark.extension("language_models")
-def test_as_many_jobs_ask_at_a_time_as_are_wanted_on_one_core(tmp_path: Path) -> None:
-    """The server answers nobody until all jobs ask; records are as one after the other."""
-    from model_server import Stub  # noqa: PLC0415 - it needs the extension
-
-    here = Bench("plain", make_workspace(tmp_path, HOME), ASKER)
-    here.make_front()
-    jobs = 3
-    asked: dict[str, Any] = {"seeds": tuple(range(jobs)), "llm_calls": 4}
-    together = threading.Barrier(jobs, timeout=120)
-
-    def write(request: dict[str, Any], equation: str) -> str:
-        if request["messages"][0]["content"].endswith(" 0") and request["seed"] < jobs:
-            together.wait()  # the first completion of each job's first request
-        return f"```\n{equation}\n```"
-
-    with Stub(write=write) as stub:
-        found = here.ask(stub, llm_concurrency=jobs, **asked)
-    assert not together.broken
-    with Stub(write=lambda _, equation: f"```\n{equation}\n```") as stub:
-        alone = here.ask(stub, "alone", **asked)
-    assert {record.status for record in found} == {Status.OK}
-    for one, other in zip(found, alone, strict=True):
-        assert comparable(one) == comparable(other)
-        assert known(one.measured.llm_waited_s) >= 0
-    here.runtime.close()
