@@ -7,13 +7,16 @@ slow lane.  Whole sweeps, of which both lanes have a seeded part, are the nightl
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import zlib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -51,6 +54,12 @@ settings.load_profile("mdbench")  # the same examples each time, however busy th
 NOT_FAST = ("slow", "engine", "browser", "build")
 """The marks of what the fast lane leaves out."""
 
+MARKED = {
+    "--slow": ("mark.slow", "mark.engine", "mark.browser", "mark.build", "from flavours"),
+    "--nightly": ("mark.nightly", "from sweeps", "from flavours"),
+}
+"""What stands in a file that has a test of a lane: other files are not even imported."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     marks = ", ".join(NOT_FAST)
@@ -58,15 +67,42 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     lane.addoption("--fast", action="store_true", help=f"leave out what is marked {marks}")
     lane.addoption("--slow", action="store_true", help=f"only what is marked {marks}")
     lane.addoption("--nightly", action="store_true", help="only what is marked nightly")
+    lane.addoption("--share", type=float, default=1.0, help="a seeded share, from 0 to 1, of these")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that have no test of the lane: to import all takes 20 s."""
+    if collection_path.suffix != ".py" or collection_path.name == "conftest.py":
+        return None
+    text = collection_path.read_text(encoding="utf-8", errors="replace")
+    lanes = [words for lane, words in MARKED.items() if config.getoption(lane)]
+    return True if any(not any(word in text for word in words) for words in lanes) else None
+
+
+def pytest_configure() -> None:
+    gc.disable()  # while tests are collected, of which all live as long as the session
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what was collected is not looked through again, which takes 0.3 s each time
+    gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples in docstrings of the packages alone, not in those of the tests."""
+    return [file for file in (yield) if not isinstance(file, DoctestModule)]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     lanes = {True: config.getoption("--slow"), False: config.getoption("--fast")}
     nightly = config.getoption("--nightly")
+    share = config.getoption("--share")
     left_out = [
         item
         for item in items
         if (item.get_closest_marker("nightly") is None) == nightly
+        or zlib.crc32(item.nodeid.encode()) >= share * 2**32
         or lanes[not any(map(item.get_closest_marker, NOT_FAST))]
         or not _has_something_to_try(item)
     ]
