@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import zlib
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -53,6 +54,9 @@ settings.load_profile("mdbench")  # the same examples each time, however busy th
 
 NOT_FAST = ("slow", "engine", "browser", "build")
 """The marks of what the fast lane leaves out."""
+
+WITHOUT_CONTAINERS = ("plain", "bubblewrap")
+"""Two of the ways of isolation (`flavours.FLAVOURS`); a container is the third."""
 
 MARKED = {
     "--slow": ("mark.slow", "mark.engine", "mark.browser", "mark.build", "from flavours"),
@@ -98,13 +102,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     lanes = {True: config.getoption("--slow"), False: config.getoption("--fast")}
     nightly = config.getoption("--nightly")
     share = config.getoption("--share")
+    items[:] = [item for item in items if _has_something_to_try(item)]
+    of_the_night = _other_flavours(items)
     left_out = [
         item
         for item in items
-        if (item.get_closest_marker("nightly") is None) == nightly
+        if (item.get_closest_marker("nightly") is None and item not in of_the_night) == nightly
         or zlib.crc32(item.nodeid.encode()) >= share * 2**32
         or lanes[not any(map(item.get_closest_marker, NOT_FAST))]
-        or not _has_something_to_try(item)
     ]
     config.hook.pytest_deselected(items=left_out)
     gone = set(map(id, left_out))
@@ -150,6 +155,25 @@ def _group(file: str) -> str:
     text = (Path(__file__).parent.parent / file).read_text(encoding="utf-8")
     sandboxed = file.startswith("tests/runtimes/") or "from flavours import" in text
     return "sandboxes" if sandboxed else file
+
+
+def _other_flavours(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return tests without containers that another test does in another such way: a seeded half.
+
+    What must hold for all ways of isolation is tried in a container and in one of the others.
+    """
+    pairs = defaultdict(list)
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec is None or item.get_closest_marker("nightly"):
+            continue
+        for flavour in WITHOUT_CONTAINERS:
+            if any(
+                isinstance(value, str) and value == flavour for value in callspec.params.values()
+            ):
+                function, _, parameters = item.nodeid.partition("[")
+                pairs[f"{function}[{parameters.replace(flavour, '', 1)}"].append(item)
+    return {pair[zlib.crc32(name.encode()) % 2] for name, pair in pairs.items() if len(pair) == 2}
 
 
 def _has_something_to_try(item: pytest.Item) -> bool:

@@ -15,6 +15,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 import pytest
+from sweeps import paired
 from wheels import write_source, write_wheel
 
 from mdbench.errors import UnavailableError
@@ -139,7 +140,9 @@ REFUSED = {
 """The others are installed, and are files like others."""
 
 
-@pytest.mark.parametrize("trap", IN_WHEELS)
+@pytest.mark.parametrize(
+    ("sandbox", "trap"), paired(("bubblewrap", "without"), IN_WHEELS), indirect=["sandbox"]
+)
 @pytest.mark.usefixtures("sandbox")
 def test_a_wheel_leaves_no_trace(shop: Shop, trap: str) -> None:
     def fill(text: str) -> str:
