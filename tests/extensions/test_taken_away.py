@@ -56,28 +56,32 @@ print(json.dumps(shown))
 """
 
 
-def run(folder: Path, *lines: str) -> list[Shown]:
-    """Type lines, one after the other, in one process."""
-    done = python(folder, TYPED, json.dumps([line.split() for line in lines]))
-    assert done.returncode == 0, done.stderr
-    return [Shown(*shown) for shown in json.loads(done.stdout)]
-
-
-def python(folder: Path, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *lines: str, first: str = "") -> list[Shown]:
+    """Type lines, one after the other, in one process; which may do something first."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(folder),
         "MDBENCH_ROOT": str(folder),
         "MDBENCH_HOME": str(folder / "home"),
     }
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+    done = subprocess.run(
+        [sys.executable, "-c", first + TYPED, json.dumps([line.split() for line in lines])],
         cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
+    return [Shown(*shown) for shown in json.loads(done.stdout)]
+
+
+IMPORT_ALL = """
+import importlib, pkgutil, mdbench
+for module in pkgutil.walk_packages(mdbench.__path__, "mdbench."):
+    if not {"template", "__main__"} & {*module.name.split(".")}:
+        importlib.import_module(module.name)
+"""
 
 
 ADDS = {
@@ -149,14 +153,6 @@ def test_records_of_language_models_are_read_without_them(tmp_path: Path) -> Non
 def test_a_data_type_can_be_taken_away(name: str, tmp_path: Path) -> None:
     """All modules that are left can be imported, and verbs work with another data type."""
     folder = project_without(tmp_path, "datatypes", name)
-    code = (
-        "import importlib, pkgutil, mdbench\n"
-        "for module in pkgutil.walk_packages(mdbench.__path__, 'mdbench.'):\n"
-        "    if not {'template', '__main__'} & {*module.name.split('.')}:\n"
-        "        importlib.import_module(module.name)\n"
-    )
-    done = python(folder, code)
-    assert done.returncode == 0, done.stderr
     other, dataset = ("ode", "rc-circuit") if name != "ode" else ("srsd", "feynman-i.12.1")
     asked = "plan --algorithm mean --runtime venv --data-type"
     listed, planned, refused, scored, read = run(
@@ -166,6 +162,7 @@ def test_a_data_type_can_be_taken_away(name: str, tmp_path: Path) -> None:
         f"{asked} {name}",
         "score x0 x0",
         f"report {ROOT / 'tests' / 'golden' / 'records'} --text",
+        first=IMPORT_ALL,
     )
     types = json.loads(listed.stdout)["data_types"]
     assert [kind["name"] for kind in types] == [k for k in DATA_TYPES if k != name]
