@@ -124,7 +124,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     return _Grouped(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
-LONGEST = ("sandboxes", "tests/docs/", "tests/scripts/", "tests/algorithms/")
+LONGEST = (
+    *("sandboxes", "tests/docs/", "tests/runtimes/environments/"),
+    *("tests/scripts/", "tests/algorithms/"),
+)
 """How the names of the groups begin that take longest: they begin first, so that none is left to
 one process at the end."""
 
@@ -150,9 +153,12 @@ def _group(file: str) -> str:
     """Return the group of the tests of a file.
 
     That is the file, which makes its environment once; or all that uses sandboxes and an engine,
-    which looks for what others have left on the machine.
+    which looks for what others have left on the machine.  Environments without an engine are not
+    such.
     """
     text = (Path(__file__).parent.parent / file).read_text(encoding="utf-8")
+    if file.startswith("tests/runtimes/environments/") and "mark.engine" not in text:
+        return file
     sandboxed = file.startswith("tests/runtimes/") or "from flavours import" in text
     return "sandboxes" if sandboxed else file
 
