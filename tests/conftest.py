@@ -55,12 +55,9 @@ settings.load_profile("mdbench")  # the same examples each time, however busy th
 NOT_FAST = ("slow", "engine", "browser", "build")
 """The marks of what the fast lane leaves out."""
 
-WITHOUT_CONTAINERS = ("plain", "bubblewrap")
-"""Two of the ways of isolation (`flavours.FLAVOURS`); a container is the third."""
-
 MARKED = {
     "--slow": ("mark.slow", "mark.engine", "mark.browser", "mark.build", "from flavours"),
-    "--nightly": ("mark.nightly", "from sweeps", "from flavours"),
+    "--nightly": ("mark.nightly", "mark.in_turn", "from sweeps", "from flavours"),
 }
 """What stands in a file that has a test of a lane: other files are not even imported."""
 
@@ -103,11 +100,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     nightly = config.getoption("--nightly")
     share = config.getoption("--share")
     items[:] = [item for item in items if _has_something_to_try(item)]
-    of_the_night = _other_flavours(items)
+    out_of_turn = _out_of_turn(items)
     left_out = [
         item
         for item in items
-        if (item.get_closest_marker("nightly") is None and item not in of_the_night) == nightly
+        if (item.get_closest_marker("nightly") is None and item not in out_of_turn) == nightly
         or zlib.crc32(item.nodeid.encode()) >= share * 2**32
         or lanes[not any(map(item.get_closest_marker, NOT_FAST))]
     ]
@@ -163,23 +160,23 @@ def _group(file: str) -> str:
     return "sandboxes" if sandboxed else file
 
 
-def _other_flavours(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Return tests without containers that another test does in another such way: a seeded half.
-
-    What must hold for all ways of isolation is tried in a container and in one of the others.
-    """
-    pairs = defaultdict(list)
+def _out_of_turn(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests whose turn it is not: see the marker ``in_turn``."""
+    groups = defaultdict(list)
     for item in items:
+        marker = item.get_closest_marker("in_turn")
         callspec = getattr(item, "callspec", None)
-        if callspec is None or item.get_closest_marker("nightly"):
+        if marker is None or callspec is None or item.get_closest_marker("nightly"):
             continue
-        for flavour in WITHOUT_CONTAINERS:
-            if any(
-                isinstance(value, str) and value == flavour for value in callspec.params.values()
-            ):
-                function, _, parameters = item.nodeid.partition("[")
-                pairs[f"{function}[{parameters.replace(flavour, '', 1)}"].append(item)
-    return {pair[zlib.crc32(name.encode()) % 2] for name, pair in pairs.items() if len(pair) == 2}
+        among = [name for name, value in callspec.params.items() if value in marker.kwargs["among"]]
+        others = [f"{name} {value}" for name, value in callspec.params.items() if name not in among]
+        groups["".join((item.nodeid.partition("[")[0], *sorted(others)))].append(item)
+    return {
+        item
+        for group in groups.values()
+        for number, item in enumerate(group)
+        if number != zlib.crc32(group[0].nodeid.encode()) % len(group)
+    }
 
 
 def _has_something_to_try(item: pytest.Item) -> bool:
