@@ -2,13 +2,15 @@
 
     lanes.py core                tests of the core alone
     lanes.py changed[=COMMIT]    these, and those of each part that has changed since COMMIT
+    lanes.py parts[=COMMIT]      the names of the parts that have changed
 
-Pytest's arguments are printed, a line each.  A part is what the core does not need: an extension, a
-data type, the scorer, the methods, the scripts of this repository.  It has changed where one of its
-files or of its tests has, or a module that its code imports, directly or by others, or that its
-tests import.  So it has where a file changed of which imports say nothing, as `pyproject.toml` or a
-system in `datasets/`; pages are not such.  Without a COMMIT the branch is compared with where it
-left `origin/main`, or `main` where no such branch is known; what is not committed counts.
+Of the first two pytest's arguments are printed, a line each.  A part is what the core does not
+need: an extension, a data type, the scorer, the methods, the scripts of this repository.  It has
+changed where one of its files or of its tests has, or a module that its code imports, directly or
+by others, or that its tests import.  So it has where a file changed of which imports say nothing,
+as `pyproject.toml` or a system in `datasets/`; pages are not such.  Without a COMMIT the branch is
+compared with where it left `origin/main`, or `main` where no such branch is known; what is not
+committed counts.
 """
 
 from __future__ import annotations
@@ -157,22 +159,24 @@ def _imported(path: Path, modules: dict[str, str]) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print pytest's arguments."""
+    """Print what was asked for."""
     lane, _, commit = arguments[0].partition("=") if len(arguments) == 1 else ("", "", "")
-    if lane not in {"core", "changed"}:
+    if lane not in {"core", "changed", "parts"}:
         sys.exit(__doc__)
-    run: set[Part] = set()
-    if lane == "changed":
+    run: list[Part] = []
+    if lane != "core":
         names = changed(commit)
         graph = imports()
-        run = {part for part in parts() if affected(part, names, graph)}
+        run = [part for part in parts() if affected(part, names, graph)]
+    if lane == "parts":
+        print(*(part.name for part in run), sep="\n")
+        return 0
+    for part in run:
+        print(f"changed, or uses what changed: {part.name}", file=sys.stderr)
     print(*("tests", *PACKAGES), sep="\n")
     for part in parts():
-        if part in run:
-            print(f"changed, or uses what changed: {part.name}", file=sys.stderr)
-            continue
-        for folder in (part.tests, *part.code):
-            print(f"--ignore={folder}")
+        if part not in run:
+            print(*(f"--ignore={folder}" for folder in (part.tests, *part.code)), sep="\n")
     return 0
 
 
