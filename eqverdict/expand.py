@@ -115,7 +115,7 @@ class Expansion:
         parts = [("+", node.first), *node.rest]
         if node.rest[0][0] in "+-":
             signed = [(1 if sign == "+" else -1, self.of(part)) for sign, part in parts]
-            return _added(_scaled(part, Fraction(sign)) for sign, part in signed)
+            return _add(_scaled(part, Fraction(sign)) for sign, part in signed)
         result = self.of(node.first)
         for symbol, part in node.rest:
             factor = self.of(part)
@@ -179,7 +179,7 @@ class Expansion:
                 for atom, power in b:
                     powers[atom] = powers.get(atom, 0) + power
                 parts.append(_scaled(self.settled(powers), bounded(c * d)))
-        return _added(parts)
+        return _add(parts)
 
     def counted(self, products: int) -> None:
         """Count products; too many are an error."""
@@ -273,7 +273,7 @@ class Expansion:
                 powers[atom] = powers.get(atom, 0) - power
             self.counted(1)
             parts.append(_scaled(self.settled(powers), c))
-        return _added(parts)
+        return _add(parts)
 
     def exp(self, argument: Sum) -> Sum:
         """Return the exponential of a sum: a product of those of its terms."""
@@ -294,7 +294,7 @@ class Expansion:
         scale, terms = normalised(sorted_terms(argument))
         result = [_constant(float_of(math.log, scale))]
         if len(terms) > 1 or terms[0][1] < 0:
-            return _added([*result, _single(function("log", terms))])
+            return _add([*result, _single(function("log", terms))])
         for atom, power in terms[0][0]:
             if atom.kind == "exp":
                 part: Sum = dict(atom.inner)
@@ -303,7 +303,7 @@ class Expansion:
             else:
                 part = _single(function("log", ((((atom, 1),), Fraction(1)),)))
             result.append(_scaled(part, Fraction(power)))
-        return _added(result)
+        return _add(result)
 
     def abs(self, argument: Sum) -> Sum:
         """Return the size of a sum."""
@@ -360,7 +360,7 @@ def _scaled(terms: Sum, factor: Fraction) -> Sum:
     return {monomial: c for monomial, c in scaled.items() if c}
 
 
-def _added(parts: Iterable[Sum]) -> Sum:
+def _add(parts: Iterable[Sum]) -> Sum:
     """Add sums; what is left of coefficients that cancel but for their rounding is dropped."""
     result: Sum = {}
     sizes: dict[Monomial, Fraction] = {}

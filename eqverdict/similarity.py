@@ -92,11 +92,11 @@ def law_tree(text: str) -> LawTree:
         labels.append(label)
         children.append(len(parts))
 
-    put(_written(read(text, names_in(text))))
+    put(_label_of(read(text, names_in(text))))
     return LawTree(Tree(tuple(labels), tuple(children)))
 
 
-def _written(node: Node) -> _Written:
+def _label_of(node: Node) -> _Written:
     label: _Written = _NUMBER, ()
     if node.constant is not None:
         return label
@@ -104,17 +104,17 @@ def _written(node: Node) -> _Written:
         case Variable():
             label = _VARIABLE, ()
         case Negation():
-            label = _written(node.operand)
+            label = _label_of(node.operand)
         case Chain(rest=((("+" | "-"), _), *_)):
-            label = _joined(_SUM, _summands(node))
+            label = _join(_SUM, _summands(node))
         case Chain():
             label = _product([_factor(symbol, part) for symbol, part in _operands(node)])
         case Power():
-            label = _power(_written(node.base), node.exponent)
+            label = _power(_label_of(node.base), node.exponent)
         case Call():
             name = ALIASES.get(node.function, node.function)
             name = "^0.5" if name == "sqrt" else name
-            label = name, tuple(map(_written, node.arguments))
+            label = name, tuple(map(_label_of, node.arguments))
     return label
 
 
@@ -129,11 +129,11 @@ def _summands(node: Node) -> list[_Written]:
             return _summands(node.operand)
         case Chain(rest=((("+" | "-"), _), *_)) if node.constant is None:
             return [term for _, part in _operands(node) for term in _summands(part)]
-    return [_written(node)]
+    return [_label_of(node)]
 
 
 def _factor(symbol: str, part: Node) -> _Written:
-    written = _written(part)
+    written = _label_of(part)
     return written if symbol == "*" or written[0] == _NUMBER else ("^-1", (written,))
 
 
@@ -142,10 +142,10 @@ def _product(factors: Sequence[_Written]) -> _Written:
     opened: list[_Written] = []
     for factor in factors:
         opened += factor[1] if factor[0] == _PRODUCT else (factor,)
-    return _joined(_PRODUCT, [each for each in opened if each[0] != _NUMBER])
+    return _join(_PRODUCT, [each for each in opened if each[0] != _NUMBER])
 
 
-def _joined(label: str, parts: Sequence[_Written]) -> _Written:
+def _join(label: str, parts: Sequence[_Written]) -> _Written:
     """Join parts in a fixed order; one alone is itself, and of several numbers one is left."""
     numbers = [each for each in parts if each[0] == _NUMBER]
     parts = [each for each in parts if each[0] != _NUMBER] + numbers[:1]
@@ -155,7 +155,7 @@ def _joined(label: str, parts: Sequence[_Written]) -> _Written:
 def _power(base: _Written, exponent: Node) -> _Written:
     value = exponent.constant
     if value is None:
-        return _POWER, (base, _written(exponent))
+        return _POWER, (base, _label_of(exponent))
     if base[0] == _NUMBER:
         return base
     number = float(value)

@@ -59,10 +59,10 @@ def load_less() -> None:
     """Let the modules of units and tensors be loaded only if more is asked of them than classes."""
     if sympy.__version__ == VERSION:
         for name, classes in _UNUSED.items():
-            sys.modules.setdefault(name, _Unused(name, classes))
+            sys.modules.setdefault(name, _UnusedModule(name, classes))
 
 
-class _Unused(ModuleType):
+class _UnusedModule(ModuleType):
     """Stands for a module, with classes that nothing is an object of."""
 
     def __init__(self, name: str, classes: tuple[str, ...]) -> None:

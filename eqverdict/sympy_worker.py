@@ -93,12 +93,14 @@ def _solution(
         t, p = rounded(t, digits), rounded(p, digits)
         how = equal_up_to_a_constant(t, p, symbols, domain)
         if not how:
-            how = _moved(truth, prediction, domain, digits)
+            how = _move_constants(truth, prediction, domain, digits)
         how += f" with numbers of {digits} digits" if how else ""
     return {"how": how}
 
 
-def _moved(truth: str, prediction: str, domain: dict[str, dict[str, Any]], digits: int) -> str:
+def _move_constants(
+    truth: str, prediction: str, domain: dict[str, dict[str, Any]], digits: int
+) -> str:
     """Move the truth's constants by as much as rounding to some digits allows.
 
     So the sum of two waves is one, though its numbers are others, which have been rounded.

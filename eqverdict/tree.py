@@ -215,7 +215,7 @@ def value(
 
 def pieces(node: Node) -> int:
     """Count what `Equation.pieces` counts, in a tree by itself."""
-    return 0 if node.constant == 0 else max(1, _summands(node)) + _within(node)
+    return 0 if node.constant == 0 else max(1, _summands(node)) + _count_inner(node)
 
 
 def constants(node: Node) -> int:
@@ -235,14 +235,14 @@ def _summands(node: Node) -> int:
     return 1
 
 
-def _within(node: Node) -> int:
+def _count_inner(node: Node) -> int:
     """Count functions, powers that are not whole, and sums below the outermost one."""
     count = 0
     match node:
         case Negation():
-            count = _within(node.operand)
+            count = _count_inner(node.operand)
         case Chain():
-            counted = _within if node.rest[0][0] in "+-" else _nested
+            counted = _count_inner if node.rest[0][0] in "+-" else _nested
             count = sum(map(counted, _children(node)))
         case Power():
             exponent = node.exponent.constant
@@ -258,7 +258,7 @@ def _nested(node: Node) -> int:
     if node.constant is not None:
         return 0
     summands = _summands(node)
-    return (summands if summands > 1 else 0) + _within(node)
+    return (summands if summands > 1 else 0) + _count_inner(node)
 
 
 def parts(node: Node) -> Iterator[Node]:

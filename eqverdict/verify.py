@@ -55,7 +55,7 @@ OPERATIONS: dict[type[ast.operator], str] = {
 NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d{1,3})?|\.\d+([eE][+-]?\d{1,3})?")
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer
+class RefusedCertificate(Exception):  # noqa: N818 - it is an answer
     """The certificate proves nothing; the text says why."""
 
 
@@ -92,7 +92,7 @@ class Ring:
         made = Atom(head, arguments)
         if made not in self.atoms:
             if len(self.atoms) == MOST_ATOMS:
-                raise Refused(f"more than {MOST_ATOMS} variables and functions")
+                raise RefusedCertificate(f"more than {MOST_ATOMS} variables and functions")
             self.atoms.append(made)
         index = self.atoms.index(made)
         self.met.add(index)
@@ -101,9 +101,9 @@ class Ring:
     def reduce(self, upper: Any, lower: Any) -> Ratio:
         """Return a ratio in lowest terms."""
         if lower == 0:
-            raise Refused("a division by zero")
+            raise RefusedCertificate("a division by zero")
         if max(len(upper), len(lower)) > MOST_TERMS:
-            raise Refused("too many terms")
+            raise RefusedCertificate("too many terms")
         common = upper.gcd(lower) if upper != 0 else lower
         upper, lower = upper / common, lower / common
         leading = lower.leading_coefficient()
@@ -137,7 +137,7 @@ class Ring:
     def multiply(self, a: Ratio, b: Ratio) -> Ratio:
         """Return a product."""
         if len(a.upper) * len(b.upper) > MOST_TERMS or len(a.lower) * len(b.lower) > MOST_TERMS:
-            raise Refused("too many terms")
+            raise RefusedCertificate("too many terms")
         return self.reduce(a.upper * b.upper, a.lower * b.lower)
 
     def divide(self, a: Ratio, b: Ratio) -> Ratio:
@@ -150,7 +150,7 @@ class Ring:
         if whole is None or whole.denominator != 1:
             return self.atom("**", base, exponent)
         if abs(whole) > MOST_POWER:
-            raise Refused("a power that is too high")
+            raise RefusedCertificate("a power that is too high")
         product = self.number(Fraction(1))
         if whole < 0:
             base = self.divide(product, base)
@@ -164,7 +164,9 @@ class Ring:
         ratio: Ratio = value_in(self, tree_of(text), text.strip())
         functions = {index for index in self.met if self.atoms[index].arguments}
         if lost := functions - self.within(ratio):
-            raise Refused(f"{self.atoms[min(lost)].head} cancels, which may be undefined somewhere")
+            raise RefusedCertificate(
+                f"{self.atoms[min(lost)].head} cancels, which may be undefined somewhere"
+            )
         return ratio
 
     def within(self, ratio: Ratio) -> set[int]:
@@ -191,24 +193,24 @@ def value_in(algebra: Any, node: ast.AST, text: str) -> Any:
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
         sides = (value_in(algebra, side, text) for side in (node.left, node.right))
         return getattr(algebra, OPERATIONS[type(node.op)])(*sides)
-    raise Refused("an equation has what is no formula")
+    raise RefusedCertificate("an equation has what is no formula")
 
 
 def tree_of(text: Any) -> ast.expr:
     """Read a formula with Python's own parser, which runs nothing of it."""
     if not isinstance(text, str) or len(text) > MOST_TEXT:
-        raise Refused("an equation is no text, or too long")
+        raise RefusedCertificate("an equation is no text, or too long")
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Refused("an equation cannot be read") from None
+        raise RefusedCertificate("an equation cannot be read") from None
 
 
 def number_of(node: ast.Constant, text: str) -> Fraction:
     """Return a number as it is written, with all its digits."""
     written = ast.get_source_segment(text, node) or ""
     if not NUMBER.fullmatch(written):
-        raise Refused(f"{written[:40]!r} is no number")
+        raise RefusedCertificate(f"{written[:40]!r} is no number")
     return Fraction(written)
 
 
@@ -217,7 +219,7 @@ def call_of(node: ast.Call) -> tuple[str, list[ast.expr]]:
     name = node.func.id if isinstance(node.func, ast.Name) else ""
     name = ALIASES.get(name, name)
     if name not in FUNCTIONS or node.keywords or len(node.args) != 1 + (name in {"max", "min"}):
-        raise Refused(f"{name[:40]!r} is no function")
+        raise RefusedCertificate(f"{name[:40]!r} is no function")
     return name, node.args
 
 
@@ -311,7 +313,7 @@ def paired_terms(truth: Ratio, answer: Ratio, pairs: dict[int, int]) -> list[Ter
     return whole
 
 
-def written(terms: list[Terms]) -> list[list[list[Any]]]:
+def list_terms(terms: list[Terms]) -> list[list[list[Any]]]:
     """Return paired terms as a certificate lists them: powers by atom, and both constants."""
     return [
         [[{str(i): p for i, p in enumerate(powers) if p}, str(t), str(a)] for powers, t, a in part]
@@ -337,7 +339,7 @@ class Balls:
     def name(self, name: str) -> Any:
         """Return the value of a variable, or of a constant with a name."""
         if name not in self.point:
-            raise Refused(f"the point has no {name[:40]!r}")
+            raise RefusedCertificate(f"the point has no {name[:40]!r}")
         return self.point[name]
 
     @staticmethod
@@ -386,19 +388,19 @@ def moved_ball(ring: Ring, ratio: Ratio, balls: Balls, *, inner: bool = False) -
 def check_point(certificate: dict[str, Any], proof: dict[str, Any], domain: dict[str, Any]) -> None:
     """Refuse a point at which the two may have the same value."""
     if proof.keys() != {"equation", "point", "moved", "true", "answered"}:
-        raise Refused("a proof has other keys")
+        raise RefusedCertificate("a proof has other keys")
     if not isinstance(proof["moved"], bool) or proof["equation"] < 0:
-        raise Refused("a proof has other values")
+        raise RefusedCertificate("a proof has other values")
     truth, answer = (certificate[key][proof["equation"]] for key in ("truth", "equations"))
     point = {name: Fraction(text) for name, text in proof["point"].items()}
     for name, (low, high) in domain.items():
         if name in point and not low <= point[name] <= high:
-            raise Refused(f"the point's {name} is not in the domain")
+            raise RefusedCertificate(f"the point's {name} is not in the domain")
     values = balls_at(truth, answer, point, moved=proof["moved"])
     if [each.str(DIGITS) for each in values] != [proof["true"], proof["answered"]]:
-        raise Refused("the values at the point are others")
+        raise RefusedCertificate("the values at the point are others")
     if not all(each.is_finite() for each in values) or values[0].overlaps(values[1]):
-        raise Refused("the values at the point may be the same")
+        raise RefusedCertificate("the values at the point may be the same")
 
 
 def balls_at(
@@ -410,7 +412,7 @@ def balls_at(
     trees = [tree_of(each) for each in texts]
     used = {n.id for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Name)}
     if point.keys() != used - {"pi", "E", *FUNCTIONS, *ALIASES}:
-        raise Refused("the point names other variables than the equations")
+        raise RefusedCertificate("the point names other variables than the equations")
     at, ring = Balls(point), Ring()
     true, answered = (value_in(at, *each) for each in zip(trees, texts, strict=True))
     return moved_ball(ring, ring.read(truth), at) if moved else true, answered
@@ -419,19 +421,19 @@ def balls_at(
 def check_form(certificate: dict[str, Any], number: int, proof: dict[str, Any]) -> None:
     """Refuse two equations that are not the same but for constants within 5 %."""
     if proof.keys() != {"pairs", "terms"}:
-        raise Refused("a proof has other keys")
+        raise RefusedCertificate("a proof has other keys")
     ring = Ring()
     truth, answer = (ring.read(certificate[key][number]) for key in ("truth", "equations"))
     pairs = {int(a): int(t) for a, t in proof["pairs"].items()}
     if not all(0 <= each < len(ring.atoms) for pair in pairs.items() for each in pair):
-        raise Refused("a pair names what is not there")
+        raise RefusedCertificate("a pair names what is not there")
     if pairs.keys() - ring.within(answer) or {*pairs.values()} - ring.within(truth):
-        raise Refused("a pair names what neither has")
+        raise RefusedCertificate("a pair names what neither has")
     if not alike(ring, truth, answer, pairs):
-        raise Refused("they are not the same but for constants within 5 %")
+        raise RefusedCertificate("they are not the same but for constants within 5 %")
     terms = paired_terms(truth, answer, pairs)
-    if terms is None or written(terms) != proof["terms"]:
-        raise Refused("the terms are others")
+    if terms is None or list_terms(terms) != proof["terms"]:
+        raise RefusedCertificate("the terms are others")
 
 
 def verify(certificate: Any, record: dict[str, Any] | None = None) -> str:
@@ -452,24 +454,24 @@ def verify(certificate: Any, record: dict[str, Any] | None = None) -> str:
     try:
         return _verify(certificate, record)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
-        raise Refused(f"it is no certificate: {type(error).__name__}") from None
+        raise RefusedCertificate(f"it is no certificate: {type(error).__name__}") from None
     except (ArithmeticError, MemoryError, DomainError) as error:
-        raise Refused(f"it cannot be computed: {type(error).__name__}") from None
+        raise RefusedCertificate(f"it cannot be computed: {type(error).__name__}") from None
 
 
 def _verify(certificate: Any, record: dict[str, Any] | None) -> str:
     if certificate.keys() != KEYS or certificate["schema"] != 1:
-        raise Refused("its keys are not those of a certificate")
+        raise RefusedCertificate("its keys are not those of a certificate")
     claim, proofs = certificate["claim"], certificate["proofs"]
     domain: dict[str, Any] = {}
     if record is not None:
         said = {1: "identified", 0: "different"}.get(record["metrics"]["identified"])
         about = (record["key"], said, list(record["truth"]), list(record["equations"]))
         if about != tuple(certificate[key] for key in ("record", "claim", "truth", "equations")):
-            raise Refused("it is about another record")
+            raise RefusedCertificate("it is about another record")
         domain = domain_of(record)
     if len(certificate["truth"]) != len(certificate["equations"]) or not certificate["truth"]:
-        raise Refused("truth and answer have not as many equations")
+        raise RefusedCertificate("truth and answer have not as many equations")
     if claim == "identified":
         for number, (_, proof) in enumerate(zip(certificate["truth"], proofs, strict=True)):
             check_form(certificate, number, proof)
@@ -477,7 +479,7 @@ def _verify(certificate: Any, record: dict[str, Any] | None) -> str:
         (proof,) = proofs
         check_point(certificate, proof, domain)
     else:
-        raise Refused("it claims nothing")
+        raise RefusedCertificate("it claims nothing")
     return str(claim)
 
 
@@ -485,7 +487,7 @@ def is_proof(certificate: Any, record: dict[str, Any] | None) -> bool:
     """Whether a certificate proves what it claims of a record."""
     try:
         return bool(verify(certificate, record))
-    except Refused:
+    except RefusedCertificate:
         return False
 
 
@@ -512,7 +514,7 @@ def main(arguments: list[str]) -> int:
             about = records[certificate["record"]] if records else [None]
             if not any(is_proof(certificate, record) for record in about):
                 verify(certificate, about[-1])
-        except (Refused, KeyError, TypeError, ValueError, RecursionError) as error:
+        except (RefusedCertificate, KeyError, TypeError, ValueError, RecursionError) as error:
             refused += 1
             sys.stdout.write(f"line {number}: refused: {error}\n")
     sys.stdout.write(f"{len(files[0]) - refused} of {len(files[0])} certificates are proofs\n")

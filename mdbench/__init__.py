@@ -2,7 +2,6 @@
 
 import sys
 
-from mdbench.installation import page
 from mdbench.startup import unset, use_common_arithmetic
 
 if "numpy" not in sys.modules:  # NumPy reads it when it is loaded
@@ -39,6 +38,8 @@ def __getattr__(name: str) -> object:
     if name in _COMPUTES and not _warned and (names := unset()):
         _warned.append(name)
         from warnings import warn  # noqa: PLC0415 - likewise
+
+        from mdbench.installation import page  # noqa: PLC0415 - likewise
 
         warn(
             "NumPy was loaded before mdbench, so that data and scores may have other last digits "

@@ -359,9 +359,9 @@ def _explain(file: Path, error: ValidationError) -> MethodError:
     elif first["type"] == "missing":
         message = f"{where} is missing"
     elif parts:
-        message = f"{where} is {what}: {_wanted(first)}"
+        message = f"{where} is {what}: {_expected_value(first)}"
     else:
-        message = f"{where}: {_wanted(first)}"
+        message = f"{where}: {_expected_value(first)}"
     if also := list(dict.fromkeys(_key(each["loc"]) for each in others)):
         hint += f" Wrong, too: {', '.join(also)}."
     return MethodError(message, hint)
@@ -385,7 +385,7 @@ def _names_of(parts: Sequence[str | int]) -> list[str]:
     return [field.alias or name for name, field in table.model_fields.items()]
 
 
-def _wanted(error: ErrorDetails) -> str:
+def _expected_value(error: ErrorDetails) -> str:
     """Return what a value should be, in the words of TOML."""
     if error["type"] == "tuple_type" and isinstance(error["input"], dict):
         return f"it should be a list of tables, [[{_key(error['loc'])}]]"

@@ -170,7 +170,7 @@ class Method:
         return digest.hexdigest()
 
 
-def _used(file: Path, name: str, algorithms: Path) -> Path:
+def _used_folder(file: Path, name: str, algorithms: Path) -> Path:
     """Return the folder that a method names in ``uses``.
 
     It is shared code next to the method, or another method there, or shared code of the project.
@@ -437,7 +437,7 @@ def load(folder: Path, algorithms: Path | None = None) -> Method:
             "Give both the same name.",
         )
     _refuse_missing_files(folder, spec)
-    used = tuple(_used(file, name, algorithms or folder.parent) for name in spec.uses)
+    used = tuple(_used_folder(file, name, algorithms or folder.parent) for name in spec.uses)
     return Method(folder, spec, used)
 
 

@@ -7,10 +7,9 @@ import tomllib
 from functools import partial
 from pathlib import Path
 
-from mdbench.authoring.lock import lock_method
 from mdbench.errors import MdbenchError
 from mdbench.methods import discover
-from mdbench.runtimes.environments.requirements import lock_requirements
+from mdbench.runtimes.environments.requirements import lock_method, lock_requirements
 
 ROOT = Path(__file__).resolve().parent.parent
 ALGORITHMS = ROOT / "algorithms"

@@ -26,7 +26,7 @@ def filled(text: str) -> str:
 def _verbs() -> str:
     """Return the table of verbs, and a section of each."""
     group: Any = typer.main.get_command(app)
-    verbs = dict(_commands(group))
+    verbs = dict(commands(group))
     verbs = {name: verb for name, verb in verbs.items() if not verb.hidden}
     lines = ["| verb | what it does |", "|---|---|"]
     lines += [
@@ -46,12 +46,12 @@ def _verbs() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 
-def _commands(group: Any, start: str = "") -> Iterator[tuple[str, Any]]:
+def commands(group: Any, start: str = "") -> Iterator[tuple[str, Any]]:
     """Yield all verbs with their names, those of groups, too."""
     for name in sorted(group.commands):
         verb = group.commands[name]
         if hasattr(verb, "commands"):
-            yield from _commands(verb, f"{start}{name} ")
+            yield from commands(verb, f"{start}{name} ")
         else:
             yield start + name, verb
 

@@ -124,7 +124,7 @@ class Reference:
 
     def found(self) -> str:
         """Numbers of systems that are identified, by noise."""
-        return self._each(export.found_table)
+        return self._each(export.marks_table)
 
     def systems(self) -> str:
         """Each method on each clean system; the paper's entries are of another protocol."""

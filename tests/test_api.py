@@ -19,7 +19,8 @@ from harness import ROOT, HereRuntime, add_method
 
 import mdbench
 from mdbench import datatypes
-from mdbench.api import Comparison, write_data
+from mdbench.api import Comparison
+from mdbench.data.python_objects import write_data
 from mdbench.errors import DataError, EquationError, MdbenchError, UsageError
 from mdbench.records import RecordStore
 from mdbench.records.files import PACKED

@@ -54,7 +54,7 @@ def places_of_interest(trees: Sequence[Node], box: Box) -> Iterator[dict[str, Ar
     """
     if not box:
         return
-    base = _drawn(box)
+    base = _draw_points(box)
     yield base
     seen: set[str] = set()
     for tree in trees:
@@ -65,7 +65,7 @@ def places_of_interest(trees: Sequence[Node], box: Box) -> Iterator[dict[str, Ar
             yield _around(argument, base, box)
 
 
-def _drawn(box: Box) -> dict[str, Array]:
+def _draw_points(box: Box) -> dict[str, Array]:
     """Draw points in a box, the same ones each time, and add its corners."""
     generator = random.Random("box")  # noqa: S311 - the same for all, not secrets
     corners = list(islice(product(*box.values()), _MOST_CORNERS))

@@ -24,6 +24,7 @@ from eqverdict.fidelity.constant_match import (
     MovedTruth,
     constant_shift,
 )
+from eqverdict.fidelity.notation_variants import ONE_TEXT, plain_writing, shortest_writings
 from eqverdict.fidelity.pairs import (
     EquationPair,
     checks_of,
@@ -41,7 +42,6 @@ from eqverdict.fidelity.standard_forms import (
     standard_forms,
 )
 from eqverdict.fidelity.verdict import TOLERANCE, Symbolic, match
-from eqverdict.fidelity.writings import ONE_TEXT, plain_writing, shortest_writings
 from eqverdict.grammar import read
 from eqverdict.interval_eval import ball_value
 from eqverdict.tree import needs_a_domain, text_of, value
@@ -89,7 +89,7 @@ def compare_by_values(
         direct = None if direct is None else pair_of(t, p, match(t, p))
     result = _Comparison(texts, (t, p), direct, names).result()
     if result.values.is_close and not (result.near and result.same_structure):
-        result = _without_idle_parts(texts, t, result, names)
+        result = _compare_without_redundant_parts(texts, t, result, names)
     if result.same_form:
         symbolic = Symbolic.EQUAL
     elif is_polynomial(t) and is_polynomial(sums[1]) and not result.extra and p == sums[1]:
@@ -140,13 +140,15 @@ def _is_nothing(text: str, names: tuple[str, ...]) -> bool:
     return {} in standard_forms(text, names).values() and not needs_a_domain(read(text, names))
 
 
-def _without_idle_parts(texts: tuple[str, str], t: Sum, result: _Result, names: Names) -> _Result:
+def _compare_without_redundant_parts(
+    texts: tuple[str, str], t: Sum, result: _Result, names: Names
+) -> _Result:
     """Compare once more without what has no effect on the domain, if there is any."""
     # Imported here, as most answers that differ differ by much.
-    from eqverdict.fidelity.idle_parts import without_idle_parts  # noqa: PLC0415
+    from eqverdict.fidelity.redundant_parts import remove_redundant_parts  # noqa: PLC0415
 
     values = result.values
-    reduced = without_idle_parts(values.prediction, values.columns, values.box)
+    reduced = remove_redundant_parts(values.prediction, values.columns, values.box)
     if reduced is None:
         return result
     text = text_of(reduced)

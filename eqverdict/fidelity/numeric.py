@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eqverdict.fidelity.points import far_points, points, widened, with_branches
+from eqverdict.fidelity.points import far_points, points, widen, with_branches
 from eqverdict.fidelity.verdict import TOLERANCE
 from eqverdict.grammar import read
 from eqverdict.interval_eval import (
@@ -147,7 +147,7 @@ class ValueComparison:
     def box(self) -> dict[str, tuple[float, float]]:
         """The domain: what is known of each variable, half as wide again, with its sign."""
         known = {name: (low, high) for name, low, high in self._domain}
-        return {name: widened(known.get(name)) for name in self._names}
+        return {name: widen(known.get(name)) for name in self._names}
 
     @cached_property
     def scale(self) -> float:

@@ -78,13 +78,13 @@ def _drawn(known: tuple[float, float] | None, i: int, generator: random.Random) 
     return abs(value) if positive else value
 
 
-def widened(known: tuple[float, float] | None) -> tuple[float, float]:
+def widen(known: tuple[float, float] | None) -> tuple[float, float]:
     """Return the ends of a range that is half as wide again; signs stay as they are."""
     if known is None or known == (0.0, 0.0):
         return -_UNKNOWN[1], _UNKNOWN[1]
     low, high = known
     if high <= 0:
-        low, high = widened((-high, -low))
+        low, high = widen((-high, -low))
         return -high, -low
     if low >= 0:
         return low / _BEYOND, high * _BEYOND

@@ -14,10 +14,10 @@ import numpy as np
 
 from eqverdict.atoms import constants_of, monomial_text, skeleton_of
 from eqverdict.fidelity.constant_match import becomes_whole
+from eqverdict.fidelity.notation_variants import ONE_TEXT, shortest_writings
 from eqverdict.fidelity.parametric import parametrize
 from eqverdict.fidelity.standard_forms import forms_of
 from eqverdict.fidelity.verdict import TOLERANCE, match
-from eqverdict.fidelity.writings import ONE_TEXT, shortest_writings
 from eqverdict.grammar import read
 
 if TYPE_CHECKING:

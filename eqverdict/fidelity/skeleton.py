@@ -16,9 +16,9 @@ from eqverdict.equation import linear
 from eqverdict.errors import EquationError
 from eqverdict.expand import expand
 from eqverdict.fidelity.constant_match import fit_parametric, refined_constants
-from eqverdict.fidelity.idle_parts import IDLE
 from eqverdict.fidelity.numeric import ValueComparison, exact_point
 from eqverdict.fidelity.parametric import ParametricExpression, parametrize
+from eqverdict.fidelity.redundant_parts import IDLE
 from eqverdict.interval_eval import ball_value, exact_ball, provably_differ
 from eqverdict.tree import (
     Call,
@@ -180,14 +180,14 @@ def _is_more_than(
     return any(
         _is_idle(answer, tree, part, constants, columns)
         and _has_effect(answer, tree, part, columns)
-        for tree, part in _without(answer.tree)
+        for tree, part in _with_holes(answer.tree)
     )
 
 
 _HOLE = "the part"
 
 
-def _without(tree: Node) -> Iterator[tuple[Node, Node]]:
+def _with_holes(tree: Node) -> Iterator[tuple[Node, Node]]:
     """Return the tree with a hole for each part, or sum of terms, that could be without effect."""
     for part in parts(tree):
         if part is not tree and not isinstance(part, Number):

@@ -20,6 +20,7 @@ from eqverdict.atoms import ONE, function, normalised, opaque, sorted_terms
 from eqverdict.errors import EquationError
 from eqverdict.expand import Expansion, expand
 from eqverdict.fidelity.models import Model
+from eqverdict.fidelity.notation_variants import fewest_digits
 from eqverdict.fidelity.rational import (
     Rational,
     Ring,
@@ -31,7 +32,6 @@ from eqverdict.fidelity.rational import (
     without_common_waves,
     without_squares,
 )
-from eqverdict.fidelity.writings import fewest_digits
 from eqverdict.grammar import check, read
 from eqverdict.tree import ALIASES, Call, Node
 
@@ -357,7 +357,7 @@ def _fewest(parts: tuple[Any, list[_Fraction]], ring: Ring) -> list[tuple[Any, l
     So ``1 - k/(k + x)`` is ``x/(k + x)``.
     """
     whole, fractions = parts
-    choices = [[ring.constant(Fraction(0)), *_absorbed(*each, ring)] for each in fractions]
+    choices = [[ring.constant(Fraction(0)), *_absorbing_terms(*each, ring)] for each in fractions]
     by_size: dict[int, list[tuple[Any, list[_Fraction]]]] = {}
     for moved in islice(product(*choices), _MOST_LAYOUTS):
         remainder = whole
@@ -370,7 +370,7 @@ def _fewest(parts: tuple[Any, list[_Fraction]], ring: Ring) -> list[tuple[Any, l
     return by_size[min(by_size)][:_MOST_TIES] if by_size else []
 
 
-def _absorbed(above: Any, factor: Any, power: int, ring: Ring) -> Iterator[Any]:
+def _absorbing_terms(above: Any, factor: Any, power: int, ring: Ring) -> Iterator[Any]:
     """Return the single terms which, moved into a fraction, cancel a term of its numerator."""
     below = factor**power
     for exponents, c in above.to_dict().items():

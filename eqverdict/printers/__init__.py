@@ -39,9 +39,9 @@ __all__ = [
     "mathml",
     "name_as",
     "names_in",
+    "print_as",
     "rounded_to",
     "sympy_symbols",
-    "written_as",
 ]
 
 LANGUAGES = ("plain", "python", "sympy", "julia", "c", "latex")
@@ -253,7 +253,7 @@ def sympy_symbols(names: Sequence[str]) -> list[str]:
     return [f"[{', '.join(names)}] = {made}"] if names else []
 
 
-def written_as(
+def print_as(
     text: str,
     language: str,
     variables: Sequence[str] | None = None,
@@ -282,13 +282,13 @@ def written_as(
 
     Examples
     --------
-    >>> written_as("1.5*u0**2/(1 + abs(u1))", "python")
+    >>> print_as("1.5*u0**2/(1 + abs(u1))", "python")
     '1.5*u0**2/(1.0 + np.abs(u1))'
-    >>> written_as("1.5*u0**2/(1 + abs(u1))", "julia")
+    >>> print_as("1.5*u0**2/(1 + abs(u1))", "julia")
     '1.5*u0^2/(1.0 + abs(u1))'
-    >>> written_as("1.5*u0**2/(1 + abs(u1))", "c")
+    >>> print_as("1.5*u0**2/(1 + abs(u1))", "c")
     '1.5*pow(u0, 2.0)/(1.0 + fabs(u1))'
-    >>> print(written_as("1.5*u0**2/(1 + abs(prey))", "latex"))
+    >>> print(print_as("1.5*u0**2/(1 + abs(prey))", "latex"))
     \frac{1.5 \, {u_{0}}^{2}}{1 + \left|\mathrm{prey}\right|}
     """
     if language not in LANGUAGES:

@@ -58,7 +58,9 @@ def _further(chain: Chain, least: int) -> int:
     others = [_coefficient(each) for each in summands if each.constant is None]
     digits = 0
     if all(_coefficient(each) == 1.0 for each in summands if each.constant is None):
-        written = max((_written(each) for each in summands if each.constant is not None), default=0)
+        written = max(
+            (_significant_digits(each) for each in summands if each.constant is not None), default=0
+        )
         digits = written - least if written <= _ON_PURPOSE else 0
     largest, beside = max(constants, default=0.0), max(others, default=0.0)
     if not (0.0 < beside < largest < math.inf):
@@ -66,10 +68,10 @@ def _further(chain: Chain, least: int) -> int:
     return max(digits, math.ceil(math.log10(largest / beside)))
 
 
-def _written(node: Node) -> int:
+def _significant_digits(node: Node) -> int:
     """Return the significant digits of a number's text; more than any where it is none."""
     if isinstance(node, Negation):
-        return _written(node.operand)
+        return _significant_digits(node.operand)
     if not isinstance(node, Number):
         return MOST_DIGITS
     return len(node.text.lower().partition("e")[0].replace(".", "").strip("0"))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.classes import Wanted
+    from mdbench.reports.classes import RecordFilter
     from mdbench.reports.comparison import Change, Changes, MethodChange
 
 FORMAT = 1
@@ -44,7 +44,7 @@ def compare_results(
     json_: bool,
     across: bool = False,
     across_budgets: bool = False,
-    wanted: Wanted = ALL,
+    wanted: RecordFilter = ALL,
 ) -> None:
     """Print what differs between two sets of results."""
     sides = _sides(before, after, wanted)
@@ -82,7 +82,7 @@ def compare_results(
         console.print(f"{more} more changed; all of them: --each")
 
 
-def _sides(before: Path, after: Path, wanted: Wanted) -> list[list[Record]]:
+def _sides(before: Path, after: Path, wanted: RecordFilter) -> list[list[Record]]:
     """Return the results of both that are wanted; a study may have asked for those of one only."""
     records = {place: records_of([place]) for place in (before, after)}
     kept = wanted.of([*records[before], *records[after]], f"{before} and {after}")

@@ -13,11 +13,12 @@ import pandas as pd
 from rich.console import Console
 
 from eqverdict.printers import LANGUAGES
+from mdbench.cli.predict import PredictionOptions, prediction
 from mdbench.cli.report import ALL, html_of, leaderboards_of, read_results, write
-from mdbench.cli.results import PredictionOptions, answers_of, prediction, remarks
+from mdbench.cli.results import answers_of, remarks
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.reports.bundle import opened_all
-from mdbench.reports.classes import Wanted
+from mdbench.reports.classes import RecordFilter
 from mdbench.reports.systems import code
 from mdbench.workspace import Workspace
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["leaderboard", "plot", "predict", "report", "show"]
 
 
-def _place(results: str | Path | pd.DataFrame) -> tuple[Path, Wanted]:
+def _folder_and_rows(results: str | Path | pd.DataFrame) -> tuple[Path, RecordFilter]:
     """Return the folder of results and which of its records; of a table those of its rows.
 
     Raises
@@ -45,7 +46,7 @@ def _place(results: str | Path | pd.DataFrame) -> tuple[Path, Wanted]:
                 "The table has no column 'key', which says whose results its rows are.",
                 f"Keep this column, or give the folder: {known!r}",
             )
-        return Path(known), Wanted(keys=frozenset(results["key"]))
+        return Path(known), RecordFilter(keys=frozenset(results["key"]))
     if not isinstance(results, str | Path):
         raise UsageError(
             f"Results are a folder or what mdbench.run returns, not {type(results).__name__}.",
@@ -104,7 +105,7 @@ def show(
     if language not in LANGUAGES:
         hint = did_you_mean(str(language), LANGUAGES)
         raise UsageError(f"language is {language!r}.", hint)
-    path, wanted = _place(folder)
+    path, wanted = _folder_and_rows(folder)
     rows = [
         {
             "dataset": name,
@@ -164,7 +165,7 @@ def predict(
         If something is missing, or a file cannot be used.
     """
     _refuse_other_than_text(dataset=dataset)
-    path, wanted = _place(folder)
+    path, wanted = _folder_and_rows(folder)
     try:
         values = {
             name: float(value) for name, value in dict(() if start is None else start).items()
@@ -197,7 +198,7 @@ def report(
     mdbench.errors.UsageError
         If there are no results, or the page cannot be written.
     """
-    place, wanted = _place(folder)
+    place, wanted = _folder_and_rows(folder)
     results = read_results([place], wanted=wanted)
     with opened_all([place]) as places:
         write(Path(out), html_of(results, title=title, places=[*places.values()]))
@@ -306,7 +307,7 @@ def _numbers(values: Iterable[float | None]) -> Any:
 
 def _board(folder: str | Path | pd.DataFrame, data_type: str | None) -> Leaderboard:
     _refuse_other_than_text(data_type=data_type)
-    path, rows = _place(folder)
+    path, rows = _folder_and_rows(folder)
     try:
         workspace = Workspace.find()
     except UsageError:  # results can be looked at anywhere

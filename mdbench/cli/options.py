@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.runs.options import option_key, read, split_words, typed_fields
 from mdbench.runs.services import services
-from mdbench.runs.study import STUDY, RunOptions, Study, asked_for
+from mdbench.runs.study import STUDY, RunOptions, Study, study_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -158,7 +158,7 @@ def group_of(option: str) -> str:
     return OTHERS
 
 
-def _place(option: str) -> int:
+def _position_in_group(option: str) -> int:
     """Return where an option stands in its group: in the order of the group."""
     names = GROUPS.get(group_of(option), "").split()
     name = option.lstrip("-")
@@ -223,7 +223,7 @@ class PassthroughCommand(Command):
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):
                 option = parameter.opts[0]
-                rows[group_of(option)].append((_place(option), record))
+                rows[group_of(option)].append((_position_in_group(option), record))
         for heading, entries in rows.items():
             if entries:
                 with formatter.section(heading):
@@ -393,7 +393,7 @@ class ParsedArgs:
             raise UsageError(
                 f"{self.words[0]} was given with --study.", f"Write it into {self.file}."
             )
-        return asked_for(self._typed(), self.file)
+        return study_of(self._typed(), self.file)
 
     def options(self) -> RunOptions:
         """Read a command line without a study."""

@@ -16,10 +16,9 @@ from mdbench import datatypes, methods
 from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
-from mdbench.records import Record, being_written, uncollected
+from mdbench.records import Record, being_written, without_garbage_collection
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
-from mdbench.reports.categories import Category, by_category
-from mdbench.reports.classes import Wanted, latest
+from mdbench.reports.classes import Category, RecordFilter, by_category, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies
@@ -40,12 +39,12 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
 
 
-ALL = Wanted()
+ALL = RecordFilter()
 """No records are left out."""
 
 
 def combine_records(
-    places: Sequence[Path], out: Path, console: Console, wanted: Wanted = ALL
+    places: Sequence[Path], out: Path, console: Console, wanted: RecordFilter = ALL
 ) -> None:
     """Write all records of folders and bundles as one table."""
     records = read_places(places)
@@ -65,7 +64,7 @@ def combine_records(
     )
 
 
-@uncollected()
+@without_garbage_collection()
 def write_report(
     places: Sequence[Path],
     out: Path | None,
@@ -74,7 +73,7 @@ def write_report(
     title: str,
     text: bool,
     json_: bool = False,
-    wanted: Wanted = ALL,
+    wanted: RecordFilter = ALL,
 ) -> None:
     """Write the page, or print the leaderboards."""
     rows = _rows_of(places)
@@ -227,7 +226,7 @@ def export_tables(
     form: Literal["latex", "markdown", "csv"],
     *,
     published: bool = False,
-    wanted: Wanted = ALL,
+    wanted: RecordFilter = ALL,
 ) -> None:
     """Write the tables, or print them; `published` adds a paper's entries."""
     results = read_results(places, wanted=wanted)
@@ -338,7 +337,7 @@ def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
         return None
 
 
-def read_results(places: Sequence[Path], *, wanted: Wanted = ALL) -> Sequence[Record]:
+def read_results(places: Sequence[Path], *, wanted: RecordFilter = ALL) -> Sequence[Record]:
     """Return the results of folders and bundles that count: of each class of records the newest.
 
     Raises
@@ -450,7 +449,7 @@ def write_archive(
         for name, method in methods.discover(Workspace.find().algorithms).items()
         if not isinstance(method, MethodError)
     }
-    results = read_results(places, wanted=Wanted(studies_asked))
+    results = read_results(places, wanted=RecordFilter(studies_asked))
     with opened_all(places) as found:
         page = html_of(results, title=title, places=[*found.values()])
     made = write_bundle(

@@ -39,7 +39,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Your method": {
         "new": ("methods:new", "Make a method's folder that can be run."),
         "check": ("methods:check", "Check that methods keep their contract."),
-        "score": ("score:score", "Compare an equation with the true one."),
+        "score": ("results:score", "Compare an equation with the true one."),
     },
     "Share": {
         "combine": ("report:combine", "Write all records as one table."),

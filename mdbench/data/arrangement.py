@@ -94,7 +94,7 @@ def places_of(path: Path, labels: Sequence[str], label: str) -> list[int]:
     return [place_of(path, labels, label)]
 
 
-def arranged(path: Path, cells: Cells, how: Reading) -> tuple[Cells, Reading]:
+def arrange_table(path: Path, cells: Cells, how: Reading) -> tuple[Cells, Reading]:
     """Return a table with a column of times and one for each quantity, as options have it.
 
     Raises

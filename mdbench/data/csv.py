@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench.data.arrangement import Reading, arranged
-from mdbench.data.cell_checks import fill_gaps, refuse_cells, refuse_codes
+from mdbench.data.arrangement import Reading, arrange_table
 from mdbench.data.cells import Cells, number_of
 from mdbench.data.columns import LabelledColumn, columns_of
 from mdbench.data.layouts import part_of, quoted
 from mdbench.data.readers import read_cells
 from mdbench.data.roles import EVEN
+from mdbench.data.table_checks import (
+    fill_gaps,
+    read_times,
+    refuse_cells,
+    refuse_codes,
+    refuse_falling,
+)
 from mdbench.data.table_roles import TableRoles, stretches
-from mdbench.data.time_column import read_times, refuse_falling
 from mdbench.data.trajectory import MIN_SAMPLES, Trajectory, refuse_sizes
 from mdbench.errors import DataError
 
@@ -101,7 +106,7 @@ def read_table(
 ) -> CsvRecording:
     """Read and check samples from the cells of a table, as `read_csv`; `path` is its file."""
     how = how or Reading()
-    cells, how = arranged(path, cells, how)
+    cells, how = arrange_table(path, cells, how)
     return _recording(TableRoles(path, cells, how), taken, fewest)
 
 
@@ -136,7 +141,7 @@ def _recording(table: TableRoles, taken: Collection[str], fewest: int) -> CsvRec
     label = table.columns[table.choice.place].label or "time"
     t, unit, form = read_times(table)
     rows = np.column_stack([t, *(table.numbers[place] for place in order)])
-    rows, lines, said = _in_order(table, rows)
+    rows, lines, said = _sort_by_time(table, rows)
     drop = table.how.missing == "drop"
     if not drop:
         refuse_falling(table, rows[:, 0], lines)
@@ -176,7 +181,9 @@ def _recording(table: TableRoles, taken: Collection[str], fewest: int) -> CsvRec
     return CsvRecording(time, columns[:d], columns[d:], trajectory, filled, notes)
 
 
-def _in_order(table: TableRoles, rows: Array) -> tuple[Array, NDArray[np.intp], tuple[str, ...]]:
+def _sort_by_time(
+    table: TableRoles, rows: Array
+) -> tuple[Array, NDArray[np.intp], tuple[str, ...]]:
     """Return rows in order of time where the options or the file ask for it.
 
     Returns

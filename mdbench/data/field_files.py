@@ -75,14 +75,16 @@ def read_field(path: Path, order: Sequence[str] = ()) -> Field:
     except UNREADABLE as error:
         raise DataError(f"{path} cannot be read: {reason_of(error)}", _EXPECTED_FIELD) from error
     axes = tuple(grid)
-    u = _in_order(path, u, axes, order)
-    du = None if du is None else _in_order(path, du, axes, order)
+    u = _reorder_dimensions(path, u, axes, order)
+    du = None if du is None else _reorder_dimensions(path, du, axes, order)
     field = Field(t, grid, u, du, periods)
     field.check(path)
     return field
 
 
-def _in_order(path: Path, array: Array, axes: Sequence[str], order: Sequence[str]) -> Array:
+def _reorder_dimensions(
+    path: Path, array: Array, axes: Sequence[str], order: Sequence[str]
+) -> Array:
     """Return an array whose dimensions are (x, ..., t, d), of one in another order."""
     wanted = (*axes, "t")
     if not order or array.ndim != len(wanted) + 1:
@@ -234,7 +236,7 @@ def _field(
         for key in ("u", "du")
         if key in arrays
     }
-    states = {key: _in_order(path, each, axes, order) for key, each in states.items()}
+    states = {key: _reorder_dimensions(path, each, axes, order) for key, each in states.items()}
     field = Field(
         _row(arrays["t"]),
         {axis: _row(arrays[axis]) for axis in axes},

@@ -118,7 +118,8 @@ def join_times(columns: Sequence[tuple[str, Sequence[str]]], number: Number) -> 
         parts[part] = texts
     count = len(columns[0][1])
     return [
-        _joined({part: texts[k] for part, texts in parts.items()}, number) for k in range(count)
+        _join_time_parts({part: texts[k] for part, texts in parts.items()}, number)
+        for k in range(count)
     ]
 
 
@@ -147,7 +148,7 @@ def _value(part: str, text: str, number: Number) -> float:
     return value
 
 
-def _joined(parts: dict[str, str], number: Number) -> str:
+def _join_time_parts(parts: dict[str, str], number: Number) -> str:
     """Return the parts of one time as one text."""
 
     def value(part: str) -> float:

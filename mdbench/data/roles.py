@@ -120,9 +120,10 @@ def choose_time(
     """
     rising = [place for place in possible if rises(columns[place].values, stretches)]
     counting = counting_columns(columns, possible)
-
-    found = _by_name(columns, possible, rising) or _by_rise(columns, possible, rising, stretches)
-    place, why = found or ((counting or tuple(possible))[0], "it counts the samples")
+    choice = _by_name(columns, possible, rising) or _rising_column(
+        columns, possible, rising, stretches
+    )
+    place, why = choice or ((counting or tuple(possible))[0], "it counts the samples")
     return TimeChoice(place, why, tuple(each for each in counting if each != place))
 
 
@@ -143,7 +144,7 @@ def _by_name(
     return (dates[0], "the one with dates") if dates else None
 
 
-def _by_rise(
+def _rising_column(
     columns: Sequence[TableColumn],
     possible: Sequence[int],
     rising: Sequence[int],

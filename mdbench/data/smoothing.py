@@ -379,7 +379,7 @@ class Smoother:
         return np.moveaxis(smoothed.reshape(lines.shape), 0, self.axis)
 
 
-class InTime(NamedTuple):
+class TimeSmoothing(NamedTuple):
     """A field that was smoothed in time.
 
     Attributes
@@ -434,7 +434,7 @@ def smoother_along(
     return Smoother(axis, stretch.left, stretch)
 
 
-def smooth_in_time(values: Array, t: Array, axis: int) -> InTime:
+def smooth_in_time(values: Array, t: Array, axis: int) -> TimeSmoothing:
     """Smooth a field in time, all of it to the same degree.
 
     Parameters
@@ -453,7 +453,7 @@ def smooth_in_time(values: Array, t: Array, axis: int) -> InTime:
         if contradicted_derivatives(t, u, du, one_field=True).any():
             u, du, remark = flat, time_derivative(t, flat), DIFFERENCES
     u, du = (np.moveaxis(each.reshape(lines.shape), 0, axis) for each in (u, du))
-    return InTime(u, du, noise, remark)
+    return TimeSmoothing(u, du, noise, remark)
 
 
 def noise_in_time(values: Array, t: Array, axis: int) -> float:
@@ -507,7 +507,7 @@ class _Whole:
         return np.asarray(self._share[:, None] * (self._orthonormal.T @ lines))
 
 
-class _Joined:
+class _JoinedStretches:
     """Smooths lines (n, m) in two stretches that overlap."""
 
     def __init__(self, cut: _Cut, left: _Stretch, right: _Stretch) -> None:
@@ -528,7 +528,7 @@ class _Joined:
         return self._left.values(lines[cut.left]), self._right.values(lines[cut.right])
 
 
-_Stretch = _Whole | _Joined
+_Stretch = _Whole | _JoinedStretches
 
 
 def _stretch(t: Array, lines: Array, noise: float) -> _Stretch:
@@ -537,7 +537,7 @@ def _stretch(t: Array, lines: Array, noise: float) -> _Stretch:
     if not _follows(basis, t, lines, in_sum=True):
         cut = _Cut(t)
         left, right = (_stretch(t[part], lines[part], noise) for part in (cut.left, cut.right))
-        return _Joined(cut, left, right)
+        return _JoinedStretches(cut, left, right)
 
     def rates() -> Array:
         return np.asarray(basis.matrix(t, 1) @ basis.modes.coefficients)

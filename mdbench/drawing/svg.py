@@ -6,6 +6,7 @@ import base64
 import math
 import struct
 import zlib
+from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING
@@ -385,3 +386,14 @@ def png_uri(
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture, and the sentence that explains how to read it."""
+
+    title: str
+    caption: str
+    svg: str
+    whole: bool = False
+    """Whether it is always of all results: the page hides it while a filter is chosen."""

@@ -12,7 +12,7 @@ from mdbench.records.files import (
     read_latest,
     read_records,
     results_files,
-    uncollected,
+    without_garbage_collection,
 )
 from mdbench.records.schema import (
     ANSWERED,
@@ -69,5 +69,5 @@ __all__ = [
     "read_latest",
     "read_records",
     "results_files",
-    "uncollected",
+    "without_garbage_collection",
 ]

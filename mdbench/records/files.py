@@ -86,10 +86,10 @@ def _open_to_read(path: Path) -> IO[bytes]:
     """Open a results file, which may be packed; it is unpacked as it is read."""
     if not path.name.endswith(PACKED):
         return path.open("rb")
-    return io.BufferedReader(_Unpacked(path), 2**20)
+    return io.BufferedReader(_XzStream(path), 2**20)
 
 
-class _Unpacked(io.RawIOBase):
+class _XzStream(io.RawIOBase):
     """One xz stream, unpacked as it is read.
 
     Reading raises LZMAError or EOFError if it is none, is not whole, or has something behind it.
@@ -282,7 +282,7 @@ def read_content(path: Path) -> bytes:
 
 
 def _unpack(path: Path, most: int) -> bytes:
-    with io.BufferedReader(_Unpacked(path), 2**20) as file:
+    with io.BufferedReader(_XzStream(path), 2**20) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise EOFError(f"it holds more than {most // 2**20} MiB")
@@ -332,7 +332,7 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
         If a file cannot be read, or if a line is no record or one of another schema.
     """
     newest: dict[tuple[Path, str], tuple[Path, Record]] = {}
-    with uncollected():
+    with without_garbage_collection():
         for path in results_files(folder):
             for record in read_records(path):
                 if record.front is not None:
@@ -342,7 +342,7 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Keep the collector of cycles out while very many objects without cycles are made.
 
     It looks at all of them again and again, which takes 40 % of the time of reading.

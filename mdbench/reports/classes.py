@@ -1,4 +1,6 @@
-"""Classes of results: only records with an equal budget and equal rules are compared.
+"""Classes of results, with an equal budget and equal rules, and categories of their systems.
+
+Only records of one class are compared.
 
 A board is of one class of one data type.  Baselines and references are on every board of their
 rules, whatever time they had: they take no part in what is compared.
@@ -10,6 +12,7 @@ import hashlib
 import re
 from collections import defaultdict
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,9 +23,10 @@ from mdbench.errors import UsageError
 from mdbench.records import latest_by_case
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from mdbench.records import Record
+    from mdbench.reports.leaderboard import Leaderboard
 
 
 class RecordClass(NamedTuple):
@@ -170,7 +174,7 @@ def _sortable(key: tuple[str, RecordClass]) -> tuple[object, ...]:
     return (class_.protocol != Protocol.STRICT, *shorter, *map(str, class_))
 
 
-class Wanted(NamedTuple):
+class RecordFilter(NamedTuple):
     """The records that are asked for: of some studies, with one budget; of all where none is named.
 
     Attributes
@@ -258,3 +262,62 @@ def study_sums(studies: Iterable[str], known: Collection[str], folder: object) -
             )
         sums.update(fit)
     return sums
+
+
+@dataclass(frozen=True)
+class Category:
+    """The comparisons of the methods on the systems of one category alone.
+
+    Attributes
+    ----------
+    datasets
+        Those that there are results of.
+    boards
+        One of each class of records.
+    """
+
+    name: str
+    datasets: frozenset[str]
+    boards: tuple[Leaderboard, ...]
+
+
+def by_category(
+    results: Sequence[Record], groups: Mapping[str, Sequence[str]]
+) -> dict[str, list[Record]]:
+    """Sort results of a data type by category, in the order of its groups; none where all are one.
+
+    Parameters
+    ----------
+    groups
+        The datasets of each group; they may overlap.  What is behind a dataset's name, such as
+        ``+noise=0.01``, belongs to it.
+
+    Examples
+    --------
+    >>> by_category([], {"easy": ["a"]})
+    {}
+    """
+    smallest: dict[str, str] = {}
+    for group in sorted(groups, key=lambda name: -len(groups[name])):
+        smallest |= dict.fromkeys(groups[group], group)
+    records: dict[str, list[Record]] = defaultdict(list)
+    for record in results:
+        known = smallest.get(record.dataset) or smallest.get(record.dataset.partition("+")[0])
+        if known is None:
+            return {}  # data of the user's own
+        records[known].append(record)
+    if len(records) < 2:  # noqa: PLR2004 - nothing to compare
+        return {}
+    return {group: records[group] for group in groups if group in records}
+
+
+def heading(name: str) -> str:
+    """Write a group's name as a heading.
+
+    Examples
+    --------
+    >>> heading("radially-decaying-surfaces")
+    'Radially decaying surfaces'
+    """
+    words = name.replace("-", " ")
+    return words[:1].upper() + words[1:]

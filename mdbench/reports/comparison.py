@@ -204,9 +204,10 @@ def _by_question(
             class_ = class_._replace(work_s=None, timeout_s=None, threads=1)
         question = _Question(case, class_)
         other = records.get(question)
-        if other is not None and across and _asked(other) != _asked(record):
+        if other is not None and across and _system_label(other) != _system_label(record):
             raise UsageError(
-                f"One side has both {_asked(other)} and {_asked(record)} of {record.method}: "
+                f"One side has both {_system_label(other)} and {_system_label(record)} of "
+                f"{record.method}: "
                 "across "
                 "options they are one question.",
                 "Name results files with one of them, or leave out --across-options.",
@@ -222,7 +223,7 @@ def _by_question(
     return records
 
 
-def _asked(record: Record) -> str:
+def _system_label(record: Record) -> str:
     """Name the system, and who chose where that was the method."""
     choice = class_of(record).choice
     return record.system if choice == Choice.BENCHMARK else f"{record.system} (choice {choice})"

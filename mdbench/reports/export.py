@@ -18,6 +18,13 @@ from typing import TYPE_CHECKING
 from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, rounded
 from mdbench.metrics.spec import is_high
 from mdbench.reports.columns import LATEX, TERMINAL, columns_of
+from mdbench.reports.coverage import (
+    attainable_note,
+    conditions_note,
+    machine_notes,
+    missing_jobs_note,
+    undecided_note,
+)
 from mdbench.reports.entries import counted_values, marked
 from mdbench.reports.figures import FAILED, middle, sign_of
 from mdbench.reports.phases import phase_tables
@@ -27,17 +34,12 @@ from mdbench.reports.tables import (
     Cell,
     Column,
     Table,
-    attainable,
     board_cell,
     format_score,
     grey_rows,
-    incomplete,
     leaderboard_table,
-    of_machines,
-    pooled_conditions,
     text_table,
     to_markdown,
-    undecided,
     without_columns,
 )
 
@@ -167,7 +169,7 @@ def systems_table(
     return to_markdown(text_table(head, lines, {"system"}))
 
 
-def found_table(board: Leaderboard) -> str:
+def marks_table(board: Leaderboard) -> str:
     """Write at each noise level how many jobs have each mark, of how many; empty without any.
 
     What the scorer could not decide is not counted.
@@ -409,16 +411,16 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
     text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
     shown = [
         f"{board.name}: {text}.",
-        incomplete(board),
-        pooled_conditions(board),
-        attainable(board),
-        undecided(board),
+        missing_jobs_note(board),
+        conditions_note(board),
+        attainable_note(board),
+        undecided_note(board),
     ]
     notes = filter(None, shown)
-    text = escape_latex(" ".join([*notes, of_machines(board)]).strip())
-    table = [[_in_paper(board, row, column) for column in columns] for row in board.rows]
+    text = escape_latex(" ".join([*notes, machine_notes(board)]).strip())
+    table = [[_paper_cell(board, row, column) for column in columns] for row in board.rows]
     own = [number for number, row in enumerate(board.rows) if row.standing == "compared"]
-    for column_number, losses in _compared(board, columns).items():
+    for column_number, losses in _columns_compared(board, columns).items():
         best = min((loss for n in own if (loss := losses[n]) is not None), default=math.inf)
         looks = {table[n][column_number] for n in own}
         if math.isfinite(best) and len(looks) > 1:
@@ -477,7 +479,7 @@ def _rows(table: Table) -> list[str]:
     return [" & ".join(line) + r" \\" for line in lines]
 
 
-def _in_paper(board: Leaderboard, row: Row, column: BoardColumn) -> str:
+def _paper_cell(board: Leaderboard, row: Row, column: BoardColumn) -> str:
     """Write a cell of a leaderboard; scores, their intervals and other metrics as numbers."""
     text = board_cell(board, row, column, LATEX).text
     if column.spec is None:
@@ -485,7 +487,9 @@ def _in_paper(board: Leaderboard, row: Row, column: BoardColumn) -> str:
     return _number(text if column.spec is board.primary else text.partition(" (")[0])
 
 
-def _compared(board: Leaderboard, columns: Sequence[BoardColumn]) -> dict[int, list[float | None]]:
+def _columns_compared(
+    board: Leaderboard, columns: Sequence[BoardColumn]
+) -> dict[int, list[float | None]]:
     """Return the columns of a leaderboard that have a better end, lower being better."""
     losses_by_column: dict[int, list[float | None]] = {}
     for index, column in enumerate(columns):

@@ -5,16 +5,27 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from dataclasses import dataclass
 from html import escape
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from mdbench.drawing.numbers import ENDLESS, NO_ANSWER, fixed, rounded, scientific
-from mdbench.drawing.svg import BOTTOM, COLOURS, HEIGHT, LEFT, TOP, WIDTH, Axis, Plot, marker
+from mdbench.drawing.svg import (
+    BOTTOM,
+    COLOURS,
+    HEIGHT,
+    LEFT,
+    TOP,
+    WIDTH,
+    Axis,
+    Figure,
+    Plot,
+    marker,
+)
+from mdbench.reports.coverage import attainable_cases
 from mdbench.reports.entries import best_mark, counted_values, marked
-from mdbench.reports.statistics import wilson
-from mdbench.reports.tables import ALARM, UNDECIDED, attainable_cases, warning
+from mdbench.reports.statistics import quartiles, wilson
+from mdbench.reports.tables import ALARM, UNDECIDED, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +33,6 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Leaderboard
-
 
 SMALLEST, LARGEST = 1e-12, 1e6
 """Scores beyond these are drawn here: they cannot be distinguished."""
@@ -39,17 +49,6 @@ CLOSEST = 4.6
 """Pixels between two marks at one place."""
 LETTER, LINE = 7.6, 13
 """Pixels of a letter of a method's name, and of a line of names."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture, and the sentence that explains how to read it."""
-
-    title: str
-    caption: str
-    svg: str
-    whole: bool = False
-    """Whether it is always of all results: the page hides it while a filter is chosen."""
 
 
 def figures(board: Leaderboard, numbers: Mapping[str, int]) -> list[Figure]:
@@ -75,11 +74,6 @@ def figures(board: Leaderboard, numbers: Mapping[str, int]) -> list[Figure]:
 def _clip(value: float, *, log: bool) -> float:
     lowest = SMALLEST if log else -LARGEST
     return value if math.isinf(value) else min(LARGEST, max(lowest, value))
-
-
-def _quartiles(values: Sequence[float]) -> tuple[float, float]:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 4], ordered[min(len(ordered) - 1, 3 * len(ordered) // 4)]
 
 
 Values = dict[tuple[str, Any], list[float]]
@@ -228,7 +222,7 @@ def _spread(values: Sequence[float], *, mean: bool, share: bool) -> tuple[()] | 
     if share:
         low, high = wilson(fmean(values) / 100, len(values))
         return 100 * low, 100 * high
-    return () if mean else _quartiles(values)
+    return () if mean else quartiles(values)
 
 
 def _count(numbers: Iterable[int]) -> str:
@@ -304,7 +298,7 @@ def name_and_mark(
     for method in sorted(places, key=lambda method: -places[method][1]):
         x, y = places[method]
         at_y = plot.at_y(y)
-        marks[method] = _beside(plot.at_x(x), at_y, marks.values()), at_y
+        marks[method] = _move_aside(plot.at_x(x), at_y, marks.values()), at_y
     ordered = sorted(marks, key=lambda method: (marks[method][1], -marks[method][0]))
     heights = _heights([marks[method][1] for method in ordered])
     for method, height in zip(ordered, heights, strict=False):
@@ -343,7 +337,7 @@ def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
 
 
-def _beside(x: float, y: float, marks: Iterable[tuple[float, float]]) -> float:
+def _move_aside(x: float, y: float, marks: Iterable[tuple[float, float]]) -> float:
     """Move a mark aside, to the wider side, until it hides no other one."""
     taken = [other for other, height in marks if abs(y - height) < SIZE]
     step = 2 * SIZE if x <= WIDTH / 2 else -2 * SIZE

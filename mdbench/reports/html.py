@@ -18,7 +18,16 @@ from mdbench.drawing.svg import COLOURS, marker
 from mdbench.errors import counted
 from mdbench.records import ANSWERED, Status
 from mdbench.reports import columns, figures, leaderboard, ranking
-from mdbench.reports.categories import heading
+from mdbench.reports.classes import heading
+from mdbench.reports.coverage import (
+    CUT_EXPLAINED,
+    attainable_note,
+    conditions_note,
+    cut_off_note,
+    machine_notes,
+    missing_jobs_note,
+    undecided_note,
+)
 from mdbench.reports.entries import (
     NOT_ATTEMPTED,
     marked,
@@ -30,29 +39,17 @@ from mdbench.reports.figures import heat_map
 from mdbench.reports.phases import phase_figures
 from mdbench.reports.sections import Shown, sections, templates
 from mdbench.reports.systems import Scope, system_section
-from mdbench.reports.tables import (
-    CUT_EXPLAINED,
-    Cell,
-    attainable,
-    cut_off,
-    format_score,
-    incomplete,
-    leaderboard_table,
-    of_machines,
-    pooled_conditions,
-    undecided,
-    warning,
-    without_columns,
-)
+from mdbench.reports.tables import Cell, format_score, leaderboard_table, warning, without_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
+    from mdbench.drawing.svg import Figure
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.categories import Category
+    from mdbench.reports.classes import Category
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Leaderboard
     from mdbench.reports.pictures import Draw
@@ -302,12 +299,12 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
         "board": board,
         "columns": table.columns,
         "rows": _rows(table, board),
-        "incomplete": incomplete(board),
-        "conditions": pooled_conditions(board),
-        "attainable": attainable(board),
-        "undecided": undecided(board),
-        "cut_off": cut_off(board.rows),
-        "machines": of_machines(board),
+        "incomplete": missing_jobs_note(board),
+        "conditions": conditions_note(board),
+        "attainable": attainable_note(board),
+        "undecided": undecided_note(board),
+        "cut_off": cut_off_note(board.rows),
+        "machines": machine_notes(board),
         "count": len(board.entries),
         "further": sum(e.attempted and e.job not in board.plan.jobs for e in board.entries),
         "figures": [safe_figure(figure) for figure in figures.figures(board, numbers)],
@@ -456,7 +453,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def safe_figure(figure: figures.Figure) -> dict[str, Any]:
+def safe_figure(figure: Figure) -> dict[str, Any]:
     """Return what templates show of a figure."""
     svg = Markup(figure.svg)  # noqa: S704 - our own SVG, whose texts were escaped
     return {

@@ -31,7 +31,7 @@ from mdbench.reports.entries import (
 )
 from mdbench.reports.ranking import (
     Pair,
-    Scored,
+    RankedResults,
     common_cases,
     compare_pairs,
     friedman,
@@ -407,7 +407,7 @@ def board(
         if floor is not None and not ranks(floor, primary)
     }
     scored = {
-        method: Scored(
+        method: RankedResults(
             [one for one in entries_of_method if one.job in plan.jobs or not one.attempted],
             floors,
             unfit,
@@ -439,7 +439,7 @@ def board(
     log = primary.scale == "log"
     return Leaderboard(
         specs=tuple(specs),
-        rows=tuple(sorted(rows, key=lambda row: _place(row, scored[row.method], plan))),
+        rows=tuple(sorted(rows, key=lambda row: _sort_key(row, scored[row.method], plan))),
         plan=plan,
         unfit=unfit,
         ranked=compared,
@@ -482,7 +482,7 @@ def _standing(method: str, kind: MethodFacts, compared: Sequence[str]) -> Standi
 
 def _row(
     method: str,
-    scored: Scored,
+    scored: RankedResults,
     kind: MethodFacts,
     *,
     floors: Mapping[Case, float | None],
@@ -524,7 +524,7 @@ def _middle(values: Iterable[float | None]) -> float | None:
     return median(known) if known else None
 
 
-def _place(row: Row, scored: Scored, plan: Plan) -> tuple[object, ...]:
+def _sort_key(row: Row, scored: RankedResults, plan: Plan) -> tuple[object, ...]:
     """Return what rows are sorted by: standing, the number of cases and jobs, and the scores."""
     done = plan.done.get(row.method, ())
     group = max(0, STANDINGS.index(row.standing) - 1)  # both kinds of those that are not apart

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 
+from mdbench.drawing.svg import Figure
 from mdbench.reports.entries import marked
-from mdbench.reports.figures import Figure
 from mdbench.reports.tables import Cell, Column, Table
 
 if TYPE_CHECKING:

@@ -122,7 +122,7 @@ def _best(
     shown = [one for one in best.values() if one.truth is None or one.equations != one.truth]
     answers, notes = [], []
     for record in sorted(shown, key=best_first(specs))[:MOST_DRAWN]:
-        labels, note = _kept(record, folders)
+        labels, note = _read_kept_answer(record, folders)
         notes += [note] * bool(note)
         own = OwnNames(record.names).all_internal(record.equations or ())
         answers.append(
@@ -131,7 +131,7 @@ def _best(
     return answers, notes
 
 
-def _kept(record: Record, folders: Sequence[Path]) -> tuple[bytes | None, str]:
+def _read_kept_answer(record: Record, folders: Sequence[Path]) -> tuple[bytes | None, str]:
     """Return what is kept of an answer, or None, with the reason where it ought to be there."""
     if not record.answers:
         return None, ""

@@ -40,7 +40,7 @@ class Pair:
     corrected: float
 
 
-class Scored:
+class RankedResults:
     """The results of a method on the jobs of a board, reduced to what ranks it.
 
     Attributes
@@ -106,7 +106,7 @@ def ranks_of(orders: Mapping[str, tuple[float, ...]]) -> dict[str, int]:
 
 
 def friedman(
-    scored: Mapping[str, Scored],
+    scored: Mapping[str, RankedResults],
     ranked: Sequence[str],
     common: Sequence[Case],
     systems: Sequence[str],

@@ -383,3 +383,9 @@ def bootstrap(
     means = np.sort(means)
     last = len(means) - 1
     return float(means[int(0.025 * len(means))]), float(means[min(last, int(0.975 * len(means)))])
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float]:
+    """Return the values below which a quarter, and three quarters, of some values are."""
+    ordered = sorted(values)
+    return ordered[len(ordered) // 4], ordered[min(len(ordered) - 1, 3 * len(ordered) // 4)]

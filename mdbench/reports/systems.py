@@ -14,9 +14,9 @@ from eqverdict.printers import (
     mathml,
     name_as,
     names_in,
+    print_as,
     rounded_to,
     sympy_symbols,
-    written_as,
 )
 from mdbench.drawing.numbers import NOTHING, noise_name
 from mdbench.drawing.svg import COLOURS
@@ -112,7 +112,7 @@ def code(result: Record, language: str, digits: int | None = None) -> str:
     # Where no equation gives a rate, v_x is no more than a name.
     derived = system.states if system.rates else ()
     known = (*system.states, *system.others)
-    rights = [written_as(text, language, known, derivatives_of=derived) for text in texts]
+    rights = [print_as(text, language, known, derivatives_of=derived) for text in texts]
     targets = [name_as(target, language) for target in result.targets]
     pairs = list(zip(targets, rights, strict=True))
     renamed = {
@@ -156,7 +156,7 @@ def _function(head: list[str], pairs: Sequence[tuple[str, str]]) -> str:
 
 def _left_in_latex(target: str, *, rates: bool) -> str:
     name = target.removesuffix(_RATE) if rates else target
-    name = written_as(name, "latex", derivatives_of=())
+    name = print_as(name, "latex", derivatives_of=())
     return f"\\frac{{\\mathrm{{d}} {name}}}{{\\mathrm{{d}} t}}" if rates else name
 
 

@@ -15,6 +15,14 @@ from mdbench.errors import counted
 from mdbench.metrics.spec import MetricSpec, is_high
 from mdbench.records import ANSWERED, Record, Status
 from mdbench.reports.columns import SHOWN_APART, TERMINAL, columns_of
+from mdbench.reports.coverage import (
+    attainable_note,
+    conditions_note,
+    cut_off_note,
+    machine_notes,
+    missing_jobs_note,
+    undecided_note,
+)
 from mdbench.reports.entries import (
     aggregate,
     best_mark,
@@ -31,17 +39,11 @@ from mdbench.reports.tables import (
     Cell,
     Column,
     Table,
-    attainable,
     beaten,
     board_cell,
-    cut_off,
     format_score,
     grey_rows,
-    incomplete,
-    of_machines,
-    pooled_conditions,
     to_terminal,
-    undecided,
     warning,
 )
 
@@ -361,7 +363,7 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
         for column in shown
     }
     # The later ones are the first to go where a terminal is narrow.
-    given_up = sorted((c for c in reversed(shown) if c.stays is not None), key=_stays)
+    given_up = sorted((c for c in reversed(shown) if c.stays is not None), key=_column_priority)
     left_out = _leave_out(columns, map(_head, given_up), width)
     meanings = [
         f"{_head(column)}: {column.spec.explanation}"
@@ -379,9 +381,9 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
     notes = [
         captions,
         left_out,
-        cut_off(board.rows),
-        incomplete(board),
-        pooled_conditions(board),
+        cut_off_note(board.rows),
+        missing_jobs_note(board),
+        conditions_note(board),
     ]
     return Table(
         [
@@ -395,7 +397,11 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
         ],
         [[*map(Cell, row)] for row in zip(*(cells for _, cells in columns.values()), strict=True)],
         f"{board.name}: {counted(len(board.entries), 'result')}, compared: {over}",
-        " ".join(filter(None, [*notes, attainable(board), undecided(board), of_machines(board)])),
+        " ".join(
+            filter(
+                None, [*notes, attainable_note(board), undecided_note(board), machine_notes(board)]
+            )
+        ),
         grey_rows(board),
     )
 
@@ -420,7 +426,7 @@ def _narrowest(head: str, column: BoardColumn, cells: Sequence[str]) -> int:
     return max(map(len, [*head.split(" "), *words]))
 
 
-def _stays(column: BoardColumn) -> int:
+def _column_priority(column: BoardColumn) -> int:
     """Return the place of a column among those that go; metrics that are not marks go first."""
     spec = column.spec
     return -1 if spec and not (spec.mark or spec.weighs) else column.stays or 0

@@ -248,7 +248,7 @@ class JobSpec(CommonOptions):
         values = []
         for name, key in _declared(cls):
             if key.question:
-                value = _at(record, key.record or f"options.{name}")
+                value = _value_at(record, key.record or f"options.{name}")
                 values.append(None if value is None else key.from_record(value))
         return tuple(values)
 
@@ -317,7 +317,7 @@ class JobSpec(CommonOptions):
         options = dict(record.options)
         values: dict[str, Any] = {}
         for name, key in _declared(cls):
-            value = _at(record, key.record) if key.record else options.pop(name, None)
+            value = _value_at(record, key.record) if key.record else options.pop(name, None)
             if value is not None:
                 values[name] = key.from_record(value)
             elif key.method and key.omitted is NOTHING:
@@ -325,7 +325,7 @@ class JobSpec(CommonOptions):
         return cls(**{"snr_db": None, **values}, options=options)
 
 
-def _at(record: Mapping[str, Any] | Record, path: str) -> Any:
+def _value_at(record: Mapping[str, Any] | Record, path: str) -> Any:
     """Return a value in a record; None where an object on the way is null."""
     value: Any = record
     for part in path.split("."):

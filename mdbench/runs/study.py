@@ -281,7 +281,7 @@ class Study:
         return cls(tuple(grids), str(path), sha256, numbers)
 
 
-def asked_for(values_given: Mapping[str, Any], study: str | Path | None = None) -> Study:
+def study_of(values_given: Mapping[str, Any], study: str | Path | None = None) -> Study:
     """Read what was given by the options' names with underscores, and a study.
 
     Raises

@@ -126,7 +126,7 @@ class EnvironmentCache:
                 refuse_edited(method, parts)
             except UnavailableError as error:
                 return error
-        failure: MdbenchError = UnavailableError("the run was stopped")
+        failure: MdbenchError | None = None
         for number in self.retry_policy.tries():
             self._retries[method.name] = number
             try:
@@ -137,7 +137,7 @@ class EnvironmentCache:
                 failure = error
                 if not error.passing:
                     break
-        return failure
+        return failure or UnavailableError("the run was stopped")
 
     def retries(self, method: Method) -> int:
         """Return how often the making of a method's environment was tried again."""

@@ -12,7 +12,6 @@ import os
 import select
 import signal
 import socket
-import struct
 import threading
 import time
 from contextlib import suppress
@@ -30,6 +29,8 @@ from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, Worker
 from mdbench.runtimes.engine import (
     OWNER,
     UNREACHABLE,
+    Frames,
+    Pipes,
     connect,
     explain,
     read_enforcement,
@@ -87,7 +88,6 @@ _NEWS_SECONDS = 0.5
 """Seconds that the engine may take to report that memory ran out."""
 _CHECK_SECONDS = 1.0
 """Seconds between two checks of a worker that reads nothing."""
-_HEADER = struct.Struct(">BxxxL")
 _STDERR = 2
 
 
@@ -551,7 +551,7 @@ class DockerWorker(Worker):
 
     def _drain(self) -> None:
         """Read both streams to their end, always: an engine that cannot write cannot kill."""
-        stream = _Frames(self._socket)
+        stream = Frames(self._socket)
         while (frame := stream.next()) is not None:
             kind, data = frame
             if kind == _STDERR:
@@ -591,98 +591,3 @@ def _watcher_of(first: int) -> str:
     stat = Path(f"/proc/{first}/stat").read_text(encoding="utf-8")
     above = int(stat.rpartition(")")[2].split()[1])
     return Path(f"/proc/{above}/cmdline").read_text(encoding="utf-8", errors="replace")
-
-
-class _Frames:
-    """The two streams that the engine sends over one connection, in frames."""
-
-    def __init__(self, source: socket.socket) -> None:
-        self._source = source
-        self._left = 0
-        self._kind = 0
-
-    def next(self) -> tuple[int, bytes] | None:
-        """Return the number of a stream and some bytes of it; None at the end."""
-        try:
-            if not self._left:
-                header = self._exactly(_HEADER.size)
-                if header is None:
-                    return None
-                self._kind, self._left = _HEADER.unpack(header)
-                if not self._left:
-                    return self._kind, b""
-            data = self._source.recv(min(self._left, 2**20))
-        except OSError:
-            return None
-        if not data:
-            return None
-        self._left -= len(data)
-        return self._kind, data
-
-    def _exactly(self, size: int) -> bytes | None:
-        data = b""
-        while len(data) < size:
-            block = self._source.recv(size - len(data))
-            if not block:
-                return None
-            data += block
-        return data
-
-
-# A job can read what is for the worker and write what is the worker's, as it can without pipes;
-# it cannot speak as the host does.
-_MODES = {"orders": 0o444, "answers": 0o222, "log": 0o222}
-
-
-class Pipes:
-    """The host's ends: ``orders`` to the worker, ``answers`` and the ``log`` from it.
-
-    Parameters
-    ----------
-    folder
-        Is made; the worker gets it to read only, so that nothing in it can be changed.
-
-    Attributes
-    ----------
-    answers, log
-        Descriptors to read from, which never block and never end.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
-        opened = {}
-        for name, mode in _MODES.items():
-            os.mkfifo(folder / name, 0o600)
-            # Both ends, as the other side comes later, and is not waited for.
-            opened[name] = os.open(folder / name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-            (folder / name).chmod(mode)
-        folder.chmod(0o755)
-        self._orders = opened["orders"]
-        self.answers = opened["answers"]
-        self.log = opened["log"]
-
-    def send(self, data: memoryview, seconds: float) -> int:
-        """Write some of the data; return how much, which is 0 if the pipe is full for so long."""
-        if not select.select([], [self._orders], [], seconds)[1]:
-            return 0
-        return os.write(self._orders, data)
-
-    def read(self, descriptor: int) -> bytes:
-        """Read what is there; empty for nothing."""
-        try:
-            return os.read(descriptor, 2**20)
-        except BlockingIOError:
-            return b""
-
-    def close_orders(self) -> None:
-        """Close the pipe of orders, by which the worker's lease ends."""
-        if self._orders >= 0:
-            os.close(self._orders)
-            self._orders = -1
-
-    def close(self) -> None:
-        """Close all; once."""
-        self.close_orders()
-        os.close(self.answers)
-        os.close(self.log)

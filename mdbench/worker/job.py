@@ -202,9 +202,9 @@ def run_job(adapter: type, host: Connection) -> None:
     except TimeUp:
         pass  # the host has what was sent
     except Unsupported as reason:
-        host.send("failed", kind="unsupported", error=one_line(reason))
+        host.send("failed", kind="unsupported", error=error_line(reason))
     except Unavailable as reason:
-        host.send("failed", kind="unavailable", error=one_line(reason))
+        host.send("failed", kind="unavailable", error=error_line(reason))
     except MemoryError:
         traceback.print_exc()
         host.send("failed", kind="out_of_memory", error="MemoryError")
@@ -483,11 +483,11 @@ def _texts(equations: Sequence[str] | str) -> list[str]:
 
 def describe(error: BaseException) -> str:
     """Return an exception as one line of at most 500 characters."""
-    text = one_line(error)
+    text = error_line(error)
     name = type(error).__name__
     return f"{name}: {text}"[:500] if text else name
 
 
-def one_line(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Return an exception's text alone as one line of at most 500 characters."""
     return " ".join(str(error).encode("utf-8", "backslashreplace").decode().split())[:500]

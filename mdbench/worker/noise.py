@@ -89,7 +89,7 @@ class Noise:
         return weights
 
 
-class _Left(NamedTuple):
+class _NoiseDifferences(NamedTuple):
     """Differences of one state that are free of the signal.
 
     Attributes
@@ -138,7 +138,7 @@ def noise_of(series: Sequence[tuple[Array, Array, Array]]) -> Noise:
     scaled = [(t, measured / units, u / units) for t, measured, u in series]
     sizes = np.sqrt(np.mean((every / units) ** 2, axis=0))
     with np.errstate(all="ignore"):
-        differences = [_left(scaled, k, float(size)) for k, size in enumerate(sizes)]
+        differences = [_noise_differences(scaled, k, float(size)) for k, size in enumerate(sizes)]
         form, constant, share = _form(differences)
     signal = np.concatenate([u for _, _, u in scaled])
     size = np.sqrt(np.mean(constant**2 + (share * signal) ** 2, axis=0))
@@ -164,7 +164,9 @@ def noise_of_arrays(view: str, arrays: Mapping[str, Array]) -> Noise | None:
     return noise_of(list(zip(*parts, strict=True)))
 
 
-def _left(series: Sequence[tuple[Array, Array, Array]], state: int, size: float) -> _Left | None:
+def _noise_differences(
+    series: Sequence[tuple[Array, Array, Array]], state: int, size: float
+) -> _NoiseDifferences | None:
     """Return what differences leave of a state; None where it is signal, or rounding."""
     highest = min(_HIGHEST, max(len(t) for t, _, _ in series) // _FEWEST)
     differences = [each for p in range(1, highest + 1) if (each := _differences(series, state, p))]
@@ -190,7 +192,7 @@ def _removed(series: Sequence[tuple[Array, Array, Array]], state: int) -> float:
 
 def _differences(
     series: Sequence[tuple[Array, Array, Array]], state: int, order: int
-) -> _Left | None:
+) -> _NoiseDifferences | None:
     window = np.lib.stride_tricks.sliding_window_view
     squares, signals, floors, alike = [], [], [], 0.0
     for t, measured, u in series:
@@ -205,7 +207,7 @@ def _differences(
         return None
     signal, floor = np.concatenate(signals), np.concatenate(floors)
     floor = np.maximum(floor, max(_UNKNOWN**2 * float(np.mean(signal)), 1e-300))
-    return _Left(np.concatenate(squares), signal, floor, alike)
+    return _NoiseDifferences(np.concatenate(squares), signal, floor, alike)
 
 
 @lru_cache(maxsize=4 * _HIGHEST)
@@ -232,7 +234,7 @@ def _weights(times: bytes, order: int) -> tuple[Array, float]:
     return weights, alike
 
 
-def _form(differences: Sequence[_Left | None]) -> tuple[str, Array, Array]:
+def _form(differences: Sequence[_NoiseDifferences | None]) -> tuple[str, Array, Array]:
     """Return the likeliest form of noise, and of each state the deviations that are of it."""
     d = len(differences)
     noise = {form: np.zeros((2, d)) for form in (CONSTANT, PROPORTIONAL, BOTH)}
@@ -241,7 +243,7 @@ def _form(differences: Sequence[_Left | None]) -> tuple[str, Array, Array]:
         if difference is None:
             continue
         constant = float(np.mean(difference.squares))
-        mixed = _mixed(difference)
+        mixed = _likeliest_variances(difference)
         for form, (a, b) in zip(
             noise, ((constant, 0.0), (0.0, difference.share), mixed), strict=True
         ):
@@ -256,7 +258,7 @@ def _form(differences: Sequence[_Left | None]) -> tuple[str, Array, Array]:
     return form, *noise[form]
 
 
-def _mixed(difference: _Left) -> tuple[float, float]:
+def _likeliest_variances(difference: _NoiseDifferences) -> tuple[float, float]:
     """Return the likeliest variances of both parts."""
     tried = [(0.0, difference.share), (float(np.mean(difference.squares)), 0.0)]
     for ratio in np.logspace(-4, 4, 33) * float(np.mean(difference.signal)):
@@ -265,7 +267,7 @@ def _mixed(difference: _Left) -> tuple[float, float]:
     return max(tried, key=lambda each: _likelihood(difference, *each))
 
 
-def _likelihood(difference: _Left, a: float, b: float) -> float:
+def _likelihood(difference: _NoiseDifferences, a: float, b: float) -> float:
     """Return the log-likelihood of variances, but for a constant."""
     variance = np.maximum(a + b * np.maximum(difference.signal, difference.floor), 1e-300)
     return -0.5 * float(np.sum(np.log(variance) + difference.squares / variance)) / difference.alike

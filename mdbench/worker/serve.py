@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .api import Unavailable, paths
-from .job import Channel, Connection, describe, one_line, run_job, warm_up
+from .job import Channel, Connection, describe, error_line, run_job, warm_up
 from .leftovers import shared_memory
 from .program import Program, become, find_program
 from .sandbox import (
@@ -316,7 +316,7 @@ def _import_or_report(options: argparse.Namespace, channel: Channel) -> type | P
         return import_adapter(options.folder, options.uses)
     except BaseException as error:  # noqa: BLE001 - a method may raise anything at import
         if isinstance(error, Unavailable):
-            channel.send(type="broken", kind="unavailable", error=one_line(error))
+            channel.send(type="broken", kind="unavailable", error=error_line(error))
             return None
         traceback.print_exc()
         channel.send(type="broken", kind="failed", error=describe(error))

@@ -6,7 +6,6 @@ import importlib
 import pkgutil
 import re
 import tomllib
-from typing import Any
 
 import methods_page
 import options_page
@@ -38,8 +37,7 @@ def rows(text: str) -> dict[str, str]:
 
 def test_the_page_of_options_has_all_verbs_and_options() -> None:
     text = options_page.filled((ROOT / "docs" / "options.md").read_text(encoding="utf-8"))
-    group: Any = typer.main.get_command(app)
-    for name, verb in group.commands.items():
+    for name, verb in options_page.commands(typer.main.get_command(app)):
         assert verb.hidden or f"\n## {name}\n" in text, name
         shown = [param for param in verb.params if not getattr(param, "hidden", False)]
         for option in (word for param in shown for word in param.opts if word[:2] == "--"):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
+import options_page
 import pytest
 import typer
 from harness import ROOT
@@ -17,7 +17,6 @@ from mdbench.cli.verbs import VERBS
 PAGES = {
     path.name: path.read_text(encoding="utf-8")
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    if path.name != "options.md"  # it is made of the code
 }
 AS_RUN = {"plan", "study"}
 """Verbs that have the options of `run`, which are explained once."""
@@ -40,12 +39,12 @@ def is_named(option: str, pages: list[str]) -> bool:
 
 @pytest.mark.parametrize("verb", sorted(VERBS.names()))
 def test_every_option_of_a_verb_is_on_a_page_that_names_the_verb(verb: str) -> None:
-    group: Any = typer.main.get_command(app)
+    commands = dict(options_page.commands(typer.main.get_command(app)))
     pages = pages_of(verb)
     assert pages, f"no page names mdbench {verb}"
     unexplained = [
         name
-        for parameter in group.commands[verb].params
+        for parameter in commands[verb].params
         if not getattr(parameter, "hidden", False)
         for name in parameter.opts
         if name.startswith("--") and name != "--help"

@@ -132,7 +132,7 @@ def test_a_page_for_every_page_and_none_loads_anything_from_elsewhere(site: Path
 def test_pages_that_are_generated_are_whole(site: Path) -> None:
     verbs = (site / "options.html").read_text(encoding="utf-8")
     for name in VERBS.core:
-        assert f'<section id="{name}">' in verbs, name
+        assert f'<section id="{name.replace(" ", "-")}">' in verbs, name
     table = (site / "methods.html").read_text(encoding="utf-8")
     for name in methods.discover(ROOT / "algorithms"):
         assert re.search(rf'\n<tr.*<td[^>]*><p><a .*<span class="pre">{name}</span>', table), name

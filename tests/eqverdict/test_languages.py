@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqverdict import parse
-from eqverdict.printers import LANGUAGES, names_in, rounded_to, written_as
+from eqverdict.printers import LANGUAGES, names_in, print_as, rounded_to
 from eqverdict.tree import FUNCTIONS
 from mdbench.errors import EquationError, UsageError
 
@@ -61,7 +61,7 @@ def test_python_has_the_same_values(text: str) -> None:
     except EquationError:
         return
     with np.errstate(all="ignore"):
-        same(eval(written_as(text, "python"), {"np": np} | AT), text)
+        same(eval(print_as(text, "python"), {"np": np} | AT), text)
 
 
 @given(texts)
@@ -70,14 +70,14 @@ def test_what_is_written_plainly_is_read_back(text: str) -> None:
         parse(text, AT)
     except EquationError:
         return
-    julia = written_as(text, "julia").replace("exp(1)", "E")
+    julia = print_as(text, "julia").replace("exp(1)", "E")
     same(value(julia), text)
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_sympy_has_the_same_values(name: str) -> None:
     text = f"{name}({', '.join(['u0', '0.4'][: ARITY[name]])}) - u0**2/(prey - 3)"
-    found = sympy.sympify(written_as(text, "sympy"))
+    found = sympy.sympify(print_as(text, "sympy"))
     at = [
         float(found.subs({"u0": a, "prey": b}))
         if "acosh" not in name and name != "arccosh"
@@ -122,7 +122,7 @@ C |= {
 @pytest.mark.parametrize("text", EVERY)
 def test_c_has_the_same_values(text: str) -> None:
     """What C says of these characters is what Python says of them, but for whole numbers."""
-    written = written_as(text, "c")
+    written = print_as(text, "c")
     assert "**" not in written
     assert not re.search(r"(?<![\w.\-])\d+(?![\w.])", written), "an integer, which C divides as one"
     with np.errstate(all="ignore"):
@@ -137,8 +137,8 @@ def test_c_has_the_same_values(text: str) -> None:
 @pytest.mark.parametrize("text", EVERY)
 def test_python_and_julia_of_hard_cases(text: str) -> None:
     with np.errstate(all="ignore"):
-        same(eval(written_as(text, "python"), {"np": np} | AT), text)
-    same(value(written_as(text, "julia").replace("exp(1)", "E")), text)
+        same(eval(print_as(text, "python"), {"np": np} | AT), text)
+    same(value(print_as(text, "julia").replace("exp(1)", "E")), text)
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,14 @@ def test_python_and_julia_of_hard_cases(text: str) -> None:
     ],
 )
 def test_latex(text: str, latex: str) -> None:
-    assert written_as(text, "latex") == latex
+    assert print_as(text, "latex") == latex
 
 
 def test_other_languages_are_refused_by_name() -> None:
     with pytest.raises(UsageError, match="julia"):
-        written_as("u0", "jullia")
+        print_as("u0", "jullia")
     with pytest.raises(EquationError):
-        written_as("__import__('os')", "python")
+        print_as("__import__('os')", "python")
     assert LANGUAGES[0] == "plain"
 
 

@@ -19,7 +19,7 @@ from sympy.printing.numpy import NumPyPrinter
 
 from eqverdict import parse
 from eqverdict.notations import in_core_notation
-from eqverdict.printers import written_as
+from eqverdict.printers import print_as
 from eqverdict.tree import SAME_MEANING
 from mdbench.errors import EquationError
 
@@ -346,7 +346,7 @@ def test_reads_what_sympy_prints(printer: str, sympy_trees: list[tuple[Any, Any]
 def test_reads_what_is_printed_here(language: str) -> None:
     for text in random_trees(300, seed=17):
         case = Case.of(text)
-        written = written_as(text, language, derivatives_of=())
+        written = print_as(text, language, derivatives_of=())
         found = parse(written, case.names).evaluate(doubles(case.columns))
         if not case.names:
             found = found[:1]

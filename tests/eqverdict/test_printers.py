@@ -21,7 +21,7 @@ from reporting import EXAMPLE, boards
 
 from eqverdict.atoms import monomial_text
 from eqverdict.expand import expand
-from eqverdict.printers import LONGEST, mathml, name_as, names_in, rounded_to, written_as
+from eqverdict.printers import LONGEST, mathml, name_as, names_in, print_as, rounded_to
 from mdbench.datatypes.derivation.plots import DerivationLine, derivation_pictures
 from mdbench.errors import EquationError
 from mdbench.records import Record
@@ -190,7 +190,7 @@ def test_languages(source: str, language: str, reader: Callable[[str, Columns], 
             continue  # not for Python, which reads it here: the bench's own writing stays
         other = {name_as(name, language): column for name, column in case.columns.items()}
         named = Case(case.text, case.names, other, case.values, case.near)
-        shown.append((named, written_as(case.text, language)))
+        shown.append((named, print_as(case.text, language)))
     assert refused(reader, shown) == []
 
 
@@ -199,12 +199,12 @@ def test_languages(source: str, language: str, reader: Callable[[str, Columns], 
 def test_c(source: str, tmp_path: Path) -> None:
     known = cases(source)
     names = [[name_as(name, "c") for name in case.names] for case in known]
-    compiled = Compiled([written_as(case.text, "c") for case in known], names, tmp_path)
+    compiled = Compiled([print_as(case.text, "c") for case in known], names, tmp_path)
     wrong = []
     for place, case in enumerate(known):
         found = compiled.of(place, case.names, case.columns)
         if not agree(found if np.ndim(case.values) else found[0], case.values, case.near):
-            wrong.append((case.text, written_as(case.text, "c")))
+            wrong.append((case.text, print_as(case.text, "c")))
     assert wrong == []
 
 
@@ -231,7 +231,7 @@ def test_sympy_itself_reads_what_is_written_for_it() -> None:
         case = Case.of(text)
         names = {name_as(name, "sympy"): name for name in case.names}
         symbols = {written: sympy.Symbol(written, real=True) for written in names}
-        found = sympy.sympify(written_as(text, "sympy"), locals=symbols)
+        found = sympy.sympify(print_as(text, "sympy"), locals=symbols)
         for row in range(2):
             at = {symbols[w]: sympy.Float(str(case.columns[n][row])) for w, n in names.items()}
             value = complex(sympy.N(found.subs(at), 17))
@@ -360,7 +360,7 @@ def test_an_answer_as_code_can_be_run() -> None:
 def test_no_two_names_become_one() -> None:
     names = ["lambda", "lambda_", "x1", "x_1"]
     for language in ("python", "sympy", "julia", "c", "latex"):
-        text = written_as(" + ".join(names), language)
+        text = print_as(" + ".join(names), language)
         assert len(set(text.split(" + "))) == len(names), text
 
 

@@ -7,7 +7,7 @@ import re
 from reporting import boards, data
 
 from mdbench.records import Record
-from mdbench.reports.categories import Category, by_category, heading
+from mdbench.reports.classes import Category, by_category, heading
 from mdbench.reports.html import page
 
 GROUPS = {

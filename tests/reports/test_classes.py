@@ -13,8 +13,9 @@ from mdbench.records import Status
 from mdbench.reports import leaderboard
 from mdbench.reports.classes import class_of, latest
 from mdbench.reports.columns import work_s
+from mdbench.reports.coverage import UNLIKE, machine_notes, missing_jobs_note, pooling_note
 from mdbench.reports.entries import Case, Entry, entry
-from mdbench.reports.tables import UNLIKE, incomplete, leaderboard_table, of_machines, pooled
+from mdbench.reports.tables import leaderboard_table
 
 if TYPE_CHECKING:
     from mdbench.metrics.spec import Value
@@ -138,8 +139,8 @@ def test_a_baseline_and_a_reference_change_no_test() -> None:
 
 def test_a_run_in_progress_is_said_to_be_one() -> None:
     records = [data(method, f"s{n}") for method in "ab" for n in range(4)]
-    assert incomplete(compare(records)) == ""
-    note = incomplete(compare([*records, data("c", "s0")]))
+    assert missing_jobs_note(compare(records)) == ""
+    note = missing_jobs_note(compare([*records, data("c", "s0")]))
     assert note.startswith("In progress, or incomplete: ")
     assert "some of the 4 jobs (c 3)" in note
     text = html([*records, data("c", "s0")])
@@ -148,7 +149,7 @@ def test_a_run_in_progress_is_said_to_be_one() -> None:
     # What a method does not support is not missing, and no failure.
     cannot = [data("c", f"s{n}", status="unsupported" if n else "ok") for n in range(4)]
     found = compare([*records, *cannot])
-    assert incomplete(found) == ""
+    assert missing_jobs_note(found) == ""
     assert (found.rows[-1].method, found.rows[-1].coverage) == ("c", 0.25)
     assert found.rows[-1].values["nmse"].of == 1
     crashed = [data("c", f"s{n}", status="crashed" if n else "ok") for n in range(4)]
@@ -190,7 +191,7 @@ def test_times_of_unlike_machines_and_of_a_busy_one_are_told_apart(
     class Leaderboard:
         entries = tuple(timed(name, each) for name, ones in speeds.items() for each in ones)
 
-    text = pooled(Leaderboard())  # type: ignore[arg-type]
+    text = pooling_note(Leaderboard())  # type: ignore[arg-type]
     assert bool(text) == bool(says)
     assert says in text
 
@@ -204,16 +205,16 @@ def test_results_of_several_machines_stand_with_their_machines() -> None:
         )
 
     board: Any = Leaderboard()
-    assert of_machines(board) == (
+    assert machine_notes(board) == (
         "Run on 3 machines: dsr, sindy on a lab's, 4 cores; tpsr on H100, 16 cores; "
         "pysr on a machine that is not known."
     )
     Leaderboard.entries = Leaderboard.entries[:2] * 2
-    assert of_machines(board) == ""
+    assert machine_notes(board) == ""
     many = (timed(f"m{n:02}", 10.0)._replace(method=f"a{i}") for n in range(8) for i in range(7))
     Leaderboard.entries = tuple(many)
-    assert of_machines(board).endswith("; and others on 3 more.")
-    assert "a0, a1, a2, a3, a4, 2 more methods on m00" in of_machines(board)
+    assert machine_notes(board).endswith("; and others on 3 more.")
+    assert "a0, a1, a2, a3, a4, 2 more methods on m00" in machine_notes(board)
 
 
 def test_a_machine_is_known_by_its_parts() -> None:

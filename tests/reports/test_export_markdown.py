@@ -10,9 +10,9 @@ from mdbench.cli import main
 from mdbench.reports.comparison import Mark, Published
 from mdbench.reports.export import (
     cost_table,
-    found_table,
     leaderboard_markdown,
     markdown_tables,
+    marks_table,
     published_table,
     systems_table,
 )
@@ -97,10 +97,10 @@ def test_marks_are_counted_by_noise_with_failures() -> None:
             data("sindy", "a", snr_db=10.0),
         ]
     )
-    table = rows(found_table(made))
+    table = rows(marks_table(made))
     assert table["method"] == ["clean", "10 dB"]
     assert table["sindy"] == ["1 + 1 of 3", "0 + 0 of 1"]
-    assert found_table(compare(texts(), "texts")) == ""
+    assert marks_table(compare(texts(), "texts")) == ""
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from reporting import compare, data, many, texts
 
-from mdbench.drawing.svg import Axis, Plot, marker, ticks
+from mdbench.drawing.svg import Axis, Figure, Plot, marker, ticks
 from mdbench.reports import figures
 
 NUMBERS = {"linear": 0, "operon": 1, "sindy": 2, "truth": 3, "zero": 4}
@@ -135,10 +135,10 @@ def test_methods_that_have_the_same_values_stand_side_by_side() -> None:
 def test_marks_move_aside_until_they_hide_none() -> None:
     marks: list[tuple[float, float]] = []
     for _ in range(30):
-        marks.append((figures._beside(300.0, 50.0, marks), 50.0))
+        marks.append((figures._move_aside(300.0, 50.0, marks), 50.0))
     at = sorted(x for x, _ in marks)
     assert all(right - left > 4.4 for left, right in pairwise(at))
-    assert figures._beside(300.0, 60.0, marks) == 300.0
+    assert figures._move_aside(300.0, 60.0, marks) == 300.0
 
 
 def test_failures_lie_above_all_answers_and_scores_of_cases_that_rank_nobody_nowhere() -> None:
@@ -171,7 +171,7 @@ def test_labels_of_methods_stay_apart_and_off_the_axis() -> None:
     assert heights[-1] <= 330 - 46
 
 
-def figure_of(records: list[dict[str, Any]], title: str, **numbers: int) -> figures.Figure:
+def figure_of(records: list[dict[str, Any]], title: str, **numbers: int) -> Figure:
     names = {one["algorithm"]: n for n, one in enumerate(records)}
     drawn = figures.figures(compare(records), names | numbers)
     return next(figure for figure in drawn if figure.title == title)

@@ -20,11 +20,12 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.records import Record
 from mdbench.reports import html as pages
 from mdbench.reports import leaderboard
+from mdbench.reports.coverage import undecided_note
 from mdbench.reports.entries import given_options
 from mdbench.reports.figures import figures
 from mdbench.reports.html import page
 from mdbench.reports.leaderboard import MethodFacts
-from mdbench.reports.tables import leaderboard_table, undecided
+from mdbench.reports.tables import leaderboard_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -369,7 +370,7 @@ def test_filters_give_the_leaderboard_of_what_they_keep(
             assert opened.run(rows(block)) == expected(own, data_type, protocol)
             own = [record for record in own if record["data_type"] == data_type]
             note = f"document.querySelector('#{block}-board .undecided').textContent"
-            assert opened.run(note) == undecided(compare(own, data_type))
+            assert opened.run(note) == undecided_note(compare(own, data_type))
     told = opened.run("document.getElementById('filtered').textContent")
     assert told == (f"{len(kept)} of {len(EVERYTHING)} results" if filters else "")
     visible = "[...document.querySelectorAll('details.system')].filter(d => !d.hidden).length"

@@ -15,8 +15,8 @@ from mdbench.cli.report import leaderboards_of
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.errors import RecordsError
 from mdbench.records import Record
+from mdbench.reports.coverage import attainable_note
 from mdbench.reports.joining import read_places
-from mdbench.reports.tables import attainable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,9 +129,9 @@ def test_what_is_identified_of_moved_laws_stands_below_the_board() -> None:
                 records.append(data(method, f"s{number}{suffix}", scores={"identified": value}))
     records.append(data("alone", "s0", scores={"identified": 1.0}))
     results = [Record.model_validate(one) for one in records]
-    text = attainable(leaderboards_of(results, None)["ode"])
+    text = attainable_note(leaderboards_of(results, None)["ode"])
     assert "table 8 and 0 of 8" in text
     assert "honest 5 and 8 of 8" in text
     assert "alone" not in text
     plain = [one for one in results if "moved" not in one.dataset]
-    assert "moved" not in attainable(leaderboards_of(plain, None)["ode"])
+    assert "moved" not in attainable_note(leaderboards_of(plain, None)["ode"])

@@ -23,7 +23,8 @@ from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes import docker as containers
 from mdbench.runtimes.base import Limits, Prepared, WorkerGoneError
-from mdbench.runtimes.docker import DockerRuntime, Pipes, _Frames
+from mdbench.runtimes.docker import DockerRuntime
+from mdbench.runtimes.engine import Frames, Pipes
 from mdbench.runtimes.processes import JOB_UIDS
 
 if TYPE_CHECKING:
@@ -271,7 +272,7 @@ def test_frames_are_put_together_however_they_come(size: int) -> None:
             block, self.left = self.left[:cut], self.left[cut:]
             return block
 
-    frames = _Frames(Source())  # type: ignore[arg-type]
+    frames = Frames(Source())  # type: ignore[arg-type]
     heard = {1: b"", 2: b""}
     while (frame := frames.next()) is not None:
         heard[frame[0]] += frame[1]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import ROOT
 
-from mdbench.runtimes.docker import Pipes
+from mdbench.runtimes.engine import Pipes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from reporting import boards
 from mdbench.data.field import Field
 from mdbench.data.trajectory import Trajectory
 from mdbench.datatypes.base import Plots
-from mdbench.datatypes.ode.plots import Found, trajectory_pictures
+from mdbench.datatypes.ode.plots import AnswerTrajectories, trajectory_pictures
 from mdbench.datatypes.pde.plots import field_pictures
 from mdbench.records import Record
 from mdbench.reports.html import page
@@ -32,7 +32,7 @@ def drawn(results: Sequence[Record], numbers: Mapping[str, int]) -> Plots:
         return Plots()
     t, x = np.linspace(0, 1, 20), np.linspace(0, 1, 30)
     one = Trajectory(t, np.stack([t, t**2], axis=1))
-    found = [Found("operon", numbers["operon"], "R² 0.990", [one.u[16:], one.u])]
+    found = [AnswerTrajectories("operon", numbers["operon"], "R² 0.990", [one.u[16:], one.u])]
     u = (x[:, None] * np.exp(t))[..., None]
     line = Field(t, {"x": x}, u, u)
     plane = Field(t, {"x": x, "y": x}, np.stack([u] * 30), np.stack([u] * 30))

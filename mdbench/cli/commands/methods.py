@@ -105,8 +105,12 @@ def check(
     ] = None,
 ) -> int:
     """Check that methods keep their contract; explains each failure."""
-    from mdbench.cli.check import check_moved_laws, check_one_method
-    from mdbench.cli.check_methods import check_several, methods_matching
+    from mdbench.cli.check import (
+        check_moved_laws,
+        check_one_method,
+        check_several,
+        methods_matching,
+    )
     from mdbench.workspace import Workspace
 
     if bool(name) == every:

@@ -33,11 +33,11 @@ def report(
 ) -> None:
     """Compare methods: one HTML page that needs no network, or text."""
     from mdbench.cli.report import write_report
-    from mdbench.reports.classes import Wanted
+    from mdbench.reports.classes import RecordFilter
 
     page = out if text or json else out or Path("report.html")
     console = Console(highlight=False, stderr=json)
-    wanted = Wanted(study or (), budget)
+    wanted = RecordFilter(study or (), budget)
     places = results or RESULTS
     write_report(places, page, console, title=title, text=text, json_=json, wanted=wanted)
 
@@ -76,9 +76,11 @@ def combine(
 ) -> None:
     """Write all records of folders and bundles as one table, failures too."""
     from mdbench.cli.report import combine_records
-    from mdbench.reports.classes import Wanted
+    from mdbench.reports.classes import RecordFilter
 
-    combine_records(results or RESULTS, out, Console(highlight=False), Wanted(study or (), budget))
+    combine_records(
+        results or RESULTS, out, Console(highlight=False), RecordFilter(study or (), budget)
+    )
 
 
 @with_methods
@@ -98,7 +100,7 @@ def export(
 ) -> None:
     """Print or write the results as tables for a paper."""
     from mdbench.cli.report import export_tables
-    from mdbench.reports.classes import Wanted
+    from mdbench.reports.classes import RecordFilter
 
     asked: dict[Literal["latex", "markdown", "csv"], bool]
     asked = {"latex": latex, "markdown": markdown, "csv": csv}
@@ -111,7 +113,7 @@ def export(
         )
     if published and not markdown:
         raise UsageError("--published is of --markdown.", "Give --markdown --published.")
-    wanted = Wanted(study or (), budget)
+    wanted = RecordFilter(study or (), budget)
     console = Console(highlight=False)
     export_tables(results or RESULTS, out, console, forms[0], published=published, wanted=wanted)
 
@@ -160,7 +162,7 @@ def compare(
 ) -> None:
     """Show what changed from one folder of results to another, and what of it beyond chance."""
     from mdbench.cli.compare import compare_results
-    from mdbench.reports.classes import Wanted
+    from mdbench.reports.classes import RecordFilter
 
     compare_results(
         before,
@@ -170,5 +172,5 @@ def compare(
         json_=json,
         across=across_options,
         across_budgets=across_budgets,
-        wanted=Wanted(study or (), budget),
+        wanted=RecordFilter(study or (), budget),
     )

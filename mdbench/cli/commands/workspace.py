@@ -76,7 +76,7 @@ def install(
         remove_all(workspace.home, print)
         return Exit.DONE
     if lock:
-        from mdbench.authoring.lock import lock_method
+        from mdbench.runtimes.environments.requirements import lock_method
 
         if not names:
             raise UsageError("--lock goes with names of methods.", "mdbench install --lock METHOD")

@@ -92,7 +92,7 @@ def calculation(
     raise RuntimeError(f"no calculation in {_TRIES} tries")
 
 
-class _Asked(NamedTuple):
+class _Operand(NamedTuple):
     """An expression, by what it is differentiated or integrated, and what comes of it."""
 
     body: sympy.Expr
@@ -130,7 +130,7 @@ class _Drawing:
         answer = calculate(self.task, body, variable)
         if answer is None or not _fits(answer):
             return None
-        wrong = self._nearest(_Asked(body, variable, answer))
+        wrong = self._nearest(_Operand(body, variable, answer))
         if wrong is None:
             return None
         if self.symmetric and self.rng.random() < 0.5:  # noqa: PLR2004 - a coin
@@ -155,7 +155,7 @@ class _Drawing:
         right = count == 1 if self.one_variable else count > 1
         return right and is_readable(body) and _fits(body)
 
-    def _nearest(self, asked: _Asked) -> _Asked | None:
+    def _nearest(self, asked: _Operand) -> _Operand | None:
         """Return the wrong answer whose LaTeX is nearest to the right one, and what it answers.
 
         Wrong are the same operation by another variable, and on other expressions of the same
@@ -176,7 +176,7 @@ class _Drawing:
             body, variable = (rename(each, replaced) for each in bodies[other])
             answer = calculate(self.task, body, variable)
             if answer is not None and agree(asked.answer, answer, everywhere=True) is False:
-                return _Asked(body, variable, answer)
+                return _Operand(body, variable, answer)
         return None
 
     def _others(

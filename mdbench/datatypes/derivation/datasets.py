@@ -65,7 +65,7 @@ class SequenceRow:
 
 
 @dataclass
-class Made:
+class MadeExamples:
     """The examples that were made.
 
     Attributes
@@ -130,7 +130,7 @@ def make_all(
     settings: GeneratorSettings,
     report: Callable[[str], None] = lambda _text: None,
     processes: int = 0,
-) -> Made:
+) -> MadeExamples:
     """Make all splits and perturbed sets of a configuration.
 
     Parameters
@@ -145,7 +145,7 @@ def make_all(
     DataError
         If hardly any example can be made, or none that is in one of the splits.
     """
-    made = Made()
+    made = MadeExamples()
     with _Makers(processes or len(os.sched_getaffinity(0))) as makers:
         wanted = {"train": settings.train, "validation": settings.validation}
         tested = {"test": settings.test}
@@ -247,7 +247,7 @@ class _Makers:
 
 
 def _fill(  # noqa: PLR0917 - each is another thing
-    made: Made,
+    made: MadeExamples,
     makers: _Makers,
     settings: GeneratorSettings,
     stream: str,
@@ -299,7 +299,7 @@ def _rows(split: str, pair: int, versions: dict[str, Any]) -> Iterator[SequenceR
             yield SequenceRow(part, own, pair, label, text, tree)
 
 
-def _cut(made: Made, settings: GeneratorSettings) -> None:
+def _cut(made: MadeExamples, settings: GeneratorSettings) -> None:
     """Shuffle sequences and cut them, as the authors do: halves of a pair may be parted."""
     order = list(range(len(made.rows)))
     Random(f"{settings.seed}:cut").shuffle(order)  # noqa: S311 - no secret

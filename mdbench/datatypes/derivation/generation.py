@@ -98,7 +98,7 @@ def _authors(settings: GeneratorSettings, rng: Random) -> list[Step] | None:
         if len(draft.steps) < whole or draft.steps[-1].op in PREMISES:
             continue
         needed = sorted(ancestors(draft.steps, len(draft.steps)))
-        if len(needed) == whole and (steps := _taken(draft.steps, needed)):
+        if len(needed) == whole and (steps := _take_steps(draft.steps, needed)):
             cut = steps[: settings.steps]
             return cut if cut[-1].op != "premise" else None
         if len(needed) == len(draft.steps):
@@ -106,7 +106,7 @@ def _authors(settings: GeneratorSettings, rng: Random) -> list[Step] | None:
     return None
 
 
-def _taken(steps: Sequence[Step], needed: Sequence[int]) -> list[Step] | None:
+def _take_steps(steps: Sequence[Step], needed: Sequence[int]) -> list[Step] | None:
     """Take some of the steps and number them again; what is used must be among them."""
     new_numbers = {old: new for new, old in enumerate(needed, 1)}
     steps_taken: list[Step] = []

@@ -104,24 +104,24 @@ def shade(
     if known is not None:
         return known
     if expr.is_Symbol:
-        colour = _mixed((3, colours.get(expr.name, 0)))
+        colour = _mix((3, colours.get(expr.name, 0)))
     elif expr.is_Rational:
-        colour = _mixed((5, (expr.p if signed else abs(expr.p)) & _MASK, expr.q & _MASK))
+        colour = _mix((5, (expr.p if signed else abs(expr.p)) & _MASK, expr.q & _MASK))
     elif expr.is_Mul and not signed and expr.args[0] is sympy.S.NegativeOne:
         colour = shade(-expr, colours, memo, signed=signed)
     elif isinstance(expr, AppliedUndef):
         inner = [shade(each, colours, memo, signed=signed) for each in expr.args]
         # The arguments stand in the order of their names.
-        colour = _mixed((7, colours.get(expr.func.__name__, 0), *sorted(inner)))
+        colour = _mix((7, colours.get(expr.func.__name__, 0), *sorted(inner)))
     else:
         first, *others = (shade(each, colours, memo, signed=signed) for each in expr.args)
         kind = _kind(type(expr).__name__)
         if expr.is_Add or expr.is_Mul:
-            colour = _mixed((kind, *sorted((first, *others))))
+            colour = _mix((kind, *sorted((first, *others))))
         elif isinstance(expr, sympy.Derivative | sympy.Integral):
-            colour = _mixed((kind, first, *sorted(others)))
+            colour = _mix((kind, first, *sorted(others)))
         else:
-            colour = _mixed((kind, first, *others))
+            colour = _mix((kind, first, *others))
     memo[expr] = colour
     return colour
 
@@ -141,7 +141,7 @@ def shades(parts: Sequence[Any], *, signed: bool = True) -> dict[str, int]:
     colours = {}
     for name in names(parts):
         memo: dict[Any, int] = {}
-        colours[name] = _mixed([shade(each, {name: 1}, memo, signed=signed) for each in parts])
+        colours[name] = _mix([shade(each, {name: 1}, memo, signed=signed) for each in parts])
     return colours
 
 
@@ -167,7 +167,7 @@ def _kind(name: str) -> int:
     return _KINDS[name]
 
 
-def _mixed(numbers: Iterable[int]) -> int:
+def _mix(numbers: Iterable[int]) -> int:
     """Mix whole numbers in their order; the same on every machine."""
     value = 1469598103934665603
     for number in numbers:

@@ -179,7 +179,7 @@ def symbol(name: str) -> sympy.Symbol:
     return _symbols[name]
 
 
-class _Kept(dict[Any, Any]):
+class _ResultCache(dict[Any, Any]):
     """Results for expressions; all are dropped when it is full."""
 
     def keep(self, key: Any, value: Any) -> Any:
@@ -189,7 +189,7 @@ class _Kept(dict[Any, Any]):
         return value
 
 
-_written, _readable, _sizes, _latex = _Kept(), _Kept(), _Kept(), _Kept()
+_written, _readable, _sizes, _latex = _ResultCache(), _ResultCache(), _ResultCache(), _ResultCache()
 
 
 def size(expr: sympy.Expr) -> int:

@@ -205,7 +205,7 @@ def in_lowest_powers(text: str, variables: Iterable[str], levels: Levels) -> str
         return text
     polynomial = _polynomial(node)
     if polynomial is not None:
-        return _written(polynomial, levels) if _excess(polynomial, levels) else text
+        return _polynomial_text(polynomial, levels) if _excess(polynomial, levels) else text
     other = _lowered(node, names, levels)
     return text if other == node else text_of(other)
 
@@ -238,7 +238,11 @@ def cannot_be_told(text: str, variables: Iterable[str], levels: Levels) -> list[
 def _lowered(node: Node, names: tuple[str, ...], levels: Levels) -> Node:
     polynomial = _polynomial(node)
     if polynomial is not None:
-        return read(_written(polynomial, levels), names) if _excess(polynomial, levels) else node
+        return (
+            read(_polynomial_text(polynomial, levels), names)
+            if _excess(polynomial, levels)
+            else node
+        )
 
     def lowered(part: Node) -> Node:
         return _lowered(part, names, levels)
@@ -328,7 +332,7 @@ def _excess(polynomial: Polynomial, levels: Levels) -> bool:
     )
 
 
-def _written(polynomial: Polynomial, levels: Levels) -> str:
+def _polynomial_text(polynomial: Polynomial, levels: Levels) -> str:
     """Write a polynomial with the lowest powers of columns of few values."""
     lowest: dict[Monomial, Fraction] = {}
     for key, value in polynomial.items():

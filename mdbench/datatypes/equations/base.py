@@ -26,10 +26,10 @@ from mdbench.datatypes.equations.alike import in_lowest_powers, used_in
 from mdbench.datatypes.equations.remarks import (
     EXPLAINED,
     Course,
-    at_rest,
     errors_by_state,
     explained,
     level_notes,
+    rest_note,
     scored_samples,
 )
 from mdbench.datatypes.equations.splits import (
@@ -263,7 +263,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         if course is not None:
             targets = scored_samples(task, task.test.targets)
             floors = None if task.held_out is None else task.held_out.floors
-            if why := at_rest(course, targets, by_state, floors):
+            if why := rest_note(course, targets, by_state, floors):
                 notes[RESTS] = [why]
         if task.has_equations:
             if (task.scaled or task.dataset.own) and (

@@ -396,7 +396,7 @@ def _like_a_map(names: Sequence[str], one: Trajectory) -> str:
     if len(u) < 30 or turns < 2 / _MAP_SAMPLES:  # noqa: PLR2004 - too few to know
         return ""
     z = _unit(u)
-    left = _left(_products(z[:-1], 2), z[1:])
+    left = _unexplained_share(_products(z[:-1], 2), z[1:])
     moves = float(np.sum(np.diff(z, axis=0) ** 2) / np.sum(z[1:] ** 2))
     if left > _MAP_LEFT or moves < _MAP_MOVES:  # noise about a curve turns as often
         return ""
@@ -423,8 +423,8 @@ def _not_of_states(
     of_states = _products(columns, 3)
     if of_states.shape[1] > len(t) // 3:
         return []
-    worst = max(range(u.shape[1]), key=lambda k: _left(of_states, rates[:, [k]]))
-    unexplained = _left(of_states, rates[:, [worst]])
+    worst = max(range(u.shape[1]), key=lambda k: _unexplained_share(of_states, rates[:, [k]]))
+    unexplained = _unexplained_share(of_states, rates[:, [worst]])
     quiet = float(curves.variances[worst]) < _QUIET**2 * float(np.var(u[:, worst]))
     if unexplained < _UNEXPLAINED or not _differ_at_equal(columns, rates[:, worst], quiet=quiet):
         return []
@@ -435,7 +435,7 @@ def _not_of_states(
     if u.shape[1] == 1:
         second = np.gradient(du[:, 0], t)[:, None]
         both = np.concatenate([z, rates], axis=1)[2:-2]
-        if _left(_products(both, 3), (second / _sizes(second))[2:-2]) < _UNEXPLAINED:
+        if _unexplained_share(_products(both, 3), (second / _sizes(second))[2:-2]) < _UNEXPLAINED:
             return [
                 (
                     f"{said}, but its second derivative is one of both: a state is missing, or the "
@@ -447,7 +447,7 @@ def _not_of_states(
     with_time = _products(np.concatenate([columns, s], axis=1), 3)
     if (
         with_time.shape[1] <= len(t) // 3
-        and _left(with_time, rates[:, [worst]]) < _EXPLAINED * unexplained
+        and _unexplained_share(with_time, rates[:, [worst]]) < _EXPLAINED * unexplained
     ):
         return [
             (
@@ -527,7 +527,7 @@ def of_field(names: Sequence[str], field: Field, smoothed: Sequence[Array]) -> l
         value, first, second = scaled[inner], first[inner], second[inner]
         rate = _of_size_one(np.moveaxis(smoothed[state], 0, -1)[inner])
         flat = np.stack([np.ones(value.size), value.ravel()], axis=1)
-        if np.ptp(value) > 0 and _left(flat, second.reshape(-1, 1)) < _ALIKE:
+        if np.ptp(value) > 0 and _unexplained_share(flat, second.reshape(-1, 1)) < _ALIKE:
             lines.append(
                 f"{name}: its second derivative along {axis} is a multiple of it, a wave of one "
                 "length: which of the two is in the law cannot be known; start from several waves"
@@ -547,8 +547,10 @@ def _varying(name: str, axis: str, terms: Sequence[Array], rate: Array) -> list[
     power = float(np.sum(whole**2))
     if not 0 < power < np.inf:
         return []
-    together = _left(both, whole) * power
-    apart = sum(_left(c, r) * float(np.sum(r**2)) for c, r in zip(columns, rates, strict=True))
+    together = _unexplained_share(both, whole) * power
+    apart = sum(
+        _unexplained_share(c, r) * float(np.sum(r**2)) for c, r in zip(columns, rates, strict=True)
+    )
     if together < _UNEXPLAINED * power or apart > _VARIES * together:
         return []
     return [
@@ -586,7 +588,7 @@ def _products(z: Array, degree: int) -> Array:
     return np.stack(columns, axis=1)
 
 
-def _left(columns: Array, target: Array) -> float:
+def _unexplained_share(columns: Array, target: Array) -> float:
     """Return the share of squares that least squares leaves."""
     power = float(np.sum(target**2))
     if power <= 0:

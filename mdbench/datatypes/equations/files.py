@@ -368,7 +368,7 @@ def without(equation: str, names: Collection[str]) -> str:
     >>> without("2 * (u_x + u_z) - u_z * v + v", ["u_z"])
     '2 * u_x + v'
     """
-    tree = _Without(names).visit(_tree(equation).body)
+    tree = _RemoveFactors(names).visit(_tree(equation).body)
     return "0" if tree is None else ast.unparse(tree)
 
 
@@ -392,7 +392,7 @@ class _Substitution(ast.NodeTransformer):
         return size if math.copysign(1.0, value) > 0 else ast.UnaryOp(ast.USub(), size)
 
 
-class _Without(ast.NodeTransformer):
+class _RemoveFactors(ast.NodeTransformer):
     """Takes quantities out of sums and products; None is what is left of a term with one."""
 
     def __init__(self, names: Collection[str]) -> None:

@@ -158,12 +158,6 @@ def all_findings(data_type: str) -> Mapping[str, Findings]:
 
 
 @cache
-def is_identifiable(data_type: str, dataset: str, snr_db: float | None) -> bool | None:
-    """Whether a system can be identified at a noise level; None where nothing was computed."""
-    findings = all_findings(data_type).get(dataset)
-    return None if findings is None else identifiability(findings, snr_db).is_possible
-
-
 def read_findings(folder: Path) -> dict[str, Findings]:
     """Return the findings of each system of a folder; none where the file is not there.
 

@@ -132,7 +132,9 @@ class Course(NamedTuple):
     test: Sequence[Array]
 
 
-def at_rest(course: Course, targets: Array, by_state: Sequence[float], floors: Array | None) -> str:
+def rest_note(
+    course: Course, targets: Array, by_state: Sequence[float], floors: Array | None
+) -> str:
     """Return a note that the system is at rest in the test, and why; empty where it is not.
 
     Parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -44,19 +43,18 @@ from mdbench.datatypes.ode.datasets import (
     concatenated,
     rates,
 )
+from mdbench.datatypes.ode.following import AWAY, FOLLOWED, integrate_along, quality, time_with_data
 from mdbench.datatypes.ode.simulation import (
-    MAX_EVALUATIONS,
     Ending,
-    Frame,
     simulate,
     valid_time,
     warm,
 )
 from mdbench.datatypes.ode.sweeps import AXES, swept
-from mdbench.datatypes.ode.systems import SOLVER, read_system
+from mdbench.datatypes.ode.systems import read_system
 from mdbench.errors import UsageError
 from mdbench.metrics.regression import nmse
-from mdbench.metrics.spec import ALL_SAMPLES, PARTLY, MetricSpec, Value, flag
+from mdbench.metrics.spec import MetricSpec, Value, flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -67,17 +65,9 @@ if TYPE_CHECKING:
     from mdbench.data.smoothing import Smoothed
     from mdbench.datatypes.base import PlotBudget, PlottedAnswer
     from mdbench.datatypes.equations.base import EquationAnswer
-    from mdbench.datatypes.ode.simulation import Simulated
 
     Array = NDArray[np.float64]
 
-FOLLOWED = 0.9
-"""A trajectory with a larger R2 is followed: the score of ODEFormer."""
-
-AWAY = 0.7
-"""Half of how far two courses with the same deviation are apart that have nothing in common."""
-STAYS = 0.8
-"""A solution that leaves before the test, the last fifth of the samples, is marked."""
 _MOST_EVALUATIONS = 2_000_000
 """Of right-hand sides, in one prediction."""
 _STOPPED = {
@@ -85,8 +75,6 @@ _STOPPED = {
     Ending.STIFF: "the solver's steps became too small",
     Ending.LATE: "it took too long",
 }
-_NEAR = 1e-3
-"""By so much of a deviation, or by its noise, another start is off."""
 
 _TEST = flag(
     "follows",
@@ -384,7 +372,9 @@ class Ode(EquationType[OdeDataset]):
         _, tests = dataset.parted(dataset.clean, task.protocol)
         ways = [
             (
-                along(trajectory, answer.equations, scaled=dataset.scaled, solver=dataset.solver),
+                integrate_along(
+                    trajectory, answer.equations, scaled=dataset.scaled, solver=dataset.solver
+                ),
                 _TEST,
                 _R2_TEST,
             )
@@ -406,7 +396,7 @@ class Ode(EquationType[OdeDataset]):
             scores[PUBLISHED_NMSE.name] = nmse(values, targets, scaled=task.scaled)
         for follows, r2 in dict.fromkeys((follows, r2) for _, follows, r2 in ways):
             same = [way for way, name, _ in ways if name is follows]
-            worst = min(same, key=_quality)
+            worst = min(same, key=quality)
             late = worst.ended is Ending.LATE
             followed = worst.r2 is not None and worst.r2 > FOLLOWED
             scores[follows.name] = None if late else float(followed)
@@ -435,7 +425,7 @@ class Ode(EquationType[OdeDataset]):
                 for place, one in enumerate(answer.parsed)
             ]
         metrics, notes = explained(task, np.array(losses), evidence.floors)
-        share, word, text = _stays(dataset, curves, answer.equations)
+        share, word, text = time_with_data(dataset, curves, answer.equations)
         if text:
             notes[word].append(text)
         return metrics | {_STAYS.name: share}, notes
@@ -444,7 +434,7 @@ class Ode(EquationType[OdeDataset]):
         self, dataset: OdeDataset, answers: Sequence[PlottedAnswer], budget: PlotBudget
     ) -> Plots:
         """Draw the trajectories, and over them those of answers."""
-        from mdbench.datatypes.ode.plots import Found, follow, trajectory_pictures  # noqa: PLC0415
+        from mdbench.datatypes.ode.plots import AnswerTrajectories, follow, trajectory_pictures  # noqa: PLC0415
         from mdbench.drawing.numbers import rounded  # noqa: PLC0415 - only reports need it
 
         every, unseen = dataset.clean.pieces, dataset.unseen() if dataset.unseen else None
@@ -462,7 +452,7 @@ class Ode(EquationType[OdeDataset]):
             r2 = [rounded(value, 3) for value in known if isinstance(value, int | float)]
             if any(states is not None for states in ways):
                 caption = f"R² {' and '.join(r2)}" if r2 else ""
-                curves.append(Found(answer.method, answer.number, caption, ways))
+                curves.append(AnswerTrajectories(answer.method, answer.number, caption, ways))
         which = "held out, one" if whole else "the first"
         of = f" ({which} of {len(every)} trajectories)" if len(every) > 1 else ""
         measured = dataset.target_source != "equations"
@@ -489,82 +479,6 @@ def _levels(trajectory: Trajectory) -> dict[str, tuple[float, ...]]:
         if trajectory.inputs is None
         else levels_of(dict(zip(names, trajectory.inputs.T, strict=True)))
     )
-
-
-def along(
-    series: Trajectory,
-    equations: Sequence[str],
-    evaluations: int = MAX_EVALUATIONS,
-    *,
-    scaled: bool,
-    solver: Mapping[str, Any] = SOLVER,
-) -> Simulated:
-    """Integrate equations along one trajectory, from its first state."""
-    return simulate(
-        equations,
-        series.t,
-        series.u,
-        evaluations,
-        inputs=series.inputs,
-        held=series.held,
-        frame=Frame.of(series.t, series.u) if scaled else None,
-        solver=solver,
-    )
-
-
-def _stays(
-    dataset: OdeDataset, curves: Sequence[Smoothed], equations: Sequence[str]
-) -> tuple[float | None, str, str]:
-    """Return how long solutions stay with the data, by samples, and the word and text of a note.
-
-    It starts at the first sample as it is smoothed, or as it was measured, whichever lasts longer.
-    Where a solution goes on and those from nearly equal starts part as well, as those of chaotic
-    systems do, to leave the data is no fault of the equations.  A share that is not known, because
-    a simulation was killed, is None.
-    """
-    pieces = dataset.given.pieces
-    deviations = np.std(dataset.given.u, axis=0)
-    deviations = np.where(deviations > 0, deviations, np.inf)
-    left_at: list[float] = []
-    stayed = excused = 0
-    for series, curve in zip(pieces, curves, strict=True):
-        count, course, start = 0, None, curve.u
-        for begin in (curve.u, series.u):
-            way = along(replace(series, u=begin), equations, scaled=True)
-            if way.ended is Ending.LATE:
-                return None, ALL_SAMPLES, ""
-            together = _samples_together(way.states, curve.u, deviations)
-            if course is None or together > count:
-                count, course, start = together, way, begin
-            if count == len(series.t):
-                break
-        stayed += count
-        if course is None or count == len(series.t):
-            continue
-        left_at.append(float(series.t[count]))
-        off = np.maximum(np.sqrt(curve.variances), _NEAR * np.std(series.u, axis=0))
-        other = along(replace(series, u=start + off), equations, scaled=True)
-        apart = _samples_together(other.states, course.states, deviations)
-        if course.ended is Ending.WHOLE and apart < min(2 * count, len(other.states)):
-            excused += len(series.t) - count
-    n = len(dataset.given.t)
-    share = stayed / n
-    if not left_at:
-        return share, ALL_SAMPLES, "the solution from the first sample stays with the data"
-    of = f" in {len(left_at)} of {len(pieces)} trajectories, first" if len(pieces) > 1 else ""
-    text = f"the solution from the first sample leaves the data{of} at t = {min(left_at):.6g}"
-    if excused:
-        text += ", as do solutions from nearly the same start"
-    return share, PARTLY if stayed + excused < STAYS * n else ALL_SAMPLES, text
-
-
-def _samples_together(states: Array, others: Array, deviations: Array) -> int:
-    """Return for how many samples two courses (n, d) are together."""
-    n = min(len(states), len(others))
-    with np.errstate(all="ignore"):
-        off = (states[:n] - others[:n]) / deviations
-        away = np.flatnonzero(~(np.sqrt(np.mean(off**2, axis=1)) <= AWAY))
-    return int(away[0]) if len(away) else n
 
 
 def _needs_of(pieces: Sequence[Trajectory]) -> tuple[str, ...]:
@@ -618,13 +532,6 @@ def _split_of(view: str, pieces: Sequence[_Samples]) -> Split:
         lengths = [len(one.t) for one in pieces]
         arrays["trajectory"] = np.repeat(np.arange(float(len(pieces))), lengths)
     return Split(arrays, "du", du, columns)
-
-
-def _quality(way: Simulated) -> float:
-    """Return a key to order simulations; one that was killed may be any below `FOLLOWED`."""
-    if way.ended is Ending.LATE:
-        return FOLLOWED
-    return -np.inf if way.r2 is None else way.r2
 
 
 DATA_TYPE = Ode

@@ -22,7 +22,7 @@ import numpy as np
 
 from eqverdict.expand import expand
 from eqverdict.fidelity.models import Model
-from eqverdict.fidelity.writings import plain_writing
+from eqverdict.fidelity.notation_variants import plain_writing
 from eqverdict.grammar import read
 from eqverdict.tidy import tidy
 from eqverdict.tree import parts

@@ -29,7 +29,7 @@ _PARTS = (1, 2, 5)
 """A fit begins with a fifth of the samples, then with half of them."""
 
 
-class Least(NamedTuple):
+class LeastMisfit(NamedTuple):
     """Moves of constants and starts (m + d * trajectories,) where the misfit is least."""
 
     moves: Array
@@ -64,14 +64,14 @@ class Fitting:
         self._lost = max(_LOST, _FAR * far)
         self._known: tuple[tuple[bytes, int], tuple[Array, Array]] | None = None
 
-    def through(self, moves: Array) -> Least | None:
+    def through(self, moves: Array) -> LeastMisfit | None:
         """Fit to more and more samples, from some moves on; None where there is no solution."""
-        reached: Least | None = None
+        reached: LeastMisfit | None = None
         for samples in self.counts:
             reached = self.fit(moves if reached is None else reached.moves, samples)
         return reached
 
-    def fit(self, moves: Array, samples: int) -> Least | None:
+    def fit(self, moves: Array, samples: int) -> LeastMisfit | None:
         """Fit to the first samples of each trajectory, from some moves on.
 
         None where there is no solution for these moves.
@@ -90,7 +90,7 @@ class Fitting:
             ftol=1e-5,
             gtol=1e-12,
         )
-        return Least(reached.x, 2 * float(reached.cost))
+        return LeastMisfit(reached.x, 2 * float(reached.cost))
 
     def _found(self, moves: Array, samples: int) -> tuple[Array, Array]:
         key = moves.tobytes(), samples

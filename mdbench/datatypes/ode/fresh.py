@@ -73,7 +73,9 @@ def fresh_systems(seed: str, count: int, known: Iterable[OdeSystem]) -> Iterator
                 shape = structure(system.truth, list(system.variables), states=True)
             except EquationError:
                 continue
-            if shape not in taken and all(_shown(system, one) for one in system.initial_conditions):
+            if shape not in taken and all(
+                _is_usable(system, one) for one in system.initial_conditions
+            ):
                 taken.add(shape)
                 yield system.name, _text(system, seed, number)
                 break
@@ -158,7 +160,7 @@ def _moves(system: OdeSystem) -> bool:
     return all(_sketched(rates, start) for start in system.initial_conditions)
 
 
-def _shown(system: OdeSystem, start: Sequence[float]) -> bool:
+def _is_usable(system: OdeSystem, start: Sequence[float]) -> bool:
     """Whether one clean trajectory is bounded, moves in the test, and shows every term."""
     try:
         # Without the order of operations of the published files, which takes long to find.
@@ -172,7 +174,7 @@ def _shown(system: OdeSystem, start: Sequence[float]) -> bool:
         and span.min() >= _MOVES
         and np.ptp(u[test], axis=0).min() >= _LATE * span.max()
         and slow.all()
-        and all(_seen(text, system, u, du[:, i]) for i, text in enumerate(system.truth))
+        and all(_shows_each_term(text, system, u, du[:, i]) for i, text in enumerate(system.truth))
     )
 
 
@@ -200,7 +202,7 @@ def _sketched(rates: Callable[..., list[float]], start: Sequence[float]) -> bool
     return min(b - a for a, b in zip(low, high, strict=True)) > _MOVES / 2
 
 
-def _seen(text: str, system: OdeSystem, u: Array, du: Array) -> bool:
+def _shows_each_term(text: str, system: OdeSystem, u: Array, du: Array) -> bool:
     """Whether each term is a part of the equation that the others cannot replace."""
     columns = dict(zip(system.variables, u.T, strict=True))
     parts = [each for each in re.split(r" [+-] (?![^(]*\))", f" {text}") if each.strip()]

@@ -34,7 +34,7 @@ MOST_LETTERS = 40
 """Of the text at an axis."""
 
 
-class Found(NamedTuple):
+class AnswerTrajectories(NamedTuple):
     """The trajectories of an answer.
 
     Attributes
@@ -77,7 +77,7 @@ def follow(
     Returns
     -------
     ways : list of NDArray or None
-        As `Found` has them.
+        As `AnswerTrajectories` has them.
     used : int
         How often they were evaluated.
     """
@@ -108,7 +108,7 @@ def trajectory_pictures(
     name: str,
     seen: Trajectory,
     unseen: Trajectory | None,
-    answers: Sequence[Found],
+    answers: Sequence[AnswerTrajectories],
     *,
     titles: Sequence[str] = (),
     measured: bool = False,
@@ -173,7 +173,7 @@ def trajectory_pictures(
 def _picture(
     title: str,
     measured: Trajectory,
-    answers: Sequence[Found],
+    answers: Sequence[AnswerTrajectories],
     way: int,
     *,
     first: int = 0,
@@ -221,7 +221,7 @@ def _picture(
     return plot.render()
 
 
-def _dashed(one: Found, *, several: bool) -> str:
+def _dashed(one: AnswerTrajectories, *, several: bool) -> str:
     """Return the dashes of a method's line; where there are several states these have them."""
     dash = "" if several else dashes(one.number)
     return f' stroke-dasharray="{dash}"' if dash else ""

@@ -35,7 +35,7 @@ _AT_ONCE = -1
 has its constants.  It is tried where that model is near."""
 
 
-class Found(NamedTuple):
+class FittedChange(NamedTuple):
     """A change that was fitted to all samples: its number, its misfit, and its equation."""
 
     number: int
@@ -43,7 +43,7 @@ class Found(NamedTuple):
     text: str
 
 
-class Searched(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search found.
 
     Attributes
@@ -56,7 +56,7 @@ class Searched(NamedTuple):
         The number of those that were not decided for want of time.
     """
 
-    found: list[Found]
+    found: list[FittedChange]
     excluded: int
     left: int
 
@@ -108,7 +108,7 @@ class RivalSearch:
         self._systems: dict[int, tuple[MovingSystem, Fitting, NDArray[np.intp]]] = {}
         self._best: dict[int, tuple[float, Array]] = {}
 
-    def run(self, end: float) -> Searched:
+    def run(self, end: float) -> SearchResult:
         """Search until all changes are decided, or the monotonic clock is at `end`."""
         near = len(self._fitted.differences)
         waiting = [
@@ -138,14 +138,16 @@ class RivalSearch:
                 heapq.heappush(excluded, replace(further, order=order))
         return self._searched({each.change for each in waiting})
 
-    def _searched(self, undecided: set[int]) -> Searched:
+    def _searched(self, undecided: set[int]) -> SearchResult:
         rivals = [
-            Found(k, misfit, self._fitted.written(self._changes[k], self._systems[k][0], constants))
+            FittedChange(
+                k, misfit, self._fitted.written(self._changes[k], self._systems[k][0], constants)
+            )
             for k, (misfit, constants) in self._best.items()
         ]
         rivals.sort(key=lambda each: each.misfit)
         left = len(undecided - self._best.keys())
-        return Searched(rivals, len(self._changes) - len(rivals) - left, left)
+        return SearchResult(rivals, len(self._changes) - len(rivals) - left, left)
 
     def _advanced(self, attempt: _Attempt) -> _Attempt | None:
         """Fit to more samples; None where that was the last fit, or it leads nowhere."""

@@ -24,7 +24,7 @@ from eqverdict.expand import expand
 from eqverdict.fidelity.models import MAX_CONSTANTS, Model
 from mdbench.datatypes.equations.identifiability import WORTH
 from mdbench.datatypes.ode.fitted_system import Change, FittedSystem, Series, neat
-from mdbench.datatypes.ode.rival_search import RivalSearch, Searched
+from mdbench.datatypes.ode.rival_search import RivalSearch, SearchResult
 from mdbench.datatypes.ode.sensitivity import LostError
 from mdbench.errors import AnswerError, EquationError
 
@@ -179,8 +179,8 @@ def certainty_of(
     sizes[sizes == 0] = 1.0
     known = np.maximum(variances, (_LEAST * sizes) ** 2)
     fitted, stretches = _following(sums, names, samples, known)
-    fitted = _at_best(fitted, _weights_of(fitted, sizes))
-    fitted = _at_best(fitted, _weights_of(fitted, sizes))
+    fitted = _at_likeliest(fitted, _weights_of(fitted, sizes))
+    fitted = _at_likeliest(fitted, _weights_of(fitted, sizes))
     squares = _mean_squares(fitted)
     rivals, searched = _rivals(fitted, end)
     return Certainty(
@@ -213,7 +213,7 @@ def _following(
         if best is not None and len(series) == len(best[1].series):
             break
         try:
-            fitted = _at_best(FittedSystem(sums, names, starts, series), None)
+            fitted = _at_likeliest(FittedSystem(sums, names, starts, series), None)
         except LostError:
             continue
         excess = float(np.max(_mean_squares(fitted) / variances))
@@ -226,7 +226,7 @@ def _following(
     return best[1], best[2]
 
 
-def _at_best(fitted: FittedSystem, weights: Sequence[Array] | None) -> FittedSystem:
+def _at_likeliest(fitted: FittedSystem, weights: Sequence[Array] | None) -> FittedSystem:
     """Return the system with its constants and starts where they are most likely."""
     if weights is not None:
         series = [
@@ -309,7 +309,7 @@ def _terms(fitted: FittedSystem) -> Iterator[Term]:
         )
 
 
-def _rivals(fitted: FittedSystem, end: float) -> tuple[list[Rival], Searched]:
+def _rivals(fitted: FittedSystem, end: float) -> tuple[list[Rival], SearchResult]:
     """Fit the nearest changes of each term and of each equation."""
     changes: list[tuple[Change, str]] = []
     tried = 0

@@ -62,7 +62,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True)
-class Simulated:
+class Simulation:
     """The result of integrating an answer.
 
     Attributes
@@ -91,7 +91,7 @@ def simulate(
     held: bool = False,
     frame: Frame | None = None,
     solver: Mapping[str, Any] = SOLVER,
-) -> Simulated:
+) -> Simulation:
     """Integrate a system from the first true state, and compare the trajectories.
 
     Parameters
@@ -134,10 +134,10 @@ def simulate(
         question["evaluations"] *= _MORE
     reply = _child.ask(question, MAX_SECONDS * (_MORE if accurate else 1))
     if "error" in reply:
-        return Simulated(None, Ending.LATE)
+        return Simulation(None, Ending.LATE)
     ended, states = Ending(reply["ended"]), np.array(reply["u"])
     r2 = trajectory_r2(states, true) if ended is Ending.WHOLE else None
-    return Simulated(r2, ended, states, reply["evaluations"])
+    return Simulation(r2, ended, states, reply["evaluations"])
 
 
 class Frame(NamedTuple):

@@ -197,7 +197,7 @@ class Conditions:
     def system(self, system: OdeSystem) -> OdeSystem:
         """Return a system with what is moved, and with the states that are added."""
         if self.moved:
-            system = _moved(system, self.moved)
+            system = _moved_system(system, self.moved)
         if not self.dimension:
             return system
         generator = generator_of("irrelevant states", system.name)
@@ -245,7 +245,7 @@ class Conditions:
         return np.asarray(u + xi * np.std(u, axis=0))
 
 
-def _moved(system: OdeSystem, number: int) -> OdeSystem:
+def _moved_system(system: OdeSystem, number: int) -> OdeSystem:
     """Return a moved system, drawn once a process."""
     key = system.name, system.recipe, number
     if key not in _DRAWN:
@@ -294,10 +294,10 @@ def parse_sweep(text: str) -> list[dict[str, str]]:
 
 def swept(names: Sequence[str], sweep: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the names of the datasets of a sweep, each once."""
-    return list(dict.fromkeys(_with(name, each) for each in sweep for name in names))
+    return list(dict.fromkeys(_with_conditions(name, each) for each in sweep for name in names))
 
 
-def _with(name: str, texts: Mapping[str, str]) -> str:
+def _with_conditions(name: str, texts: Mapping[str, str]) -> str:
     """Write conditions behind a name, in the place of those of the same axes that it has."""
     system, *parts = name.split("+")
     had = dict(part.partition("=")[::2] for part in parts)

@@ -75,7 +75,7 @@ def fresh_fields(seed: str, count: int, known: Iterable[PdeSystem]) -> Iterator[
                 shape = structure(system.truth, _names(system))
             except EquationError:
                 continue
-            if shape not in taken and _accepted(system):
+            if shape not in taken and _is_acceptable(system):
                 taken.add(shape)
                 yield system.name, _text(system, seed, number)
                 break
@@ -138,7 +138,7 @@ def _equation(generator: np.random.Generator, u: str, states: list[str]) -> str:
     return " ".join(parts).removeprefix("+ ")
 
 
-def _accepted(system: PdeSystem) -> bool:
+def _is_acceptable(system: PdeSystem) -> bool:
     """Whether a field is bounded, resolved, moves in the test, and shows each of its terms."""
     try:
         u, du = _solved(system)
@@ -158,7 +158,7 @@ def _accepted(system: PdeSystem) -> bool:
             or np.std(state) < _FAST * step * np.std(rate)
         ):
             return False
-    if not all(_seen(system, text, u, du[i]) for i, text in enumerate(system.truth)):
+    if not all(_shows_each_term(system, text, u, du[i]) for i, text in enumerate(system.truth)):
         return False
     finer = replace(system, settings={**system.settings, "substeps": 2.0 * SUBSTEPS})
     return bool(np.abs(_solved(finer)[0] - u).max() <= _SAME * np.abs(u).max())
@@ -173,7 +173,7 @@ def _solved(system: PdeSystem) -> tuple[Array, Array]:
     return tuple(np.moveaxis(each, -1, 0) for each in (field.u, field.du))  # type: ignore[return-value]
 
 
-def _seen(system: PdeSystem, text: str, u: Array, rate: Array) -> bool:
+def _shows_each_term(system: PdeSystem, text: str, u: Array, rate: Array) -> bool:
     """Whether each term is, before the test, a part that the others cannot replace."""
     before = split_chronologically(TIMES).refit
     period = system.axes["x"].period or 1.0

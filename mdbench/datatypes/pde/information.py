@@ -262,10 +262,10 @@ class FieldInformation:
             places = [asked.index(column) for column in columns]
             truth = np.array([*sizes[: len(own)], *np.zeros(len(asked) - len(own))])
             for _ in range(_ROUNDS):
-                dynamics = {of: _written(columns, coefficients, of) for of in self.equations}
+                dynamics = {of: _equation_text(columns, coefficients, of) for of in self.equations}
                 gram = self.gram(dynamics, asked)
                 misfit, coefficients = _regression(gram, places, truth)
-        return misfit, _written(columns, coefficients, state, digits=4)
+        return misfit, _equation_text(columns, coefficients, state, digits=4)
 
     def gram(self, dynamics: Mapping[int, str], columns: Sequence[Column]) -> Array:
         """Return the products of terms, in units of the noise that equations have.
@@ -321,7 +321,9 @@ class FieldInformation:
         pieces = [np.array_split(np.arange(n), k) for n, k in zip(shape, cuts, strict=True)]
         for places in itertools.product(*pieces):
             axes = [
-                _along(field, axis, place, sorted({len(t) for t in tails if t.startswith(axis)}))
+                _derivative_weights(
+                    field, axis, place, sorted({len(t) for t in tails if t.startswith(axis)})
+                )
                 for axis, place in zip(field.grid, places, strict=True)
             ]
             inner = np.ravel_multi_index(
@@ -388,7 +390,7 @@ class FieldInformation:
         return total
 
 
-def _along(
+def _derivative_weights(
     field: Field, axis: str, positions: NDArray[np.intp], orders: Sequence[int]
 ) -> tuple[NDArray[np.intp], dict[int, Array]]:
     """Return where derivatives along an axis are central, and what gives them there.
@@ -453,7 +455,7 @@ def _text(monomial: Monomial) -> str:
     return monomial_text(monomial, Fraction(1))
 
 
-def _written(
+def _equation_text(
     columns: Sequence[Column], coefficients: Array, state: int, *, digits: int = 17
 ) -> str:
     """Write the equation of a state."""

@@ -123,11 +123,14 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
     Smoothed states are known least at the ends, and the first and the last time are left out.
     """
     cut = split_chronologically(len(dataset.given.t))
-    between_cuts = _between(dataset.given, cut.refit)
+    between_cuts = _cut_times(dataset.given, cut.refit)
     (smoothed, remarks), evidence = _evidence(dataset, between_cuts)
     if dataset.derivatives == "smooth":
         inner = slice(1, -1)
-        shown, measured = _between(replace(smoothed, du=None), inner), between_cuts.u[..., inner, :]
+        shown, measured = (
+            _cut_times(replace(smoothed, du=None), inner),
+            between_cuts.u[..., inner, :],
+        )
         assert smoothed.du is not None  # noqa: S101 - `smoothed_field` makes it
         du = smoothed.du[..., inner, dataset.states]
     else:
@@ -140,7 +143,7 @@ def strict_splits(dataset: PdeDataset, view: str, rows: Rows) -> StrictSplits:
     first = _part(dataset, view, shown, Protocol.STRICT, du=du, rows=rows, measured=measured)
     del smoothed, shown, measured, du  # fields of 20 MB each, before the next table is made
     _, targets = clean_test(dataset, Protocol.STRICT)
-    test = _between(dataset.clean, cut.test)
+    test = _cut_times(dataset.clean, cut.test)
     last = _part(dataset, view, test, Protocol.STRICT, du=targets, rows=None, measured=test.u)
     known = dataset.clean.du is not None or len(test.t) < FEWEST_SAMPLES
     held_out = None if known else _evidence(dataset, test)[1]
@@ -180,7 +183,7 @@ def _evidence(dataset: PdeDataset, measured: Field) -> tuple[SmoothedField, Weak
     )
 
 
-def _between(whole: Field, times: slice) -> Field:
+def _cut_times(whole: Field, times: slice) -> Field:
     """Cut some times out of a field."""
     cut = [
         None if a is None else np.ascontiguousarray(a[..., times, :]) for a in (whole.u, whole.du)
@@ -199,7 +202,7 @@ def published_splits(
     test_du = _du(measured.t, clean.u, cut.test) if clean.du is None else clean.du[..., cut.test, :]
 
     def make(times: slice, du: Array, rows: Rows | None) -> Split:
-        shown = replace(_between(measured, times), du=None)
+        shown = replace(_cut_times(measured, times), du=None)
         return _part(dataset, view, shown, Protocol.PUBLISHED, du=du, rows=rows)
 
     return (
@@ -338,7 +341,7 @@ def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
 
     None where it has no finite score.
     """
-    test = _between(dataset.clean, split_chronologically(len(dataset.clean.t)).test)
+    test = _cut_times(dataset.clean, split_chronologically(len(dataset.clean.t)).test)
     if protocol is Protocol.STRICT and dataset.clean.du is None and len(test.t) >= FEWEST_SAMPLES:
         _, evidence = _evidence(dataset, test)
         columns, texts = evidence.columns, dataset.truth or ()
@@ -355,7 +358,7 @@ def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:
 def noisy_test(dataset: PdeDataset) -> tuple[FieldColumns, Array]:
     """Return the noisy field's published features at the test's times, and clean targets."""
     rows = split_as_published(len(dataset.given.t)).test
-    columns = _columns(_between(dataset.given, rows), dataset.explicit, Protocol.PUBLISHED)
+    columns = _columns(_cut_times(dataset.given, rows), dataset.explicit, Protocol.PUBLISHED)
     clean = dataset.clean
     targets = _du(clean.t, clean.u, rows) if clean.du is None else clean.du[..., rows, :]
     return columns, targets[..., dataset.states]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mdbench.data.smoothing import InTime, noise_in_time, smooth_in_time, smoother_along
+from mdbench.data.smoothing import TimeSmoothing, noise_in_time, smooth_in_time, smoother_along
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Evidence
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def smoothed_field(field: Field) -> SmoothedField:
     return SmoothedField(replace(field, u=u, du=du), remarks)
 
 
-def _smoothed_state(field: Field, u: Array) -> InTime:
+def _smoothed_state(field: Field, u: Array) -> TimeSmoothing:
     """Smooth one state along all axes, and then in time; the noise is estimated first."""
     noise = noise_in_time(u, field.t, -1)
     for axis, (name, nodes) in enumerate(field.grid.items()):

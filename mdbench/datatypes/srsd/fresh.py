@@ -61,7 +61,7 @@ def fresh_laws(seed: str, count: int, known: Iterable[FormulaProblem]) -> Iterat
             ranges = {name: _RANGES[int(i)] for name, i in zip(names, places, strict=True)}
             try:
                 shape = structure([formula], names)
-                if shape in taken or not _accepted(formula, ranges, generator):
+                if shape in taken or not _is_acceptable(formula, ranges, generator):
                     continue
             except EquationError:
                 continue
@@ -113,7 +113,7 @@ def _group(generator: np.random.Generator, names: list[str]) -> str:
     return next(text for most, text in shapes.items() if kind < most)
 
 
-def _accepted(
+def _is_acceptable(
     formula: str, ranges: dict[str, tuple[float, float]], generator: np.random.Generator
 ) -> bool:
     """Whether a law is real everywhere, varies, and depends on each of its variables."""

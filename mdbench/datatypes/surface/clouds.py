@@ -14,7 +14,7 @@ from eqverdict.grammar import read
 from eqverdict.tree import Call, Chain, Negation, Power, Variable, value
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.surface.level_sets import CELLS as LEVEL_CELLS
-from mdbench.datatypes.surface.level_sets import LevelSet, level_set, onto
+from mdbench.datatypes.surface.level_sets import LevelSet, level_set, move_onto_zeros
 from mdbench.datatypes.surface.problem import OUTPUTS
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def level_points(function: Function, level_set: LevelSet, shape: Shape, drawing:
     if not len(points):
         return points
     reach = _REACH * float(np.max(high - low)) / LEVEL_CELLS
-    return np.clip(onto(function, points, reach)[0], low, high)
+    return np.clip(move_onto_zeros(function, points, reach)[0], low, high)
 
 
 def placed(shape: Shape, equations: Sequence[str], inputs: Array) -> Array:

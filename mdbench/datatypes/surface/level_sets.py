@@ -164,7 +164,7 @@ def newton(values: Array, slopes: Array) -> Array:
         return np.asarray(units * (values / size / np.sum(units**2, axis=-1))[:, None])
 
 
-def onto(function: Function, points: Array, reach: float) -> tuple[Array, Array]:
+def move_onto_zeros(function: Function, points: Array, reach: float) -> tuple[Array, Array]:
     """Move points along the gradient onto the zeros of a function, by Newton's steps.
 
     Parameters

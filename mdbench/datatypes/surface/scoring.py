@@ -134,7 +134,7 @@ def _mapped(shape: Shape, equations: Sequence[str]) -> dict[str, Any]:
     cloud = placed(shape, equations, truth.inputs)
     finite = np.isfinite(cloud).all(axis=-1) & (np.abs(cloud) < _LARGEST).all(axis=-1)
     found = {"coverage": float(finite.mean()), "points": int(finite.sum())}
-    return found | _compared(cloud[finite], truth.cloud, truth.cloud[finite])
+    return found | _compare_clouds(cloud[finite], truth.cloud, truth.cloud[finite])
 
 
 _LARGEST = 1e150
@@ -154,10 +154,10 @@ def _implicit(shape: Shape, equation: str) -> dict[str, Any]:
         "touching": len(zeros.touching),
         "same": _same(shape, equation, truth, zeros, cloud),
     }
-    return found_by | _compared(cloud, truth.cloud, None)
+    return found_by | _compare_clouds(cloud, truth.cloud, None)
 
 
-def _compared(cloud: Array, truth: Array, partners: Array | None) -> dict[str, Any]:
+def _compare_clouds(cloud: Array, truth: Array, partners: Array | None) -> dict[str, Any]:
     """Return the distances of an answer's cloud from the truth's in three forms.
 
     Parameters
@@ -299,11 +299,13 @@ def iterated(source: Array, target: Array) -> Similarity:
     """
     few, few_target = _some(source), _some(target)
     tree = cKDTree(few_target)
-    tried = [_settled(start, (few, few_target), tree, _ROUNDS) for start in _starts(source, target)]
+    tried = [
+        _align_clouds(start, (few, few_target), tree, _ROUNDS) for start in _starts(source, target)
+    ]
     tried.sort(key=lambda each: each[0])
     whole = cKDTree(target)
     refined = [
-        _settled(each, (few, few_target), whole, _FINE_ROUNDS, (source, target))
+        _align_clouds(each, (few, few_target), whole, _FINE_ROUNDS, (source, target))
         for _, each in tried[:_STARTS_KEPT]
     ]
     return min(refined, key=lambda each: each[0])[1]
@@ -352,7 +354,7 @@ def _frame(cloud: Array) -> tuple[Array, Array, float]:
     return centre, axes, float(np.sqrt(np.mean(np.sum((cloud - centre) ** 2, axis=1))))
 
 
-def _settled(
+def _align_clouds(
     start: Similarity,
     few: tuple[Array, Array],
     tree: cKDTree,

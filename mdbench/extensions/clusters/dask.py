@@ -82,7 +82,8 @@ class DaskBackend(Backend):
         except ImportError:
             raise UsageError(
                 "The backend dask needs Dask, which is not installed.",
-                f"Type: {command('./install.sh --cluster')}",
+                f"Type: {command('./install.sh --cluster')} (in an environment of your own: "
+                "pip install distributed)",
             ) from None
         self._address = address
         self._require = require
@@ -148,7 +149,7 @@ class DaskBackend(Backend):
 
 
 @dataclass
-class _Handed:
+class _SubmittedJob:
     """A job that Dask has."""
 
     one: ResolvedJob
@@ -165,8 +166,8 @@ class _DaskRun:
         self._order = order
         self._topic = f"mdbench-{order.name}"
         self._line = JobQueue(work.jobs, work.expected, work.plan.memory_total_mb)
-        self._handed: dict[Any, _Handed] = {}
-        self._by_key: dict[str, _Handed] = {}
+        self._handed: dict[Any, _SubmittedJob] = {}
+        self._by_key: dict[str, _SubmittedJob] = {}
         self._losses: Counter[str] = Counter()
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._shown: set[str] = set()
@@ -267,7 +268,7 @@ class _DaskRun:
             ) from None
 
     def _submit(self, job: ResolvedJob) -> None:
-        handed = _Handed(job, self._losses[job.key])
+        handed = _SubmittedJob(job, self._losses[job.key])
         future = self._client.submit(
             _do_job, self._order, job.job, job.key, self._topic, pure=False, retries=0
         )

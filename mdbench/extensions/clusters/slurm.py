@@ -105,7 +105,8 @@ class SlurmBackend(Backend):
         except ImportError:
             raise UsageError(
                 "The backend slurm needs submitit, which is not installed.",
-                f"Type: {command('./install.sh --cluster')}",
+                f"Type: {command('./install.sh --cluster')} (in an environment of your own: "
+                "pip install submitit)",
             ) from None
         if not local and not all(map(shutil.which, ("sbatch", "squeue", "srun"))):
             raise UsageError(

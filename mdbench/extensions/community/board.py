@@ -54,7 +54,7 @@ def division_of(record: Record) -> Division:
 
 
 @dataclass(frozen=True)
-class Placed:
+class BoardRecord:
     """One record of a board.
 
     Attributes
@@ -89,7 +89,7 @@ class Conflict(NamedTuple):
 
 def join(
     submissions: Iterable[Submission], metrics: Mapping[str, Sequence[MetricSpec]]
-) -> tuple[list[Placed], list[Conflict]]:
+) -> tuple[list[BoardRecord], list[Conflict]]:
     """Return all results of the bundles, one of each job, and where bundles contradict each other.
 
     Of different results the better class counts, and in one class the worse result: nobody gains
@@ -102,15 +102,15 @@ def join(
     metrics
         Of each data type, the primary one first.
     """
-    by_key: dict[str, list[Placed]] = defaultdict(list)
+    by_key: dict[str, list[BoardRecord]] = defaultdict(list)
     for submission in submissions:
         for verdict in submission.verdicts:
             trust, reason = submission.trust(verdict)
-            placed = Placed(verdict.record, trust, reason, (submission.name,))
+            placed = BoardRecord(verdict.record, trust, reason, (submission.name,))
             by_key[verdict.record.key].append(placed)
     joined, conflicts = [], []
     for _, several in sorted(by_key.items()):
-        groups: dict[str, list[Placed]] = defaultdict(list)
+        groups: dict[str, list[BoardRecord]] = defaultdict(list)
         for each in several:
             groups[_result(each.record)].append(each)
         merged = sorted(map(_merge, groups.values()), key=lambda each: _rank(each, metrics))
@@ -125,15 +125,15 @@ def _result(record: Record) -> str:
     return repr([values[name] for name in sorted(RESULT)])
 
 
-def _merge(same: Sequence[Placed]) -> Placed:
+def _merge(same: Sequence[BoardRecord]) -> BoardRecord:
     """Make one of equal results of several bundles: the best class counts."""
     ordered = sorted(same, key=lambda one: (_ORDER.index(one.trust), one.bundles))
     names = tuple(sorted({name for one in same for name in one.bundles}))
     best = ordered[0]
-    return Placed(best.record, best.trust, best.reason, names)
+    return BoardRecord(best.record, best.trust, best.reason, names)
 
 
-def _rank(placed: Placed, metrics: Mapping[str, Sequence[MetricSpec]]) -> tuple[object, ...]:
+def _rank(placed: BoardRecord, metrics: Mapping[str, Sequence[MetricSpec]]) -> tuple[object, ...]:
     """Return a key by which the result that counts is the first."""
     record = placed.record
     known = [spec for spec in metrics.get(record.data_type, ()) if spec.name in record.judged_by]
@@ -142,7 +142,7 @@ def _rank(placed: Placed, metrics: Mapping[str, Sequence[MetricSpec]]) -> tuple[
     return _ORDER.index(placed.trust), -loss, _result(record), placed.bundles
 
 
-def _conflict(merged: Sequence[Placed]) -> Conflict:
+def _conflict(merged: Sequence[BoardRecord]) -> Conflict:
     first, other = merged[0], merged[1]
     record = first.record
     better = first.trust is not other.trust
@@ -230,8 +230,8 @@ def _bundle_row(submission: Submission) -> dict[str, object]:
     }
 
 
-def _method_rows(placed: Sequence[Placed]) -> list[dict[str, object]]:
-    groups: dict[tuple[str, str, Division], list[Placed]] = defaultdict(list)
+def _method_rows(placed: Sequence[BoardRecord]) -> list[dict[str, object]]:
+    groups: dict[tuple[str, str, Division], list[BoardRecord]] = defaultdict(list)
     for one in placed:
         groups[one.record.data_type, one.record.method, one.division].append(one)
     return [
@@ -246,7 +246,7 @@ def _method_rows(placed: Sequence[Placed]) -> list[dict[str, object]]:
     ]
 
 
-def _claimed_rows(claimed: Sequence[Placed]) -> list[tuple[str, str, int, str]]:
+def _claimed_rows(claimed: Sequence[BoardRecord]) -> list[tuple[str, str, int, str]]:
     count: dict[tuple[str, str, str], int] = defaultdict(int)
     for one in claimed:
         count[one.record.method, ", ".join(one.bundles), one.reason] += 1
@@ -256,7 +256,7 @@ def _claimed_rows(claimed: Sequence[Placed]) -> list[tuple[str, str, int, str]]:
     ]
 
 
-def _table(placed: Sequence[Placed]) -> str:
+def _table(placed: Sequence[BoardRecord]) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     names = ("key", "data_type", "method", "system", "part", "snr_db", "seed", "status")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eqverdict.verify import (
     DIGITS,
-    Refused,
+    RefusedCertificate,
     Ring,
     alike,
     balls_at,
     domain_of,
+    list_terms,
     paired_terms,
     verify,
-    written,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def certificate_of(record: Mapping[str, Any]) -> Certificate:
     """
     claim = _CLAIMS.get(record["metrics"].get("identified"))
     if claim is None or not record["truth"] or not record["equations"]:
-        raise Refused("it has no verdict")
+        raise RefusedCertificate("it has no verdict")
     truth, equations = list(record["truth"]), list(record["equations"])
     made = {
         "schema": 1,
@@ -78,8 +78,8 @@ def _form(truth: str, answer: str) -> dict[str, Any]:
         pairs = dict(zip(theirs, chosen, strict=True))
         if alike(ring, t, a, pairs):
             terms = paired_terms(t, a, pairs) or []
-            return {"pairs": {str(k): str(v) for k, v in pairs.items()}, "terms": written(terms)}
-    raise Refused("not the same products with all constants within 5 %")
+            return {"pairs": {str(k): str(v) for k, v in pairs.items()}, "terms": list_terms(terms)}
+    raise RefusedCertificate("not the same products with all constants within 5 %")
 
 
 def _apart(record: Mapping[str, Any], truth: list[str], equations: list[str]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _apart(record: Mapping[str, Any], truth: list[str], equations: list[str]) ->
             for point in _points(true, answer, domain):
                 try:
                     balls = balls_at(true, answer, point, moved=moved)
-                except Refused:
+                except RefusedCertificate:
                     break
                 if all(each.is_finite() for each in balls) and not balls[0].overlaps(balls[1]):
                     shown = {name: str(value) for name, value in point.items()}
@@ -98,7 +98,7 @@ def _apart(record: Mapping[str, Any], truth: list[str], equations: list[str]) ->
                     return proof | dict(
                         zip(("true", "answered"), (b.str(DIGITS) for b in balls), strict=True)
                     )
-    raise Refused("no point was found at which they have different values")
+    raise RefusedCertificate("no point was found at which they have different values")
 
 
 def _points(

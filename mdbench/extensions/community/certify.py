@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from eqverdict.verify import Refused, is_proof, verify
+from eqverdict.verify import RefusedCertificate, is_proof, verify
 from mdbench.cli.options import Exit
 from mdbench.cli.report import read_results, records_of, write
 from mdbench.errors import UsageError, counted
@@ -42,7 +42,7 @@ def certify_results(places: Sequence[Path], out: Path, console: Console) -> int:
     for row in rows:
         try:
             made.append(certificate_of(row))
-        except Refused as reason:
+        except RefusedCertificate as reason:
             lacking[_claim(row), str(reason)] += 1
     write(out, "".join(f"{json.dumps(each, allow_nan=False)}\n" for each in made))
     for claim in filter(totals.get, _CLAIMS.values()):
@@ -77,7 +77,7 @@ def verify_certificates(file: Path, places: Sequence[Path], console: Console) ->
     for number, line in enumerate(lines, 1):
         try:
             proved[_verified(line, records if places else None)] += 1
-        except Refused as reason:
+        except RefusedCertificate as reason:
             refused.append(f"line {number}: {reason}")
     for text in refused[:_MOST_SHOWN]:
         console.print(f"refused: {escape(text)}", soft_wrap=True)
@@ -96,15 +96,15 @@ def verify_certificates(file: Path, places: Sequence[Path], console: Console) ->
 def _verified(line: str, records: dict[str, list[dict[str, Any]]] | None) -> str:
     try:
         if len(line) > _LONGEST:
-            raise Refused("it is too long")
+            raise RefusedCertificate("it is too long")
         certificate = json.loads(line)
         about = None if records is None else records.get(certificate["record"], [])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise Refused(f"it is no certificate: {type(error).__name__}") from None
+        raise RefusedCertificate(f"it is no certificate: {type(error).__name__}") from None
     if about is None:
         return verify(certificate)
     if not about:
-        raise Refused("it is about a record that is not there")
+        raise RefusedCertificate("it is about a record that is not there")
     fitting = (record for record in about if is_proof(certificate, record))
     return verify(certificate, next(fitting, about[-1]))
 

@@ -103,7 +103,7 @@ def read_reply(begun: Exchange, reply: HttpReply, key: Key) -> Exchange | Fault:
     """
     phrase = f"the endpoint answered {reply.status} {_phrase(reply.status)}".rstrip()
     if _PAGE.match(reply.body):
-        return _of_page(reply, phrase, key)
+        return _judge_page(reply, phrase, key)
     try:
         content = json.loads(key.hidden(reply.body.decode()))
     except (ValueError, RecursionError):
@@ -126,7 +126,7 @@ def read_reply(begun: Exchange, reply: HttpReply, key: Key) -> Exchange | Fault:
     return _judged(begun, status, said, reason, reply.retry_after)
 
 
-def _of_page(reply: HttpReply, phrase: str, key: Key) -> Fault:
+def _judge_page(reply: HttpReply, phrase: str, key: Key) -> Fault:
     """Judge a web page: of a gateway, which may be down, or that wants somebody to log in."""
     title = _TITLE.search(reply.body[:_MOST_SEARCHED].decode(errors="replace"))
     named = _one_line(key.hidden(title[1])) if title else ""

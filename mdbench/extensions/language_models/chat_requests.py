@@ -107,7 +107,7 @@ class ChatRequest:
             request["seed"] = _whole(body_fields, "seed", 0, -_LARGEST_SEED, _LARGEST_SEED)
         if body_fields.get("stop") is not None:
             request["stop"] = _stops(body_fields["stop"])
-        request, tokens = _with(talk.settings, request, tokens)
+        request, tokens = _with_settings(talk.settings, request, tokens)
         size = sum(len(each["content"].encode()) + _PER_MESSAGE for each in messages)
         return cls(request, n, size + _PER_MESSAGE, tokens)
 
@@ -126,7 +126,7 @@ def request_hash(request: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _with(
+def _with_settings(
     settings: dict[str, Any], request: dict[str, Any], tokens: int
 ) -> tuple[dict[str, Any], int]:
     """Return a request with the user's settings, which win, and how long a completion may be.

@@ -17,7 +17,7 @@ from mdbench.cli.results import places_and_name
 from mdbench.drawing.numbers import percent
 from mdbench.errors import UsageError, counted
 from mdbench.extensions.language_models.contamination import PROBES
-from mdbench.extensions.language_models.questions import run_judge, run_probes
+from mdbench.extensions.language_models.probing import run_judge, run_probes
 from mdbench.extensions.language_models.transcripts import (
     EVERYTHING,
     Limits,

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from mdbench.errors import counted
 from mdbench.extensions.language_models.question_report import PROBE_FOLDER
-from mdbench.extensions.language_models.transcripts import PAGE_LETTERS, transcripts, within
+from mdbench.extensions.language_models.transcripts import PAGE_LETTERS, limit_letters, transcripts
 from mdbench.extensions.language_models.usage import (
     PROBE_HEADS,
     USAGE_HEADS,
@@ -41,7 +41,7 @@ class LanguageModelSection(Section):
         probes = _probes(shown)
         rows = [usage_row(used) for used in model_usage(shown.results, shown.boards)]
         asked = transcripts(shown.results, folders_of(shown.places))
-        texts, left_out = within(asked, PAGE_LETTERS)
+        texts, left_out = limit_letters(asked, PAGE_LETTERS)
         if not rows and not probes and not texts:
             return ""
         page = templates(__package__).get_template("section.html.j2")

@@ -255,7 +255,9 @@ def _indented(text: ShownText) -> Iterator[str]:
         yield f"   ... {text.note} (all of them: --all)"
 
 
-def within(all_transcripts: Iterable[Transcript], letters: int) -> tuple[list[Transcript], int]:
+def limit_letters(
+    all_transcripts: Iterable[Transcript], letters: int
+) -> tuple[list[Transcript], int]:
     """Return as many transcripts as have so many letters together, and how many are left out."""
     chosen: list[Transcript] = []
     left_out = 0
@@ -359,7 +361,7 @@ def _messages(one: Exchange, letters: int | None) -> tuple[tuple[str, ShownText]
     for message in given if isinstance(given, list) else []:
         if isinstance(message, dict):
             role = printable(str(message.get("role", "")), 20)
-            messages.append((role, _shown(str(message.get("content", "")), letters)))
+            messages.append((role, _printable(str(message.get("content", "")), letters)))
     return tuple(messages)
 
 
@@ -370,7 +372,7 @@ def _answer(
     text = "" if exchange.reply is None else exchange.reply.text
     return ShownAnswer(
         number=exchange.number,
-        text=_shown(text, letters),
+        text=_printable(text, letters),
         verdict=verdict,
         error=printable(exchange.error, 300),
         cut=exchange.reply is not None and exchange.reply.finish_reason == "length",
@@ -383,7 +385,7 @@ def _answer(
     )
 
 
-def _shown(text: str, letters: int | None) -> ShownText:
+def _printable(text: str, letters: int | None) -> ShownText:
     """Make a text printable, and cut it."""
     kept = text if letters is None else text[:letters]
     lines = kept.replace("\r\n", "\n").replace("\r", "\n")

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import ValidationError
 
 from mdbench.drawing.numbers import percent
-from mdbench.drawing.svg import Axis, Plot
+from mdbench.drawing.svg import Axis, Figure, Plot
 from mdbench.errors import RecordsError
 from mdbench.extensions.language_models.contamination import PROBES, ProbeReport
 from mdbench.extensions.language_models.question_report import PROBE_FOLDER
 from mdbench.reports.classes import class_of
-from mdbench.reports.figures import Figure
 from mdbench.reports.tables import Cell, Column, Table, format_score, to_terminal, without_columns
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ class Target:
     markers: Mapping[str, str] = field(repr=False)
 
 
-def wanted(lock: str, target: Target) -> str:
+def lock_for_python(lock: str, target: Target) -> str:
     r"""Return the part of a lock that one Python needs: sorted, without markers and comments.
 
     Raises

@@ -76,7 +76,7 @@ def _get(who: str, wanted: Checkout, home: Path, report: Callable[[str], None]) 
         repository = _Repository(who, scratch.path / "repository")
         files = repository.files(wanted)
         _check(who, wanted, files)
-        _put(who, folder, files)
+        _write_folder(who, folder, files)
     except OSError as error:
         raise UnavailableError(f"{who} cannot be written to {folder}: {error}.") from None
     finally:
@@ -116,7 +116,7 @@ def _read(folder: Path) -> Files:
     return files
 
 
-def _put(who: str, folder: Path, files: Files) -> None:
+def _write_folder(who: str, folder: Path, files: Files) -> None:
     """Write files into a folder that is there whole or not at all, to be read only."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     new = folder.with_name(f".{folder.name}-{os.getpid()}")

@@ -269,7 +269,7 @@ class Images:
         return _Recipe(
             method=name,
             base=base,
-            lock=base_images.wanted(text, base.target),
+            lock=base_images.lock_for_python(text, base.target),
             system_packages=tuple(sorted(system_packages)),
             dockerfile=dockerfile("environment"),
             fetch=program,

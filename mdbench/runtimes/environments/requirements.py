@@ -15,15 +15,26 @@ from packaging.version import Version
 from uv import find_uv_bin
 
 from eqverdict.limited_process import PARSER_LOCK
-from mdbench.errors import MethodError, UnavailableError
+from mdbench.errors import MdbenchError, MethodError, UnavailableError
 from mdbench.installation import command, page
+from mdbench.methods import find
 from mdbench.runtimes import bubblewrap
-from mdbench.runtimes.environments.locks import find_strange_line, split_requirements, uv_file
+from mdbench.runtimes.environments.locks import (
+    find_strange_line,
+    read_lock,
+    split_requirements,
+    uv_file,
+)
 from mdbench.runtimes.environments.uv import run_uv
-from mdbench.runtimes.environments.venvs import build_sandbox, running_python, user_settings
+from mdbench.runtimes.environments.venvs import (
+    BUILD_LOCK,
+    build_sandbox,
+    running_python,
+    user_settings,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mdbench.runtimes.environments.venvs import Wrap
 
@@ -211,3 +222,51 @@ def _lowest_python(requires_python: str, where: Path) -> str:
             "Give the range a lower bound, like '>=3.11'.",
         )
     return str(max(map(Version, bounds)))
+
+
+def lock_method(
+    name: str, algorithms: Path, report: Callable[[str], None], options: Sequence[str] = ()
+) -> None:
+    """Write the hashed requirements of one method; what cannot be used leaves the lock as it was.
+
+    Parameters
+    ----------
+    algorithms
+        The project's own folder of methods.
+    report
+        Called with what is worth knowing of the lock.
+    options
+        Of ``uv pip compile``, such as ``--upgrade``.
+
+    Raises
+    ------
+    UsageError, MethodError
+        If there is no such method, or its requirements may not be locked.
+    UnavailableError
+        If they cannot be had.
+    """
+    method = find(name, algorithms)
+    source = method.lock.with_suffix(".in")
+    refuse_direct(source)
+    before = method.lock.read_bytes() if method.lock.is_file() else None
+    wheels = ["--no-build", *options]  # only these are installed, and nothing is run for a lock
+    if method.spec.build:
+        lock_requirements(
+            source, method.lock, method.spec.python, options=list(options), build=name
+        )
+    else:
+        lock_requirements(source, method.lock, method.spec.python, options=wheels)
+    try:
+        refuse_unhashed(method.lock)
+        read_lock(name, method.lock)
+    except MdbenchError:
+        if before is None:
+            method.lock.unlink()
+        else:
+            method.lock.write_bytes(before)
+        raise
+    if note := cuda_note(method.lock):
+        report(f"{name}: {note}")
+    builds = method.lock.with_name("build.in")
+    if builds.is_file():
+        lock_requirements(builds, builds.with_name(BUILD_LOCK), method.spec.python, options=wheels)

@@ -249,7 +249,7 @@ def test_a_coin_states_which_of_two_questions_is_asked(monkeypatch: pytest.Monke
     offered = []
     nearest = calculus._Drawing._nearest
 
-    def watched(drawing: calculus._Drawing, asked: calculus._Asked) -> calculus._Asked | None:
+    def watched(drawing: calculus._Drawing, asked: calculus._Operand) -> calculus._Operand | None:
         found = nearest(drawing, asked)
         if found is not None:
             offered.append((asked, found))
@@ -287,7 +287,7 @@ def test_the_authors_negatives_are_never_asked_about(
     settings = GeneratorSettings(task="differentiate", premise_size=3, negatives=negatives)
     drawing = calculus._Drawing(settings, Heads(), False, in_splits=True)
     x, y = sympy.symbols("x y")
-    wrong = calculus._Asked(x * y**2, x, y**2)
+    wrong = calculus._Operand(x * y**2, x, y**2)
     monkeypatch.setattr(drawing, "_expression", lambda: x * y)
     monkeypatch.setattr(drawing, "_nearest", lambda _: wrong)
     found = (*wrong, y) if swapped else (x * y, x, y, y**2)

@@ -13,7 +13,7 @@ from sweeps import paired
 from mdbench.data.field import Field
 from mdbench.data.field_files import write_field
 from mdbench.datatypes.base import Answer
-from mdbench.datatypes.equations.remarks import STILL, Course, at_rest
+from mdbench.datatypes.equations.remarks import STILL, Course, rest_note
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.pde.data_type import Pde
@@ -43,7 +43,7 @@ def test_two_of_the_63_systems_are_at_rest(
         data = source.load(name, snr_db=snr_db, seed=0, protocol=protocol)
         task = ode.task(data, "table", protocol)
         course = ode.course(task)
-        found[name] = at_rest(course, task.test.targets, [2.0] * data.dim, None)
+        found[name] = rest_note(course, task.test.targets, [2.0] * data.dim, None)
         # Those before, counted from the clean rates alone.
         du = known(data.clean.du)
         share = np.linalg.norm(du[120:]) / np.linalg.norm(du[:120]) * np.sqrt(120 / 30)
@@ -146,6 +146,6 @@ def test_fields(tmp_path: Path, rate: float, rests: bool, known_rates: bool) -> 
 def test_sizes_are_taken_without_overflow() -> None:
     huge = np.full((4, 1), 1e200)
     course = Course(huge, [huge], [huge])
-    assert at_rest(course, huge, [2.0], None) == ""
-    assert at_rest(course, huge * 1e-5, [2.0], None)
-    assert at_rest(Course(0 * huge, [huge], [huge]), 0 * huge, [2.0], None)
+    assert rest_note(course, huge, [2.0], None) == ""
+    assert rest_note(course, huge * 1e-5, [2.0], None)
+    assert rest_note(Course(0 * huge, [huge], [huge]), 0 * huge, [2.0], None)

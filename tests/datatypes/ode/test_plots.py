@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mdbench.data.trajectory import Trajectory
-from mdbench.datatypes.ode.plots import Found, follow, trajectory_pictures
+from mdbench.datatypes.ode.plots import AnswerTrajectories, follow, trajectory_pictures
 from mdbench.datatypes.ode.simulation import simulate
 
 
@@ -57,8 +57,8 @@ def test_what_is_no_equation_is_not_simulated(equation: str) -> None:
 def test_both_ways_are_drawn_side_by_side() -> None:
     seen, unseen = circle(), circle(1.0)
     found = [
-        Found("<a>", 2, "R² 0.990 and 0.500", [seen.u[120:], unseen.u]),
-        Found("b", 9, "", [seen.u[120:125], None]),
+        AnswerTrajectories("<a>", 2, "R² 0.990 and 0.500", [seen.u[120:], unseen.u]),
+        AnswerTrajectories("b", 9, "", [seen.u[120:125], None]),
     ]
     html = trajectory_pictures("ring", seen, unseen, found)
     ET.fromstring(html)
@@ -78,7 +78,10 @@ def test_both_ways_are_drawn_side_by_side() -> None:
 
 def test_states_differ_by_their_dashes_and_axes_have_their_names() -> None:
     seen = circle()
-    found = [Found("a", 2, "", [seen.u[120:]]), Found("b", 3, "", [seen.u[120:]])]
+    found = [
+        AnswerTrajectories("a", 2, "", [seen.u[120:]]),
+        AnswerTrajectories("b", 3, "", [seen.u[120:]]),
+    ]
     html = trajectory_pictures("ring", seen, None, found, titles=("time (h)", "prey (1/m²)", "<b>"))
     (svg,) = re.findall(r'<svg class="plot".*?</svg>', html, re.DOTALL)
     drawn = re.findall(r'<path class="(?:measured|line thin)"([^>]*?) d=', svg)
@@ -96,7 +99,9 @@ def test_a_line_that_leaves_the_picture_is_cut_there() -> None:
     away = seen.u[120:].copy()
     away[5:10] = 1e6
     away[20:] = -1e6
-    (first, _) = lines(trajectory_pictures("ring", seen, None, [Found("a", 0, "", [away])]))
+    (first, _) = lines(
+        trajectory_pictures("ring", seen, None, [AnswerTrajectories("a", 0, "", [away])])
+    )
     whole = seen.t[120:]
     # One point outside at each edge; nothing runs along the frame.
     assert len(first) == len(whole) - (5 - 2) - (10 - 1)

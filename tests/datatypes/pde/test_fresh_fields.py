@@ -15,7 +15,7 @@ from mdbench import datatypes
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.base import Answer
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.pde.fresh import NODES, TIMES, _accepted, _draw
+from mdbench.datatypes.pde.fresh import NODES, TIMES, _draw, _is_acceptable
 from mdbench.datatypes.pde.systems import Nodes, PdeSystem, read_system
 from mdbench.errors import DataError
 from mdbench.extensions.laboratory.drawing import draw
@@ -80,7 +80,7 @@ def test_what_shows_no_law_is_not_taken(equation: str) -> None:
         axes=short,
         times=times,
     )
-    assert not _accepted(bad)
+    assert not _is_acceptable(bad)
 
 
 @pytest.fixture(scope="module")

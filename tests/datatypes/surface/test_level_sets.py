@@ -9,7 +9,7 @@ import pytest
 
 from eqverdict.grammar import read
 from mdbench.datatypes.surface.clouds import Shape, fraction, zeros_of
-from mdbench.datatypes.surface.level_sets import gradient, level_set, onto
+from mdbench.datatypes.surface.level_sets import gradient, level_set, move_onto_zeros
 
 if TYPE_CHECKING:
     from mdbench.datatypes.surface.level_sets import LevelSet
@@ -88,7 +88,7 @@ def test_points_drawn_are_on_the_sphere_and_even() -> None:
         return np.asarray(np.sum(points**2, axis=1) - 9)
 
     found = level_set(function, LOW, HIGH, 33)
-    points, left = onto(function, found.draw(20_000, np.random.default_rng(0)), 0.3)
+    points, left = move_onto_zeros(function, found.draw(20_000, np.random.default_rng(0)), 0.3)
     assert np.abs(np.linalg.norm(points, axis=1) - 3).max() < 1e-12
     assert left.max() < 1e-9
     # Archimedes: heights of even points on a sphere are uniform.
@@ -98,10 +98,10 @@ def test_points_drawn_are_on_the_sphere_and_even() -> None:
 
 def test_no_point_is_moved_farther_than_it_may() -> None:
     points = np.random.default_rng(0).uniform(-1, 1, (100, 3))
-    moved, left = onto(lambda p: p[:, 0] - 0.5, points, 0.3)
+    moved, left = move_onto_zeros(lambda p: p[:, 0] - 0.5, points, 0.3)
     assert np.linalg.norm(moved - points, axis=1).max() <= 0.3
     assert (left[np.abs(points[:, 0] - 0.5) < 0.29] < 1e-9).all()
-    still, endless = onto(lambda p: np.ones(len(p)), points, 0.3)
+    still, endless = move_onto_zeros(lambda p: np.ones(len(p)), points, 0.3)
     np.testing.assert_array_equal(still, points)
     assert np.isinf(endless).all()
 

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqverdict.equation import parse
-from eqverdict.verify import Refused, Ring, is_proof, verify
+from eqverdict.verify import RefusedCertificate, Ring, is_proof, verify
 from mdbench.cli import main
 from mdbench.errors import EquationError
 from mdbench.extensions.community.certificates import certificate_of
@@ -89,7 +89,7 @@ def test_what_is_the_law_has_a_proof(pair: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("pair", OTHER)
 def test_what_is_not_the_law_has_no_proof_that_it_is(pair: tuple[str, str]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedCertificate):
         certificate_of(record([pair[0]], [pair[1]], 1))
 
 
@@ -142,7 +142,7 @@ def test_a_law_with_constants_moved_is_proved_up_to_five_percent_and_not_beyond(
     if worst is None:
         assert verify(certificate_of(about), about) == "identified"
     else:
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedCertificate):
             certificate_of(about)
 
 
@@ -165,7 +165,7 @@ def test_the_form_of_a_text_has_its_values(text: str) -> None:
     ring = Ring()
     try:
         ratio = ring.read(text)
-    except Refused:
+    except RefusedCertificate:
         return
     point = {"u0": 0.73, "u1": 1.31}
 

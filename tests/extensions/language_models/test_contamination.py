@@ -22,7 +22,7 @@ from mdbench.extensions.language_models.contamination import (
     closest,
 )
 from mdbench.extensions.language_models.options import ProbeOptions
-from mdbench.extensions.language_models.questions import run_probes
+from mdbench.extensions.language_models.probing import run_probes
 from mdbench.extensions.language_models.usage import probe_rows, read_probes
 from mdbench.extensions.language_models.views import prompt_view, symmetries
 from mdbench.runs.catalog import Catalog

@@ -20,7 +20,7 @@ from mdbench.extensions.language_models.judge import (
     verdict_of,
 )
 from mdbench.extensions.language_models.options import JudgeOptions
-from mdbench.extensions.language_models.questions import run_judge
+from mdbench.extensions.language_models.probing import run_judge
 
 if TYPE_CHECKING:
     from pathlib import Path

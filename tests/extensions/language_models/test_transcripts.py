@@ -20,10 +20,10 @@ from mdbench.extensions.language_models.transcripts import (
     PAGE_LETTERS,
     Limits,
     Transcript,
+    limit_letters,
     transcript,
     transcript_lines,
     transcripts,
-    within,
 )
 from mdbench.records import Record
 from mdbench.reports.html import page
@@ -127,7 +127,7 @@ def test_long_texts_are_cut_and_the_number_is_said(letters: int | None) -> None:
 
 def test_a_page_has_room_for_so_many_letters() -> None:
     one = transcript(record(), many(1, 1, 1000), {})
-    kept, left_out = within([one] * 2000, PAGE_LETTERS)
+    kept, left_out = limit_letters([one] * 2000, PAGE_LETTERS)
     assert sum(each.letters for each in kept) <= PAGE_LETTERS
     assert len(kept) + left_out == 2000
     assert kept

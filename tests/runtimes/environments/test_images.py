@@ -106,18 +106,21 @@ colorama==0.4 ; sys_platform == 'win32' \\
 Scipy[fast]==1.2 \\
     --hash=sha256:41
 """
-    assert base_images.wanted(lock, X86) == (
+    assert base_images.lock_for_python(lock, X86) == (
         "Scipy[fast]==1.2 --hash=sha256:41\nnumpy==2.4.0 --hash=sha256:21\n"
     )
-    assert base_images.wanted(lock, ARM) == (
+    assert base_images.lock_for_python(lock, ARM) == (
         "Scipy[fast]==1.2 --hash=sha256:41\nnumpy==2.0.2 --hash=sha256:11 --hash=sha256:12\n"
     )
-    assert base_images.pins(base_images.wanted(lock, X86)) == {"numpy": "2.4.0", "scipy": "1.2"}
+    assert base_images.pins(base_images.lock_for_python(lock, X86)) == {
+        "numpy": "2.4.0",
+        "scipy": "1.2",
+    }
 
 
 def test_a_line_that_is_no_requirement_is_named() -> None:
     with pytest.raises(MethodError, match="line 1: 'numpy=2 --hash=sha256:12' is no package"):
-        base_images.wanted("numpy=2 --hash=sha256:12\n", X86)
+        base_images.lock_for_python("numpy=2 --hash=sha256:12\n", X86)
 
 
 @pytest.mark.parametrize(

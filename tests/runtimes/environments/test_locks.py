@@ -8,7 +8,7 @@ import pytest
 from harness import ROOT
 
 from mdbench.errors import MethodError
-from mdbench.runtimes.environments.base_images import Target, wanted
+from mdbench.runtimes.environments.base_images import Target, lock_for_python
 from mdbench.runtimes.environments.locks import (
     find_strange_line,
     read_lock,
@@ -103,7 +103,7 @@ def test_a_line_that_is_no_pinned_package_is_refused(line: str, tmp_path: Path) 
         with pytest.raises(MethodError, match="no index has a hash"):
             refuse_unhashed(lock)
         with pytest.raises(MethodError, match=r"line [1-9]"):
-            wanted(text, Target("3.11.2", "cp", "cp311", (), {}))
+            lock_for_python(text, Target("3.11.2", "cp", "cp311", (), {}))
 
 
 def test_what_scripts_lock_writes_is_read() -> None:

@@ -94,7 +94,10 @@ def empty_channel(
         pressure_at=lambda p: np.minimum(p[0], 1 - p[0]) < _EDGE,
         pressure=lambda p: inlet * (p[0] < _EDGE),
     )
-    at_u, at_p = _at(spaces.quadratic, places), _at(spaces.linear, places)
+    at_u, at_p = (
+        _coefficient_on_grid(spaces.quadratic, places),
+        _coefficient_on_grid(spaces.linear, places),
+    )
     flows = ipcs(spaces, walls, density=density, viscosity=viscosity, dt=dt)
     states = [
         [*(at_u(component) for component in flow.velocity), at_p(flow.pressure)]
@@ -165,7 +168,9 @@ def past_cylinder(
         pressure_at=lambda p: p[0] > obstacle.length - _EDGE,
         pressure=lambda p: np.zeros(p.shape[1]),
     )
-    at_u, at_p = (_at(each, places, averaged) for each in (spaces.quadratic, spaces.linear))
+    at_u, at_p = (
+        _coefficient_on_grid(each, places, averaged) for each in (spaces.quadratic, spaces.linear)
+    )
     scheme = QuadraticSpecies if second_order else LinearSpecies
     species = scheme(spaces, reaction, every * dt)
     at_c = at_u if second_order else at_p
@@ -253,7 +258,9 @@ def _areas(corners: Array) -> Array:
     return np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2
 
 
-def _at(basis: Any, places: Sequence[Array], averaged: float = 0.0) -> Callable[[Array], Array]:
+def _coefficient_on_grid(
+    basis: Any, places: Sequence[Array], averaged: float = 0.0
+) -> Callable[[Array], Array]:
     """Return the function that evaluates coefficients on a grid, or averages them around it."""
     averages = [_averages(place, averaged) for place in places] if averaged else []
     around = [place for place, _ in averages] or places

@@ -34,7 +34,7 @@ _MOST_REMOVED = 8
 _NUMBERS = tuple(Number(np.float64(number), str(number)) for number in (0, 1))
 
 
-def without_idle_parts(
+def remove_redundant_parts(
     tree: Node, columns: Mapping[str, Array], box: Mapping[str, tuple[float, float]]
 ) -> Node | None:
     """Take out of an equation what has no effect on a domain.
