@@ -7,13 +7,17 @@ slow lane.  Whole sweeps, of which both lanes have a seeded part, are the nightl
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import zlib
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -52,6 +56,12 @@ EXTENSIONS = Path(__file__).parent.parent / "mdbench" / "extensions"
 NOT_FAST = ("slow", "engine", "browser", "build")
 """The marks of what the fast lane leaves out."""
 
+MARKED = {
+    "--slow": ("mark.slow", "mark.engine", "mark.browser", "mark.build", "from flavours"),
+    "--nightly": ("mark.nightly", "mark.in_turn", "from sweeps", "from flavours"),
+}
+"""What stands in a file that has a test of a lane: other files are not even imported."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     marks = ", ".join(NOT_FAST)
@@ -59,17 +69,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     lane.addoption("--fast", action="store_true", help=f"leave out what is marked {marks}")
     lane.addoption("--slow", action="store_true", help=f"only what is marked {marks}")
     lane.addoption("--nightly", action="store_true", help="only what is marked nightly")
+    lane.addoption("--share", type=float, default=1.0, help="a seeded share, from 0 to 1, of these")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that have no test of the lane: to import all takes 20 s."""
+    if collection_path.suffix != ".py" or collection_path.name == "conftest.py":
+        return None
+    text = collection_path.read_text(encoding="utf-8", errors="replace")
+    lanes = [words for lane, words in MARKED.items() if config.getoption(lane)]
+    return True if any(not any(word in text for word in words) for words in lanes) else None
+
+
+def pytest_configure() -> None:
+    gc.disable()  # while tests are collected, of which all live as long as the session
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what was collected is not looked through again, which takes 0.3 s each time
+    gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples in docstrings of the packages alone, not in those of the tests."""
+    return [file for file in (yield) if not isinstance(file, DoctestModule)]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     lanes = {True: config.getoption("--slow"), False: config.getoption("--fast")}
     nightly = config.getoption("--nightly")
+    share = config.getoption("--share")
+    items[:] = [item for item in items if _has_something_to_try(item)]
+    out_of_turn = _out_of_turn(items)
     left_out = [
         item
         for item in items
-        if (item.get_closest_marker("nightly") is None) == nightly
+        if (item.get_closest_marker("nightly") is None and item not in out_of_turn) == nightly
+        or zlib.crc32(item.nodeid.encode()) >= share * 2**32
         or lanes[not any(map(item.get_closest_marker, NOT_FAST))]
-        or not _has_something_to_try(item)
         or any(not (EXTENSIONS / mark.args[0]).is_dir() for mark in item.iter_markers("extension"))
     ]
     config.hook.pytest_deselected(items=left_out)
@@ -85,7 +123,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     return _Grouped(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
-LONGEST = ("sandboxes", "tests/docs/", "tests/scripts/", "tests/algorithms/")
+LONGEST = (
+    *("sandboxes", "tests/docs/", "tests/runtimes/environments/"),
+    *("tests/scripts/", "tests/algorithms/"),
+)
 """How the names of the groups begin that take longest: they begin first, so that none is left to
 one process at the end."""
 
@@ -111,11 +152,33 @@ def _group(file: str) -> str:
     """Return the group of the tests of a file.
 
     That is the file, which makes its environment once; or all that uses sandboxes and an engine,
-    which looks for what others have left on the machine.
+    which looks for what others have left on the machine.  Environments without an engine are not
+    such.
     """
     text = (Path(__file__).parent.parent / file).read_text(encoding="utf-8")
+    if file.startswith("tests/runtimes/environments/") and "mark.engine" not in text:
+        return file
     sandboxed = file.startswith("tests/runtimes/") or "from flavours import" in text
     return "sandboxes" if sandboxed else file
+
+
+def _out_of_turn(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests whose turn it is not: see the marker ``in_turn``."""
+    groups = defaultdict(list)
+    for item in items:
+        marker = item.get_closest_marker("in_turn")
+        callspec = getattr(item, "callspec", None)
+        if marker is None or callspec is None or item.get_closest_marker("nightly"):
+            continue
+        among = [name for name, value in callspec.params.items() if value in marker.kwargs["among"]]
+        others = [f"{name} {value}" for name, value in callspec.params.items() if name not in among]
+        groups["".join((item.nodeid.partition("[")[0], *sorted(others)))].append(item)
+    return {
+        item
+        for group in groups.values()
+        for number, item in enumerate(group)
+        if number != zlib.crc32(group[0].nodeid.encode()) % len(group)
+    }
 
 
 def _has_something_to_try(item: pytest.Item) -> bool:

@@ -88,3 +88,52 @@ def test_each_test_is_in_one_lane(
     pytester.makepyfile("import pytest\n" + "".join(tests) + "def test_quick(): pass\n")
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", *filter(None, [lane]))
     result.assert_outcomes(passed=passed, deselected=6 - passed)
+
+
+def test_each_run_tries_one_of_the_values_that_are_in_turn(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "")
+    pytester.makeconftest(CONFTEST)
+    marks = ("in_turn", "nightly")
+    pytester.makeini("[pytest]\nmarkers =\n" + "\n".join(f"    {mark}: it is" for mark in marks))
+    tests = "\n".join(f"def test_{number}(way, other): pass" for number in range(20))
+    pytester.makepyfile(
+        "import pytest\n"
+        "pytestmark = [pytest.mark.in_turn(among=('a', 'b')),"
+        " pytest.mark.parametrize('other', (1, 2)),"
+        " pytest.mark.parametrize('way', ('a', 'b', 'always'))]\n" + tests
+    )
+    tried: list[set[str]] = []
+    for lane in ("", "--nightly"):
+        result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-v", *filter(None, [lane]))
+        words = (word for line in result.outlines for word in line.split() if "PASSED" in line)
+        tried.append({word.partition("::")[2] for word in words if "::" in word})
+    each_run, at_night = tried
+    assert len(each_run) == 20 * 2 * 2
+    assert len(at_night) == 20 * 2
+    assert not each_run & at_night
+    for way in ("a", "b"):  # each has its turn
+        assert 10 < sum(f"-{way}]" in name for name in each_run) < 30
+    assert sum("-always]" in name for name in each_run) == 40
+
+
+def test_a_share_is_a_part_and_the_same_each_time(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile("\n".join(f"def test_{number}(): pass" for number in range(200)))
+    shares = [
+        pytester.runpytest_inprocess("-p", "no:cacheprovider", "--share=0.25") for _ in range(2)
+    ]
+    passed = [result.parseoutcomes()["passed"] for result in shares]
+    assert passed[0] == passed[1]
+    assert 30 < passed[0] < 70
+
+
+def test_files_without_a_test_of_the_lane_are_not_imported(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST)
+    pytester.makeini("[pytest]\nmarkers =\n    slow: it is")
+    pytester.makepyfile(
+        test_fast="raise RuntimeError",
+        test_slow="import pytest\n@pytest.mark.slow\ndef test_it(): pass",
+    )
+    pytester.runpytest_inprocess("-p", "no:cacheprovider", "--slow").assert_outcomes(passed=1)

@@ -42,6 +42,7 @@ def test_packages_of_another_python_are_not_loaded(foreign: Path) -> None:
     assert "sindy" in done.stdout
 
 
+@pytest.mark.build
 @pytest.mark.parametrize("script", ["run.sh", "install.sh"])
 def test_the_scripts_start_no_python_with_it(foreign: Path, script: str) -> None:
     (foreign / "sitecustomize.py").write_text("raise SystemExit(99)\n", encoding="utf-8")

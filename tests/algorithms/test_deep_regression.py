@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-pytestmark = pytest.mark.build
+pytestmark = [pytest.mark.build, pytest.mark.in_turn(among=NAMES)]
 
 SMALL: dict[str, dict[str, Any]] = {
     "dsr": {"samples": 3000, "batch": 300},

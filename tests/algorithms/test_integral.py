@@ -261,7 +261,7 @@ FRACTIONS: dict[str, tuple[list[str], list[float]]] = {
     [
         "inhibition",
         pytest.param("competition", marks=pytest.mark.slow),
-        pytest.param("shared denominator", marks=pytest.mark.slow),
+        pytest.param("shared denominator", marks=pytest.mark.nightly),
     ],
 )
 def test_fractions_with_two_constants_under_the_bar_are_found(integral: Any, name: str) -> None:

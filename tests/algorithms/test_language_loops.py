@@ -22,6 +22,7 @@ from language_loops import (
     other,
     table,
 )
+from sweeps import paired, sampled
 from torch_methods import ALGORITHMS, folders, modules, specification
 
 from eqverdict import parse
@@ -51,7 +52,7 @@ class Scripted(KnowingModel):
         return found if isinstance(found, Reply) else said(found)
 
 
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("name", sampled(LOOPS, least=2))
 def test_finds_what_a_model_knows_now_and_then_and_draws_do_not(name: str) -> None:
     problem, found = table(), 0
     for seed in SEEDS:
@@ -86,8 +87,7 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize(("name", "mode"), paired(LOOPS, MODES))
 def test_useless_replies_are_counted_and_end_in_the_loops_own_start(name: str, mode: str) -> None:
     problem = table(60)
     small = {"generations": 10} if name == "lasr" else {}
@@ -115,8 +115,7 @@ FENCES: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("fence", FENCES)
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize(("name", "fence"), paired(LOOPS, FENCES))
 def test_the_answer_is_found_however_it_is_wrapped(name: str, fence: str) -> None:
     problem = table(60)
     reply = FENCES[fence](name)

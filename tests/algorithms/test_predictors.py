@@ -10,6 +10,7 @@ import pytest
 from harness import ROOT
 from inside import inside
 from stand_ins import adapter, module, problem
+from sweeps import sampled
 from torch_methods import ALGORITHMS, folders, specification
 
 from mdbench.runtimes.environments.venvs import prepare
@@ -121,7 +122,7 @@ def test_predictors_have_one_lock_and_the_same_shape() -> None:
 
 @pytest.mark.slow
 @pytest.mark.build
-@pytest.mark.parametrize("name", PREDICTORS)
+@pytest.mark.parametrize("name", sampled(PREDICTORS, least=2))
 def test_each_predicts_a_smooth_law_within_the_rows(name: str) -> None:
     spec = specification(name)
     lock = ALGORITHMS / name / "requirements.lock"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from harness import ROOT, HereRuntime, Quiet, execute, imported
+from sweeps import sampled
 
 from mdbench import datatypes
 from mdbench.authoring.check import check_method
@@ -103,7 +104,7 @@ def test_who_sees_the_candidate_alone_is_no_better_than_a_coin(task: Any) -> Non
     assert found["static_accuracy"] + found["ar_accuracy"] == pytest.approx(1)
 
 
-@pytest.mark.parametrize("name", ["tagged_lr", "boosting"])
+@pytest.mark.parametrize("name", sampled(("tagged_lr", "boosting"), least=1))
 def test_who_knows_the_operation_finds_most(name: str, task: Any) -> None:
     found = scores_of(name, task)
     assert found["static_accuracy"] > 0.85

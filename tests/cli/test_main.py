@@ -17,6 +17,7 @@ import typer.main
 from harness import ROOT, HereRuntime, add_method, make_workspace, wait_until
 from hypothesis import given
 from hypothesis import strategies as st
+from sweeps import sampled
 
 import mdbench
 from mdbench.cli import main
@@ -357,7 +358,7 @@ def test_data_are_exported_in_upstreams_layout(capsys: Output) -> None:
         }
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", sampled((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), least=1))
 def test_a_run_that_is_stopped_leaves_whole_records(workspace: Workspace, number: int) -> None:
     slow = add_method(workspace, "slow") / "adapter.py"
     text = slow.read_text(encoding="utf-8").replace("def fit(", "def fit_now(")

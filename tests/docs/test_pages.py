@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browser import PROGRAM, Browser
 from harness import ROOT
+from sweeps import paired
 
 from mdbench import methods
 from mdbench.cli.verbs import VERBS
@@ -145,7 +146,11 @@ def test_public_names_have_their_entry(site: Path) -> None:
         assert f'id="mdbench.{name}"' in text
 
 
-@pytest.fixture(scope="module", params=[(1280, False), (1280, True), (360, False)])
+WINDOWS = ((1280, False), (1280, True), (360, False))
+"""Widths, and whether the page is dark."""
+
+
+@pytest.fixture(scope="module", params=WINDOWS)
 def browser(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Browser]:
@@ -156,7 +161,7 @@ def browser(
 
 @needs_browser
 @pytest.mark.browser
-@pytest.mark.parametrize("page", SEEN)
+@pytest.mark.parametrize(("browser", "page"), paired(WINDOWS, SEEN), indirect=["browser"])
 def test_a_page_can_be_read_and_used(browser: Browser, site: Path, page: str) -> None:
     browser.open(site / f"{page}.html")
     assert browser.problems == []

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from printed import Columns
 
-PART, WHOLE = 300, 5_000
+PART, WHOLE = 120, 5_000
 """Of random trees, and of landed answers in the part."""
 EXAMPLES = (
     "((0.788*y)*(1.269*y)) - ((0.985*x)*((-1.016)*x))",

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from harness import ROOT
@@ -26,63 +26,62 @@ DATA_TYPES = sorted(
 
 
 def project_without(folder: Path, *parts: str) -> Path:
-    """Copy the project without one folder of the package."""
-    shutil.copytree(
-        ROOT / "mdbench", folder / "mdbench", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    """Copy the project without one folder of the package; with what was compiled of the others."""
+    shutil.copytree(ROOT / "mdbench", folder / "mdbench")
     for name in ("eqverdict", "algorithms", "datasets", "docker"):
         (folder / name).symlink_to(ROOT / name)
     shutil.rmtree(folder.joinpath("mdbench", *parts))
     return folder
 
 
-@pytest.fixture(params=EXTENSIONS)
-def without(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
-    """The project without one extension: its name, and the folder."""
-    return request.param, project_without(tmp_path, "extensions", request.param)
+class Shown(NamedTuple):
+    """What a command has given."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+TYPED = """
+import contextlib, io, json, sys
+from mdbench.cli import main
+
+shown = []
+for line in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(line)
+    shown.append((status, out.getvalue(), err.getvalue()))
+print(json.dumps(shown))
+"""
+
+
+def run(folder: Path, *lines: str, first: str = "") -> list[Shown]:
+    """Type lines, one after the other, in one process; which may do something first."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(folder),
         "MDBENCH_ROOT": str(folder),
         "MDBENCH_HOME": str(folder / "home"),
     }
-    return subprocess.run(
-        [sys.executable, "-m", "mdbench", *arguments],
+    done = subprocess.run(
+        [sys.executable, "-c", first + TYPED, json.dumps([line.split() for line in lines])],
         cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
+    return [Shown(*shown) for shown in json.loads(done.stdout)]
 
 
-def test_the_verbs_that_are_left_work(without: tuple[str, Path]) -> None:
-    name, folder = without
-    assert run(folder, "--help").returncode == 0
-    assert json.loads(run(folder, "list", "--json").stdout)["methods"]
-    runtimes = {
-        row["runtime"] for row in json.loads(run(folder, "probe", "--json").stdout)["runtimes"]
-    }
-    assert ({"podman", "apptainer"} & runtimes == set()) is (name == "engines")
-    assert runtimes >= {"venv", "docker"}
-    planned = run(
-        folder,
-        "plan",
-        "--algorithm",
-        "sindy",
-        "--data-type",
-        "ode",
-        "--runtime",
-        "venv",
-        "--dataset",
-        "rc-circuit",
-    )
-    assert planned.returncode == 0, planned.stderr
-    scored = run(folder, "score", "x0", "x0")
-    assert "identified" in scored.stdout, scored.stderr
+IMPORT_ALL = """
+import importlib, pkgutil, mdbench
+for module in pkgutil.walk_packages(mdbench.__path__, "mdbench."):
+    if not {"template", "__main__"} & {*module.name.split(".")}:
+        importlib.import_module(module.name)
+"""
 
 
 ADDS = {
@@ -104,13 +103,29 @@ ADDS = {
 """What is typed to use an extension, and what is said without it."""
 
 
-def test_what_it_added_is_said_not_to_be_there(without: tuple[str, Path]) -> None:
-    name, folder = without
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_without_an_extension_the_verbs_that_are_left_work(name: str, tmp_path: Path) -> None:
+    folder = project_without(tmp_path, "extensions", name)
     line, says = ADDS[name]
-    shown = run(folder, *line.split())
-    assert shown.returncode == 2
-    assert says in shown.stderr.replace("\n", " ")
-    assert "Traceback" not in shown.stderr
+    head, listed, probed, planned, scored, refused = run(
+        folder,
+        "--help",
+        "list --json",
+        "probe --json",
+        "plan --algorithm sindy --data-type ode --runtime venv --dataset rc-circuit",
+        "score x0 x0",
+        line,
+    )
+    assert head.returncode == 0
+    assert json.loads(listed.stdout)["methods"]
+    runtimes = {row["runtime"] for row in json.loads(probed.stdout)["runtimes"]}
+    assert ({"podman", "apptainer"} & runtimes == set()) is (name == "engines")
+    assert runtimes >= {"venv", "docker"}
+    assert planned.returncode == 0, planned.stderr
+    assert "identified" in scored.stdout, scored.stderr
+    # What it added is said not to be there.
+    assert refused.returncode == 2
+    assert says in refused.stderr.replace("\n", " ")
 
 
 def test_records_of_language_models_are_read_without_them(tmp_path: Path) -> None:
@@ -118,15 +133,19 @@ def test_records_of_language_models_are_read_without_them(tmp_path: Path) -> Non
     results = folder / "results"
     results.mkdir()
     shutil.copy(ROOT / "docs" / "results" / "mock-models-ode.jsonl.xz", results)
-    shown = run(folder, "report", "results", "--text", "--out", "page.html")
-    assert "llmsr (mock-knows-the-law, anon)" in shown.stdout, shown.stderr
+    reported, combined, again, control = run(
+        folder,
+        "report results --text --out page.html",
+        "combine results --out all.csv",
+        "rescore results/mock-models-ode.jsonl.xz --dry-run",
+        "plan --algorithm llmsr_nollm --data-type ode",
+    )
+    assert "llmsr (mock-knows-the-law, anon)" in reported.stdout, reported.stderr
     assert "llmsr (mock-knows-the-law, anon)" in (folder / "page.html").read_text("utf-8")
-    assert run(folder, "combine", "results", "--out", "all.csv").returncode == 0
+    assert combined.returncode == 0, combined.stderr
     head = (folder / "all.csv").read_text("utf-8").partition("\n")[0].split(",")
     assert {"llm.model", "llm.prompt", "llm.calls"} <= {*head}
-    again = run(folder, "rescore", "results/mock-models-ode.jsonl.xz", "--dry-run")
     assert "60 of 60 records scored again, and 0 would change" in again.stdout, again.stderr
-    control = run(folder, "plan", "--algorithm", "llmsr_nollm", "--data-type", "ode")
     assert "llmsr_nollm is the control of llmsr, which asks the service 'llm'" in control.stderr
 
 
@@ -134,27 +153,23 @@ def test_records_of_language_models_are_read_without_them(tmp_path: Path) -> Non
 def test_a_data_type_can_be_taken_away(name: str, tmp_path: Path) -> None:
     """All modules that are left can be imported, and verbs work with another data type."""
     folder = project_without(tmp_path, "datatypes", name)
-    code = (
-        "import importlib, pkgutil, mdbench\n"
-        "for module in pkgutil.walk_packages(mdbench.__path__, 'mdbench.'):\n"
-        "    if not {'template', '__main__'} & {*module.name.split('.')}:\n"
-        "        importlib.import_module(module.name)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    shown = json.loads(run(folder, "list", "--json").stdout)
-    assert [kind["name"] for kind in shown["data_types"]] == [k for k in DATA_TYPES if k != name]
     other, dataset = ("ode", "rc-circuit") if name != "ode" else ("srsd", "feynman-i.12.1")
-    asked = ("--algorithm", "mean", "--runtime", "venv")
-    planned = run(folder, "plan", *asked, "--data-type", other, "--dataset", dataset)
+    asked = "plan --algorithm mean --runtime venv --data-type"
+    listed, planned, refused, scored, read = run(
+        folder,
+        "list --json",
+        f"{asked} {other} --dataset {dataset}",
+        f"{asked} {name}",
+        "score x0 x0",
+        f"report {ROOT / 'tests' / 'golden' / 'records'} --text",
+        first=IMPORT_ALL,
+    )
+    types = json.loads(listed.stdout)["data_types"]
+    assert [kind["name"] for kind in types] == [k for k in DATA_TYPES if k != name]
     assert planned.returncode == 0, planned.stderr
-    refused = run(folder, "plan", *asked, "--data-type", name)
     assert refused.returncode == 2
     assert f"There is no data type {name!r}." in refused.stderr
-    assert "identified" in run(folder, "score", "x0", "x0").stdout
-    read = run(folder, "report", str(ROOT / "tests" / "golden" / "records"), "--text")
+    assert "identified" in scored.stdout
     assert "Traceback" not in read.stderr
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from harness import ROOT, add_method, make_workspace
+from sweeps import sampled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +79,7 @@ def typed(tmp_path: Path) -> Typed:
     return run
 
 
-@pytest.mark.parametrize("case", BROKEN)
+@pytest.mark.parametrize("case", sampled(BROKEN))
 def test_a_service_that_cannot_be_used_hinders_nobody_else(typed: Typed, case: str) -> None:
     code, reason = BROKEN[case]
     jobs = ["--data-type", "ode", "--dataset", "rc-circuit", "--runtime", "venv", "--algorithm"]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import isolated
 import numpy as np
 import pytest
-from flavours import FLAVOURS, open_flavour, traces
+from flavours import FLAVOURS, IN_TURN, open_flavour, traces
 from harness import ROOT, has_written, is_running, known, make_workspace, out_of_time, wait_until
 from isolated import HOME
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mdbench.runtimes.worker import Worker
     from mdbench.workspace import Workspace
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, IN_TURN]
 
 ADAPTER = ROOT / "tests" / "support" / "nasty" / "adapter.py"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flavours import FLAVOURS, traces
+from flavours import FLAVOURS, IN_TURN, traces
 from harness import make_workspace
 from isolated import HOME, Bench
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mdbench.records import Record
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, IN_TURN]
 
 ADAPTER = """
 import os

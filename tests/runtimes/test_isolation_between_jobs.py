@@ -12,7 +12,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flavours import FLAVOURS, traces
+from flavours import FLAVOURS, IN_TURN, traces
 from harness import ROOT, known, make_workspace
 from isolated import HOME, Bench
 
@@ -24,7 +24,7 @@ from mdbench.runtimes.processes import JOB_UIDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, IN_TURN]
 
 WHISPERER = """
 import contextlib

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import kept_state
 import pytest
-from flavours import FLAVOURS
+from flavours import FLAVOURS, IN_TURN
 from harness import ZERO, make_workspace
 from isolated import HOME, Bench
 from kept_table import BEGIN, COLUMNS, DOCUMENT, END, measured
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@IN_TURN
 @pytest.mark.slow
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_nothing_that_is_kept_passes(tmp_path: Path, flavour: str) -> None:
@@ -103,6 +104,7 @@ class Adapter:
 """
 
 
+@IN_TURN
 @pytest.mark.slow
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_jobs_at_one_time_have_nothing_to_speak_through(tmp_path: Path, flavour: str) -> None:

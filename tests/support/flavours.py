@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FLAVOURS = ("plain", "bubblewrap", pytest.param("docker", marks=pytest.mark.engine))
 """Plain processes, bubblewrap's sandboxes, and containers."""
+IN_TURN = pytest.mark.in_turn(among=FLAVOURS[:2])
+"""The mark of tests that each run tries in containers, and in one of the other two."""
 
 
 def each_run(flavour: str) -> list[Any]:

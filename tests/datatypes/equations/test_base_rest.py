@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from harness import ROOT, known
 from scipy.integrate import solve_ivp
+from sweeps import paired
 
 from mdbench.data.field import Field
 from mdbench.data.field_files import write_field
@@ -33,8 +34,7 @@ def judged(kind: Any, data: Any, texts: tuple[str, ...], protocol: Protocol = ST
     return kind.score(task, kind.read_answer(task, Answer(texts)))
 
 
-@pytest.mark.parametrize("snr_db", [None, 10.0])
-@pytest.mark.parametrize("protocol", list(Protocol))
+@pytest.mark.parametrize(("snr_db", "protocol"), paired((None, 10.0), Protocol))
 def test_two_of_the_63_systems_are_at_rest(
     ode: Ode, snr_db: float | None, protocol: Protocol
 ) -> None:

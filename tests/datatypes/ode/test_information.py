@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.integrate import odeint
 from scipy.optimize import least_squares
+from sweeps import paired, sampled
 
 from mdbench.datatypes.ode.information import Information
 
@@ -90,9 +92,12 @@ MORE_SYSTEMS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("largest", [0.01, 0.03, 0.06])
 @pytest.mark.parametrize(
-    "name", [*SYSTEMS, *(pytest.param(name, marks=pytest.mark.nightly) for name in MORE_SYSTEMS)]
+    ("name", "largest"),
+    [
+        *paired(SYSTEMS, (0.01, 0.03, 0.06)),
+        *sampled(product(MORE_SYSTEMS, (0.01, 0.03, 0.06)), share=0, least=0),
+    ],
 )
 def test_estimates_from_draws_of_the_noise_spread_as_the_bound_says(
     name: str, largest: float

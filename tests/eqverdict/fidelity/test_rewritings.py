@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import ROOT
 from rewritings import DOMAIN, NAMES, TEMPLATES, drawn, writings
+from sweeps import sampled
 
 from eqverdict.fidelity.compare import Verdict, compare
 
@@ -38,7 +39,7 @@ def one_verdict(seed: int) -> None:
         assert (found[0][0] == "identified") is pair.identified, (pair.change, found[0])
 
 
-@pytest.mark.parametrize("seed", range(len(TEMPLATES)))
+@pytest.mark.parametrize("seed", sampled(range(len(TEMPLATES)), share=0.5))
 def test_a_verdict_does_not_depend_on_the_writing(seed: int) -> None:
     one_verdict(seed)
 

@@ -51,7 +51,7 @@ def files_of(prefix: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("way", ["wheels", "fetch"])
+@pytest.mark.parametrize("way", ["wheels", pytest.param("fetch", marks=pytest.mark.nightly)])
 def test_what_was_killed_is_made_whole_by_the_next_start(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

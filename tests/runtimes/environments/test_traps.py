@@ -15,6 +15,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 import pytest
+from sweeps import paired, sampled
 from wheels import write_source, write_wheel
 
 from mdbench.errors import UnavailableError
@@ -139,7 +140,9 @@ REFUSED = {
 """The others are installed, and are files like others."""
 
 
-@pytest.mark.parametrize("trap", IN_WHEELS)
+@pytest.mark.parametrize(
+    ("sandbox", "trap"), paired(("bubblewrap", "without"), IN_WHEELS), indirect=["sandbox"]
+)
 @pytest.mark.usefixtures("sandbox")
 def test_a_wheel_leaves_no_trace(shop: Shop, trap: str) -> None:
     def fill(text: str) -> str:
@@ -327,7 +330,10 @@ def do(shop: Shop, way: str, code: str) -> Environment:
 
 @pytest.mark.parametrize(
     ("way", "deed"),
-    [*(("fetch", deed) for deed in REFUSED_DEEDS), *(("build", deed) for deed in IN_BUILDS)],
+    [
+        *sampled((("fetch", deed) for deed in REFUSED_DEEDS), share=0.4),
+        *sampled((("build", deed) for deed in IN_BUILDS), least=2),
+    ],
 )
 def test_what_leads_out_of_an_environment_is_refused(shop: Shop, way: str, deed: str) -> None:
     code, told = REFUSED_DEEDS[deed]
