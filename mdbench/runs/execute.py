@@ -223,12 +223,14 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
         expected = expect({name: list(each.values()) for name, each in past.items()})
         skipped = len(ready) - len(due)
         before = {one.key: past[one.job.results].get(one.key) for one in ready}
-        plan = _observed(plan, to_run, before, observer)
+        if plan.connections:
+            plan = _observed(plan, to_run, before, observer)
         ledger.statuses = {key: None if one is None else one.status for key, one in before.items()}
         del past, before
         interrupted = False
         ledger.repeats = repeats
-        ledger.take_known()
+        if repeats.waiting:
+            ledger.take_known()
         if to_run:
             work = Work(plan, runtime, observer, to_run, expected, ledger.leave)
             try:
@@ -277,8 +279,6 @@ def _observed(
     observer: Observer,
 ) -> Plan:
     """Return the plan with connections that report, and know which jobs begin at their start."""
-    if not plan.connections:
-        return plan
     records = ((one, before[one.key]) for one in to_run)
     restarted = {one.job for one, past in records if past is not None and not goes_on(past)}
     connections = {

@@ -158,8 +158,9 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
         _refuse_without_service(method, catalog)
     folder_values = {
         **options.options,
-        **parse_words(options.special, data_type.options, data_type.name, _OPTIONS),
     }
+    if words := options.special:
+        folder_values |= parse_words(words, data_type.options, data_type.name, _OPTIONS)
     for method in chosen:
         _check_method(method, data_type, folder_values)
     for name, service in services().items():

@@ -83,7 +83,7 @@ def build_once(
     """
 
     def usable(report: Callable[[str], None]) -> bool:
-        if not _is_whole(prefix, key):
+        if not is_whole(prefix, key):
             return False
         if change := sealed and (detect_change(prefix, but=STAMP) or find_trap(prefix)):
             report(printable(f"{prefix.name} is made again: {change}"))
@@ -138,7 +138,7 @@ def find_made(home: Path, name: str, key: str) -> Path:
     """
     own = method_environments(home) / name
     prepared = method_environments((home / PREPARED).resolve()) / name
-    return prepared if _is_whole(prepared, key) and not _is_whole(own, key) else own
+    return prepared if is_whole(prepared, key) and not is_whole(own, key) else own
 
 
 def run_uv(
@@ -331,7 +331,8 @@ def _write_stamp(prefix: Path, text: str) -> None:
     new.replace(prefix / STAMP)
 
 
-def _is_whole(prefix: Path, key: str) -> bool:
+def is_whole(prefix: Path, key: str) -> bool:
+    """Return whether an environment was made for a key, and is all there."""
     try:
         made_for = (prefix / STAMP).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
