@@ -402,7 +402,10 @@ class JobExchange:
         seconds = min(end, self._next_check) - time.monotonic()
         if self.meter is not None:
             seconds = min(seconds, self.meter.look(allowed))
-        message = self._worker.receive(max(0.0, seconds))
+        return self._receive(seconds)
+
+    def _receive(self, timeout: float) -> Message:
+        message = self._worker.receive(max(0.0, timeout))
         if self.meter is not None:
             self.meter.update()
         if getattr(message, "job", self._key) != self._key:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, overload
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import ANSWERED, Record, RecordStore, Status
-from mdbench.runs.due import RecordSummary, SeedRepeats, goes_on, is_due
+from mdbench.runs.due import RecordSummary, SeedRepeats, goes_on, rerun_reason
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import resolve_jobs
 from mdbench.runs.services import service_of
@@ -213,7 +213,7 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
                     "was cut off; its job is run again."
                 )
         ready = resolve_jobs(plan, runtime, observer.message)
-        due = [one for one in ready if is_due(one, past[one.job.results], plan)]
+        due = [one for one in ready if rerun_reason(one, past[one.job.results], plan)]
         repeats = SeedRepeats.among(due, past, plan.rerun)
         to_run = repeats.to_run
         _check_connections(to_run, plan, backend)

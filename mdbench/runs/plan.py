@@ -171,7 +171,10 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
         place = catalog.workspace
         return "" if options.dataset_path else _of_other_types(pattern, data_type.name, place)
 
-    names = select_names(source.names(), options.datasets, source.groups(), elsewhere)
+    every = source.names()
+    by_name = set(options.datasets) <= set(every)  # the files of other suites are not read then
+    groups = {} if by_name else source.groups()
+    names = select_names(every, options.datasets, groups, elsewhere)
     _refuse_undecoded(names)
     levels = _noise_levels(options, data_type)
     if options.seed and options.seeds:

@@ -6,7 +6,6 @@ import errno
 import math
 import os
 import resource
-import secrets
 import signal
 import stat
 import time
@@ -21,7 +20,7 @@ from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import OUTPUT_MB, JobFolder, WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.job_folder import JobDirectory, LogSink, PathRedactor
-from mdbench.runtimes.processes import JOB_UIDS, worker_cores
+from mdbench.runtimes.processes import worker_cores
 from mdbench.runtimes.protocol import (
     MAX_LINE,
     PROTOCOL,
@@ -517,15 +516,6 @@ def _called(call: Callable[[], _T], cores: tuple[int, ...] | None) -> _T:
 @cache
 def _launcher() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="mdbench-launcher")
-
-
-def job_uid() -> int:
-    """Return a user, and group, for the jobs of one worker, which own nothing.
-
-    What the kernel counts for a user, such as pages in pipes, is then not counted for the jobs of
-    two workers together.
-    """
-    return secrets.choice(JOB_UIDS)
 
 
 _READ = stat.S_IROTH

@@ -22,7 +22,6 @@ from mdbench.datatypes.base import (
     Task,
     select_per_target,
 )
-from mdbench.datatypes.equations.alike import in_lowest_powers, used_in
 from mdbench.datatypes.equations.remarks import (
     EXPLAINED,
     Course,
@@ -318,6 +317,8 @@ class EquationType(DataType[D, EquationTask[D]]):
 
         Where a constant is right, nothing can be better, and it is no fault to be as good.
         """
+        from mdbench.datatypes.equations.alike import used_in  # noqa: PLC0415 - few need it
+
         given = task.refit.targets
         means = np.mean(given.reshape(-1, given.shape[-1]), axis=0)
         constants = self.read_answer(task, Answer(tuple(repr(float(mean)) for mean in means)))
@@ -544,6 +545,8 @@ def _in_lowest_powers(
     task: EquationTask[Any], equations: Sequence[Equation]
 ) -> tuple[Equation, ...]:
     """Write equations with the lowest powers of columns of few values; others stay the same."""
+    from mdbench.datatypes.equations.alike import in_lowest_powers  # noqa: PLC0415 - few need it
+
     names = task.variables
     texts = [in_lowest_powers(one.text, names, task.levels) for one in equations]
     pairs = zip(equations, texts, strict=True)

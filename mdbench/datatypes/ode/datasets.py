@@ -230,7 +230,9 @@ class OdeSystems(Source[OdeDataset]):
         else:
             system, clean = conditions.system(system), conditions.sampled(system, self.cache)
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
-        measured = replace(clean, u=conditions.noisy(u, name, seed), du=None)
+        if conditions.noise:
+            u = conditions.noisy(u, name, seed)
+        measured = replace(clean, u=u, du=None)
         holdout, unseen = TIMES, self._unseen(name, system)
         if conditions.test == SECOND_START:
             holdout, unseen, second = LAST, None, conditions.second(self._system(name), self.cache)
