@@ -178,6 +178,9 @@ class OdeSystems(Source[OdeDataset]):
             raise DataError(f"{self.folder} has no systems: no file ends in .toml")
         return list(self._systems.own)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._systems.own.unordered
+
     def groups(self) -> dict[str, list[str]]:
         groups = {ODEBENCH: self.names()}
         for title, suite in self._systems.suites.items():
