@@ -35,7 +35,7 @@ JOB = [
 SCORE = ["score", "x0", "x0+1"]
 WANTED = {"imported": 110, "functions": 700, "classes": 80}
 """The most that the trivial job should touch."""
-HELD = {"imported": 110, "functions": 830, "classes": 82, "calls": 25_000}
+HELD = {"imported": 110, "functions": 765, "classes": 80, "calls": 25_000}
 """The most that a test allows: calls depend on how long the job takes, as it is looked at often."""
 LONGEST = 600
 """Lines of a module; what is longer has the reason in its docstring."""

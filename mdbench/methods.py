@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from mdbench.errors import MethodError, UsageError, did_you_mean
 from mdbench.installation import BUNDLED, command, page
 from mdbench.method_spec import MethodSpec, read_spec
-from mdbench.workspace import is_trusted, read_paths
+from mdbench.workspace import read_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -99,17 +99,6 @@ class Method:
             If the user's settings file is not right.
         """
         return read_paths(self.name, self.spec.paths)
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether the user trusts it to pass nothing from job to job; see `mdbench.workspace`.
-
-        Raises
-        ------
-        MethodError
-            If the user's settings file is not right.
-        """
-        return is_trusted(self.name)
 
     def lock_sha256(self) -> str:
         """Return the SHA-256 of the lock.

@@ -517,7 +517,7 @@ class Trials:
                 hyperparameters={**spec.check.hyperparameters, **(more or {})},
             ).run()
         finally:
-            worker.end_log()
+            worker.log.end()
             worker.remove_folder(folder)
         self._used(outcome.costs.cpu_s or 0.0)
         return score_result(data_type, task, outcome)

@@ -412,7 +412,12 @@ class JobQueue:
             self._changed.notify_all()
 
     def _next(self, held: str | None) -> ResolvedJob | None:
-        names = [name for name, jobs in self._methods.items() if jobs and self._may(jobs[0])]
+        most = self._at_a_time
+        names = [
+            name
+            for name, jobs in self._methods.items()
+            if jobs and (most is None or self._counts[asks(jobs[0])] < most[asks(jobs[0])])
+        ]
         # Fair between methods: first the one of whose jobs the smallest share has begun.
         names.sort(key=lambda name: -len(self._methods[name]) / self._totals[name])
         me = threading.get_ident()
@@ -444,11 +449,6 @@ class JobQueue:
         self._running[job.key] = self._need(job)
         self._counts[asks(job)] += 1
         self._cases[case_of(job)] += 1
-
-    def _may(self, job: ResolvedJob) -> bool:
-        """Whether one more of a job's kind may run."""
-        most = self._at_a_time
-        return most is None or self._counts[asks(job)] < most[asks(job)]
 
     def _that_fits(self, jobs: Sequence[ResolvedJob]) -> ResolvedJob | None:
         """Return the first of a method's jobs, or the smallest, if there is memory for it."""

@@ -466,13 +466,12 @@ _ENGINE, _RUNTIME, _OF_ENGINE = "--engine", "--runtime", "docker"
 
 def _one_runtime(arguments: Sequence[str]) -> Iterator[str]:
     """Write ``--engine NAME`` as ``--runtime NAME``, without a runtime ``docker`` next to it."""
-    engine = any(one.partition("=")[0] == _ENGINE for one in arguments)
     words = iter(arguments)
     for argument in words:
         name, equals, value = argument.partition("=")
         if name == _ENGINE:
             yield _RUNTIME + equals + value
-        elif not engine or name != _RUNTIME:
+        elif name != _RUNTIME:
             yield argument
         elif (value if equals else (value := next(words, ""))) != _OF_ENGINE:
             yield f"{_RUNTIME}={value}"
@@ -480,7 +479,8 @@ def _one_runtime(arguments: Sequence[str]) -> Iterator[str]:
 
 def _one_spelling(arguments: Sequence[str], options: Mapping[str, bool]) -> Iterator[str]:
     """Write options that have several names by the name that a verb declares."""
-    runtime = _RUNTIME in options and _ENGINE not in options
+    engine = any(argument.partition("=")[0] == _ENGINE for argument in arguments)
+    runtime = engine and _RUNTIME in options and _ENGINE not in options
     for argument in _one_runtime(arguments) if runtime else arguments:
         name, equals, value = argument.partition("=")
         known = name.replace("_", "-") if name.startswith("--") else name

@@ -305,8 +305,10 @@ def load_or_make(path: Path, make: Callable[[], Trajectory]) -> Trajectory:
         If the file cannot be written.
     """
     try:
-        return read_npz(path)
-    except DataError:
+        with path.open("rb") as file, PARSER_LOCK:
+            arrays = np.load(file)
+            return Trajectory(*(arrays[key] for key in _KEYS))
+    except (*UNREADABLE, LookupError):
         trajectory = make()
     write_whole(path, partial(write_npz, trajectory=trajectory))
     return trajectory

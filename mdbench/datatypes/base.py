@@ -80,6 +80,10 @@ class Source(ABC, Generic[D]):
     def names(self) -> Sequence[str]:
         """Return the names of all datasets, in the order in which they are run."""
 
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a dataset of this name; may be known sooner than all names in order."""
+        return name in self.names()
+
     @abstractmethod
     def title(self, name: str) -> str:
         """Return in a few words what the dataset is."""

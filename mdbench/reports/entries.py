@@ -117,6 +117,13 @@ class Entry(NamedTuple):
         return [spec for spec in specs if spec.alarming(self.values.get(spec.name))]
 
 
+class Outcome(NamedTuple):
+    """What of a result is counted for a metric: a part of an `Entry`."""
+
+    status: Status
+    values: Mapping[str, Value]
+
+
 class CountedValues(NamedTuple):
     """The values of a metric over several jobs, failures included where they count."""
 
@@ -126,18 +133,12 @@ class CountedValues(NamedTuple):
 
 def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
     """Reduce a result to what is counted."""
-    answered, metrics = result.answered, result.metrics
-    names = metrics if answered else result.judged_by
     return Entry(
         method=result.method,
         case=Case(result.system, result.snr_db, result.protocol),
         dim=result.dim,
         status=result.status,
-        values={
-            spec.name: _value(spec, metrics[spec.name]) if answered else None
-            for spec in specs
-            if spec.name in names
-        },
+        values=outcome(result, specs).values,
         floor=_six_digits(result.floor),
         amounts={amount: _six_digits(amount(result)) for amount in columns.amounts()},
         speed=result.measured.speed,
@@ -150,7 +151,19 @@ def entry(result: Record, specs: Iterable[MetricSpec]) -> Entry:
     )
 
 
-def counted_values(entries: Iterable[Entry], spec: MetricSpec) -> CountedValues:
+def outcome(result: Record, specs: Iterable[MetricSpec]) -> Outcome:
+    """Reduce a result to the values of its metrics; None for all where there is no answer."""
+    answered, metrics = result.answered, result.metrics
+    names = metrics if answered else result.judged_by
+    values = {
+        spec.name: _value(spec, metrics[spec.name]) if answered else None
+        for spec in specs
+        if spec.name in names
+    }
+    return Outcome(result.status, values)
+
+
+def counted_values(entries: Iterable[Entry | Outcome], spec: MetricSpec) -> CountedValues:
     """Gather the values of a metric."""
     values: list[float | str] = []
     undecided, name, failed = 0, spec.name, spec.failed

@@ -28,8 +28,8 @@ from mdbench.reports.entries import (
     best_mark,
     conditions_of,
     counted_values,
-    entry,
     marked,
+    outcome,
     specs_of,
 )
 from mdbench.reports.tables import (
@@ -219,8 +219,8 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
         apart = [each for each, shown in zip(conditions, told_apart, strict=True) if shown]
         counts = Counter(job.status for job in jobs)
         causes = [f"{counts[s]} {s}" for s in Status if s is not Status.OK and counts[s]]
-        entries = [entry(job, specs) for job in jobs]
-        values = [aggregate(spec, *counted_values(entries, spec)) for spec in shown]
+        outcomes = [outcome(job, specs) for job in jobs]
+        values = [aggregate(spec, *counted_values(outcomes, spec)) for spec in shown]
         lines.append(
             [
                 printable(algorithm),

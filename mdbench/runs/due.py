@@ -147,13 +147,6 @@ def goes_on(record: Record | RecordSummary) -> bool:
     return record.status in RERUN_ALWAYS or ended_by_service(record)
 
 
-def is_due(
-    job: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
-) -> bool:
-    """Return whether a job is to be run, given the newest record of each key."""
-    return bool(_reason(job, records, plan))
-
-
 def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
     """Return for each job why it will be run; an empty text or `REPEATED` where it will not be.
 
@@ -180,7 +173,7 @@ def rerun_reasons(
     """
     by_key = {name: {record.key: record for record in each} for name, each in past.items()}
     nearest: dict[str, dict[object, RecordSummary]] = {}
-    asked = [(one, _reason(one, by_key[one.job.results], plan)) for one in ready]
+    asked = [(one, rerun_reason(one, by_key[one.job.results], plan)) for one in ready]
     repeats = SeedRepeats.among([one for one, reason in asked if reason], by_key, plan.rerun)
     repeated = {one.key for one in repeats.left()}
     for job, why in asked:
@@ -205,9 +198,10 @@ SINCE: Final = " since its record of "
 _NO_RECORD = "it has no record"
 
 
-def _reason(
+def rerun_reason(
     job: ResolvedJob, records: Mapping[str, Record] | Mapping[str, RecordSummary], plan: Plan
 ) -> str:
+    """Return why a job is to be run, given the newest record of each key; empty where it is not."""
     record = records.get(job.key)
     if record is None:
         return _NO_RECORD
@@ -271,18 +265,11 @@ def question_of(job: ResolvedJob) -> str | None:
         the seed may change the answer, as that of a method that draws numbers does.
     """
     spec = job.method.spec
-    if spec.seedable is not False or not spec.repeatable or spec.service or _draws_rows(job):
+    if spec.seedable is not False or not spec.repeatable or spec.service:
         return None
-    return _without_seed(job.parts)
-
-
-def _draws_rows(job: ResolvedJob) -> bool:
-    """Whether the rows that the method is given are drawn by the seed."""
-    spec = job.method.spec
-    asked = [each for each in job.data_type.options if each.method_key == "max_rows"]
-    if any(each.key in job.job.options for each in asked):
-        return True
-    return spec.max_rows is not None and not asked
+    own = [option.key for option in job.data_type.options if option.method_key == "max_rows"]
+    draws_rows = any(key in job.job.options for key in own) if own else spec.max_rows is not None
+    return None if draws_rows else _without_seed(job.parts)
 
 
 def _without_seed(parts: Mapping[str, str]) -> str:

@@ -200,7 +200,9 @@ class JobExchange:
         self._folder = folder
         self._job = job
         self._collect = collect
-        self._quota = DiskQuota(folder.counted, job.output_mb)
+        self._quota = DiskQuota(
+            folder.descriptor if folder.above is None else folder.above, job.output_mb
+        )
         self._next_check = time.monotonic() + _CHECK_OUTPUT_SECONDS
         self._ended = False
         self._sent = time.monotonic()
@@ -486,7 +488,7 @@ def within_limits(result: JobResult, worker: Worker, memory_mb: int | None) -> J
         breach = worker.breach()
         if breach is not None:
             return JobResult(_BREACHES[breach.limit], f"killed: {breach.reason}")
-    peak = worker.usage().peak_memory_mb
+    peak = worker.meter.end().peak_memory_mb
     if answered and memory_mb is not None and peak is not None and peak > memory_mb:
         return JobResult(
             Status.OUT_OF_MEMORY,

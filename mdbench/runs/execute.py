@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, overload
 
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.records import ANSWERED, Record, RecordStore, Status
-from mdbench.runs.due import RecordSummary, SeedRepeats, goes_on, is_due
+from mdbench.runs.due import RecordSummary, SeedRepeats, goes_on, rerun_reason
 from mdbench.runs.forecast import Expectation, expect
 from mdbench.runs.plan import resolve_jobs
 from mdbench.runs.services import service_of
@@ -213,7 +213,7 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
                     "was cut off; its job is run again."
                 )
         ready = resolve_jobs(plan, runtime, observer.message)
-        due = [one for one in ready if is_due(one, past[one.job.results], plan)]
+        due = [one for one in ready if rerun_reason(one, past[one.job.results], plan)]
         repeats = SeedRepeats.among(due, past, plan.rerun)
         to_run = repeats.to_run
         _check_connections(to_run, plan, backend)
@@ -223,12 +223,14 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
         expected = expect({name: list(each.values()) for name, each in past.items()})
         skipped = len(ready) - len(due)
         before = {one.key: past[one.job.results].get(one.key) for one in ready}
-        plan = _observed(plan, to_run, before, observer)
+        if plan.connections:
+            plan = _observed(plan, to_run, before, observer)
         ledger.statuses = {key: None if one is None else one.status for key, one in before.items()}
         del past, before
         interrupted = False
         ledger.repeats = repeats
-        ledger.take_known()
+        if repeats.waiting:
+            ledger.take_known()
         if to_run:
             work = Work(plan, runtime, observer, to_run, expected, ledger.leave)
             try:
@@ -277,8 +279,6 @@ def _observed(
     observer: Observer,
 ) -> Plan:
     """Return the plan with connections that report, and know which jobs begin at their start."""
-    if not plan.connections:
-        return plan
     records = ((one, before[one.key]) for one in to_run)
     restarted = {one.job for one, past in records if past is not None and not goes_on(past)}
     connections = {

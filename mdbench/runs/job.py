@@ -17,7 +17,7 @@ from mdbench.records.files import ANSWERS, SUFFIX, pack_answers
 from mdbench.runs.catalog import Catalog, DatasetInfo
 from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.record import Stopwatch, energy_meter, load_average, make_record
-from mdbench.runs.scoring import JobResult, ScoredResult, score_result
+from mdbench.runs.scoring import JobResult, score_result
 from mdbench.runs.session import JobSession
 from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
 from mdbench.runtimes.job_folder import PathRedactor
@@ -136,7 +136,9 @@ def begin_job(resolved: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
             exchanges=None
             if connection is None
             else _relative(connection.exchanges(log), slot.result_dir),
-            answers=_keep_answers(scored, log, slot.result_dir),
+            answers=None
+            if scored.kept is None
+            else _keep_answers(scored.kept, log, slot.result_dir),
             started=watch.started,
             wall_s=seconds,
             conditions=conditions,
@@ -153,12 +155,10 @@ def _not_written(error: OSError, result_dir: Path) -> DataError:
     )
 
 
-def _keep_answers(scored: ScoredResult, log: Path, result_dir: Path) -> str | None:
-    """Write the answers example by example, where there are any; return the file's name."""
-    if scored.kept is None:
-        return None
+def _keep_answers(answers: bytes, log: Path, result_dir: Path) -> str:
+    """Write the answers example by example; return the file's name."""
     place = log.relative_to(result_dir / LOGS).with_suffix(SUFFIX)
-    path, content = result_dir / ANSWERS / place, pack_answers(scored.kept)
+    path, content = result_dir / ANSWERS / place, pack_answers(answers)
     try:
         write_whole(path, lambda file: file.write(content))
     except OSError as error:
@@ -352,5 +352,5 @@ def _run_session(
         outcome.use = None if access is None else access.use(session.candidates)
         return outcome
     finally:
-        worker.end_log()
+        worker.log.end()
         worker.remove_folder(folder)

@@ -54,6 +54,8 @@ NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 """The levels of ``--with-noise``: clean, then SNR in dB (MDBench, section 4)."""
 
 
+_GLOB = {"*", "?", "["}
+"""Characters of patterns."""
 MOST_JOBS = 100_000
 """Jobs of one run: a plan of so many takes 0.4 GB."""
 
@@ -158,20 +160,14 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
         _refuse_without_service(method, catalog)
     folder_values = {
         **options.options,
-        **parse_words(options.special, data_type.options, data_type.name, _OPTIONS),
     }
+    if words := options.special:
+        folder_values |= parse_words(words, data_type.options, data_type.name, _OPTIONS)
     for method in chosen:
         _check_method(method, data_type, folder_values)
     for name, service in services().items():
         service.check(options, [each.name for each in chosen if each.spec.service == name])
-    source = catalog.source(data_type.name, options.dataset_path)
-
-    def elsewhere(pattern: str) -> str:
-        place = catalog.workspace
-        return "" if options.dataset_path else _of_other_types(pattern, data_type.name, place)
-
-    names = select_names(source.names(), options.datasets, source.groups(), elsewhere)
-    _refuse_undecoded(names)
+    names = _dataset_names(options, data_type, catalog)
     levels = _noise_levels(options, data_type)
     if options.seed and options.seeds:
         raise UsageError("--seed and --seeds were both given.", "Use one: --seeds 0,1,2.")
@@ -195,6 +191,31 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
             for name, options_of_name in asked
         )
     return tuple(jobs)
+
+
+def _dataset_names(
+    options: RunOptions, data_type: DataType[Any, Any], catalog: Catalog
+) -> list[str]:
+    """Return the names of the datasets that are asked for; each is text that a record can have."""
+    source = catalog.source(data_type.name, options.dataset_path)
+
+    def elsewhere(pattern: str) -> str:
+        place = catalog.workspace
+        return "" if options.dataset_path else _of_other_types(pattern, data_type.name, place)
+
+    names = list(options.datasets)
+    # Only the order of several, and what matches a pattern, need a look into all files.
+    if len(names) != 1 or _GLOB & {*names[0]} or names[0] not in source:
+        names = select_names(source.names(), names, source.groups(), elsewhere)
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"The name of the dataset {name!r} is no text in UTF-8.",
+                "Rename the file, in letters of UTF-8 or plain ASCII.",
+            ) from None
+    return names
 
 
 def _of_other_types(pattern: str, asked: str, workspace: Workspace) -> str:
@@ -261,18 +282,6 @@ def select_names(
             )
         picked.update(matching)
     return [name for name in every if name in picked]
-
-
-def _refuse_undecoded(names: Sequence[str]) -> None:
-    """Refuse names of files whose bytes are no text in UTF-8: no record can have them."""
-    for name in names:
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise UsageError(
-                f"The name of the dataset {name!r} is no text in UTF-8.",
-                "Rename the file, in letters of UTF-8 or plain ASCII.",
-            ) from None
 
 
 def _check_method(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mdbench.runs.plan import ResolvedJob
     from mdbench.runs.services import ServiceSession
     from mdbench.runtimes.base import JobFolder
-    from mdbench.runtimes.protocol import AlternativeItem, CandidateItem, Candidates
+    from mdbench.runtimes.protocol import CandidateItem, Candidates
     from mdbench.runtimes.worker import Worker
 
 _NOT_MEASURED = (
@@ -150,7 +150,7 @@ class JobSession:
         finally:
             self._exchange.close()
         pool = self._pool
-        result.costs = self._worker.usage()
+        result.costs = self._worker.meter.end()
         result.isolation = self._worker.isolation()
         if (hello := self._worker.hello) is not None:
             result.blas_kernel, result.blas_threads = hello.blas_kernel, hello.blas_threads
@@ -232,7 +232,11 @@ class JobSession:
         if self._stopped_early:
             result.status = Status.PARTIAL
             result.reason = f"the method ended its fit early, for the {self._job.limit_text}"
-        result.alternatives = tuple(self._named(described.alternatives))
+        result.alternatives = tuple(
+            item.model_copy(update={"equation": self._view.equation(item.equation)})
+            for item in described.alternatives
+            if item.target < len(self._task.targets)
+        )
         result.selection = choice
         result.hyperparameters = choice.hyperparameters if choice is not None else {}
         return result
@@ -335,12 +339,6 @@ class JobSession:
         for item in items:
             equations = tuple(map(self._view.equation, item.equations))
             yield item.model_copy(update={"equations": equations})
-
-    def _named(self, items: Sequence[AlternativeItem]) -> Iterator[AlternativeItem]:
-        """Return alternatives to the answer in the names of the task, each of a known target."""
-        for item in items:
-            if item.target < len(self._task.targets):
-                yield item.model_copy(update={"equation": self._view.equation(item.equation)})
 
     def _choose(self) -> Selection | None:
         """Evaluate the candidates and select the best."""

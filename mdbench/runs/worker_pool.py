@@ -15,6 +15,7 @@ from mdbench.errors import MdbenchError, MethodError, UnavailableError
 from mdbench.records import Status
 from mdbench.runs.calibration import PERIOD_S, SpeedGauge
 from mdbench.runtimes.processes import Cores, pin_workers_to
+from mdbench.workspace import is_trusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -455,7 +456,7 @@ class WorkerSlot:
         """
         if self.fresh_sandbox or worker.hello is None or not worker.hello.forks:
             return False
-        if method.is_trusted:
+        if is_trusted(method.name):
             return True
         own = method.folder.parent == self.catalog.workspace.algorithms
         return own and worker.keeps_jobs_apart
@@ -465,7 +466,7 @@ class WorkerSlot:
 
         It does where the user trusts the method.
         """
-        if method.is_trusted:
+        if is_trusted(method.name):
             return False
         self._serves = None
         return True

@@ -150,17 +150,13 @@ class JobFolder:
     inside
         What the worker calls it.
     above
-        The folder in which it was made, open, where a job may be able to write, too.
+        The folder in which it was made, open, where a job may be able to write, too: then all that
+        is in it counts as written by the job.
     """
 
     descriptor: int
     inside: str
     above: int | None = None
-
-    @property
-    def counted(self) -> int:
-        """The folder of which all counts as written by the job."""
-        return self.descriptor if self.above is None else self.above
 
 
 @dataclass(frozen=True)

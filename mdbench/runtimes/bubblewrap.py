@@ -111,8 +111,9 @@ def wrap(
     for mount_point in ("/dev/shm", "/tmp"):  # noqa: S108 - the sandbox's own
         options += ["--perms", "1777", "--size", str(_ROOM_FOR_FILES), "--tmpfs", mount_point]
     same = {str(path): path for path in same_place}
-    for above in _folders_above([*same, *read_only, *writable]):
-        options += ["--dir", above]  # else only who starts the sandbox could pass them
+    above = {str(up) for path in (*same, *read_only, *writable) for up in Path(path).parents}
+    for folder in sorted(above - {"/"}):
+        options += ["--dir", folder]  # else only who starts the sandbox could pass them
     mounts = [("--ro-bind", str(path), inside) for inside, path in (same | dict(read_only)).items()]
     mounts += [("--bind", str(path), inside) for inside, path in writable.items()]
     for mount in sorted(mounts, key=lambda mount: len(Path(mount[2]).parts)):
@@ -135,9 +136,3 @@ def _machine() -> list[str]:
     for path in _SETTINGS:
         options += ["--ro-bind-try", path, path]
     return options
-
-
-def _folders_above(places: Iterable[str]) -> list[str]:
-    """Return the folders that lead to places, each once and from the top."""
-    found = {str(above): None for place in places for above in Path(place).parents}
-    return sorted(above for above in found if above != "/")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import select
 import signal
 import socket
@@ -51,7 +52,7 @@ from mdbench.runtimes.environments.images import (
 )
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
-from mdbench.runtimes.processes import Cores, worker_cores
+from mdbench.runtimes.processes import JOB_UIDS, Cores, worker_cores
 from mdbench.runtimes.protocol import MAX_LINE
 from mdbench.runtimes.usage import Watchdog, group_of
 from mdbench.runtimes.worker import (
@@ -60,7 +61,6 @@ from mdbench.runtimes.worker import (
     Worker,
     await_hello,
     inside_paths,
-    job_uid,
     path_options,
     worker_environment,
     worker_options,
@@ -258,7 +258,7 @@ class DockerWorker(Worker):
         self._piped = False
         # To be waited for together with pipes; the second is never taken back.
         self._heard, self._over = (os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in "ab")
-        own = job_uid()
+        own = secrets.choice(JOB_UIDS)
         self._uid = 0 if rootless else os.getuid() or own
         self._gid = 0 if rootless else os.getgid() or own
         super().__init__(scratch, _JOB, output_mb=limits.output_mb)

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 JOB_UIDS = range(61184, 65520)
-"""Users that no account has, for jobs: service managers draw dynamic users from the same range."""
+"""Users that no account has, for jobs: service managers draw dynamic users from the same range.
+
+Each worker draws one: what the kernel counts for a user, such as pages in pipes, is then not
+counted for the jobs of two workers together.
+"""
 TREE_MARK = "MDBENCH_TREE"
 """An environment variable that all processes of a worker inherit: its value names the worker."""
 

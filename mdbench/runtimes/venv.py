@@ -7,6 +7,7 @@ processes, whose descendants are found and ended, and which can see the machine.
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -22,7 +23,6 @@ from mdbench.installation import command
 from mdbench.runtimes import bubblewrap, processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.environments import venvs
-from mdbench.runtimes.environments.checkouts import get_checkouts
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, folder_mb, remove_left_over
 from mdbench.runtimes.usage import (
@@ -41,7 +41,6 @@ from mdbench.runtimes.worker import (
     await_hello,
     can_drop_privileges,
     inside_paths,
-    job_uid,
     lay_out_worker,
     path_options,
     run_in_launcher_thread,
@@ -144,7 +143,11 @@ class VenvRuntime(Runtime):
                 sources=method.sources,
                 on_line=self._on_line,
             )
-            checkouts = get_checkouts(method, self._home, self._on_line)
+            checkouts = {}
+            if method.spec.checkouts:
+                from mdbench.runtimes.environments.checkouts import get_checkouts  # noqa: PLC0415 - few have any
+
+                checkouts = get_checkouts(method, self._home, self._on_line)
         return Prepared(
             command=(str(made.python),),
             identity=f"{made.lock_sha256} python {made.python_version}",
@@ -243,7 +246,7 @@ class VenvWorker(Worker):
         seen = [*folders.values(), *self._paths.values(), WORKER_PACKAGE]
         interpreter = self._interpreter(python[0])
         self._nobody = self._may_become_nobody(seen, interpreter, wrapped=wrapped)
-        self._uid = job_uid()
+        self._uid = secrets.choice(processes.JOB_UIDS)
         self._user = [f"--user={self._uid}"] if self._nobody else []
         scratch = Scratch(report)
         places = dict.fromkeys(interpreter, "python")

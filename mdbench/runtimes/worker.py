@@ -6,7 +6,6 @@ import errno
 import math
 import os
 import resource
-import secrets
 import signal
 import stat
 import time
@@ -21,7 +20,7 @@ from mdbench.errors import MethodError, UnavailableError
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import OUTPUT_MB, JobFolder, WorkerGoneError, WorkerTimeoutError
 from mdbench.runtimes.job_folder import JobDirectory, LogSink, PathRedactor
-from mdbench.runtimes.processes import JOB_UIDS, worker_cores
+from mdbench.runtimes.processes import worker_cores
 from mdbench.runtimes.protocol import (
     MAX_LINE,
     PROTOCOL,
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Breach
     from mdbench.runtimes.job_folder import Scratch
     from mdbench.runtimes.protocol import Message
-    from mdbench.runtimes.usage import Group, ResourceUsage
+    from mdbench.runtimes.usage import Group
 
 JOB = "job"
 """The folder that holds those of a worker's jobs, below its scratch folder."""
@@ -218,19 +217,12 @@ class Worker(ABC):
 
     def remove_folder(self, folder: JobFolder) -> None:  # noqa: ARG002 - there is one
         """Remove a job's files, whatever the job did to them, or serve no other job."""
-        gone = self._job_has_gone() and self._jobs.end()
-        self._is_unusable = self._is_unusable or not gone
-
-    def _job_has_gone(self) -> bool:
-        """Whether the job's process has ended, whoever has reported it."""
         root = self._root()
-        if root is None:
-            return True
-        if self._isolation.get("namespaces"):
-            return bool(self._job_pids) and self._job_pids.isdisjoint(
-                processes.namespaced_children(root)
-            )
-        return bool(self._job_pids) and self._job_pids.isdisjoint(processes.children(root))
+        alone = self._isolation.get("namespaces")
+        children = processes.namespaced_children if alone else processes.children
+        # Whether the job's process has ended, whoever has reported it.
+        gone = root is None or (bool(self._job_pids) and self._job_pids.isdisjoint(children(root)))
+        self._is_unusable = not (gone and self._jobs.end()) or self._is_unusable
 
     def pause(self) -> bool:
         """Stop the job's processes where they are; return whether all of them are stopped."""
@@ -254,10 +246,6 @@ class Worker(ABC):
     def begin_log(self, path: Path, job: str) -> None:
         """Write what the job prints to `path` from now on, up to a cap."""
         self.log.begin(path, job)
-
-    def end_log(self) -> None:
-        """Close the job's log once all that the job printed is in it."""
-        self.log.end()
 
     def send(self, message: BaseModel) -> None:
         """Send a message.
@@ -325,10 +313,6 @@ class Worker(ABC):
         if isinstance(message, Fitted):
             return message.model_copy(update={"failure": self._redactor.redact(message.failure)})
         return message
-
-    def usage(self) -> ResourceUsage:
-        """Return what the job has used up to now, measured from outside."""
-        return self.meter.end()
 
     def cpu_s(self) -> float | None:
         """Return the CPU time that the job has used up to now; None where it cannot be measured."""
@@ -532,15 +516,6 @@ def _called(call: Callable[[], _T], cores: tuple[int, ...] | None) -> _T:
 @cache
 def _launcher() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="mdbench-launcher")
-
-
-def job_uid() -> int:
-    """Return a user, and group, for the jobs of one worker, which own nothing.
-
-    What the kernel counts for a user, such as pages in pipes, is then not counted for the jobs of
-    two workers together.
-    """
-    return secrets.choice(JOB_UIDS)
 
 
 _READ = stat.S_IROTH

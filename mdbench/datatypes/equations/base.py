@@ -22,7 +22,6 @@ from mdbench.datatypes.base import (
     Task,
     select_per_target,
 )
-from mdbench.datatypes.equations.alike import in_lowest_powers, used_in
 from mdbench.datatypes.equations.remarks import (
     EXPLAINED,
     Course,
@@ -229,7 +228,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         elif strict and agrees is not None:
             refuse_contradiction(agrees)
         _check_finite(scored, "values of the equations on the test inputs")
-        lowest = _in_lowest_powers(task, read)
+        lowest = _in_lowest_powers(task, read) if task.levels else read
         printed = {i: one.text for i, one in enumerate(read) if lowest[i] is not one}
         if printed:
             read = lowest
@@ -270,31 +269,22 @@ class EquationType(DataType[D, EquationTask[D]]):
                 as_constant := self._as_constant(task, answer, by_state)
             ):
                 notes[CONSTANT] = as_constant
-            notes |= level_notes(task, answer)
+            if task.levels:
+                notes |= level_notes(task, answer)
             if task.dataset.own:
                 known, more = self.on_all_samples(task, answer)
                 scores |= known
                 notes |= {word: texts for word, texts in more.items() if texts}
-            self._score_equations(task, answer, scores, notes)
+            scores["complexity"] = sum(equation.complexity for equation in answer.parsed)
+            if answer.agreement is not None:
+                scores["agreement"] = answer.agreement
+            if task.dataset.truth is not None and self.has_terms(task):
+                compared = compare_with_truth(task.dataset.truth, answer.compared, task)
+                scores |= compared.metrics
+                notes |= compared.notes
+            scores |= self.own_scores(task, answer, scores)
         metrics = {name: scores[name] for name in self.metric_names(task) if name in scores}
         return Scores(metrics, notes)
-
-    def _score_equations(
-        self,
-        task: EquationTask[D],
-        answer: EquationAnswer,
-        scores: dict[str, Value],
-        notes: dict[str, Sequence[str]],
-    ) -> None:
-        """Add to errors and notes what only equations have."""
-        scores["complexity"] = sum(equation.complexity for equation in answer.parsed)
-        if answer.agreement is not None:
-            scores["agreement"] = answer.agreement
-        if task.dataset.truth is not None and self.has_terms(task):
-            compared = compare_with_truth(task.dataset.truth, answer.compared, task)
-            scores |= compared.metrics
-            notes |= compared.notes
-        scores |= self.own_scores(task, answer, scores)
 
     def primary_score(self, task: EquationTask[D], answer: Answer) -> Value:
         """Return the error alone: the comparison with the truth takes most of the time."""
@@ -327,6 +317,8 @@ class EquationType(DataType[D, EquationTask[D]]):
 
         Where a constant is right, nothing can be better, and it is no fault to be as good.
         """
+        from mdbench.datatypes.equations.alike import used_in  # noqa: PLC0415 - few need it
+
         given = task.refit.targets
         means = np.mean(given.reshape(-1, given.shape[-1]), axis=0)
         constants = self.read_answer(task, Answer(tuple(repr(float(mean)) for mean in means)))
@@ -527,9 +519,7 @@ _LONGEST_KNOWN = 400
 _LOSSES: WeakKeyDictionary[Evidence, dict[tuple[str, int], float]] = WeakKeyDictionary()
 
 
-@lru_cache(maxsize=1_000)
-def _parse_short(text: str, variables: tuple[str, ...]) -> Equation:
-    return parse(text, variables)
+_parse_short = lru_cache(maxsize=1_000)(parse)
 
 
 def _parse_and_count(
@@ -555,8 +545,8 @@ def _in_lowest_powers(
     task: EquationTask[Any], equations: Sequence[Equation]
 ) -> tuple[Equation, ...]:
     """Write equations with the lowest powers of columns of few values; others stay the same."""
-    if not task.levels:
-        return tuple(equations)
+    from mdbench.datatypes.equations.alike import in_lowest_powers  # noqa: PLC0415 - few need it
+
     names = task.variables
     texts = [in_lowest_powers(one.text, names, task.levels) for one in equations]
     pairs = zip(equations, texts, strict=True)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mdbench.datatypes.equations.alike import cannot_be_told, used_in
 from mdbench.metrics.spec import ALL_SAMPLES, FORM, LEVELS, PARTLY, PRINTED, MetricSpec, Value
 
 if TYPE_CHECKING:
@@ -93,6 +92,8 @@ def explained(
 
 def level_notes(task: EquationTask[Any], answer: EquationAnswer) -> dict[str, Sequence[str]]:
     """Return notes on columns of few values that equations have."""
+    from mdbench.datatypes.equations.alike import cannot_be_told, used_in  # noqa: PLC0415 - few need it
+
     names = task.variables
     used = [
         (target, cannot_be_told(one.text, names, task.levels), used_in(one.text, names))

@@ -19,7 +19,6 @@ from mdbench.data.trajectory import (
     write_npz,
 )
 from mdbench.datatypes.base import Plots, Source, Split
-from mdbench.datatypes.equations.alike import levels_of
 from mdbench.datatypes.equations.base import (
     AGREEMENT,
     COMPLEXITY,
@@ -473,12 +472,12 @@ class Ode(EquationType[OdeDataset]):
 
 def _levels(trajectory: Trajectory) -> dict[str, tuple[float, ...]]:
     """Return the values of the inputs that have few."""
+    if trajectory.inputs is None:
+        return {}
+    from mdbench.datatypes.equations.alike import levels_of  # noqa: PLC0415 - few need it
+
     names = state_names(trajectory)[trajectory.u.shape[1] :]
-    return (
-        {}
-        if trajectory.inputs is None
-        else levels_of(dict(zip(names, trajectory.inputs.T, strict=True)))
-    )
+    return levels_of(dict(zip(names, trajectory.inputs.T, strict=True)))
 
 
 def _needs_of(pieces: Sequence[Trajectory]) -> tuple[str, ...]:

@@ -178,6 +178,9 @@ class OdeSystems(Source[OdeDataset]):
             raise DataError(f"{self.folder} has no systems: no file ends in .toml")
         return list(self._systems.own)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._systems.own.unordered
+
     def groups(self) -> dict[str, list[str]]:
         groups = {ODEBENCH: self.names()}
         for title, suite in self._systems.suites.items():
@@ -230,7 +233,9 @@ class OdeSystems(Source[OdeDataset]):
         else:
             system, clean = conditions.system(system), conditions.sampled(system, self.cache)
         u = clean.u if snr_db is None else self._noisy(name, clean.u, snr_db, seed, protocol)
-        measured = replace(clean, u=conditions.noisy(u, name, seed), du=None)
+        if conditions.noise:
+            u = conditions.noisy(u, name, seed)
+        measured = replace(clean, u=u, du=None)
         holdout, unseen = TIMES, self._unseen(name, system)
         if conditions.test == SECOND_START:
             holdout, unseen, second = LAST, None, conditions.second(self._system(name), self.cache)

@@ -234,8 +234,6 @@ class Conditions:
 
     def noisy(self, u: Array, name: str, seed: int) -> Array:
         """Return states with noise, drawn by the dataset's name and the seed."""
-        if not self.noise:
-            return u
         generator = generator_of("sweep noise", name, repr(self.noise), self.noise_kind, seed)
         xi = self.noise * generator.standard_normal(u.shape)
         if self.noise_kind == "multiplicative":

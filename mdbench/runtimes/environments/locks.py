@@ -92,30 +92,53 @@ def find_strange_line(text: str) -> tuple[int, str] | None:
 
 
 def read_lock(method_name: str, lock: Path) -> bytes:
+    """Read a method's lock, and check it.
+
+    Raises
+    ------
+    MethodError
+        As `lock_content` and `check_lock`.
+    """
+    content = lock_content(method_name, lock)
+    check_lock(method_name, lock, content)
+    return content
+
+
+def lock_content(method_name: str, lock: Path) -> bytes:
     """Read a method's lock.
 
     Raises
     ------
     MethodError
-        If it is missing, has no hashes, or lacks NumPy, which the worker needs.
+        If it is missing.
     """
-    source = lock.with_suffix(".in")
-    type_this = f"type: {command(f'scripts/lock {method_name}')}"
     try:
-        content = lock.read_bytes()
+        return lock.read_bytes()
     except FileNotFoundError:
+        source = lock.with_suffix(".in")
+        type_this = f"type: {command(f'scripts/lock {method_name}')}"
         raise MethodError(
             f"{lock} is missing.",
             f"To make it from {source.name}, {type_this}"
             if source.is_file()
             else f"Write a package a line into {source}, numpy among them; then {type_this}",
         ) from None
+
+
+def check_lock(method_name: str, lock: Path, content: bytes) -> None:
+    """Refuse a lock of which no environment is made.
+
+    Raises
+    ------
+    MethodError
+        If it has no hashes, or lacks NumPy, which the worker needs.
+    """
     if "numpy" not in read_pins(method_name, lock, content):
         raise MethodError(
             f"{lock} has no numpy, which the worker of every method needs.",
-            f"Add numpy to {source.name}; then {type_this}",
+            f"Add numpy to {lock.with_suffix('.in').name}; then type: "
+            f"{command(f'scripts/lock {method_name}')}",
         )
-    return content
 
 
 def read_pins(method_name: str, lock: Path, content: bytes) -> dict[str, str]:

@@ -83,7 +83,7 @@ def build_once(
     """
 
     def usable(report: Callable[[str], None]) -> bool:
-        if not _is_whole(prefix, key):
+        if not is_whole(prefix, key):
             return False
         if change := sealed and (detect_change(prefix, but=STAMP) or find_trap(prefix)):
             report(printable(f"{prefix.name} is made again: {change}"))
@@ -138,7 +138,7 @@ def find_made(home: Path, name: str, key: str) -> Path:
     """
     own = method_environments(home) / name
     prepared = method_environments((home / PREPARED).resolve()) / name
-    return prepared if _is_whole(prepared, key) and not _is_whole(own, key) else own
+    return prepared if is_whole(prepared, key) and not is_whole(own, key) else own
 
 
 def run_uv(
@@ -331,7 +331,8 @@ def _write_stamp(prefix: Path, text: str) -> None:
     new.replace(prefix / STAMP)
 
 
-def _is_whole(prefix: Path, key: str) -> bool:
+def is_whole(prefix: Path, key: str) -> bool:
+    """Return whether an environment was made for a key, and is all there."""
     try:
         made_for = (prefix / STAMP).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -391,13 +392,11 @@ def seal(prefix: Path, *, but: str) -> None:
     but
         The name of a file at its top that is none of it.
     """
-    for entry in _entries(prefix, but, folders=True):
+    for _, entry in _entries(prefix, but, folders=True):
         if not entry.is_symlink():
             mode = entry.stat().st_mode
             os.chmod(entry.path, stat.S_IMODE(mode) & ~0o222)  # noqa: PTH101 - of a DirEntry
-    contents = {
-        _name(entry, prefix): [*_status_of(entry), _hash(entry)] for entry in _entries(prefix, but)
-    }
+    contents = {name: [*_status_of(entry), _hash(entry)] for name, entry in _entries(prefix, but)}
     _write(prefix, contents)
 
 
@@ -428,8 +427,7 @@ def detect_change(prefix: Path, *, but: str) -> str:
         return "there is no list of what was made"
     touched = False
     missing = set(listed)
-    for entry in _entries(prefix, but):
-        name = _name(entry, prefix)
+    for name, entry in _entries(prefix, but):
         if name not in listed:
             return f"{name} was added"
         missing.discard(name)
@@ -478,24 +476,23 @@ def _note_size(prefix: Path, listed: dict[str, list[Any]]) -> int:
     return total
 
 
-def _entries(prefix: Path, but: str, *, folders: bool = False) -> Iterator[os.DirEntry[str]]:
+def _entries(
+    prefix: Path, but: str, *, folders: bool = False
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Return the files below a folder, and their names there; also the folders if asked for."""
     pending = [str(prefix)]
+    start = len(str(prefix)) + 1
     while pending:
         with os.scandir(pending.pop()) as entries:
             for entry in entries:
                 if entry.name == but and os.path.dirname(entry.path) == str(prefix):  # noqa: PTH120
                     continue
-                if entry.is_dir(follow_symlinks=False):
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if is_folder:
                     pending.append(entry.path)
-                    if folders:
-                        yield entry
-                else:
-                    yield entry
-
-
-def _name(entry: os.DirEntry[str], prefix: Path) -> str:
-    # A slice, as all paths begin alike: an environment may have 20,000 files.
-    return entry.path[len(str(prefix)) + 1 :].encode("utf-8", "replace").decode()
+                if folders or not is_folder:
+                    # A slice, as all paths begin alike: an environment may have 20,000 files.
+                    yield entry.path[start:].encode("utf-8", "replace").decode(), entry
 
 
 def _status_of(entry: os.DirEntry[str]) -> list[int]:

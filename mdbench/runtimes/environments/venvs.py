@@ -22,7 +22,13 @@ from uv import find_uv_bin
 from mdbench.errors import MethodError, NotFetchedError, UnavailableError
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.environments.contents import Skeleton, remove_bytecode
-from mdbench.runtimes.environments.locks import UV_FILE, read_lock, read_pins, uv_file
+from mdbench.runtimes.environments.locks import (
+    UV_FILE,
+    check_lock,
+    lock_content,
+    read_pins,
+    uv_file,
+)
 from mdbench.runtimes.environments.subprocesses import (
     read_pip_settings,
     redact,
@@ -34,6 +40,7 @@ from mdbench.runtimes.environments.uv import (
     build_once,
     compile_bytecode,
     find_made,
+    is_whole,
     run_uv,
     sealed_mb,
 )
@@ -133,7 +140,7 @@ def prepare(
     UnavailableError
         If the environment cannot be made on this machine; holds uv's output.
     """
-    content = read_lock(method_name, lock)
+    content = lock_content(method_name, lock)
     plan = _plan(
         *(method_name, lock, content, requires_python, home),
         build=build,
@@ -141,8 +148,10 @@ def prepare(
         sources=sources,
     )
     prefix, config, build_lock = plan.prefix, plan.config, plan.build_lock
-    if build and build_lock.is_file():
-        read_pins(method_name, build_lock, build_lock.read_bytes())
+    if not is_whole(prefix, plan.key):  # else it was made of these very locks
+        check_lock(method_name, lock, content)
+        if build and build_lock.is_file():
+            read_pins(method_name, build_lock, build_lock.read_bytes())
 
     def make(report: Callable[[str], None]) -> None:
         report(f"making the environment of {method_name} in {prefix}")
