@@ -154,10 +154,9 @@ def limits_of(covariance: NDArray[np.float64]) -> Limits:
 @cache
 def all_findings(data_type: str) -> Mapping[str, Findings]:
     """Return the findings of all of the project's systems of a data type, by name."""
-    return read_findings(Workspace.find().root / "datasets" / data_type)
+    return _read_once(Workspace.find().root / "datasets" / data_type)
 
 
-@cache
 def read_findings(folder: Path) -> dict[str, Findings]:
     """Return the findings of each system of a folder; none where the file is not there.
 
@@ -180,6 +179,9 @@ def read_findings(folder: Path) -> dict[str, Findings]:
         raise DataError(
             f"{path}: {error}", "It belongs to the datasets: get it again, with them."
         ) from error
+
+
+_read_once = cache(read_findings)
 
 
 def _finding(*, misfit: float | None, **others: object) -> Finding:
