@@ -15,7 +15,7 @@ import numpy as np
 
 from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.readers import description_of, ending_of, endings, stem_of
-from mdbench.datatypes.facts import FRESH, sorted_heads
+from mdbench.datatypes.facts import FRESH, SUITE_FILE, sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.installation import page
 from mdbench.workspace import read_toml
@@ -199,9 +199,9 @@ class Suites(Mapping[str, _T]):
         files = [folder] if folder.is_file() else sorted(folder.glob("*.toml"))
         self.own = SystemFiles(files, read, order)
         self.suites = {
-            each.name: SystemFiles(below, read, order)
-            for each in sorted(folder.glob("*/"))
-            if (below := sorted(each.glob("*.toml")))
+            path.name: SystemFiles(systems, read, order)
+            for path in sorted(folder.glob("*/"))
+            if (systems := sorted({*path.glob("*.toml")} - {path / SUITE_FILE}))
         }
         self._suite_of = dict.fromkeys(self.own.unordered, self.own)
         for title, suite in self.suites.items():
