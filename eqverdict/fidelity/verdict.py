@@ -236,7 +236,7 @@ def combine(checks: Sequence[EquivalenceChecks], structural: Structural) -> Equi
 NEGLIGIBLE = 1e-3
 """A term whose root mean square is below this share of the target's is negligible."""
 _MOST_POINTS = 20_000
-"""Of larger fields, points at even distances are looked at."""
+"""The most points that are looked at; of larger fields they are evenly spaced."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 

@@ -52,7 +52,7 @@ class LocalBackend(Backend):
     seconds
         A job that may not end within so many from now on is not begun.
     doubt_s
-        As that of `WorkerSlot`.
+        As the argument of `WorkerSlot`.
     """
 
     in_this_process = True

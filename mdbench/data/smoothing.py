@@ -55,7 +55,7 @@ _ANYWHERE = 4.0
 _OVERLAP = 8
 """Two stretches share a quarter of a series: an eighth to each side of its middle."""
 _ROUNDING = 1e-9
-"""Of the size of a series: what is not followed of it to this share is rounding."""
+"""A remainder below this share of the size of a series is rounding."""
 _SAME_WAVE = 0.5
 """The share of its strongest wave from which on noise is called an oscillation."""
 _FEWEST_FOR_WAVES = 40

@@ -9,7 +9,7 @@ NOTHING = "–"
 NO_ANSWER = "none"
 """The text of an infinite score: there was no answer."""
 ENDLESS = 1e300
-"""From here on a score is as good as infinite: what was computed is no float any more."""
+"""Scores from here on are shown as infinite."""
 
 
 def cleanest_first(snr_db: float | None) -> float:

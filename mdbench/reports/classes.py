@@ -271,7 +271,7 @@ class Category:
     Attributes
     ----------
     datasets
-        Those that there are results of.
+        The datasets that have results.
     boards
         One of each class of records.
     """

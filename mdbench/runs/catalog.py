@@ -252,7 +252,7 @@ class DatasetInfoCache:
     name
         Of the data type.
     context
-        What they hold for; None if nothing may be kept.
+        The key of all that the data depend on; None if they may not be cached.
     """
 
     def __init__(self, folder: Path, name: str, context: str | None) -> None:

@@ -182,7 +182,7 @@ class Connection(ABC):
         Raises
         ------
         UsageError
-            If so.
+            If a job may not be begun.
         """
 
     def observed(self, report: Callable[[str], None], restarted: Collection[JobSpec]) -> Connection:
@@ -248,7 +248,7 @@ class Service(ABC):
         Raises
         ------
         UsageError
-            If so.
+            If options do not go together, or do not suffice.
         """
 
     @abstractmethod

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _TRIES = 400
 """Annotations that are drawn for one final step at most."""
 _MOST_APPLIED = 40
-"""Those of them that are applied at most."""
+"""The most of these annotations that are applied."""
 _STEPS_OF_AUTHORS = 6
 """Number of steps of a derivation before the authors cut it."""
 _SPARE = 3

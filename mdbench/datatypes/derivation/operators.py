@@ -275,7 +275,7 @@ def antiderivative(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr 
     integrand
         The function.
     variable
-        What it is integrated over.
+        The variable of integration.
     """
     if size(integrand) > MOST_NODES:
         return None

@@ -340,7 +340,7 @@ def compile_equations(
     Parameters
     ----------
     module
-        Whose functions are used: NumPy, or SymPy.
+        The package whose functions are used: NumPy or SymPy.
     """
     with PARSER_LOCK:
         function = ast.parse(f"lambda {', '.join(names)}: ()", mode="eval")

@@ -71,7 +71,7 @@ class _Constants:
     units
         What a change of each is a share of: its size; 1 for a phase.
     free
-        Those that an estimator has to find.
+        The constants and starts that an estimator has to find.
     largest
         The largest size that each may have.
     """

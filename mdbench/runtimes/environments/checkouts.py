@@ -34,7 +34,7 @@ _MOST_BYTES = 2**30
 
 
 _PROTOCOLS = "file:git:http:https:ssh"
-"""Of these alone: others are names of programs on PATH, which an address could choose."""
+"""The protocols that git may use: others are programs on PATH that an address could choose."""
 _OF_ANOTHER = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"}
 """Variables that would make git work on another repository, as in a hook."""
 

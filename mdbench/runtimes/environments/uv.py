@@ -164,7 +164,7 @@ def run_uv(
     settings
         Further settings.
     cwd
-        Where it runs; relative names in `arguments` start here.
+        The working directory; relative names in `arguments` start here.
     failure
         What it means if uv fails, for the error.
     on_line

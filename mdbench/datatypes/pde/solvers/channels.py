@@ -34,7 +34,7 @@ _SMOOTHINGS = 8
 _DEGREE = 6
 """Polynomials that a local average leaves as they are."""
 _MOST_POINTS = 4_000
-"""Looked for in the mesh at a time: of some points all triangles are looked at, at once."""
+"""Points that are looked for in the mesh at a time; some of them are tried in all triangles."""
 _FINER = 3
 """Points that are averaged in the distance of two samples, along each axis."""
 
