@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 UNREADABLE = "unreadable"
-"""The verdict on an answer that cannot be read, of which nothing else is known."""
+"""The verdict on an answer that cannot be read; all its other scores are None."""
 _ASKED = ("verdict", "normalized_edit_distance", "solution", "srbench_solution")
 """The scores that have a reason."""
 _POSITIVE, _ANY_SIGN = (0.1, 10.0), (-10.0, 10.0)

@@ -168,7 +168,7 @@ class EquivalenceChecks:
         Where two verdicts exclude each other: a fault of the scorer, or of what is known of the
         domain.
     extra_structure
-        Whether the answer has more in its text than the truth, none of which has an effect on the
+        Whether the answer's text has parts that the truth has not, without an effect on the
         domain.
     """
 

@@ -275,7 +275,7 @@ def _curves(t: Array, u: Array) -> Smoothed:
 
 
 def _follows(basis: SplineBasis, t: Array, lines: Array, *, in_sum: bool = False) -> bool:
-    """Whether splines can follow what series (n, m) show, but for noise as large as is seen.
+    """Whether splines can follow series (n, m) up to noise of the size that is seen.
 
     Series that are smoothed to the same degree are looked at in the sum.
     """

@@ -95,7 +95,7 @@ def rounded(value: float | None, digits: int) -> str:
 
 
 def percent(share: float | None, between: str = "\xa0") -> str:
-    r"""Write a share, the one way for all tables: a half goes up, and only all of them is 100 %.
+    r"""Write a share as all tables do: a half is rounded up, and less than all is never 100 %.
 
     The text `between` number and sign is a space that does not break.  What is not none is not
     rounded to 0 %, and what is not all not to 100 %.

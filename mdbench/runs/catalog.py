@@ -274,7 +274,7 @@ class DatasetInfoCache:
                 self._known[name] = self._new[name] = info
 
     def save(self) -> None:
-        """Add what is new to what others wrote meanwhile; failing does no harm."""
+        """Add the new facts to those that others wrote meanwhile; a failure does no harm."""
         with self._lock:
             if self._file is None or not self._new:
                 return

@@ -304,8 +304,7 @@ def rescore_all(
     workspace
         Where the datasets are.
     n_jobs
-        Processes; 1 for this one, None for as many as are soon done with what it takes to start
-        them.
+        Processes; 1 for this one, None for as many as are worth the time of their start.
     """
     if n_jobs is None:
         n_jobs = max(1, min(jobs_at_a_time(None, 1), len(records) // _A_PROCESS))

@@ -125,7 +125,7 @@ class ServiceSession:
 
     @property
     def waited_s(self) -> float:
-        """Seconds in which the job waited for the service, which are none of its own time."""
+        """Seconds that the job waited for the service; they do not count as its own time."""
         return 0.0
 
     def use(self, candidates: Sequence[ScoredCandidate]) -> ServiceUse:

@@ -173,7 +173,7 @@ class SystemFiles(Mapping[str, _T]):
 
 
 class Suites(Mapping[str, _T]):
-    """The systems of a folder, and those of the folders in it, each of which is a suite.
+    """The systems of a folder, and of the folders in it; each of these folders is a suite.
 
     Iteration goes over all of them: those of the folder itself first, then suite by suite.
 

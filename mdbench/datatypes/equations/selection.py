@@ -53,7 +53,7 @@ def preference(losses: Array, floors: Array, pieces: int) -> float:
     Parameters
     ----------
     losses
-        One a target: mean squares of what is not explained, over those of what is to be.
+        For each target the mean square of the residual over that of the target.
     floors
         What noise and rounding leave of these for the true equations, (d,).
     pieces

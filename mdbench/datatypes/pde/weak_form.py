@@ -114,7 +114,7 @@ class WeakWindows(Evidence):
         *,
         centred: bool = False,
     ) -> WeakWindows:
-        """Make it of a noisy field, of what it is when it is smoothed, and of that one's features.
+        """Make the integrals from a noisy field, the smoothed field, and the latter's features.
 
         Parameters
         ----------

@@ -514,7 +514,7 @@ def _fvu(values: Array, targets: Array, table: Measurements) -> float:
 
 
 def _has_dimensions(table: Measurements) -> bool:
-    """Whether units are known of all columns, one of which has a dimension."""
+    """Whether the units of all columns are known, and at least one column has a dimension."""
     units = [*table.units.values(), table.unit]
     if table.logarithm or not all(units):
         return False

@@ -41,8 +41,8 @@ _TOUCHES = 1e-6
 _GOLDEN_ROUNDS = 24
 _ROUND_OFF = 1e-13
 _MOST_CELLS = 40_000
-"""Cells with a zero of which all are looked at; a surface has 20,000, and of what fills the box
-every second one will do, or every third."""
+"""The most cells with a zero of which all are looked at.  A surface has 20,000; where zeros fill
+the box, every second or third cell is enough."""
 _COMMON = 1e-7
 """A denominator that is smaller, over its median in the box, is zero."""
 _NEAR_COMMON = 1e-2

@@ -3,7 +3,7 @@
 A right law leaves rounding, noise and errors of discretisation, which have many small causes.  A
 wrong one leaves above all the term that it lacks.  So each term of a library, with and without a
 constant, is fitted by least squares to what the truth leaves of one half of the samples.  It counts
-by what it explains of the other half, in both directions: chance explains nothing there.
+by the share of the other half that it explains, in both directions: chance explains nothing there.
 The constants of the truth itself are fitted in the same way.
 """
 

@@ -1,7 +1,7 @@
 """Transcripts of jobs that asked a language model, from their logs, for people to read.
 
 A log is whatever an endpoint and a method have written, perhaps another person's: files are read up
-to a limit, texts are made printable, and what is long is cut, with the number of what is left out.
+to a limit, texts are made printable, and long texts are cut, with the number of letters left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Commits of git repositories, which are a part of methods' environments.
 
-A commit's name is a SHA-1 of what it holds; that of its files here is a SHA-256, so that who can
-make two commits of one name can still not change what a method runs.
+A commit's name is a SHA-1.  Its files are hashed by SHA-256 here, too, so that somebody who can
+make two commits of one name still cannot change the code of a method.
 """
 
 from __future__ import annotations

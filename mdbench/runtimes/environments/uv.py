@@ -389,7 +389,7 @@ def seal(prefix: Path, *, but: str) -> None:
     prefix
         The environment.
     but
-        The name of a file at its top that is none of it.
+        The name of a file at its top that does not count.
     """
     for entry in _entries(prefix, but, folders=True):
         if not entry.is_symlink():

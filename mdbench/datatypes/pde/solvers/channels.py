@@ -122,7 +122,7 @@ def past_cylinder(
     first: int = 1,
     progress: Progress,
 ) -> tuple[Array, Array]:
-    """Solve the flow past a cylinder from rest, and the reaction of what it carries.
+    """Solve the flow past a cylinder from rest, and the reaction of the species in it.
 
     Parameters
     ----------
