@@ -223,7 +223,7 @@ def test_options_are_given_as_often_as_the_verb_declares(
 
 
 @pytest.mark.parametrize(
-    ("typed", "modules"), [("--help", set()), ("score x0 x0", {"score"}), ("run -h", {"run"})]
+    ("typed", "modules"), [("--help", set()), ("score x0 x0", {"results"}), ("run -h", {"run"})]
 )
 def test_the_module_of_a_verb_is_imported_when_it_is_typed(typed: str, modules: set[str]) -> None:
     code = (

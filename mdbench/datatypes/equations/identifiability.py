@@ -157,7 +157,6 @@ def all_findings(data_type: str) -> Mapping[str, Findings]:
     return read_findings(Workspace.find().root / "datasets" / data_type)
 
 
-@cache
 def read_findings(folder: Path) -> dict[str, Findings]:
     """Return the findings of each system of a folder; none where the file is not there.
 
