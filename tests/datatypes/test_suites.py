@@ -75,7 +75,7 @@ def test_a_suite_is_one_folder(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     source = datatypes.find("ode", kind, arrays).source()
-    groups = source.groups()
+    groups = dict(source.groups())
     assert groups.pop("ponds") == ["pond-algae", "pond-fish"]
     assert {name: groups[name] for name in before.groups()} == before.groups()
     assert source.names() == before.names()
