@@ -67,7 +67,7 @@ class Atom:
 
     @property
     def order(self) -> tuple[str, tuple[Exponent, ...]]:
-        """By what atoms are sorted."""
+        """Key by which atoms are sorted."""
         return self.skeleton, self.constants
 
 
@@ -75,7 +75,7 @@ Exponent: TypeAlias = "int | Fraction"
 Monomial: TypeAlias = "tuple[tuple[Atom, Exponent], ...]"
 Sum: TypeAlias = "dict[Monomial, Fraction]"
 Terms: TypeAlias = "tuple[tuple[Monomial, Fraction], ...]"
-"""A sum in the order of `sorted_terms`."""
+"""The terms of a sum, in the order of `sorted_terms`."""
 ONE: Monomial = ()
 
 
@@ -93,8 +93,8 @@ def constants_of(monomial: Monomial) -> tuple[Exponent, ...]:
 def monomial_text(monomial: Monomial, coefficient: Fraction, digits: int = EXACT_DIGITS) -> str:
     """Write a term so that `eqverdict.parse` reads it.
 
-    By default with enough digits for fractions to cancel once more; else all numbers in it are
-    rounded to so many.
+    By default numbers have enough digits for fractions to cancel again; else all numbers are
+    rounded to the given number of digits.
     """
     if digits < EXACT_DIGITS:
         exact = monomial_text(monomial, coefficient)
@@ -128,7 +128,7 @@ def _sum_text(terms: Iterable[tuple[Monomial, Fraction]]) -> str:
 
 
 def sorted_terms(terms: Sum) -> Terms:
-    """Return the terms of a sum in the one order that atoms have them in."""
+    """Return the terms of a sum in the order that they have in atoms."""
     return tuple(sorted(terms.items(), key=lambda each: _order(each[0])))
 
 
@@ -138,7 +138,7 @@ def _order(monomial: Monomial) -> tuple[str, tuple[Exponent, ...]]:
 
 
 def sum_order(terms: Terms) -> list[tuple[object, ...]]:
-    """Return by what sums in that order are sorted."""
+    """Return the key by which sums are sorted; their terms are in the order of `sorted_terms`."""
     return [(*_order(monomial), c) for monomial, c in terms]
 
 

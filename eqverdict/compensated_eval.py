@@ -44,20 +44,20 @@ if TYPE_CHECKING:
     Array: TypeAlias = NDArray[np.float64]
 
 _RELATIVE = 2.0**-98
-"""More than any operation of pairs is off, relative to its result (the worst is 2^-102)."""
+"""Bound of the relative error of an operation on pairs (the largest is 2^-102)."""
 _TINY, _HUGE = 1e-270, 1e290
-"""Beyond these the parts of a product no longer hold all of it."""
+"""Outside of this range of sizes the two parts of a product lose digits."""
 _NOTHING = 1e-290
-"""A value below this is as good as zero where it is rounded."""
+"""A value below this is rounded to zero."""
 _LARGEST_EXPONENT = 650.0
 _LARGEST_ANGLE = 1e6
 _LARGEST_TANGENT = 1e15
 _MOST_MULTIPLIED = 64
-"""Powers up to this one are products."""
+"""Whole exponents up to this one are worked out as products."""
 _DIGITS = 90
-"""Of constants, to make pairs of them."""
+"""Decimal digits of constants, from which pairs are made."""
 _HALVINGS = 8
-"""An exponent is halved as often before its series."""
+"""How often an exponent is halved before the power series is summed."""
 _SPLITTER = 134217729.0
 
 
@@ -65,7 +65,7 @@ _SPLITTER = 134217729.0
 class _DoubleDouble:
     """A number as the sum of two doubles, and how far it may be off: arrays of one shape, or one.
 
-    `off` is an absolute bound, infinite where nothing is known of the number.
+    `off` is a bound of the absolute error, infinite where the number is not known.
     """
 
     high: Array
@@ -239,7 +239,7 @@ def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _fast_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """The same where a is the larger."""
+    """Return the sum of a and b as a pair, where the size of a is not less than that of b."""
     s = a + b
     return s, b - (s - a)
 
@@ -258,7 +258,7 @@ def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _with_rounding(high: Any, low: Any, off: Any) -> _DoubleDouble:
-    """Make a result, whose own rounding is added to what its operands were off."""
+    """Make a result; its bound is that of its operands and its own rounding together."""
     high, low = np.asarray(high), np.asarray(low)
     size = np.abs(high)
     off = off + size * np.where(size < _TINY, 2.0**-49, _RELATIVE)
@@ -281,7 +281,7 @@ def _product(a: _DoubleDouble, b: _DoubleDouble) -> _DoubleDouble:
     p, e = _two_product(a.high, b.high)
     high, low = _fast_sum(p, e + (a.high * b.low + a.low * b.high))
     off = np.abs(a.high) * b.off + (np.abs(b.high) + b.off) * a.off
-    # What is too small for a double may be anything below it.
+    # A value too small for a double is known only to lie between zero and the smallest double.
     lost = (high == 0.0) & (a.high != 0.0) & (b.high != 0.0)
     return _with_rounding(high, low, np.where(lost, off + 1e-320, off) * (1 + 2.0**-40))
 
@@ -318,13 +318,13 @@ def _scaled(a: _DoubleDouble, factor: Any) -> _DoubleDouble:
 
 
 _NEAR = 8.0
-"""No argument of a series that is brought near zero is as large."""
+"""An upper bound of the arguments of power series, after they are brought near zero."""
 
 
 def _series(z: _DoubleDouble, coefficients: Sequence[Fraction]) -> _DoubleDouble:
     """Sum up a power series of falling terms; the tail, below the last 53 bits, in doubles.
 
-    Rows whose angle was too large to be brought near zero are nothing that the caller keeps.
+    The caller drops the rows whose angle was too large to be brought near zero.
     """
     pairs = [_exact_pair(each) for each in coefficients]
     sizes = np.abs(z.high)
@@ -371,7 +371,7 @@ def _parts(name: str) -> tuple[float, float, float]:
 
 
 def _remainder(a: _DoubleDouble, name: str, times: Array) -> _DoubleDouble:
-    """Take a whole number of times one of `_parts` away."""
+    """Subtract a whole multiple of one of the numbers of `_parts`."""
     for part in _parts(name):
         product, error = _two_product(times, part)
         a = _sum(a, _DoubleDouble(-product, -error, np.zeros_like(product)))
@@ -513,4 +513,4 @@ _SIMPLE: dict[str, Callable[[_DoubleDouble], _DoubleDouble]] = {
     "tan": lambda a: _quotient(_wave(a), _wave(a, quarter=1)),
     "tanh": _tanh,
 }
-"""Functions that have a value everywhere, or none only where they divide by zero."""
+"""Functions that have a value everywhere, except where they divide by zero."""

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LIMITS = {"easy": (5, 4.0), "medium": (8, 20.0)}
-"""A law is in the first set below whose numbers, operations and range, both of its own are."""
+"""The sets, easiest first: a law is in the first whose two limits it is below.
+
+The limits are for its number of operations and for the range of its variables.
+"""
 HARD = "hard"
-"""The set of all others."""
+"""The set of all other laws."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Difficulty:
         The size of log10 of the difference between the largest and the smallest bound of all
         variables.
     ceiling
-        The same rounded up, before the size is taken, as eq. 1 has it.
+        The domain range as eq. 1 has it: log10 is rounded up before its absolute value is taken.
     set
         ``easy``, ``medium`` or ``hard``.
     """

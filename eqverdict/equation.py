@@ -166,7 +166,7 @@ def _sum(
     for coefficient, monomial in combination.terms:
         product: NDArray[np.float64] | np.float64 = np.float64(coefficient)
         for node in _factors(monomial, variables):
-            if isinstance(node, Variable):  # most of them are
+            if isinstance(node, Variable):  # most equations are linear combinations
                 product = product * np.asarray(columns[node.name], np.float64)
             else:
                 product = product * value(node, columns)

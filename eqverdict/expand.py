@@ -54,8 +54,8 @@ MAX_PRODUCTS = 20_000
 MAX_POWER = 24
 """Sums are not multiplied out beyond this power."""
 CANCELLED = Fraction(1, 10**14)
-"""A sum of coefficients that is smaller than this share of their sizes is their rounding: that of
-numbers which are printed in double precision."""
+"""Coefficients whose sum is smaller than this share of their sizes cancel: the rest is the rounding
+of numbers that were printed in double precision."""
 
 _SNAP = Fraction(1, 10**9)
 """A phase this near to a multiple of pi/2 is one."""

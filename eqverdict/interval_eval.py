@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 DIGITS = 160
 """Digits that equations are evaluated with where double precision shows no difference."""
 FAR_DIGITS = 640
-"""The same beyond their domain, where exponentials may cancel that are large."""
+"""Digits outside of the equations' domain, where large exponentials may cancel."""
 MOST_DIGITS = 10_240
 """An expression that needs more digits, as so much cancels, has no value here."""
 _MOST_EXPONENT = 1e6
@@ -48,7 +48,7 @@ _FUNCTIONS: dict[str, Any] = {
     )
 } | {"sign": arb.sgn, "abs": arb.__abs__}
 _MORE = 4
-"""By what factor the digits grow where they do not do."""
+"""The factor by which the number of digits grows where it is too small."""
 _KNOWN = 100
 """Digits of a value that is known."""
 _BITS = 3.33
@@ -176,7 +176,7 @@ def nearest_double(node: Node, point: Mapping[str, float]) -> float:
 def provably_differ(
     values: Callable[[], tuple[Any, Any, Any]], tolerance: float, digits: int = DIGITS
 ) -> tuple[bool, float]:
-    """Whether two values are apart by more than a share of a size, and by what share.
+    """Whether two values differ by more than a share of a size; and the share.
 
     Parameters
     ----------

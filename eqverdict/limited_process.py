@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 _STACK_BYTES = 8 << 20
 """Bytes that calls within calls may take, in native code, too."""
 _GROWN = 4
-"""A process that has grown by this part of its memory is replaced: what it has left unused of that
-would be more memory for the next question."""
+"""A process that has grown by this part of its memory is replaced: memory that it has freed would
+give the next question more than its limit."""
 _SWITCHES = "SYMPY_"
 """Prefix of variables that change what SymPy keeps, and so what a question needs."""
 _KILLED = {-SIGKILL, -SIGTERM}
@@ -58,7 +58,7 @@ class LimitedProcess:
     ----------
     module
         The name of the module whose function ``answer`` the child calls with each question, and
-        ``prepare``, if there is one, beforehand: what that takes is none of a question's time.
+        ``prepare``, if there is one, before the first; its time does not count for a question.
     seconds
         CPU time for one question; the kernel counts in whole seconds, and may give one more.
     memory
@@ -105,7 +105,7 @@ class LimitedProcess:
         with self.lock:
             answer, status = self._put(line)
             if status in _KILLED:
-                # Not by its own limits, so that it means nothing for the question.  If all
+                # It was not killed by its own limits, so the question has no answer yet.  If all
                 # processes here are being killed, this one does not live to ask again.
                 time.sleep(_AGAIN_S)
                 answer, status = self._put(line)
@@ -270,7 +270,7 @@ def _answer(answer: Any, question: dict[str, Any]) -> dict[str, Any]:
     try:
         return dict(answer(question))
     except MemoryError:
-        raise  # ends the child: the next question had better find a fresh one
+        raise  # ends the child, so that the next question gets a new one
     except Exception as error:  # noqa: BLE001 - whatever SymPy runs into, mdbench goes on
         return {"error": f"{type(error).__name__}: {str(error)[:200]}"}
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 UNREADABLE = "unreadable"
-"""The verdict on an answer that cannot be read, of which nothing else is known."""
+"""The verdict on an answer that cannot be read; all its other scores are None."""
 _ASKED = ("verdict", "normalized_edit_distance", "solution", "srbench_solution")
 """The scores that have a reason."""
 _POSITIVE, _ANY_SIGN = (0.1, 10.0), (-10.0, 10.0)
-"""Where terms have to be the same."""
+"""The ranges of variables, positive and of either sign, in which two equations are compared."""
 
 _POINTS, _SAME = 25, 1e-6
 """Points at which values are compared, and the share by which equal ones may differ."""
@@ -37,7 +37,7 @@ _Sizes: TypeAlias = "tuple[int | None, int | None]"
 
 
 _SHORT = 100
-"""Characters of two equations up to which SymPy takes longer to load than to compare them."""
+"""Characters of two equations below which loading SymPy takes longer than their comparison."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Comparison:
     normalized_edit_distance
         Edits that make the one tree the other, over the nodes of the truth; at most 1 (SRSD).
     distance_unless_equal
-        The same, and 0 where the two are proved equal, however they are written; numbers are
+        The edit distance as above, but 0 where the two are proved equal; numbers are
         compared to six digits.
     solution
         Whether they are the same but for a constant that is added or multiplied.
@@ -64,7 +64,7 @@ class Comparison:
     complexity, simplified_complexity
         Nodes of the answer, as written and simplified; None where it cannot be read.
     true_complexity, true_simplified_complexity
-        Those of the truth.
+        The number of nodes of the truth.
     missing, extra
         The terms that only the truth, or only the answer, has.
     coefficient_error

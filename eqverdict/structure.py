@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from eqverdict.atoms import Atom, Monomial
 
 _MOST_ORDERS = 1_000
-"""Orders of variables that are tried: of alike ones all have to be."""
+"""Orders of variables that are tried; variables that look alike need all orders."""
 _NAME = re.compile(r"<(\w+)>")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 

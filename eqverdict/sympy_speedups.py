@@ -203,7 +203,7 @@ _RULES: dict[str, Callable[[_Angles], bool]] = {
     "TR22": lambda angles: bool({tan, cot} & angles.powers),
     "TR111": lambda angles: bool({sin, cos, tan} & angles.powers),
 }
-"""For each rule of SymPy's what must be there for it to change anything."""
+"""For each rule of SymPy's, the condition without which it changes nothing."""
 
 
 def _where(

@@ -35,7 +35,7 @@ _ENOUGH_R2 = 0.5
 _LOOKS = 4
 _GOLDEN = 0.6180339887498949
 _ROUNDING = 1e-6
-"""Values that differ by more than this share of what is added up are no rounding."""
+"""Relative to the summands: values that differ by more than this differ by more than rounding."""
 _SEEN = 0.05
 _LARGE = 100.0
 """An expression that varies by so much, and is no larger, does not depend on numbers below 1e-4."""

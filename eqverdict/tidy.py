@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Factor = tuple[str, Node]
 """A factor or a summand, and the operator before it."""
 DIGITS = 4
-"""Significant digits by which a factor is 1: as many as are shown."""
+"""Significant digits to which a factor has to be 1; as many are shown."""
 
 
 def tidy(node: Node) -> Node:

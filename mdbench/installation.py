@@ -8,7 +8,7 @@ from typing import Final
 PACKAGE: Final = Path(__file__).resolve().parent
 """The folder of the code that runs."""
 BUNDLED: Final = PACKAGE / "bundled"
-"""What an installed package has of a clone's folders: methods, datasets, pages, Dockerfiles."""
+"""The clone's folders inside an installed package: methods, datasets, pages, Dockerfiles."""
 
 
 def is_clone(folder: Path) -> bool:

@@ -138,9 +138,10 @@ class Method:
         return missing
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of all files that it consists of.
+        """Return the SHA-256 of all files of the method.
 
-        Its own folder's but the lock, which has a key of its own, and those of what it uses.
+        These are the files of its folder and of the shared code that it uses.  The lock has a
+        key of its own.
 
         Raises
         ------
@@ -193,8 +194,8 @@ def files_of(folder: Path) -> list[Path]:
     Raises
     ------
     MethodError
-        If a link in it leads out of it: a method is what is in its folder, and what a link points
-        to would be read, copied into images and shown to the method.
+        If a link leads out of the folder: its target would be read, copied into images and shown to
+        the method.
     """
     home = folder.resolve()
     files = []

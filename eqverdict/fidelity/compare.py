@@ -226,7 +226,7 @@ def compare(
     variables
         The names that the answer may use.
     truth_variables
-        Those of the truth, where they are others.
+        The variables of the truth, where they have other names.
     domain
         The least and the largest value of variables, as far as they are known: equations that are
         the same for positive numbers are the same where only such are.  Others have either sign.
@@ -263,7 +263,7 @@ def _compare(truth: tuple[str, ...], prediction: tuple[str, ...], names: Names) 
 
 
 def _share(part: int, whole: int, other: int) -> float:
-    """Return a share; of nothing at all it is 1 if there is nothing on the other side either."""
+    """Return a ratio of counts; of 0 to 0 it is 1 if the other side has none either."""
     if whole:
         return part / whole
     return 0.0 if other else 1.0

@@ -167,7 +167,7 @@ class ConstantMatcher(ValueComparison):
     def _polished(
         self, model: Model, shifts: Array, term: Model | None
     ) -> tuple[float | None, Sequence[Any]]:
-        """Move constants on with all digits; return by what share values then differ at most."""
+        """Improve constants with all digits; return the largest relative difference left."""
         # Where constants can stand in for others, those that need not move do not.
         for least in (CLOSE, _RELATIVE * float(np.max(np.abs(shifts), initial=0.0))):
             moving = np.abs(shifts) > least
@@ -247,7 +247,7 @@ _MOST_WRITTEN = 12
 _MOST_GAUGES = 24
 """Choices of constants that stand still."""
 _FARTHEST_TOGETHER = 0.2
-"""Where all constants may move, and the nearest way is farther, no choice of them is within 5 %."""
+"""If the nearest match moves a constant farther, no match has all constants within 5 %."""
 
 
 def fit_parametric(

@@ -320,10 +320,10 @@ class _Comparison:
         return best
 
     def _as_printed(self) -> MatchResult | None:
-        """Whether the answer's numbers, moved by what printing rounds off, make it the truth.
+        """Whether the answer is the truth once its numbers move by the rounding of printing.
 
         In some standard form the two have the same terms. With the truth's constants moved by 5 %
-        at most, each number of the one is that of the other, but for its rounding.
+        at most, each number of the answer equals that of the truth, apart from rounding.
         """
         true = standard_forms(self.truth, self.names.true)
         for _, form in self.true_forms:

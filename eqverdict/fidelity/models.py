@@ -44,7 +44,7 @@ _MARGIN = 4.0
 """Largest change of the values, relative to first order, where all constants move by `_REACH`."""
 _QUARTER = 1e-9
 _SCALED = frozenset({"sum", "log", "abs", "sign"})
-"""In these the first coefficient is 1 by definition."""
+"""Kinds of atoms whose first coefficient is 1 by definition."""
 
 _DERIVATIVES: dict[str, Callable[[Array], Array]] = {
     "abs": np.sign,
@@ -378,7 +378,7 @@ def fit_model(model: Model, columns: Mapping[str, Array], values: Array) -> Cons
     columns
         Points for each variable.
     values
-        What it is to be there; where they are not finite, or the model is not, they are left out.
+        The values that the model should have there; points where either is not finite are left out.
 
     Returns
     -------

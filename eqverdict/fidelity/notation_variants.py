@@ -25,7 +25,7 @@ ONE_TEXT = "1.0"
 _MOST_SCALINGS = 48
 _MOST_EXPONENT = 300
 _SCALED = frozenset({"sum", "abs"})
-"""In these one number is 1; a factor before them stands for it."""
+"""Kinds of atoms in which one number is 1, as a factor before the atom has its value."""
 _SHORT = 13
 """A number with fewer digits than this is taken as it is printed."""
 _LONGEST = 60
@@ -247,7 +247,7 @@ class _Writer:
         if atom.kind == "log" and scale is not None:
             inner = self.sum(tuple((m, c * Fraction(scale)) for m, c in atom.inner))
             return f"log({inner}){raised}"
-        # Of what is in these the first number is 1: the rest stands before them.
+        # The first number inside is 1, and a factor before the atom has its value.
         inner = self.sum(atom.inner, 0 if atom.kind in {"log", "sign"} else None)
         if atom.kind == "wave":
             phase = atom.constants[-1]

@@ -47,10 +47,10 @@ CLOSE = 1e-8
 EXACT = 1e-90
 """Values of `DIGITS` digits that agree to this share are equal to all digits."""
 ROUNDED = 1e-12
-"""Those of equations with long numbers agree to this share: their numbers are rounded."""
+"""Relative difference up to which values of equations with long, so rounded, numbers agree."""
 _EXACT_FAR = 1e-20
 _ROUNDED_FAR = 1e-6
-"""The same well beyond the domain, where more may cancel."""
+"""The same relative difference far outside of the domain, where more digits may cancel."""
 _LONG = re.compile(r"(?<![\w.])(?=[\d.]{13})\d*\.\d+")
 """A number that was printed in double precision."""
 _NEARLY = 1e-3
@@ -68,11 +68,11 @@ _LOOKED_AT_CLOSELY = 6
 _SUSPECT = 1e-16
 """Differences of double precision below this share are not looked at with more digits."""
 _ROUNDED_HIDDEN = 1e-11
-"""Where numbers are rounded, differences below this share are their rounding."""
+"""Relative differences below this come from the rounding of numbers, where these are rounded."""
 _ASIDE = Fraction(1, 10**12)
 """And those that a point aside by this share shows, too."""
 _FITTED_ASIDE = Fraction(1, 10**100)
-"""The same where numbers are exact: constants that were moved are known to so many digits."""
+"""The same where numbers are exact: fitted constants are known to this precision."""
 _PART = "the part"
 _MOST_PARTS = 400
 
@@ -170,7 +170,7 @@ class ValueComparison:
         floats, precise
             The truth with its constants moved: at columns of points, and at a point of balls.
         other
-            What it is compared with, where that is not the answer.
+            The equation that the truth is compared with, where it is not the answer.
 
         Returns
         -------

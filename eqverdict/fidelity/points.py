@@ -27,9 +27,9 @@ _UNKNOWN = 0.05, 5.0
 _BEYOND = 1.5
 """Half of the points lie in a range that is wider by this factor; signs stay as they are."""
 _WIDE = 100.0
-"""A range of such a ratio is drawn from by its logarithm."""
+"""In a range whose ends have this ratio or more, points are drawn uniformly in the logarithm."""
 _DECADES = (-1, 1, -2, 2, -3, 3, -5, -8)
-"""By how many decades far points are farther; every fourth is positive in all variables."""
+"""Decades by which far points are scaled; every fourth point is positive in all variables."""
 _POSITIVE = 4
 """All variables of either sign are positive together at one in so many points."""
 

@@ -35,7 +35,7 @@ _STEP = 1e-6
 _RANK = 1e-10
 _CORRECTIONS = 3
 _HOPELESS = 0.02
-"""What a first step leaves of a number, above which there is no second."""
+"""The relative error after the first step above which no second step is tried."""
 _NEAR = 0.3
 """Numbers that are farther from those of the truth, as a share, are not followed."""
 
@@ -81,7 +81,7 @@ def printed_shift(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> fl
 def _steps(
     truth: ParametricExpression, constants: Array, wanted: Array, name: str, mine: Sum
 ) -> Array | None:
-    """Return by what shares to move constants; None where that leaves too much."""
+    """Return the relative moves of constants; None where the error after them is too large."""
     here = _numbers_in(truth.with_constants(constants), name, mine)
     if here is None:
         return None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_STEPS = 24
 """Powers of one base whose ratio is larger than this have generators of their own."""
 MOST_MULTIPLES = 12
-"""The same for multiples of one angle, each of which is written in powers of the first."""
+"""The largest multiple of one angle that is written in powers of its sine and cosine."""
 MOST_TERMS = 400
 """Polynomials of more terms are not worked with."""
 MOST_GENERATORS = 24

@@ -463,7 +463,7 @@ def _in_hyperbolics(value: Rational, expansion: Expansion) -> Sum | None:
 
 
 def _with_one_logarithm(form: Sum, expansion: _StandardExpansion) -> Sum | None:
-    """Put logarithms with the same factor, but for its sign, together; None if there are none."""
+    """Join logarithms whose factors have the same size; None if there are none."""
     groups: dict[tuple[Monomial, Fraction], list[tuple[Monomial, Fraction, Atom]]] = {}
     for monomial, c in form.items():
         logarithms = [atom for atom, power in monomial if atom.kind == "log" and power == 1]

@@ -168,7 +168,7 @@ class EquivalenceChecks:
         Where two verdicts exclude each other: a fault of the scorer, or of what is known of the
         domain.
     extra_structure
-        Whether the answer has more in its text than the truth, none of which has an effect on the
+        Whether the answer's text has parts that the truth has not, without an effect on the
         domain.
     """
 
@@ -236,7 +236,7 @@ def combine(checks: Sequence[EquivalenceChecks], structural: Structural) -> Equi
 NEGLIGIBLE = 1e-3
 """A term whose root mean square is below this share of the target's is negligible."""
 _MOST_POINTS = 20_000
-"""Of larger fields, points at even distances are looked at."""
+"""The most points that are looked at; of larger fields they are evenly spaced."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 

@@ -31,7 +31,7 @@ _EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
 
 
 def without_left_side(text: str) -> str:
-    """Return the right-hand side of an equation that begins with the name of what it is for."""
+    """Return the right-hand side of an equation with the name or derivative on its left."""
     text = text.strip()
     for mark in ("$$", "$"):
         if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):

@@ -211,7 +211,7 @@ class NotationReader(Reader):
     def branches(self, cases: Sequence[tuple[Node, Node | None]]) -> Node:
         """Return a choice among values as a sum, each times 1 or 0.
 
-        That is the same where every value is finite everywhere: 0 times none is none.
+        The sum equals the choice only where every value is finite: 0 times infinity is no number.
         """
         if cases[-1][1] is not None:
             raise EquationError(

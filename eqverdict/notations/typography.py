@@ -37,7 +37,7 @@ _GREEK_LETTERS = {
 _UNDER_ROOT = re.compile(
     r"[A-Za-z][A-Za-z0-9]*+(?:_\{\w+\}|_\w*+)?|\d++(?:\.\d*+)?(?:[eE][+-]?\d++)?|\.\d++"
 )
-"""What a root without parentheses is of: one name or one number."""
+"""The argument of a root without parentheses: one name or one number."""
 
 
 def _roots(text: str) -> str:

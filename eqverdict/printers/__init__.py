@@ -364,5 +364,5 @@ def _mathml_forms(text: str, *, derivatives: bool) -> tuple[str, str] | None:
 
 
 def left_hand_side(target: str, d: str = "d") -> str:
-    """Return the MathML of what an equation is for: ``u0_t`` as a derivative by the letter `d`."""
+    """Return the MathML of an equation's left side: ``u0_t`` as a derivative by the letter `d`."""
     return f"<math>{MathMLPrinter().left_hand_side(target, d)}</math>"

@@ -31,7 +31,7 @@ def digits_needed(text: str, names: Collection[str], least: int) -> int:
     text
         An equation that can be read.
     names
-        Those that it may use.
+        The names that the equation may use.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def digits_needed(text: str, names: Collection[str], least: int) -> int:
 
 
 def _further(chain: Chain, least: int) -> int:
-    """Return the further digits of a sum: of a centre all that it has, else by the decades."""
+    """Return the number of further digits of a sum: all of a centre, else by the decades."""
     summands = [chain.first, *(each for _, each in chain.rest)]
     constants = [abs(float(each.constant)) for each in summands if each.constant is not None]
     others = [_coefficient(each) for each in summands if each.constant is None]

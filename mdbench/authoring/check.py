@@ -45,7 +45,7 @@ SECONDS = 20.0
 _NOISE_DB = 20.0
 """The noise under which two seeds are compared: without noise they may find the same law."""
 _NO_ARGUMENT = "no argument"
-"""What `seedable` is where a package draws numbers and takes no seed."""
+"""The value of `seedable` for a package that draws random numbers and takes no seed."""
 _NO_BETTER = 0.9
 """The share of a constant's error from which on an answer is no better than no equation."""
 _AT_ONCE = 2

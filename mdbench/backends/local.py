@@ -1,10 +1,10 @@
 """The backend of one machine: threads with a warm worker each, their queue; the choice of backend.
 
-The order of jobs is fair between methods, of each the longest first, within memory.  Of two orders
-of the jobs of one method, that which begins with the longest ends sooner: what is left for the end
-is short (Graham 1969, "Bounds on multiprocessing timing anomalies", SIAM J. Appl. Math. 17, section
-4).  As the order is fair, a run that is stopped early has the same share of each method.  A thread
-keeps to a method for a while, though: another one needs another worker.
+The order of jobs is fair between methods, within memory, so that a run that is stopped early has
+the same share of each method.  Each method's longest jobs come first: the run then ends sooner, as
+short jobs are left for the end (Graham 1969, "Bounds on multiprocessing timing anomalies", SIAM J.
+Appl. Math. 17, section 4).  A thread keeps to a method for a while, as another one needs another
+worker.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LocalBackend(Backend):
     seconds
         A job that may not end within so many from now on is not begun.
     doubt_s
-        As that of `WorkerSlot`.
+        As the argument of `WorkerSlot`.
     """
 
     in_this_process = True

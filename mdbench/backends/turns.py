@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class WaitingTime:
-    """The time in which a job has waited in vain, by several threads perhaps.
+    """The time in which a job has waited in vain.
 
-    Time in which any of them has is counted once.
+    Time in which several threads wait at once is counted once.
     """
 
     def __init__(self) -> None:

@@ -110,7 +110,7 @@ COMPLETIONS: dict[str, Callable[[typer.Context, str], list[str]]] = {
     "runtime": _runtimes,
     "protocol": _protocols,
 }
-"""By the name of the parameter."""
+"""Functions that complete an argument in a shell, by the name of the parameter."""
 
 
 PASSTHROUGH = {"allow_extra_args": True, "ignore_unknown_options": True}

@@ -47,7 +47,7 @@ Places = Annotated[
     ),
 ]
 RESULTS = (Path("results"),)
-"""Where results are read if nobody names a place."""
+"""The folder that results are read from by default."""
 OfStudies = Annotated[
     list[str] | None,
     typer.Option(

@@ -1,4 +1,4 @@
-"""``mdbench run``, ``plan``, ``why`` and ``study``: a run as it goes on, or what it would do."""
+"""``mdbench run``, ``plan`` and ``study``: a run as it goes on, or what it would do."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
 
 ESTIMATE_SECONDS = 24 * 3600.0
-"""The time left is estimated from the jobs of so long ago: single ones may take hours."""
+"""Seconds whose jobs the remaining time is estimated from; a single job may take hours."""
 FEW = 12
 """Records whose equations are shown whole below a table too narrow for them."""
 WIDEST = 1_000_000
@@ -461,7 +461,7 @@ def _cost_line(cost: CostEstimate) -> str:
 
 
 BUDGET = "budget"
-"""What an expectation comes from where there is no record: only the most is known then."""
+"""The source of an estimate without records: only the upper limit is known then."""
 _TIMES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -478,7 +478,7 @@ def _size(one: Interval | None) -> str:
 
 
 def _with_interval(interval: Interval | None, units: tuple[tuple[float, str], ...]) -> str:
-    """Write a quantity and its interval, each in the unit that it has whole ones of."""
+    """Write a quantity and its interval, each in the largest unit below it."""
     if interval is None:
         return "unknown"
     found = [_with_unit(part, units) for part in (interval.value, interval.low, interval.high)]

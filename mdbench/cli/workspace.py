@@ -91,7 +91,7 @@ def _names_table(source: Source[Any], names: Sequence[str], width: int) -> Table
 
 
 DRAWN = Suite(source="drawn by mdbench lab fresh", licence="MIT")
-"""Where fresh suites come from, which no file lists."""
+"""The source of suites that ``mdbench lab fresh`` has drawn; no file lists it."""
 
 
 def _suites_table(

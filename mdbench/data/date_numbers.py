@@ -30,7 +30,7 @@ _FIRST_YEAR, _LAST_YEAR = 1700, 2299
 _LARGEST_CLOCK = 2400
 _AN_HOUR, _CLOCK_DIGITS, _DIGITS_OF_A_DAY = 3, 6, 8
 _SURELY, _HOURS = 15, 3
-"""Rows in as many hours of which none has 60 minutes: not by chance."""
+"""Rows in that many hours, none with 60 minutes or more: this is not chance."""
 _YEAR = re.compile(r"year|jahr|ann[eé]e|a[nñ]o|\byr")
 _DAY = 86_400.0
 
@@ -118,9 +118,9 @@ _FORMS = {
         Form("HHMMSS", "", _clock_with_seconds),
     ),
 }
-"""By the number of their digits, which all cells have."""
+"""Forms of dates by their number of digits; all cells have the same number."""
 _CLOCKS = (Form("HHMM", "", _clock), Form("HHMMSS", "", _clock_with_seconds))
-"""Of fewer digits where zeros in front are gone."""
+"""Forms of clock times; leading zeros may be missing, and digits with them."""
 
 
 FORMS = {form.name: form for forms in (*_FORMS.values(), _CLOCKS) for form in forms}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _UNIFORM = 1e-9
 """Steps that differ by less, relative to their mean, are the rounding of equal ones."""
 _SINGLE = 1e-6
-"""The same for values that were kept in single precision, relative to the largest of them."""
+"""The same bound for values in single precision, relative to the largest of them."""
 _ACCURACIES = ((6, 4), (4, 4), (4, 2), (2, 2))
 """Orders of accuracy inside and at the ends, of which the first that fits is taken.  One-sided
 weights grow fast: of order 6 at the ends, they would be three times as large again."""

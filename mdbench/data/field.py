@@ -25,7 +25,7 @@ AXES = ("x", "y", "z")
 MIN_NODES = 3
 """The shortest axis that has a first derivative of second order."""
 _PART_OF_A_STEP = 1e-3
-"""By which the length of a period may be off, of the distance of two nodes."""
+"""The largest error of a period's length, as a share of the distance of two nodes."""
 
 
 @dataclass(frozen=True, eq=False)

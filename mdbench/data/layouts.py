@@ -284,7 +284,7 @@ def pivot(
     keys
         Places of further columns that say which lines go together, as that of trajectories.
     repeats
-        Whether a quantity may have several values at one time, each of which gets a line.
+        Whether a quantity may have several values at one time; each value then gets a line.
 
     Raises
     ------

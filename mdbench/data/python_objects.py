@@ -29,8 +29,8 @@ def write_data(data: Any, folder: Path, name: Any) -> Path:
     Raises
     ------
     UsageError
-        If they are no table of numbers, the name is none of a file, or there is a file of this
-        name with other data.
+        If the data are no table of numbers, the name cannot be a file's, or a file of this
+        name has other data.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UsageError(f"name is {name!r}.", "Use letters, digits, '-', '_' and '.'.")

@@ -57,7 +57,7 @@ READERS = Door(
         ".obj": f"{_FORMATS}.points:OBJ",
     },
 )
-"""By the ends of files' names, with the point and in lower case."""
+"""The readers by the ends of files' names, with the point and in lower case."""
 
 
 class Reader:

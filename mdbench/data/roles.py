@@ -47,7 +47,7 @@ _INDEX = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class TableColumn:
-    """What is known of a column before its role is.
+    """What is known of a column before its role is chosen.
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ _ANYWHERE = 4.0
 _OVERLAP = 8
 """Two stretches share a quarter of a series: an eighth to each side of its middle."""
 _ROUNDING = 1e-9
-"""Of the size of a series: what is not followed of it to this share is rounding."""
+"""A remainder below this share of the size of a series is rounding."""
 _SAME_WAVE = 0.5
 """The share of its strongest wave from which on noise is called an oscillation."""
 _FEWEST_FOR_WAVES = 40
@@ -275,7 +275,7 @@ def _curves(t: Array, u: Array) -> Smoothed:
 
 
 def _follows(basis: SplineBasis, t: Array, lines: Array, *, in_sum: bool = False) -> bool:
-    """Whether splines can follow what series (n, m) show, but for noise as large as is seen.
+    """Whether splines can follow series (n, m) up to noise of the size that is seen.
 
     Series that are smoothed to the same degree are looked at in the sum.
     """

@@ -21,7 +21,7 @@ PENALISED = 3
 _DEGREE = 5
 TINY = 1e-300
 MOST_REMOVED = 2.0
-"""Largest ratio of what is removed from a field to what is expected of its noise."""
+"""Largest ratio of the part that is removed from a field to its expected noise."""
 _BEYOND = 3.0
 """Decades that are tried beyond where all is interpolated, and beyond where nothing bends."""
 _TRIED = 49

@@ -77,7 +77,7 @@ class TimeReader:
     read
         Returns the time of a cell.  Raises ValueError.
     unit
-        Of what is counted.
+        The unit of the numbers.
     form
         How whole numbers are read as dates; empty for others.
     """
@@ -266,7 +266,7 @@ _CALENDAR: dict[re.Pattern[str], tuple[str, Callable[[re.Match[str]], float]]] =
     _MONTH: ("month", _month),
     _QUARTER: ("quarter", lambda match: 4.0 * int(match[1]) + int(match[2])),
 }
-"""What is counted in a unit of its own, and how: weeks after ISO 8601, months, quarters."""
+"""Times that are counted in units of their own: weeks after ISO 8601, months, quarters."""
 
 
 def _duration(text: str) -> float:

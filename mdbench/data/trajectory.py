@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 LARGEST_VALUE = 1e150
-"""Of which the square is finite."""
+"""The largest value that data may have: its square is finite."""
 SMALLEST_VALUE = 1e-150
-"""Of which the square is not zero."""
+"""The smallest size that is not taken for zero: its square is not zero."""
 ROUNDED = 0.01
 """Share of a step that may be lost by rounding."""
 MIN_SAMPLES = 15

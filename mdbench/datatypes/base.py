@@ -245,7 +245,7 @@ class DataType(ABC, Generic[D, T]):
         Parameters
         ----------
         seed
-            Of what is drawn.
+            The seed of all random numbers.
         """
         return None
 
@@ -422,7 +422,7 @@ class DataType(ABC, Generic[D, T]):
         inputs
             The values of ``v0``, ``v1``, ... at these times, (n, k), where there are some.
         options
-            Those of the job.
+            The options of the job.
 
         Raises
         ------

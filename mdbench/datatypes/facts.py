@@ -165,6 +165,8 @@ def _head(text: str) -> dict[str, Any]:
 
 FRESH = "fresh-"
 """How the names of suites begin that ``mdbench lab fresh`` has drawn."""
+SUITE_FILE = "suite.toml"
+"""The file in the folder of a suite that says where it comes from; it is no system."""
 
 
 class Choice(StrEnum):

@@ -1,17 +1,24 @@
-"""Where the sets of systems come from: ``datasets/suites.toml``."""
+"""Where the sets of systems come from.
+
+A suite that is a folder says it in its own file ``datasets/TYPE/SUITE/suite.toml``; sets of the
+repository stand in ``datasets/suites.toml``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
+from mdbench.datatypes.facts import SUITE_FILE
 from mdbench.errors import DataError
 from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 FILE = "suites.toml"
 
@@ -38,18 +45,24 @@ class _File(RootModel[dict[str, dict[str, Suite]]]):
 
 
 def read_suites(datasets: Path) -> Mapping[str, Mapping[str, Suite]]:
-    """Return all suites by data type and name; none where a folder of datasets has no such file.
+    """Return the sources of all suites by data type and name.
 
     Raises
     ------
     DataError
-        If the file cannot be read; it names the key.
+        If a file cannot be read; it names the file and the key.
     """
     path = datasets / FILE
-    if not path.exists():
-        return {}
+    suites = dict(_read(path, _File).root) if path.exists() else {}
+    for file in sorted(datasets.glob(f"*/*/{SUITE_FILE}")):
+        kind, name = file.parts[-3:-1]
+        suites[kind] = {**suites.get(kind, {}), name: _read(file, Suite)}
+    return suites
+
+
+def _read(path: Path, model: type[_Model]) -> _Model:
     try:
-        return _File.model_validate(read_toml(path)).root
+        return model.model_validate(read_toml(path))
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
@@ -63,5 +76,8 @@ def read_suites(datasets: Path) -> Mapping[str, Mapping[str, Suite]]:
 def members(
     name: str, data_type: str, own: Sequence[str], groups: Mapping[str, Sequence[str]]
 ) -> Sequence[str]:
-    """Return the systems of a suite: of a data type's own name, all that is run without others."""
+    """Return the systems of a suite.
+
+    The suite with the name of its data type has the systems that a run takes without ``--dataset``.
+    """
     return own if name == data_type else groups.get(name, ())

@@ -336,7 +336,7 @@ class PlottedAnswer:
     equations: tuple[str, ...]
     metrics: Mapping[str, Value]
     kept: bytes | None = field(default=None, repr=False)
-    """What `DataType.kept_answers` gave, where the file is there."""
+    """The bytes that `DataType.kept_answers` returned, where the file exists."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ NOTHING = "–"
 NO_ANSWER = "none"
 """The text of an infinite score: there was no answer."""
 ENDLESS = 1e300
-"""From here on a score is as good as infinite: what was computed is no float any more."""
+"""Scores from here on are shown as infinite."""
 
 
 def cleanest_first(snr_db: float | None) -> float:
@@ -95,7 +95,7 @@ def rounded(value: float | None, digits: int) -> str:
 
 
 def percent(share: float | None, between: str = "\xa0") -> str:
-    r"""Write a share, the one way for all tables: a half goes up, and only all of them is 100 %.
+    r"""Write a share as all tables do: a half is rounded up, and less than all is never 100 %.
 
     The text `between` number and sign is a space that does not break.  What is not none is not
     rounded to 0 %, and what is not all not to 100 %.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 WIDTH, HEIGHT = 480, 330
-"""Of a figure; 480 is near a telephone's width, so that letters stay readable there."""
+"""Size of a figure; 480 is near a telephone's width, so that letters stay readable there."""
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 46
 MARKERS = COLOURS = 7
 _FEWEST_TICKS = 3

@@ -364,10 +364,10 @@ def read_latest(folder: Path) -> list[Record]:
 def latest_by_case(
     records: Iterable[Record], *, apart: Callable[[Record], object] | None = None
 ) -> list[Record]:
-    """Return the records that count: of several of one `Record.case` the newest.
+    """Return the records that count: the newest of each `Record.case`.
 
     Jobs that were interrupted, or whose environment could not be made, count only where there
-    is nothing else, as they are no attempt of the method.
+    is no other record, as the method did not attempt them.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class Status(StrEnum):
 
 
 ANSWERED: Final = frozenset({Status.OK, Status.PARTIAL})
-"""With these there are an answer and scores."""
+"""The statuses of records with an answer and scores."""
 
 RERUN_ALWAYS: Final = frozenset({Status.INTERRUPTED, Status.UNAVAILABLE})
 """Statuses that are run again without being asked: they mean nothing for the method."""

@@ -232,7 +232,7 @@ class RecordWriter:
         self.append_lines([(record.key, record.to_line().encode() + b"\n")])
 
     def append_lines(self, lines: Sequence[tuple[str, bytes]]) -> None:
-        """Add records that were written before, all of them or none, and return as `append`.
+        """Add records that were written before, all or none; return the same as `append`.
 
         Parameters
         ----------

@@ -125,7 +125,7 @@ _class = lru_cache(maxsize=None, typed=True)(RecordClass)  # many records have o
 
 
 def latest(records: Iterable[Record]) -> list[Record]:
-    """Return the records that count: of several of one question and one class the newest."""
+    """Return the records that count: the newest of each question and class."""
     return latest_by_case(records, apart=class_of)
 
 
@@ -271,7 +271,7 @@ class Category:
     Attributes
     ----------
     datasets
-        Those that there are results of.
+        The datasets that have results.
     boards
         One of each class of records.
     """

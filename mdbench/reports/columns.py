@@ -184,7 +184,7 @@ SORTED_BY: Mapping[str, Callable[..., float]] = {
     "of": lambda some, whole: some / (whole or 1),
     "counts": lambda counts: sum(counts.values()),
 }
-"""What a form is sorted by, where that is not its first value."""
+"""The sort key of a form, where it is not the first value."""
 
 
 def _others(board: Leaderboard, renderer: Renderer) -> list[MetricSpec]:

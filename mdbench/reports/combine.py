@@ -22,7 +22,7 @@ FORMATS = (".csv", ".parquet")
 _SPREAD = {"options", "metrics", "selection", "measured", "budget", "llm"}
 """Objects whose keys become columns of their own, such as ``measured.wall_s``."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""With what begins a text that a spreadsheet computes."""
+"""The first letters of texts that a spreadsheet computes."""
 _LEFT_OUT = {"key_parts", "front", "provenance"}
 """Keys that are not in the table; the records have them."""
 _TEXTS = {

@@ -139,7 +139,7 @@ def changes(
     Parameters
     ----------
     before, after
-        Those that count, of all data types.
+        The records that count, of all data types.
     known
         The metrics of each data type; those of another one are made of what its records hold.
     across

@@ -40,9 +40,9 @@ class Plan:
     jobs
         All that count.
     done
-        Those of them that each method has attempted.
+        The jobs among these that each method has attempted.
     compared
-        The methods with the most of them, all the same ones: ranks and tests are theirs.
+        The methods that attempted the most jobs, all the same: ranks and tests compare them.
     """
 
     jobs: frozenset[Job]

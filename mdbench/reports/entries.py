@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mdbench.reports.columns import Measure
 
 NOT_ATTEMPTED = RERUN_ALWAYS | {Status.UNSUPPORTED}
-"""With these a method has not tried: the job is missing in its coverage, and no failure."""
+"""Statuses of jobs that were not attempted: missing in the coverage, but no failures."""
 
 
 class Case(NamedTuple):
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
     repeat
         The seed, with the part of the dataset where there are parts, such as folds.
     machine
-        Where it ran.
+        The machine that the job ran on.
     amounts
         What the columns of a leaderboard take from the record.
     """
@@ -362,7 +362,7 @@ def run_conditions(
     Parameters
     ----------
     results
-        Those of a report, of any age.
+        The records of a report, of any age.
     options
         The keys of the options that each data type has.
     """

@@ -139,7 +139,7 @@ def systems_table(
     board
         The comparison, under one protocol.
     data_type
-        What it is of.
+        The data type of the comparison.
     snr_db
         The noise level.
     published

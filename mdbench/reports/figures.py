@@ -77,7 +77,7 @@ def _clip(value: float, *, log: bool) -> float:
 
 
 Values = dict[tuple[str, Any], list[float]]
-"""By method and place along the horizontal axis."""
+"""Values by method and by position on the horizontal axis."""
 
 
 def _values(spec: MetricSpec, board: Leaderboard) -> Values:

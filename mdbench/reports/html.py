@@ -82,7 +82,7 @@ def page(
     Parameters
     ----------
     results
-        Those that count, of all data types.
+        The records that count, of all data types.
     boards
         The comparisons of them, of each data type and class.
     title
@@ -96,7 +96,7 @@ def page(
     places
         The folders of results, for sections that read other files there.
     categories
-        Those of each data type that has several, with comparisons of their own.
+        The categories of each data type that has several, with comparisons of their own.
     options
         The keys of the options of each data type.
     axes

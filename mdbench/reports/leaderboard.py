@@ -344,7 +344,7 @@ def boards(
     Parameters
     ----------
     results
-        Those that count.
+        The records that count.
     kinds
         What is known of the methods; others are of the family ``other``.
     specs

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import Leaderboard
 
 USUAL = "usual"
-"""What an axis has where its usual value depends on the dataset."""
+"""The value on an axis whose usual value depends on the dataset."""
 SNR = "SNR (dB)"
 """The axis of noise levels that are no axis of a sweep."""
 EVERY = "all"

@@ -32,7 +32,7 @@ class Shown:
     Attributes
     ----------
     results
-        Those that count, in the report's order.
+        The records that count, in the report's order.
     boards
         Their comparisons, of each data type and class.
     places

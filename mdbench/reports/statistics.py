@@ -351,7 +351,7 @@ def bootstrap(
     Parameters
     ----------
     values
-        Of each job; infinite ones are failures.
+        The value of each job; infinite values are failures.
     places
         The repeat of the system of each job, an index into the second axis of `counts`: the noise
         levels of a system do not vary independently, so they are drawn together.

@@ -252,7 +252,7 @@ class DatasetInfoCache:
     name
         Of the data type.
     context
-        What they hold for; None if nothing may be kept.
+        The key of all that the data depend on; None if they may not be cached.
     """
 
     def __init__(self, folder: Path, name: str, context: str | None) -> None:
@@ -274,7 +274,7 @@ class DatasetInfoCache:
                 self._known[name] = self._new[name] = info
 
     def save(self) -> None:
-        """Add what is new to what others wrote meanwhile; failing does no harm."""
+        """Add the new facts to those that others wrote meanwhile; a failure does no harm."""
         with self._lock:
             if self._file is None or not self._new:
                 return

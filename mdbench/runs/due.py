@@ -283,7 +283,7 @@ class SeedRepeats:
     Attributes
     ----------
     to_run
-        Those that are run.
+        The jobs that are run.
     waiting
         Those that take the record of another job, by its key: of one in `to_run`, or of a record
         that is there already.

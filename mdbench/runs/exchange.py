@@ -85,7 +85,7 @@ _FROM_OUTSIDE = {None} | {
 
 
 class PausedJob:
-    """Pauses a job while something is done that is none of its time.
+    """Pauses a job during work that does not count as the job's time.
 
     Whether it is paused is checked again and again from outside; time in which it may have run
     counts.

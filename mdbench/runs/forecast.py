@@ -53,7 +53,7 @@ COVERAGE: Final = 0.9
 """The probability of intervals."""
 DRAWS: Final = 400
 _CHANGED: Final = re.compile(r"(?<= changed) \([^()]*\)")
-"""From what to what: too much detail for many jobs."""
+"""The old and the new value in a reason: too much detail for many jobs."""
 _LOGS: Final = 50
 """Logs whose sizes are looked at, of each results file."""
 
@@ -142,7 +142,7 @@ class Forecast:
     wall_s
         Seconds from the start to the end, environments aside.
     memory_mb
-        Of all jobs that run at a time, at their peaks.
+        The memory of all jobs that run at a time, at their peaks.
     """
 
     costs: Sequence[CostEstimate]

@@ -60,7 +60,7 @@ _SHELL = set("();<>|&")
 """Characters that only a shell understands."""
 _MAX_SEEDS = 10_000
 _NEAR = 0.75
-"""Least similarity, of 1, of a name and an option for the one to be the other mistyped."""
+"""The least similarity, at most 1, at which a name is taken for a mistyped option."""
 _SYNONYMS = {
     **dict.fromkeys(("--out", "--output", "--outdir", "--out-dir", "-o"), "--result-dir"),
     **dict.fromkeys(("--noise", "--noise-level", "--noise-levels", "--db"), "--snr"),
@@ -258,7 +258,7 @@ def split_words(
     words
         What was typed beyond the options that every data type has.
     options
-        Those of the data type.
+        The options of the data type.
     of
         The name of the data type.
     others

@@ -242,7 +242,7 @@ def select_names(
     Parameters
     ----------
     names
-        Those that are meant where there is no pattern.
+        The names that are meant without a pattern.
     patterns
         Names, globs, or names of groups; none for all of `names`.
     groups

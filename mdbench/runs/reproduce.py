@@ -136,7 +136,7 @@ class Agreement(StrEnum):
     """Degree of agreement of two results."""
 
     SAME = "the same result"
-    """To the bit."""
+    """The result is the same in every bit."""
     NEARLY = "the same result but for rounding"
     """Kernels differ; the terms are the same, and coefficients agree within the tolerance."""
     CHAOTIC = "another result of a chaotic search"
@@ -239,7 +239,7 @@ def _name(record: Record) -> str:
 
 _ROUNDING = 1e-9
 _OTHER_PROCESSOR = 1e-6
-"""By how much of itself a score may differ on data that another processor made."""
+"""The relative difference that a score may have on data that another processor made."""
 _NEARLY_EXACT = 1e-12
 """Scores below this are rounding errors."""
 _OTHER_DATA = "its dataset is not the same any more"
@@ -304,8 +304,7 @@ def rescore_all(
     workspace
         Where the datasets are.
     n_jobs
-        Processes; 1 for this one, None for as many as are soon done with what it takes to start
-        them.
+        Processes; 1 for this one, None for as many as are worth the time of their start.
     """
     if n_jobs is None:
         n_jobs = max(1, min(jobs_at_a_time(None, 1), len(records) // _A_PROCESS))

@@ -215,7 +215,7 @@ class CandidatePool:
     Parameters
     ----------
     task
-        What they are for.
+        The task that the candidates are for.
     part
         The data on which they are compared.
     predicted
@@ -395,7 +395,7 @@ def anytime_curve(
     Parameters
     ----------
     scores
-        Those of the answer.
+        The scores of the answer.
     job
         With a work limit, which is the budget, or with a time limit.
     """

@@ -125,7 +125,7 @@ class ServiceSession:
 
     @property
     def waited_s(self) -> float:
-        """Seconds in which the job waited for the service, which are none of its own time."""
+        """Seconds that the job waited for the service; they do not count as its own time."""
         return 0.0
 
     def use(self, candidates: Sequence[ScoredCandidate]) -> ServiceUse:
@@ -182,7 +182,7 @@ class Connection(ABC):
         Raises
         ------
         UsageError
-            If so.
+            If a job may not be begun.
         """
 
     def observed(self, report: Callable[[str], None], restarted: Collection[JobSpec]) -> Connection:
@@ -248,7 +248,7 @@ class Service(ABC):
         Raises
         ------
         UsageError
-            If so.
+            If options do not go together, or do not suffice.
         """
 
     @abstractmethod

@@ -62,7 +62,7 @@ class JobSession:
     folder
         The job's own folder; empty.
     name
-        Names the job in messages to the worker; says nothing of what it is.
+        The job's name in messages to the worker; it does not show the problem.
     access
         The access of a method to the service that it asks.
     gauge

@@ -341,11 +341,11 @@ _declared: Callable[[Any], tuple[tuple[str, FieldOption], ...]] = cache(
 _in_key: Callable[[Any], tuple[tuple[str, str, FieldOption], ...]] = cache(
     lambda spec: tuple((n, each.key, each) for n, each in _declared(spec) if each.key is not None)
 )
-"""Those that are parts of a job's key, by name and by that of the part."""
+"""The fields that are part of a job's key: name, name in the key, and option."""
 _in_question: Callable[[Any], tuple[str, ...]] = cache(
     lambda spec: tuple(name for name, each in _declared(spec) if each.question)
 )
-"""The names of those that are parts of its question."""
+"""The names of the fields that are part of a job's question."""
 
 
 def _shown(option: Option, value: Any) -> str:

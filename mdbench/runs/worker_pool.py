@@ -226,7 +226,7 @@ class _NextWorker:
     Parameters
     ----------
     serves
-        What it is for.
+        The jobs that the worker can serve.
     start
         Starts it; gets a function to call with it as soon as it can be interrupted.
     after

@@ -1,7 +1,7 @@
 """bubblewrap: a sandbox without network, other processes or other people's files.
 
-Inside, the method's folder, the worker's code and the folder of the job lie below `INSIDE`; of
-the machine there is what a program needs to run, and none of it can be written.
+Inside, the method's folder, the worker's code and the folder of the job lie below `INSIDE`.  The
+parts of the machine that a program needs to run are there, too, and cannot be written.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class JobDirectory:
     Parameters
     ----------
     path
-        Where it is made.
+        The path of the folder.
     bin_
         Where is made what holds the leavings of a job until they are removed.
     grant

@@ -74,7 +74,7 @@ def namespaced_children(worker: int) -> list[int]:
 
 
 def job_processes(worker: int) -> list[int]:
-    """Return all that descends from a worker, but for what it has made ahead for the next job.
+    """Return all descendants of a worker, except those made in advance for the next job.
 
     Only a worker can make namespaces: what is in none may be anything that a job has left.
     """

@@ -316,7 +316,7 @@ class UsageMeter:
         self.start_s: float | None = None
 
     def charge(self, seconds: float) -> None:
-        """Add CPU time that was used before the job began to what it has used."""
+        """Add CPU time that was used before the job began to that of the job."""
         self._extra = seconds
 
     def begin(self) -> None:

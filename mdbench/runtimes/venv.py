@@ -213,7 +213,7 @@ class VenvWorker(Worker):
     python
         The command of the environment's interpreter.
     folders
-        The method's folder, and those of what it uses, each by its place among methods.
+        The folders of the method and of its shared code, each by its path among methods.
     options
         Further options of the worker.
     limits

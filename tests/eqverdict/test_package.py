@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from harness import ROOT
@@ -55,18 +56,31 @@ def test_the_public_names_are_there() -> None:
         eqverdict.judge  # noqa: B018
 
 
+def make_wheel(folder: Path) -> Path:
+    build = f"from hatchling.build import build_wheel; print(build_wheel({str(folder)!r}))"
+    built = subprocess.run(
+        [sys.executable, "-c", build], cwd=FOLDER, check=True, capture_output=True, text=True
+    )
+    return folder / built.stdout.strip()
+
+
+def test_its_wheel_has_the_licence(tmp_path: Path) -> None:
+    with ZipFile(make_wheel(tmp_path)) as wheel:
+        [licence] = [name for name in wheel.namelist() if name.endswith("licenses/LICENSE")]
+        assert wheel.read(licence) == (ROOT / "LICENSE").read_bytes()
+        [metadata] = [name for name in wheel.namelist() if name.endswith("/METADATA")]
+        assert b"License-File: LICENSE\n" in wheel.read(metadata)
+
+
 @pytest.mark.slow
 @pytest.mark.build
 def test_its_wheel_works_alone(tmp_path: Path) -> None:
-    build = f"from hatchling.build import build_wheel; print(build_wheel({str(tmp_path)!r}))"
-    wheel = subprocess.run(
-        [sys.executable, "-c", build], cwd=FOLDER, check=True, capture_output=True, text=True
-    ).stdout.strip()
+    wheel = make_wheel(tmp_path)
     python = tmp_path / "alone" / "bin" / "python"
     settings = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     for arguments in (
         ["-m", "venv", str(tmp_path / "alone")],
-        ["-m", "pip", "--python", str(python), "install", "--quiet", str(tmp_path / wheel)],
+        ["-m", "pip", "--python", str(python), "install", "--quiet", str(wheel)],
     ):
         subprocess.run([sys.executable, *arguments], check=True, env=settings)
     (code,) = re.findall(

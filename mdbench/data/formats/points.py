@@ -27,7 +27,7 @@ FEWEST = 50
 MOST = 1_000_000
 _MOST_BYTES = 200 << 20
 _MOST_LINES = 1_000
-"""Of the head of a PLY file."""
+"""The most lines of the head of a PLY file."""
 _NAMES = ("x", "y", "z")
 _NORMALS = ("nx", "ny", "nz")
 _EXPECTED = (

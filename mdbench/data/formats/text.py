@@ -38,7 +38,7 @@ _MARKS = {
     b"\xff\xfe": _UTF_16,
     b"\xfe\xff": _UTF_16,
 }
-"""By their first two bytes: what files are that are taken for tables, and what to do."""
+"""Files that are taken for tables, by their first two bytes: what they are, and what to do."""
 _EXPECTED = (
     "The first line names the columns: the time and the states, separated by commas, semicolons, "
     "tabs or spaces."
@@ -50,7 +50,7 @@ _EXCEL_SEPARATOR = re.compile(r"sep=[,;\t]?")
 _LONGEST_PREAMBLE, _LINES_OF_A_TABLE = 100, 4
 
 LARGEST_BYTES = 20_000_000
-"""Of a file: its cells take some twenty times as much memory while they are read."""
+"""The largest file that is read; its cells take some twenty times as much memory."""
 MOST_COLUMNS = 500
 
 
@@ -302,4 +302,4 @@ class _Csv(_Text):
 CSV = _Csv()
 TEXT = _Text()
 NAMED_TEXT = _Text(in_folders=False)
-"""Where such a file lies in a folder, it may be notes on the data."""
+"""The reader of text that is read only where its file is named: in a folder it may be notes."""

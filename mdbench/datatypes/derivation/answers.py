@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CONSTRUCTOR = re.compile(r"\b(Add|Mul|Pow|sin|cos|exp|log)\(")
 _NAMES = {"Add": "add", "Mul": "times", "Pow": "power"}
-"""What the operations of a written expression are called among the operators."""
+"""The names that operations in a written expression have as operators."""
 _MOST_EXAMPLES = 1_000_000
 
 

@@ -93,7 +93,7 @@ def calculation(
 
 
 class _Operand(NamedTuple):
-    """An expression, by what it is differentiated or integrated, and what comes of it."""
+    """An expression, the variable of its derivative or integral, and the result."""
 
     body: sympy.Expr
     variable: sympy.Symbol
@@ -182,11 +182,11 @@ class _Drawing:
     def _others(
         self, body: sympy.Expr, variable: sympy.Symbol
     ) -> list[tuple[sympy.Expr, sympy.Symbol]]:
-        """Draw what else could be asked about, in the first letters, as what is asked about is.
+        """Draw other expressions that could be asked about, in the first letters too.
 
-        There are few of these, so that most of what is drawn was drawn before.  With symmetric
-        negatives all of it could stand in the place of what is asked about, in the same split: what
-        is right in one would else be wrong in another, and never right there.
+        There are few of these, so most of them were drawn before.  With symmetric negatives each of
+        them could be asked about in the same split.  Otherwise an answer that is right in one
+        question would be wrong in another, and never right there.
         """
         own = symbols_of(body)
         letters = list(LETTERS[: max(2, len(own))])

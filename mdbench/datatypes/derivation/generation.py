@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _TRIES = 400
 """Annotations that are drawn for one final step at most."""
 _MOST_APPLIED = 40
-"""Those of them that are applied at most."""
+"""The most of these annotations that are applied."""
 _STEPS_OF_AUTHORS = 6
 """Number of steps of a derivation before the authors cut it."""
 _SPARE = 3
@@ -156,7 +156,7 @@ class _Draft:
         return True
 
     def pair(self) -> tuple[Step, Step] | None:
-        """Draw two final steps in one way, each of which needs all others; None if there are none.
+        """Draw two final steps of one kind that both need all other steps; None if there are none.
 
         A coin decides which is the right one, so that nothing in a candidate alone shows it.
         """
@@ -244,7 +244,7 @@ class _Draft:
     def _annotation(
         self, arity: int | None = None, *, closing: set[int] | None = None
     ) -> tuple[str, tuple[int, ...], sympy.Expr | None] | None:
-        """Draw an operation with what it refers to; it need not be possible.
+        """Draw an operation and its operands; it may turn out to be impossible.
 
         Parameters
         ----------

@@ -53,7 +53,7 @@ OPERATORS = (
 )  # fmt: skip
 _WITH_OPERAND = {*ARITHMETIC, *CALCULUS}
 LONGEST_LATEX = 350
-"""An equation whose LaTeX is as long as this, or longer, is none of a derivation."""
+"""An equation whose LaTeX has this many letters or more is not used in a derivation."""
 _LARGEST_POWER = 100
 _PLAIN_SIZE = 18
 """Equations of fewer nodes are never too long."""
@@ -275,7 +275,7 @@ def antiderivative(integrand: sympy.Expr, variable: sympy.Symbol) -> sympy.Expr 
     integrand
         The function.
     variable
-        What it is integrated over.
+        The variable of integration.
     """
     if size(integrand) > MOST_NODES:
         return None

@@ -193,7 +193,7 @@ def class_of(words: Sequence[object], parts: Sequence[Any]) -> str:
 
 @lru_cache(maxsize=50_000)
 def class_of_question(task: str, body: sympy.Expr, variable: sympy.Symbol) -> str:
-    """Hash what is asked about in calculus: an expression, and by what variable."""
+    """Hash a question of calculus: its expression and its variable."""
     return class_of([task], [body, variable])
 
 

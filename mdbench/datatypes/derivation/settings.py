@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 GENERATORS = {"structured": 3, "differentiate": 3, "integrate": 3}
-"""By task; raised with every change after which other examples come for the same seed."""
+"""Versions by task, raised when the same seed gives other examples."""
 TASKS = tuple(GENERATORS)
 _WORDS = {
     "task": TASKS,
@@ -47,7 +47,7 @@ class GeneratorSettings:
         ``alpha``: derivations whose steps but the last differ in names only are in one split.
         ``authors``: sequences are shuffled and cut, so that the halves of a pair may be in two.
     seed
-        Of all that is drawn.
+        The seed of all random numbers.
     premise_size
         How many operators are put on a premise at most, plus one: M_c of algorithm 1.
     history

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from mdbench.datatypes.derivation.steps import Step
 
 BASE = 0.45
-"""Where integrals begin."""
+"""The lower end of integrals."""
 _RANGE = (0.5, 1.6)
 _TOLERANCE = 1e-6
 _POINTS = 6
 _NODES = 24
-"""Of the Gauss-Legendre rule of an integral."""
+"""The number of nodes of the Gauss-Legendre rule of an integral."""
 _FUNCTIONS = {
     sympy.sin: cmath.sin,
     sympy.cos: cmath.cos,

@@ -43,9 +43,9 @@ _OFTEN = 3
 _STILL = 1e-12
 """A column that changes by no larger share of its size does not change."""
 _SAME = 1e-9
-"""What a column leaves of another one, of its deviation, where the two are the same."""
+"""Two columns are the same if a fit by one leaves less than this share of the other's deviation."""
 _NEARLY = 0.01
-"""What leaves less of another one is the same but for rounding or noise."""
+"""Below this share, two columns differ by rounding or noise alone."""
 _MOST_TERMS, _MOST_POWER = 200, 20
 _DROPPED = 1e-12
 """A term that is no larger a share of the largest one comes from rounding."""

@@ -278,9 +278,9 @@ def _share(value: float) -> str:
 EVEN = 0.01
 """Steps that differ by less than this share of their median are regular."""
 _SWING = 0.05
-"""Of a curve's range: what swings less is no oscillation."""
+"""The least share of a curve's range by which an oscillation swings."""
 _SIGNAL = 3.0
-"""Standard deviations of the noise: what swings less is none either."""
+"""The least number of standard deviations of the noise by which an oscillation swings."""
 _FAST = 10
 """Percentile of the oscillations' lengths that counts as the fastest."""
 _NEAR = 10

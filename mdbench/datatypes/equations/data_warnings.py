@@ -30,7 +30,7 @@ _SPIKE, _SPIKE_SHARE, _FEW = 8.0, 0.3, 0.03
 """A sample stands out that is so many usual distances from the cubic through its neighbours, and
 this share of the deviation; where more than the third share of all do, it is noise."""
 _PATTERN = np.array([1.0, -4.0, 6.0, -4.0, 1.0]) / 6.0
-"""What a single spike leaves of such cubics; it is its own filter, too."""
+"""The residuals that a single spike leaves; they are also the filter that finds it."""
 _LIKENESS = 0.95
 _NEARBY = 12
 _GAP = 5.0
@@ -43,7 +43,7 @@ _APART = 1e4
 _HARDLY = 1.5
 """A state that moves by fewer deviations of its noise hardly moves."""
 _LASTS = 5
-"""Samples that each value of what is set from outside lasts, on the mean."""
+"""Samples that a value lasts on average in a column that is set from outside."""
 _STEP = 0.25
 """A change of an input by a larger share of its range is a step."""
 _JUMP, _JUMP_SHARE, _MANY = 8.0, 0.2, 0.1
@@ -70,9 +70,9 @@ _ENDS = 3
 """Nodes at each end of an axis where third differences are not central."""
 _HOUR = 1.0 / 24.0
 _ALIKE = 1e-4
-"""A derivative of whose squares a multiple of the state leaves less is not separable from it."""
+"""A derivative and the state are not separable if a fit of one to the other leaves less."""
 _VARIES = 0.2
-"""What halves of a field leave, of what one set of coefficients for both does."""
+"""Ratio of the residual of a fit to each half of a field to that of one fit to both."""
 _LONGEST = 1_000
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from eqverdict.limited_process import PARSER_LOCK
 from mdbench.data.readers import description_of, ending_of, endings, stem_of
-from mdbench.datatypes.facts import FRESH, sorted_heads
+from mdbench.datatypes.facts import FRESH, SUITE_FILE, sorted_heads
 from mdbench.errors import DataError, UsageError, did_you_mean
 from mdbench.installation import page
 from mdbench.workspace import read_toml
@@ -173,7 +173,7 @@ class SystemFiles(Mapping[str, _T]):
 
 
 class Suites(Mapping[str, _T]):
-    """The systems of a folder, and those of the folders in it, each of which is a suite.
+    """The systems of a folder, and of the folders in it; each of these folders is a suite.
 
     Iteration goes over all of them: those of the folder itself first, then suite by suite.
 
@@ -199,9 +199,9 @@ class Suites(Mapping[str, _T]):
         files = [folder] if folder.is_file() else sorted(folder.glob("*.toml"))
         self.own = SystemFiles(files, read, order)
         self.suites = {
-            each.name: SystemFiles(below, read, order)
-            for each in sorted(folder.glob("*/"))
-            if (below := sorted(each.glob("*.toml")))
+            path.name: SystemFiles(systems, read, order)
+            for path in sorted(folder.glob("*/"))
+            if (systems := sorted({*path.glob("*.toml")} - {path / SUITE_FILE}))
         }
         self._suite_of = dict.fromkeys(self.own.unordered, self.own)
         for title, suite in self.suites.items():
@@ -340,7 +340,7 @@ def compile_equations(
     Parameters
     ----------
     module
-        Whose functions are used: NumPy, or SymPy.
+        The package whose functions are used: NumPy or SymPy.
     """
     with PARSER_LOCK:
         function = ast.parse(f"lambda {', '.join(names)}: ()", mode="eval")

@@ -143,7 +143,7 @@ def rest_note(
     targets
         The rates of the test, (..., d).
     by_state
-        The score of each state, of which 1 is that of the answer 0.
+        The score of each state; the answer 0 scores 1.
     floors
         What noise leaves of each state's score for the true equations, where scores are the means
         of those of the states (`Evidence.floors`); None where errors of all states are pooled.

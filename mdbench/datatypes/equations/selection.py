@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 PIECE = 0.5
-"""By how much a piece of an equation has to lower the logarithm of the loss to be kept."""
+"""The decrease of the loss's logarithm that a piece of an equation must give to stay."""
 INTEGRATED_TO = 1e-5
 """Data that were integrated are exact to this share of themselves; fits to less mean nothing."""
 _NODES = 3
@@ -53,11 +53,11 @@ def preference(losses: Array, floors: Array, pieces: int) -> float:
     Parameters
     ----------
     losses
-        One a target: mean squares of what is not explained, over those of what is to be.
+        For each target the mean square of the residual over that of the target.
     floors
         What noise and rounding leave of these for the true equations, (d,).
     pieces
-        Of all equations together.
+        The number of pieces of all equations together.
     """
     return float(-np.sum(np.log(losses + floors)) - PIECE * pieces)
 
@@ -147,13 +147,13 @@ class _Stretch(NamedTuple):
     measured
         States, (n, d).
     weights
-        Of the nodes between two samples, (n - 1, nodes).
+        The weights of the nodes between two samples, (n - 1, nodes).
     whole
         The mean variance of each state within the windows, (d,).
     window
         In samples.
     share
-        Of all samples.
+        The trajectory's share of all samples.
     """
 
     measured: Array

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _MOST_EVALUATIONS = 2_000_000
-"""Of right-hand sides, in one prediction."""
+"""The most evaluations of right-hand sides in one prediction."""
 _STOPPED = {
     Ending.BLEW_UP: "a state grew without end, or a right-hand side has no value",
     Ending.STIFF: "the solver's steps became too small",
@@ -150,7 +150,7 @@ _CHAOTIC = (
         places=frozenset({"board", "answer"}),
     ),
 )
-"""Of systems with a Lyapunov exponent alone."""
+"""Metrics of systems with a Lyapunov exponent, and of no others."""
 
 
 _WHOLE: WeakKeyDictionary[Trajectory, tuple[Sequence[Smoothed], Increments]] = WeakKeyDictionary()
@@ -334,7 +334,7 @@ class Ode(EquationType[OdeDataset]):
         warm()
 
     def metric_names(self, task: EquationTask[OdeDataset]) -> tuple[str, ...]:
-        """Return a task's metrics: without a second trajectory there are none of it."""
+        """Return a task's metrics; those of the second trajectory only where there is one."""
         left_out = set() if task.dataset.unseen else {_UNSEEN.name, _R2_UNSEEN.name}
         if task.dataset.lyapunov is None or task.dataset.unseen is None:
             left_out |= {spec.name for spec in _CHAOTIC}

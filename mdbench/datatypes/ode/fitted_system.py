@@ -126,7 +126,7 @@ class FittedSystem:
     starts
         The states at the first time of each trajectory, each (d,).
     series
-        What they are compared with.
+        The measured states that the solution is compared with.
 
     Raises
     ------

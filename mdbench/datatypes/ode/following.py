@@ -40,7 +40,7 @@ AWAY = 0.7
 STAYS = 0.8
 """A solution that leaves before the test, the last fifth of the samples, is marked."""
 _NEAR = 1e-3
-"""By so much of a deviation, or by its noise, another start is off."""
+"""The least distance of another start, in deviations of a state; it is larger with more noise."""
 
 
 def integrate_along(

@@ -39,7 +39,7 @@ _BOUND, _MOVES, _LATE = 50.0, 0.2, 0.02
 _SHARE, _CONDITION = 0.02, 300.0
 """Each term is at least this share of its equation; and how far terms may resemble each other."""
 _EVALUATIONS = 20_000
-"""By which a trajectory reaches its end, or is no good."""
+"""The most evaluations by which a trajectory has to reach its end."""
 _FAST = 2.5
 """The shortest time in which a state changes, in steps."""
 _MOST_TRIES, _PATIENCE = 10_000, 400

@@ -132,7 +132,7 @@ class Information:
         Parameters
         ----------
         measured
-            Of each trajectory, each (n, d).
+            The measured states of each trajectory, each (n, d).
 
         Returns
         -------

@@ -31,7 +31,7 @@ MARGIN = 0.15
 MARKS = 4
 """Signs of a method along a line."""
 MOST_LETTERS = 40
-"""Of the text at an axis."""
+"""The most letters of the text at an axis."""
 
 
 class AnswerTrajectories(NamedTuple):

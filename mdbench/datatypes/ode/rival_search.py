@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _CLEAR = 100.0
-"""From this misfit on a change is excluded by far: it is 1e-21 times as likely as the system."""
+"""A change of a larger misfit is excluded: it is 1e-21 times as likely as the system."""
 _AT_ONCE = -1
 """The start from which on a change is fitted to all samples: the last one, where the linear model
 has its constants.  It is tried where that model is near."""

@@ -29,7 +29,7 @@ _MOST_RATES = 60_000
 _LARGE = 1e4
 """A rival whose states are so many times as large as the true ones is lost."""
 _STEPS = (8, 16, 32, 64, 128, 256, 512)
-"""Steps between two samples, of the first of which that is near enough to the one before."""
+"""Steps between two samples: tried in this order until the result hardly changes."""
 _NEAR, _ROUGHLY = 1e-3, 0.1
 """How near derivatives have to be to those of half the steps; and how near those of most steps have
 to be: chaotic solutions move them by the solver's own errors, however short the steps."""
@@ -71,7 +71,7 @@ class _Constants:
     units
         What a change of each is a share of: its size; 1 for a phase.
     free
-        Those that an estimator has to find.
+        The constants and starts that an estimator has to find.
     largest
         The largest size that each may have.
     """

@@ -36,7 +36,7 @@ MAX_SECONDS = 1
 MAX_BYTES = 2 << 30
 """Memory for one trajectory."""
 MAX_EVALUATIONS = 20_000
-"""Evaluations of the right-hand sides, after which a system counts as stiff; usual ones take a
+"""Evaluations of the right-hand sides after which a system counts as stiff; most systems take a
 few hundred."""
 BLOWN_UP = 1e6
 """A state of this many times the largest true one has blown up."""

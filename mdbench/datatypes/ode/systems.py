@@ -54,9 +54,9 @@ SOLVER: dict[str, Any] = {
     "first_step": 1e-6,
     "min_step": 1e-10,
 }
-"""As in MDBench."""
+"""The settings of the solver, as in MDBench."""
 ACCURATE: dict[str, Any] = SOLVER | {"rtol": 1e-9, "atol": 1e-11}
-"""For systems with a time span of their own, some of which are chaotic."""
+"""Settings for systems with a time span of their own; some of these are chaotic."""
 FORMS = ("trigonometric", "exponential", "other", "rational", "polynomial")
 """Sines, cosines, tangents; exponentials, logarithms; roots, broken powers, absolute values;
 states under a bar; and sums of powers of states."""

@@ -440,7 +440,7 @@ FIELD_GENERATORS: dict[str, Callable[[PdeSystem, bool, Progress], list[Field]]] 
     "schroedinger": _schroedinger,
     "soil": _soil,
 }
-"""By the name in a system's file."""
+"""Generators by their name in a system's file."""
 
 
 def _field(

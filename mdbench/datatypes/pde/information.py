@@ -66,7 +66,7 @@ _LARGEST = 700
 _BOXES = 16
 """The most boxes; with more of them their ends would lose too much."""
 _ROUNDS = 3
-"""In which a rival's J follows its coefficients."""
+"""Rounds in which a rival's J is computed again from its coefficients."""
 _ALIKE = 1e-12
 """The part of a column's square that others have to leave of it, to be another column."""
 _NOTHING = 1e-20

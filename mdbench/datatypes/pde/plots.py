@@ -38,7 +38,7 @@ MOST_DIGITS = 9
 ROUND_OFF = 1e-9
 """Ends of a scale that are this small compared with the other one are written as 0."""
 PLAIN = 999.5
-"""From here on four digits are needed to do without a power of ten."""
+"""Larger numbers get four digits at least, so that they need no power of ten."""
 
 
 class _Side(NamedTuple):

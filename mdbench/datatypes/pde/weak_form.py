@@ -34,9 +34,9 @@ _BORDER = 3
 """Nodes at the ends of an axis that is not periodic where no test function is: derivatives are
 worse there."""
 _LEAST = 0.05
-"""Of the mean variance that each integral's noise is taken to have at least."""
+"""The least variance of an integral's noise, as a share of the mean variance."""
 _DEGREES = (1, 3, 5)
-"""Of the splines between times: the highest that there are enough of these for."""
+"""Degrees of the splines between times; the highest for which there are enough times is used."""
 _NODES = 3
 """At which test functions are integrated between two samples (Gauss and Legendre)."""
 
@@ -95,7 +95,7 @@ class WeakWindows(Evidence):
     changes
         For each target, the integrals of its derivative in time, (rows,).
     weights
-        Of these rows.
+        The weights of these rows.
     along
         For each target, what integrates along each axis and in time, (rows of the axis, nodes).
     """
@@ -114,7 +114,7 @@ class WeakWindows(Evidence):
         *,
         centred: bool = False,
     ) -> WeakWindows:
-        """Make it of a noisy field, of what it is when it is smoothed, and of that one's features.
+        """Make the integrals from a noisy field, the smoothed field, and the latter's features.
 
         Parameters
         ----------

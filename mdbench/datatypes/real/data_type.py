@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MARGIN = 0.01
-"""By which share an answer's error may be above that of the reference."""
+"""The share by which an answer's error may exceed that of the reference."""
 NODES = 2
-"""By how many nodes an answer may be larger than the reference."""
+"""The number of nodes by which an answer may exceed the reference."""
 BLACK_BOX = "blackbox"
 """The set, and folder, of the tables without a law that lie in packages."""
 _SOME = 0.4
@@ -514,7 +514,7 @@ def _fvu(values: Array, targets: Array, table: Measurements) -> float:
 
 
 def _has_dimensions(table: Measurements) -> bool:
-    """Whether units are known of all columns, one of which has a dimension."""
+    """Whether the units of all columns are known, and at least one column has a dimension."""
     units = [*table.units.values(), table.unit]
     if table.logarithm or not all(units):
         return False

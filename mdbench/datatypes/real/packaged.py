@@ -199,7 +199,7 @@ def pmlb_name(path: Path) -> str:
 
 
 _BETWEEN = {(".csv",): ",", (".tsv",): "\t", (".tsv", ".gz"): "\t"}
-"""What stands between cells, by the endings of a file; in others spaces do."""
+"""The separator of cells by the endings of a file; spaces for other endings."""
 
 
 def _cells_of(path: Path) -> Iterator[list[str]]:

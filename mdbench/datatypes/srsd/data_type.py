@@ -42,7 +42,7 @@ SYMBOLIC_SECONDS = 10
 """CPU time that SymPy has for one step in comparing an answer with the truth."""
 
 _EXACT = 1e-24
-"""The square of what is left of an exact law in double precision, relative to the targets."""
+"""The squared rounding error of an exact law in double precision, relative to the targets."""
 _MOST_WORK = 100_000
 """Nodes times rows of an answer that may be worked out with more digits: 2 s at the most."""
 
@@ -106,7 +106,7 @@ _SIMPLIFIED = MetricSpec(
     on_failure=None,
     places=frozenset({"board", "answer", "brief"}),
 )
-"""Of SRBench's problems alone: others have the nodes of the equation as it is."""
+"""A metric of SRBench's problems alone; others count the nodes of the equation as it is."""
 
 
 class Srsd(EquationType[SrsdDataset]):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VARIANTS = {"wide": "parametric", "cloud": "implicit"}
-"""Which surfaces each variant is of."""
+"""The kind of surface that each variant is for."""
 _ORDER = ("explicit", "implicit", "parametric")
 
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     Fraction: TypeAlias = "tuple[Any, dict[Hashable, int]]"
 
 POINTS = 10_000
-"""Of a dense cloud."""
+"""The number of points of a dense cloud."""
 CELLS = 128
-"""Of the grid of inputs, along each axis, on which explicit and parametric surfaces are cut."""
+"""Cells along each axis of the grid of inputs on which explicit and parametric surfaces are cut."""
 _REACH = 1.5
 """Points are moved onto a level set by so many cells at most."""
 
@@ -209,7 +209,7 @@ def _by_area(shape: Shape, drawing: str) -> Array:
 
 _MOST_POWER = 12
 _MOST_FACTORS = 8
-"""Of a denominator; sums with more are worked out as they are."""
+"""The most factors of a denominator; sums with more are not put over one bar."""
 
 
 def fraction(node: Node, columns: Mapping[str, Array]) -> tuple[Array, Array]:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TIMES = 8
-"""So many times as many rows are drawn as are kept."""
+"""The ratio of the rows that are drawn to those that are used."""
 _UNIFORM = 0.5
 """The share of the rows that curvature has no part in."""
 _LARGEST = 0.99
 """Curvatures above this quantile, such as those of a crease, count as it."""
 _SPREAD = (0.05, 0.95)
 _STEP = 1e-2
-"""Of differences, over the length of an input's domain: a crease is as wide."""
+"""The step of differences, over the length of an input's domain; a crease has this width."""
 _FLAT = 1e-4
 """Curvatures of the scaled surface below this one are those of rounding."""
 

@@ -58,7 +58,7 @@ _WHOLE = 1e-9
 """Values that differ by less, over the largest, are equal at whole numbers."""
 
 EXACT = 1e-24
-"""The square of what is left of an exact surface in double precision, over the variance."""
+"""The squared rounding error of an exact surface in double precision, over the variance."""
 
 
 @dataclass(frozen=True, eq=False)

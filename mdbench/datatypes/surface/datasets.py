@@ -44,17 +44,17 @@ TRAINING, TEST = 5_000, 500
 """Rows: a tenth of the first are for validation; as many as of the test are out of the domain."""
 VALIDATION_SHARE = 10
 TEST_SHARE = 5
-"""Of a cloud of the user's."""
+"""One in so many points of a user's cloud is for the test."""
 BEYOND = 2.0
 """Out of the domain every input is between one and two times its end, of either sign."""
 WIDE = 5.0
 """The ends of the parameters' domain with ``--variant wide``."""
 HELD_OUT = 25
-"""Of the points of an integer grid, for the test."""
+"""The number of points of an integer grid that are for the test."""
 _SHOWN = 10_000
 """Points of a user's cloud that shapes are compared with."""
 _MARGIN = 0.05
-"""By so much of its longest side the box around a user's cloud is larger, on all sides."""
+"""The margin of the box around a user's cloud, as a share of its longest side."""
 
 _SUFFIX = re.compile(
     r"(?P<surface>.*?)(\+(?P<variant>wide|cloud))?(?P<normals>\+normals)?"

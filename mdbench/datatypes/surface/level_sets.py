@@ -27,7 +27,7 @@ Function: TypeAlias = "Callable[[Array], Array]"
 CELLS = 65
 """Along each axis; an odd number, so that no node lies in a plane of symmetry."""
 _HALVINGS = 6
-"""In each of two rounds."""
+"""Halvings of an interval in each of two rounds."""
 _SHRINKS = 0.5
 """Values at the ends of a bracket shrink by more in a round if it holds a zero."""
 _NEWTON = 40
@@ -41,8 +41,8 @@ _TOUCHES = 1e-6
 _GOLDEN_ROUNDS = 24
 _ROUND_OFF = 1e-13
 _MOST_CELLS = 40_000
-"""Cells with a zero of which all are looked at; a surface has 20,000, and of what fills the box
-every second one will do, or every third."""
+"""The most cells with a zero of which all are looked at.  A surface has 20,000; where zeros fill
+the box, every second or third cell is enough."""
 _COMMON = 1e-7
 """A denominator that is smaller, over its median in the box, is zero."""
 _NEAR_COMMON = 1e-2
@@ -56,7 +56,7 @@ class LevelSet:
     Attributes
     ----------
     triangles
-        Where it changes its sign, (m, 3, 3).
+        The corners of the triangles where the function changes its sign, (m, 3, 3).
     touching
         Points where it is zero without a change of sign, (k, 3): those on lines of the grid, so
         that only surfaces of them are found.
@@ -76,13 +76,13 @@ class LevelSet:
 
     @property
     def areas(self) -> Array:
-        """Of each triangle."""
+        """The area of each triangle, (m,)."""
         a, b, c = (self.triangles[:, k] for k in range(3))
         return np.asarray(np.linalg.norm(np.cross(b - a, c - a), axis=-1) / 2)
 
     @property
     def area(self) -> float:
-        """Of all of it."""
+        """The area of the whole surface."""
         return float(self.areas.sum()) + self.weight * len(self.touching)
 
     def draw(self, n: int, generator: np.random.Generator) -> Array:

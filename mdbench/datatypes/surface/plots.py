@@ -32,9 +32,9 @@ about half of the first apart."""
 SIZE = 130
 """Pixels of a picture, either way."""
 _SIDES = ((-60.0, 28.0), (120.0, 28.0))
-"""From where it is looked at: degrees around the z axis, and above its plane."""
+"""Directions of view: degrees around the z axis, and above the plane of x and y."""
 _STEPS, _SHADES = 10, 20
-"""Of distance and of light in the palette."""
+"""The palette's steps of distance and of light."""
 _DARKEST = 0.4
 _CELLS, _LEVEL_CELLS = 48, 33
 _POINTS = 30_000

@@ -220,7 +220,7 @@ def _steps(shape: Shape, equation: str, points: Array) -> Array:
 
 
 _POINTS = 400
-"""Of either cloud in the rounds of an alignment without correspondence."""
+"""Points of either cloud in the rounds of an alignment without correspondence."""
 _ROUNDS = 25
 _FINE_ROUNDS = 40
 _STARTS_KEPT = 3

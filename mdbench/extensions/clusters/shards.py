@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mdbench.runs.spec import JobSpec
 
 FOLDER: Final = ".shards"
-"""In a results folder: what has been sent to a cluster and is not yet in the results files."""
+"""The folder, inside that of results, of jobs that a cluster has and results files do not."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Audit:
     name
         The first digits of the audit's own SHA-256.
     jobs
-        Those that were run again.
+        The jobs that were run again.
     signer
         Who has signed it; empty where nobody's signature was asked for.
     """
@@ -113,7 +113,7 @@ def sample(records: Sequence[Record], bundle_sha256: str, share: float, salt: st
     Parameters
     ----------
     records
-        Those of the bundle, in any order.
+        The records of the bundle, in any order.
     bundle_sha256
         Of the archive.
     share
@@ -236,7 +236,7 @@ def signer_of(path: Path, signers: Path) -> str:
     Raises
     ------
     RecordsError
-        If nobody of them has.
+        If none of the keys in `signers` made the signature.
     """
     signature = path.with_name(f"{path.name}.sig")
     if not signature.is_file():

@@ -27,7 +27,7 @@ _MOST_PAIRINGS = 720
 _POINTS = 48
 """Points at which two equations are compared."""
 _ANYWHERE = (Fraction(-3), Fraction(3))
-"""Where a variable is taken of which no domain is known."""
+"""The domain of a variable where none is known."""
 _GOLDEN = (
     *(0.6180339887, 0.4142135624, 0.7320508076, 0.2360679775, 0.6457513111, 0.3166247904),
     *(0.6055512755, 0.1231056256, 0.3588989435, 0.7958315233),

@@ -78,7 +78,7 @@ def check_records(
     Parameters
     ----------
     records
-        Those of one bundle.
+        The records of one bundle.
     workspace
         Where the datasets are.
     n_jobs

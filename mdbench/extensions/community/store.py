@@ -46,13 +46,13 @@ class Submission:
     Attributes
     ----------
     sha256
-        Of the archive.
+        The hash of the archive.
     about
         What it states of itself: ``title``, ``first``, ``last``, ``methods``.
     verdicts
-        Of its records, in their order.
+        The verdicts on its records, in their order.
     audits
-        Those that count.
+        The audits that count.
     """
 
     sha256: str

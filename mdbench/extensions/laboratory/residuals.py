@@ -3,7 +3,7 @@
 A right law leaves rounding, noise and errors of discretisation, which have many small causes.  A
 wrong one leaves above all the term that it lacks.  So each term of a library, with and without a
 constant, is fitted by least squares to what the truth leaves of one half of the samples.  It counts
-by what it explains of the other half, in both directions: chance explains nothing there.
+by the share of the other half that it explains, in both directions: chance explains nothing there.
 The constants of the truth itself are fitted in the same way.
 """
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 EXPLAINED = 0.5
-"""What explains more than this share of a residual, on samples that it was not fitted to, beats the
-truth: no other cause is left that is as large."""
+"""A term that explains more than this share of a residual, on samples that it was not fitted to,
+beats the truth: no other cause is that large."""
 ROUNDING = 1e-12
 """A residual below this share of the squared targets is rounding: the resolution of the NMSE."""
 DIFFERENCES = 1e-8
@@ -41,9 +41,9 @@ instead of 25 make 1e-13)."""
 FEWEST = 30
 """With fewer samples some term explains half of the noise by chance."""
 _DEGREE = 3
-"""Of products of states, coordinates and derivatives."""
+"""The largest degree of products of states, coordinates and derivatives."""
 _MOST_PRODUCTS = 30_000
-"""With more of them, as of very many columns, the degree is lower."""
+"""The most products; for many columns the degree is lower."""
 _DERIVATIVE = re.compile(r"u\d+_[xyzt]+")
 _MOST_DERIVATIVES = 2
 """Factors of a product that are derivatives."""
@@ -51,9 +51,9 @@ _FUNCTIONS = (
     *("sin({0})", "cos({0})", "tanh({0})", "exp({0})"),
     *("log(abs({0}))", "sqrt(abs({0}))", "abs({0})", "1/{0}", "1/{0}**2"),
 )
-"""Of a single state or coordinate."""
+"""Functions of a single state or coordinate."""
 _STEP = 1e-6
-"""By which share a constant is moved, to learn what depends on it."""
+"""The relative change of a constant by which its effect is measured."""
 _RANK = 1e-9
 """Directions in which constants change values by a smaller share are left as they are."""
 

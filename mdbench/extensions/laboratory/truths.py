@@ -42,7 +42,7 @@ class WrongAnswer:
     Attributes
     ----------
     method
-        Whose it is.
+        The method that gave the answer.
     equations
         One a target.
     """

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mdbench.extensions.language_models.views import PromptView
 
 PROBES: Final = ("closed", "anon", "named", "swapped", "rescaled")
-"""In the order in which they are asked."""
+"""The probes, in the order in which they are asked."""
 _ROWS = 20
 _SCALES = (0.1, 10.0)
 _TOKENS = 1024

@@ -340,7 +340,7 @@ class LlmSettings:
     Attributes
     ----------
     model
-        Whose completions are asked for.
+        The model that is asked.
     settings
         Fields that are put into each request.
     allowance

@@ -109,7 +109,7 @@ class Stub:
     mode
         One of `modes`.
     seed
-        Of all that is drawn.
+        The seed of all random numbers.
     answer
         An equation that it knows, in the names of the prompt; empty for none.
     knows
@@ -120,7 +120,7 @@ class Stub:
     Attributes
     ----------
     port
-        Where it listens.
+        The port that the server listens on.
     count
         How many requests have come.
     """

@@ -1,7 +1,7 @@
 """Transcripts of jobs that asked a language model, from their logs, for people to read.
 
 A log is whatever an endpoint and a method have written, perhaps another person's: files are read up
-to a limit, texts are made printable, and what is long is cut, with the number of what is left out.
+to a limit, texts are made printable, and long texts are cut, with the number of letters left out.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Limits:
     turns
         How many; None for all.
     letters
-        Of each text; None for all.
+        The most letters of each text; None for all.
     read
         Bytes of the log that are read; None for all.
     """
@@ -161,7 +161,7 @@ class Transcript:
     Attributes
     ----------
     turns
-        Those that are shown.
+        The turns that are shown.
     left_out
         How many are not.
     unread
@@ -398,7 +398,7 @@ def _exchanges(path: Path, most: int | None) -> tuple[list[Exchange], int, int]:
     Returns
     -------
     exchanges
-        Those that could be read.
+        The exchanges that could be read.
     unread
         Bytes of the log beyond the limit, and of the line that goes beyond it.
     damaged

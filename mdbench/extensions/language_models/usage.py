@@ -40,9 +40,9 @@ class ModelUsage(NamedTuple):
     calls
         The median of completions a job.
     tokens
-        Of all prompts and all completions.
+        The tokens of all prompts and all completions.
     money
-        Of all jobs; None where no price was given.
+        The cost of all jobs; None where no price is known.
     seconds
         The median that the model took for a job; None where it is unknown.
     spent

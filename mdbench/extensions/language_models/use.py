@@ -34,7 +34,7 @@ class ModelUse(ServiceUse):
     reasoning_tokens
         Those of the completions that went into reasoning; None where no endpoint counts them.
     failed
-        Those that could not be had.
+        The completions that failed.
     refused
         Whether more was asked for than the budget had.
     estimated

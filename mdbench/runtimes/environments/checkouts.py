@@ -1,7 +1,7 @@
 """Commits of git repositories, which are a part of methods' environments.
 
-A commit's name is a SHA-1 of what it holds; that of its files here is a SHA-256, so that who can
-make two commits of one name can still not change what a method runs.
+A commit's name is a SHA-1.  Its files are hashed by SHA-256 here, too, so that somebody who can
+make two commits of one name still cannot change the code of a method.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_BYTES = 2**30
 
 
 _PROTOCOLS = "file:git:http:https:ssh"
-"""Of these alone: others are names of programs on PATH, which an address could choose."""
+"""The protocols that git may use: others are programs on PATH that an address could choose."""
 _OF_ANOTHER = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"}
 """Variables that would make git work on another repository, as in a hook."""
 

@@ -154,7 +154,7 @@ def read_pins(method_name: str, lock: Path, content: bytes) -> dict[str, str]:
 
 
 def uv_file(sibling: Path) -> Path | None:
-    """Find the method's own settings for uv, of which a few are allowed; None if there are none.
+    """Find the method's own settings for uv, if any; only a few are allowed.
 
     Parameters
     ----------

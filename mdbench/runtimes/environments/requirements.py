@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mdbench.runtimes.environments.venvs import Wrap
 
 _LOCKING = f"{bubblewrap.INSIDE}/lock"
-"""Where a lock is written in a sandbox."""
+"""The folder of a sandbox in which a lock is written."""
 _DIRECT = re.compile(
     r"""^\s*(?:-e\b|--editable\b)        # editable
     |^\s*(?:git|hg|svn|bzr)\+            # a repository

@@ -53,7 +53,7 @@ class SubprocessRegistry:
             _OURS.reset(before)
 
     def end(self) -> None:
-        """Kill all of them with what they have started, and let no other one begin for now."""
+        """Kill all programs and their children, and let no other program begin for now."""
         with self._lock:
             self._stopped = True
             running = list(self._running)

@@ -164,7 +164,7 @@ def run_uv(
     settings
         Further settings.
     cwd
-        Where it runs; relative names in `arguments` start here.
+        The working directory; relative names in `arguments` start here.
     failure
         What it means if uv fails, for the error.
     on_line
@@ -390,7 +390,7 @@ def seal(prefix: Path, *, but: str) -> None:
     prefix
         The environment.
     but
-        The name of a file at its top that is none of it.
+        The name of a file at its top that does not count.
     """
     for _, entry in _entries(prefix, but, folders=True):
         if not entry.is_symlink():

@@ -34,7 +34,7 @@ _SMOOTHINGS = 8
 _DEGREE = 6
 """Polynomials that a local average leaves as they are."""
 _MOST_POINTS = 4_000
-"""Looked for in the mesh at a time: of some points all triangles are looked at, at once."""
+"""Points that are looked for in the mesh at a time; some of them are tried in all triangles."""
 _FINER = 3
 """Points that are averaged in the distance of two samples, along each axis."""
 
@@ -122,7 +122,7 @@ def past_cylinder(
     first: int = 1,
     progress: Progress,
 ) -> tuple[Array, Array]:
-    """Solve the flow past a cylinder from rest, and the reaction of what it carries.
+    """Solve the flow past a cylinder from rest, and the reaction of the species in it.
 
     Parameters
     ----------

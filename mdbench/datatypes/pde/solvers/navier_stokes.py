@@ -220,13 +220,13 @@ class Reaction:
     Attributes
     ----------
     diffusivity, rate
-        Of all three species; `rate` is that of the reaction and that of the decay.
+        The diffusivity of all three species; the rate of reaction and of decay.
     feed
         Of a reactant inside its disc.
     discs
         The centres of the two discs.
     radius
-        Of both discs.
+        The radius of both discs.
     """
 
     diffusivity: float
