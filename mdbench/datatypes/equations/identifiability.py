@@ -154,7 +154,7 @@ def limits_of(covariance: NDArray[np.float64]) -> Limits:
 @cache
 def all_findings(data_type: str) -> Mapping[str, Findings]:
     """Return the findings of all of the project's systems of a data type, by name."""
-    return _read_once(Workspace.find().root / "datasets" / data_type)
+    return read_findings(Workspace.find().root / "datasets" / data_type)
 
 
 def read_findings(folder: Path) -> dict[str, Findings]:
@@ -179,9 +179,6 @@ def read_findings(folder: Path) -> dict[str, Findings]:
         raise DataError(
             f"{path}: {error}", "It belongs to the datasets: get it again, with them."
         ) from error
-
-
-_read_once = cache(read_findings)
 
 
 def _finding(*, misfit: float | None, **others: object) -> Finding:
