@@ -65,7 +65,7 @@ def lock_for_python(lock: str, target: Target) -> str:
     Examples
     --------
     >>> here = Target("3.11.2", "cp", "cp311", (), {"python_full_version": "3.11.2"})
-    >>> print(wanted("b==1 \\\n    --hash=sha256:12\n    # via a\n"
+    >>> print(lock_for_python("b==1 \\\n    --hash=sha256:12\n    # via a\n"
     ...              "c==2 ; python_full_version < '3.11' --hash=sha256:34\n", here), end="")
     b==1 --hash=sha256:12
     """
