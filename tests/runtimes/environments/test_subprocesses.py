@@ -206,7 +206,11 @@ def test_a_command_that_is_stopped_while_an_environment_is_made(
     ) as process:
         children = pids(tmp_path / "pids")
         process.send_signal(number)
-        out, err = process.communicate(timeout=LONG)
+        try:
+            out, err = process.communicate(timeout=LONG)
+        except subprocess.TimeoutExpired:
+            process.kill()  # else it would be waited for
+            raise
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert all_gone(children)
