@@ -142,7 +142,12 @@ def test_pages_that_are_generated_are_whole(site: Path) -> None:
 
 def test_public_names_have_their_entry(site: Path) -> None:
     text = (site / "api.html").read_text(encoding="utf-8")
-    for name in ("api.run", "api.load", "worker.Candidate", "derivations.generate"):
+    for name in (
+        "api.run",
+        "api.load",
+        "worker.Candidate",
+        "datatypes.derivation.library.generate",
+    ):
         assert f'id="mdbench.{name}"' in text
 
 
