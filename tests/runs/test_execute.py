@@ -760,7 +760,9 @@ def test_a_runtime_serves_one_run_after_the_other_even_if_one_was_interrupted(
     runtime = Making()
     for number, name in enumerate(("first", "second", "third")):
         add_method(workspace, name, adapter())
-        asked = RunOptions((name,), "ode", datasets=("rc-circuit",), n_jobs=1)
+        asked = RunOptions(
+            (name,), "ode", ("rc-circuit",), n_jobs=1, result_dir=workspace.root / "results"
+        )
         if number == 2:
             runtime.interrupt()
         (record,) = execute(make_plan(asked, workspace), runtime, Quiet()).records
