@@ -183,6 +183,8 @@ def test_the_tests_of_the_core_pass_without_an_extension(name: str, tmp_path: Pa
         if not file.startswith((f"mdbench/extensions/{name}/", "tests/extensions/")):
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / file, tmp_path / file, follow_symlinks=False)
+    for command in (("init", "--quiet"), ("add", "--all")):  # a test reads which files are tracked
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--fast", "-q", "-n", "2", "tests"],
         cwd=tmp_path,

@@ -145,6 +145,13 @@ def test_it_shows_why_there_is_no_page_and_keeps_the_last_one(tmp_path: Path, cl
     assert json.loads(live.ask()[1])["trouble"] == ""
 
 
+@pytest.mark.extension("language_models")
+def test_stamp_follows_what_sections_read(tmp_path: Path) -> None:
+    before = stamp(tmp_path)
+    add(tmp_path, "llm-probes/x.json")
+    assert stamp(tmp_path) != before
+
+
 def test_stamp_follows_the_records_and_nothing_else(tmp_path: Path) -> None:
     assert stamp(tmp_path / "none") == ""
     seen = [stamp(tmp_path)]
@@ -152,7 +159,6 @@ def test_stamp_follows_the_records_and_nothing_else(tmp_path: Path) -> None:
         ("a.jsonl", True),
         ("a.jsonl", True),
         ("below/b.jsonl", True),
-        ("llm-probes/x.json", True),
         ("logs/c.jsonl", False),
         ("report.html", False),
         ("other/x.json", False),
