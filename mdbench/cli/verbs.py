@@ -10,11 +10,11 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from mdbench.doors import Door, extensions, packages
+from mdbench.doors import Door
 from mdbench.errors import MdbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 _COMMANDS = "mdbench.cli.commands"
 GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -69,6 +69,8 @@ VERBS = Door(
         for name, (function, _) in verbs.items()
     },
 )
+MOVED_OPTIONS = Door("mdbench.moved_options", "moved option", {})
+"""Options of earlier versions, and the verbs that do now what they did."""
 
 
 def verbs_of(group: str = "") -> list[str]:
@@ -93,17 +95,13 @@ def option_moved_to(words: Sequence[str]) -> str | None:
 
     A package names it in the group ``mdbench.moved_options``: ``show --old = new verb``.
     """
-    group = "mdbench.moved_options"
-    moved = {**packages(group), **extensions(group)}
-    return next((verb for old, verb in moved.items() if {*old.split()} <= {*words}), None)
+    moved = (old for old in MOVED_OPTIONS.names() if {*old.split()} <= {*words})
+    return next(map(MOVED_OPTIONS.reference, moved), None)
 
 
 def first_page() -> dict[str, list[tuple[str, str]]]:
     """Return the headings of the first page of the help, with names and lines of verbs below."""
-    page = {
-        heading: [(name, line) for name, (_, line) in verbs.items() if name not in FURTHER]
-        for heading, verbs in GROUPS.items()
-    }
+    page = _core_page(FURTHER)
     for name in verbs_of():
         if name not in VERBS.core:
             line = line_of(name) if name in VERBS else ", ".join(verbs_of(name))
@@ -113,15 +111,19 @@ def first_page() -> dict[str, list[tuple[str, str]]]:
 
 def all_verbs() -> dict[str, list[tuple[str, str]]]:
     """Return the headings of all verbs, with their names and lines below."""
-    page = {
-        heading: [(name, line) for name, (_, line) in verbs.items()]
-        for heading, verbs in GROUPS.items()
-    }
+    page = _core_page()
     for name in VERBS.names():
         if name not in VERBS.core:
             heading = name.partition(" ")[0] if " " in name else MORE
             page.setdefault(heading, []).append((name, line_of(name)))
     return page
+
+
+def _core_page(left_out: Collection[str] = ()) -> dict[str, list[tuple[str, str]]]:
+    return {
+        heading: [(name, line) for name, (_, line) in verbs.items() if name not in left_out]
+        for heading, verbs in GROUPS.items()
+    }
 
 
 def line_of(name: str) -> str:

@@ -131,18 +131,18 @@ def data(
 
 
 def help_(
+    context: typer.Context,
     verb: Annotated[
         list[str] | None, typer.Argument(metavar="VERB", help="Show the options of this one.")
     ] = None,
 ) -> int:
     """Show all verbs."""
-    from mdbench.cli import main
+    from mdbench.cli.main import main, write_verbs
     from mdbench.cli.verbs import all_verbs
 
     if verb:
         return main([*verb, "--help"])
-    page = all_verbs()
-    width = max(len(name) for rows in page.values() for name, _ in rows)
-    for heading, rows in page.items():
-        print(f"{heading}:", *(f"  {name:{width}}  {line}" for name, line in rows), "", sep="\n")
+    formatter = context.make_formatter()
+    write_verbs(formatter, all_verbs())
+    print(formatter.getvalue().rstrip("\n"))
     return 0
