@@ -364,10 +364,12 @@ class _Comparison:
         """Return the two in the forms in which the fewest terms are wrong."""
         pairs = [] if self.direct is None else [self.direct]
         if not (is_polynomial(self.t) and is_polynomial(self.p)):
+            # The terms of a polynomial are those it has multiplied out, and no others.
+            own = [self.p] if is_polynomial(self.p) else self.forms.values()
             pairs += [
                 pair_of(form, mine, match(form, mine))
                 for _, form in self.true_forms
-                for mine in self.forms.values()
+                for mine in own
             ]
         if not pairs:
             return _nothing_matched(self.t, self.p)

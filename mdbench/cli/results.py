@@ -1,4 +1,4 @@
-"""The verbs on results files: ``show``, ``predict``, ``reproduce`` and ``rescore``."""
+"""The verbs on results files: ``show``, ``predict`` and ``reproduce``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from mdbench.cli.options import Exit
 from mdbench.cli.report import ALL, leaderboards_of, names_of, read_results
 from mdbench.cli.run import Display
 from mdbench.drawing.numbers import cleanest_first, noise_name
-from mdbench.errors import EquationError, RecordsError, UsageError, counted, did_you_mean
+from mdbench.errors import EquationError, UsageError, counted, did_you_mean
 from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, PARTLY, PRINTED
 from mdbench.records import RecordStore, results_files
-from mdbench.records.files import OTHER_FOLDER
 from mdbench.reports.bundle import opened
 from mdbench.reports.systems import NOTES, code, ordered, states_of, summary_line
 from mdbench.reports.tables import ALARM
@@ -34,7 +33,6 @@ from mdbench.runs.reproduce import (
     compare_records,
     differences,
     plans_of,
-    rescore_all,
 )
 from mdbench.runs.spec import JobSpec
 from mdbench.runtimes.registry import open_runtime
@@ -309,69 +307,3 @@ def _show(
         console.print(escape(f"    BLAS: {' -> '.join(agreed.kernels)}{apart}"), soft_wrap=True)
     if others := sorted(differing.keys() - RESULT):
         console.print(f"    made with another: {', '.join(others)}", soft_wrap=True)
-
-
-def rescore_files(results: Path, console: Console, *, dry_run: bool, n_jobs: int | None) -> int:
-    """Score the records of a file, or of all files of a folder, and print what changed.
-
-    By default there are as many processes as cores, or fewer for few records.
-    """
-    files = sorted(results.rglob("*.jsonl")) if results.is_dir() else [results]
-    if not files or not files[0].is_file():
-        raise UsageError(f"There is no results file {results}.", "E.g. results/sindy-ode.jsonl")
-    workspace = Workspace.find()
-    for file in files:
-        store = RecordStore(file)
-        tally = _Tally(workspace, n_jobs, console)
-        if dry_run:
-            for _ in tally.change(store.read()):
-                pass
-        else:
-            try:
-                store.rewrite(tally.change)
-            except RecordsError as error:
-                copy = "Copy the results to a folder that can be written, and rescore the copy."
-                hint = error.hint.replace(OTHER_FOLDER, copy)  # a run has this option
-                raise RecordsError(error.message, hint) from None
-        tally.show(file, "would change" if dry_run else "changed")
-    return Exit.DONE
-
-
-class _Tally:
-    """Scores records, shows whose status is another, and counts the rest."""
-
-    def __init__(self, workspace: Workspace, n_jobs: int | None, console: Console) -> None:
-        self._workspace = workspace
-        self._n_jobs = n_jobs
-        self._console = console
-        self._changed: Counter[str] = Counter()
-        self._left: Counter[str] = Counter()
-        self._count = 0
-        self._others = 0
-
-    def change(self, records: Sequence[Record]) -> Iterator[Record]:
-        """Score records."""
-        for done in rescore_all(records, self._workspace, self._n_jobs):
-            self._count += 1
-            self._left.update([done.left] if done.left else [])
-            self._others += bool(done.changes)
-            self._changed.update(list(done.changes))
-            if "status" in done.changes:
-                old, new = done.changes["status"]
-                text = f"{done.after.algorithm} · {done.after.system}  {old} -> {new}"
-                self._print(f"{text}: {done.after.reason}")
-            yield done.after
-
-    def show(self, file: Path, verb: str) -> None:
-        """Print the result for a file."""
-        scored = self._count - self._left.total()
-        text = f"{file}: {scored} of {counted(self._count, 'record')} scored again"
-        self._print(f"{text}, and {self._others} {verb}.")
-        for reason, count in self._left.most_common():
-            self._print(f"    left as they are: {count}, as {reason}")
-        if self._changed:
-            changed = ", ".join(f"{name} {count}" for name, count in self._changed.items())
-            self._print(f"    changed: {changed}")
-
-    def _print(self, text: str) -> None:
-        self._console.print(escape(text), soft_wrap=True)

@@ -167,6 +167,9 @@ class DataType(ABC, Generic[D, T]):
     scorer_version: ClassVar[int] = 1
     """The version of the scorer, in every record's key: it is raised with each change after which
     some answer scores otherwise (see CONTRIBUTING.md)."""
+    metrics_since: ClassVar[Mapping[str, int]] = {}
+    """Metrics that take long, each with the scorer version since which it is computed as now:
+    ``mdbench rescore --reuse`` takes their values from records of that version or a later one."""
     has_exact_truth: ClassVar[bool] = False
     """Whether its data follow true equations exactly, which then are the best answers there are."""
     from_files: ClassVar[bool] = False

@@ -299,7 +299,7 @@ class Answer:
         What the method predicts, shaped like the targets of the inputs that it was given for that;
         None where it could not be asked, as it ran out of time, or as only its record is there.
     recorded
-        Its metrics where only its record is there.
+        Metrics that need not be computed, where only its record is there.
     asked
         The inputs of the predictions, where they are not those of the test.
     """

@@ -10,30 +10,33 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-_ZERO_TARGETS = 1e-10
-"""Keeps the NMSE defined where all targets are zero; the published constant."""
+PUBLISHED_CONSTANT = 1e-10
+"""What MDBench adds to the sum of the squared targets."""
 _ACCURATE = 0.999
 """An R2 above this is accurate (SRSD, section on R2-based accuracy)."""
 
 
-def nmse(predictions: ArrayLike, targets: ArrayLike, *, scaled: bool = False) -> float:
+def nmse(predictions: ArrayLike, targets: ArrayLike, *, constant: float = 0.0) -> float:
     r"""Return the normalised mean squared error over all samples and targets.
 
-    .. math:: \frac{\sum (y - \hat y)^2}{\sum y^2 + 10^{-10}}
+    .. math:: \frac{\sum (y - \hat y)^2}{\sum y^2 + c}
+
+    Without the constant it means the same for targets of any size, and 0 as a prediction scores 1.
 
     Parameters
     ----------
     predictions, targets
         Arrays of one and the same shape, with at least one element.
-    scaled
-        Whether both are first put in units of the targets' root mean square, so that it means the
-        same for targets of any size.
+    constant
+        0, or `PUBLISHED_CONSTANT` for scores to be put beside MDBench's, which differ where the sum
+        of the squared targets is not far larger.
 
     Returns
     -------
     float
         0 or more.  Infinite where a prediction or a target is not finite, and where a sum of
-        squares is too large for a float; never NaN.
+        squares is too large for a float; never NaN.  Where all targets are zero it is the sum of
+        the squared predictions over `PUBLISHED_CONSTANT`.
 
     Raises
     ------
@@ -42,25 +45,29 @@ def nmse(predictions: ArrayLike, targets: ArrayLike, *, scaled: bool = False) ->
 
     References
     ----------
-    Ziaei Bideh et al., "MDBench", AAAI 2026, section on evaluation.
+    Ziaei Bideh et al., "MDBench", AAAI 2026, section on evaluation; its code adds the constant.
 
     Examples
     --------
     >>> round(nmse([1.0, 2.0], [1.0, 3.0]), 6)
     0.1
+    >>> nmse([0.0, 0.0], [1e-20, 3e-20])
+    1.0
     """
     y_hat, y = _checked(predictions, targets)
+    largest = float(np.max(np.abs(y)))
     with np.errstate(all="ignore"):
-        largest = float(np.max(np.abs(y))) if scaled else 0.0
-        if 0.0 < largest < math.inf:
-            size = largest * float(np.sqrt(np.mean(np.square(y / largest))))
-            y_hat, y = y_hat / size, y / size
+        if not constant and 0.0 < largest < math.inf:
+            # A power of two is taken out, which is exact, so that no square of a target overflows
+            # and not all of them vanish.
+            _, exponent = math.frexp(largest)
+            y_hat, y = np.ldexp(y_hat, -exponent), np.ldexp(y, -exponent)
         error = float(np.sum(np.square(y - y_hat)))
-        power = float(np.sum(np.square(y)))
+        power = float(np.sum(np.square(y))) + constant
     # A target sum that overflows would make any finite error vanish.
     if not (math.isfinite(error) and math.isfinite(power)):
         return math.inf
-    return error / (power + _ZERO_TARGETS)
+    return error / (power or PUBLISHED_CONSTANT)
 
 
 def r2(predictions: ArrayLike, targets: ArrayLike) -> float:

@@ -278,13 +278,19 @@ class RescoredRecord:
         return {name: pair for name, pair in pairs.items() if not _same(*pair)}
 
 
-def rescored(record: Record, catalog: Catalog) -> RescoredRecord:
+def rescored(record: Record, catalog: Catalog, *, reuse: bool = False) -> RescoredRecord:
     """Score a record's answer by the scorer of today; where it does not suffice, return why.
 
     A job without an answer keeps its status, and gets the names of an answer's metrics.
+
+    Parameters
+    ----------
+    reuse
+        Whether the record is believed where its scorer computed a metric as that of today does
+        (`DataType.metrics_since`).
     """
     try:
-        after = _rescored(record, catalog)
+        after = _rescored(record, catalog, reuse)
     except _LeftError as left:
         return RescoredRecord(record, record, str(left))
     except MdbenchError as error:
@@ -293,7 +299,7 @@ def rescored(record: Record, catalog: Catalog) -> RescoredRecord:
 
 
 def rescore_all(
-    records: Sequence[Record], workspace: Workspace, n_jobs: int | None
+    records: Sequence[Record], workspace: Workspace, n_jobs: int | None, *, reuse: bool = False
 ) -> Iterator[RescoredRecord]:
     """Judge the answers of many records, in their order, in processes of their own.
 
@@ -305,24 +311,28 @@ def rescore_all(
         Where the datasets are.
     n_jobs
         Processes; 1 for this one, None for as many as are worth the time of their start.
+    reuse
+        As for `rescored`.
     """
     if n_jobs is None:
         n_jobs = max(1, min(jobs_at_a_time(None, 1), len(records) // _A_PROCESS))
     if n_jobs == 1:
         catalog = Catalog(workspace)
-        return (rescored(record, catalog) for record in records)
+        return (rescored(record, catalog, reuse=reuse) for record in records)
     left = iter(records)
     pieces = iter(lambda: tuple(islice(left, _PIECE)), ())
     # Each score is of one thread, as where the records were made.
     with parallel_config("loky", inner_max_num_threads=1):
         pool = Parallel(n_jobs=n_jobs, return_as="generator", pre_dispatch="2*n_jobs")
-    done = pool(delayed(_piece_rescored)(piece, workspace) for piece in pieces)
+    done = pool(delayed(_piece_rescored)(piece, workspace, reuse) for piece in pieces)
     return chain.from_iterable(done)
 
 
-def _piece_rescored(records: tuple[Record, ...], workspace: Workspace) -> list[RescoredRecord]:
+def _piece_rescored(
+    records: tuple[Record, ...], workspace: Workspace, reuse: bool
+) -> list[RescoredRecord]:
     catalog = _catalog(workspace)
-    return [rescored(record, catalog) for record in records]
+    return [rescored(record, catalog, reuse=reuse) for record in records]
 
 
 @cache
@@ -335,7 +345,7 @@ class _LeftError(Exception):
     """A record's answer does not suffice for new scores."""
 
 
-def _rescored(record: Record, catalog: Catalog) -> Record:
+def _rescored(record: Record, catalog: Catalog, reuse: bool) -> Record:
     answered = record.answered
     if record.protocol != Protocol.STRICT:
         raise _LeftError(f"under {record.protocol} predictions are scored, which no record holds")
@@ -356,7 +366,7 @@ def _rescored(record: Record, catalog: Catalog) -> Record:
     parts |= scorer_key(data_type, dataset) | {"dataset": record.key_parts.get("dataset", "")}
     known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}
     changes = dataset_fields(task) | score_fields(
-        data_type, task, _score_again(record, data_type, task)
+        data_type, task, _score_again(record, data_type, task, reuse)
     )
     changes["notes"] = {n: t for n, t in record.notes.items() if n == PRINTED} | changes["notes"]
     if not (same_data or _same_but_for_rounding(record, changes, data_type.metrics[0].name)):
@@ -397,11 +407,17 @@ def _only_predicts(record: Record, catalog: Catalog) -> bool:
         return record.answered and record.equations is None and bool(judged) and judged <= known
 
 
-def _score_again(record: Record, data_type: DataType[Any, Any], task: Task[Any]) -> ScoredResult:
+def _score_again(
+    record: Record, data_type: DataType[Any, Any], task: Task[Any], reuse: bool
+) -> ScoredResult:
     raw = None
     if record.equations is not None:
         texts = OwnNames(task.dataset.names).all_internal(record.equations)
-        raw = Answer(texts, recorded=record.metrics)
+        since = data_type.metrics_since
+        version = record.key_parts.get("scorer", "0")
+        scorer = int(version) if reuse and version.isdecimal() else 0
+        recorded = {n: v for n, v in record.metrics.items() if scorer >= since.get(n, 0)}
+        raw = Answer(texts, recorded=recorded)
     outcome = JobResult(record.status, record.reason, raw, hyperparameters=record.hyperparameters)
     return score_result(data_type, task, outcome)
 

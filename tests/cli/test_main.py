@@ -271,7 +271,7 @@ def test_users_own_csv(capsys: Output) -> None:
         ("data --data-type odd --out x", "ode"),
         ("data --data-type ode --out x --variant released", "'--variant' is no option"),
         ("data --data-type pde --out x --variant pink", "--variant is 'pink'"),
-        ("rescore nowhere.jsonl", "There is no results file nowhere.jsonl"),
+        ("rescore nowhere.jsonl", "There is no folder nowhere.jsonl"),
         ("check zeros", "Did you mean zero?"),
         ("new Zero", "is no name"),
         ("new zero", "There is a method 'zero' already"),

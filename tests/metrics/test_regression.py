@@ -10,7 +10,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from mdbench.metrics.regression import is_accurate, nmse, r2, relative_error
+from mdbench.metrics.regression import (
+    PUBLISHED_CONSTANT,
+    is_accurate,
+    nmse,
+    r2,
+    relative_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +32,7 @@ PAIRS = ARRAYS.flatmap(
 def brute_force(predictions: np.ndarray, targets: np.ndarray) -> float:
     pairs = list(zip(predictions.ravel().tolist(), targets.ravel().tolist(), strict=True))
     error = math.fsum((y - y_hat) ** 2 for y_hat, y in pairs)
-    return error / (math.fsum(y * y for _, y in pairs) + 1e-10)
+    return error / (math.fsum(y * y for _, y in pairs) or 1e-10)
 
 
 @given(PAIRS)
@@ -51,6 +57,29 @@ def test_does_not_know_the_order_of_samples_and_targets(targets: np.ndarray) -> 
     )
 
 
+@given(PAIRS, st.integers(-900, 900))
+def test_targets_of_any_size_score_the_same(
+    pair: tuple[np.ndarray, np.ndarray], exponent: int
+) -> None:
+    predictions, targets = pair
+    assume(np.any(targets))
+    sizes = np.abs(np.concatenate([predictions.ravel(), targets.ravel()]))
+    assume(np.all((sizes == 0) | (sizes > 1e-6)))
+    moved = np.ldexp(predictions, exponent), np.ldexp(targets, exponent)
+    assert nmse(*moved) == nmse(predictions, targets)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-20, 1e-9, 1e-5, 1.0, 1e9, 1e160, 1e300])
+def test_zero_scores_one(size: float) -> None:
+    targets = size * np.array([1.0, -0.3, 0.01])
+    assert nmse(0 * targets, targets) == pytest.approx(1.0, rel=1e-15)
+    # The constant of MDBench is of use to be put beside its numbers alone.
+    power = float(np.sum(targets**2)) if size < 1e150 else math.inf
+    published = nmse(0 * targets, targets, constant=PUBLISHED_CONSTANT)
+    right = math.inf if math.isinf(power) else power / (power + 1e-10)
+    assert published == pytest.approx(right, rel=1e-12)
+
+
 def test_mean_of_targets_is_no_baseline() -> None:
     # Unlike 1 - R^2, the NMSE is relative to zero, not to the mean.
     assert nmse([2.0, 2.0], [1.0, 3.0]) == pytest.approx(0.2)
@@ -72,7 +101,8 @@ def test_is_infinite_for_what_is_not_finite(bad: float) -> None:
 
 def test_is_infinite_where_a_sum_overflows() -> None:
     assert nmse([1e200, 0.0], [1.0, 1.0]) == math.inf
-    assert nmse([0.0, 0.0], [1e200, 1.0]) == math.inf
+    assert nmse([0.0, 0.0], [1e200, 1.0], constant=PUBLISHED_CONSTANT) == math.inf
+    assert nmse([0.0, 0.0], [1e200, 1.0]) == 1.0
     assert nmse([-1e308], [1e308]) == math.inf
 
 

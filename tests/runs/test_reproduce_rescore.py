@@ -221,4 +221,4 @@ def test_the_file_is_written_whole_or_not_at_all(capsys: Output) -> None:
     assert main(["rescore", str(FILE)]) == 0
     assert len(RecordStore(FILE).read()) == 2
     assert main(["rescore", "nowhere"]) == 2
-    assert "There is no results file nowhere" in capsys.readouterr().err
+    assert "There is no folder nowhere" in capsys.readouterr().err

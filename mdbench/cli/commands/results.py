@@ -112,13 +112,26 @@ def rescore(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and write nothing.")
     ] = False,
+    changes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a CSV row for each score that changes."),
+    ] = None,
+    reuse: Annotated[
+        bool,
+        typer.Option(
+            "--reuse",
+            help="Take what a record's scorer computed as this one does from the record: quicker, "
+            "for records that you made.",
+        ),
+    ] = False,
     n_jobs: NJobs = None,
 ) -> int:
     """Score the answers of records again by this version's scorer; no method is run."""
-    from mdbench.cli.results import rescore_files
+    from mdbench.cli.rescore import Rescoring, rescore_files
 
     console = Console(highlight=False)
-    return rescore_files(results, console, dry_run=dry_run, n_jobs=read_n_jobs(n_jobs))
+    how = Rescoring(dry_run, reuse, changes, read_n_jobs(n_jobs))
+    return rescore_files(results, console, how)
 
 
 @settings(  # -x0 and -h are predictions

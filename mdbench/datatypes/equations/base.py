@@ -40,7 +40,7 @@ from mdbench.datatypes.equations.splits import (
 from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, EquationError, counted
-from mdbench.metrics.regression import nmse
+from mdbench.metrics.regression import PUBLISHED_CONSTANT, nmse
 from mdbench.metrics.spec import (
     CONSTANT,
     RESTS,
@@ -238,6 +238,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         texts = tuple(equation.text for equation in read)
         return EquationAnswer(
             texts,
+            recorded=answer.recorded,
             parsed=read,
             compared=texts,
             values=scored,
@@ -302,10 +303,9 @@ class EquationType(DataType[D, EquationTask[D]]):
                 scored_samples(task, each) for each in (answer.values, task.test.targets)
             )
             pairs = zip(np.moveaxis(values, -1, 0), np.moveaxis(targets, -1, 0), strict=True)
-            if task.scaled:
-                by_state = [nmse(*pair, scaled=True) for pair in pairs]
-                return {NMSE.name: nmse(values, targets, scaled=True)}, by_state
-            return dict(self.errors(values, targets)), [nmse(*pair) for pair in pairs]
+            constant = PUBLISHED_CONSTANT if task.protocol is Protocol.PUBLISHED else 0.0
+            by_state = [nmse(*pair, constant=constant) for pair in pairs]
+            return dict(self.errors(values, targets, task.protocol)), by_state
         held_out = task.held_out
         by_state = list(self._losses(task, answer.parsed, held_out, range(len(answer.parsed))))
         return {NMSE.name: float(np.mean(by_state))}, by_state
@@ -390,9 +390,10 @@ class EquationType(DataType[D, EquationTask[D]]):
         """Whether answers are compared with the truth, term by term."""
         return task.dataset.truth is not None and task.has_equations
 
-    def errors(self, values: Array, targets: Array) -> dict[str, float]:
+    def errors(self, values: Array, targets: Array, protocol: Protocol) -> dict[str, float]:
         """Score values on the test split by numbers alone."""
-        return {NMSE.name: nmse(values, targets)}
+        constant = PUBLISHED_CONSTANT if protocol is Protocol.PUBLISHED else 0.0
+        return {NMSE.name: nmse(values, targets, constant=constant)}
 
     def course(self, task: EquationTask[D]) -> Course | None:
         """Return how the system goes on to the test; None where the test is at no later time."""

@@ -392,7 +392,7 @@ class Ode(EquationType[OdeDataset]):
                 )
         if np.isfinite(values).all():
             targets = task.test.targets
-            scores[PUBLISHED_NMSE.name] = nmse(values, targets, scaled=task.scaled)
+            scores[PUBLISHED_NMSE.name] = nmse(values, targets)
         for follows, r2 in dict.fromkeys((follows, r2) for _, follows, r2 in ways):
             same = [way for way, name, _ in ways if name is follows]
             worst = min(same, key=quality)

@@ -492,7 +492,7 @@ def user_floor(dataset: OdeDataset) -> float | None:
     if clean.du is not None:
         values = np.stack([one.evaluate(at) for one in read], axis=-1)
         targets = np.concatenate([rates(one) for one in tests])
-        return nmse(values, targets, scaled=dataset.scaled)
+        return nmse(values, targets)
     if (evidence := dataset.increments(tests)) is None:
         return None
     values = np.array(

@@ -333,7 +333,7 @@ def floor_of(dataset: PdeDataset, protocol: Protocol) -> float:
     texts = dataset.truth or ()
     values = [parse(text, tuple(columns)).evaluate(columns).reshape(-1)[scored] for text in texts]
     stacked = targets.reshape(-1, targets.shape[-1])[scored]
-    return nmse(np.stack(values, axis=-1), stacked, scaled=dataset.scaled)
+    return nmse(np.stack(values, axis=-1), stacked)
 
 
 def user_floor(dataset: PdeDataset, protocol: Protocol) -> float | None:

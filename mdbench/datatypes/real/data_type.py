@@ -280,9 +280,9 @@ class Real(EquationType[RealDataset]):
         scores[_RECOVERED[table.truth].name] = None if recovered is None else float(recovered)
         return scores
 
-    def errors(self, values: Array, targets: Array) -> dict[str, float]:
+    def errors(self, values: Array, targets: Array, protocol: Protocol) -> dict[str, float]:
         """Nothing: what an error is relative to depends on all rows."""
-        del values, targets
+        del values, targets, protocol
         return {}
 
     def errors_of(

@@ -268,8 +268,9 @@ class SurfaceType(EquationType[SurfaceDataset]):
         """Compare values with targets, over the variance."""
         return pooled_nmse(values, targets)
 
-    def errors(self, values: Array, targets: Array) -> dict[str, float]:
+    def errors(self, values: Array, targets: Array, protocol: Protocol) -> dict[str, float]:
         """Score values on the test rows by numbers alone."""
+        del protocol
         return {"nmse": pooled_nmse(values, targets)}
 
     def read_answer(self, task: EquationTask[SurfaceDataset], answer: Answer) -> EquationAnswer:
