@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import os
 import subprocess
@@ -10,18 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import add_method
+from harness import ROOT, add_method
 
 from mdbench.cli import main
 from mdbench.errors import RecordsError
 from mdbench.records import Record, RecordStore, Status, key_of
+from mdbench.records.files import pack, read_records
 from mdbench.runs.catalog import Catalog
-from mdbench.runs.reproduce import _PIECE, RescoredRecord, rescored
+from mdbench.runs.reproduce import _PIECE, RescoredRecord, rescore_all, rescored
+from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mdbench.workspace import Workspace
 
 Output = pytest.CaptureFixture[str]
 FILE = Path("results/zero-ode.jsonl")
@@ -222,3 +224,60 @@ def test_the_file_is_written_whole_or_not_at_all(capsys: Output) -> None:
     assert len(RecordStore(FILE).read()) == 2
     assert main(["rescore", "nowhere"]) == 2
     assert "There is no folder nowhere" in capsys.readouterr().err
+
+
+def test_a_packed_file_is_packed_again_and_changes_are_listed(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    del workspace
+    write(old(metrics={"nmse": 9.0}), old(metrics={"nmse": 0.0}))
+    packed = tmp_path / "in" / "old.jsonl.xz"
+    pack(packed, RecordStore(FILE).read())
+    changes = tmp_path / "changes.csv"
+    assert main(["rescore", str(packed.parent), "--changes", str(changes)]) == 0
+    assert main(["rescore", str(FILE)]) == 0
+    assert [*read_records(packed)] == RecordStore(FILE).read()
+    with changes.open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    records = RecordStore(FILE).read()
+    assert [(row["key"], row["before"]) for row in rows if row["score"] == "nmse"] == [
+        (record.key, before)
+        for record, before in zip(records, ("9.0", "0.0"), strict=True)
+        if record.metrics["nmse"] != float(before)
+    ]
+    # Nothing changes any more.
+    assert main(["rescore", str(packed), "--changes", str(changes)]) == 0
+    assert changes.read_text().splitlines() == [",".join(rows[0])]
+
+
+def test_changes_that_cannot_be_written_cost_nothing(workspace: Workspace, capsys: Output) -> None:
+    del workspace
+    before = write(old(metrics={"nmse": 9.0}))
+    assert main(["rescore", str(FILE), "--changes", "nowhere/changes.csv"]) == 2
+    assert "nowhere/changes.csv cannot be written" in capsys.readouterr().err
+    assert FILE.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("reuse", "scorer", "believed"),
+    [(True, None, True), (False, None, False), (True, "1", False), (True, "x", False)],
+)
+def test_what_is_computed_as_before_is_taken_from_records_where_that_is_asked_for(
+    reuse: bool, scorer: str | None, believed: bool
+) -> None:
+    source = ROOT / "docs" / "results" / "edition-1.jsonl.xz"
+    record = next(
+        record
+        for record in read_records(source)
+        if record.data_type == "srsd" and record.metrics.get("solution") == 1.0
+    )
+    forged = record.model_copy(
+        update={
+            "metrics": {**record.metrics, "solution": 0.0, "nmse": 9.0},
+            "key_parts": {**record.key_parts, **({"scorer": scorer} if scorer else {})},
+        }
+    )
+    [done] = rescore_all([forged], Workspace.find(), 1, reuse=reuse)
+    assert done.left == ""
+    assert done.after.metrics["solution"] == (0.0 if believed else 1.0)
+    assert done.after.metrics["nmse"] == pytest.approx(record.metrics["nmse"], abs=1e-12)
