@@ -86,12 +86,12 @@ def judged(
     )
     offers: list[ScoredCandidate] = []
     if spec.tuning == "front":
-        fitted = adapter(seed=0, threads=1, **spec.hyperparameters)
+        fitted = adapter(seed=0, threads=1, **spec.fixed(protocol, "pde"))
         fitted.fit(problem)
         proposed = list(fitted.candidates())
     else:
-        grid = spec.combinations(protocol)
-        given = spec.hyperparameters
+        grid = spec.combinations(protocol, "pde")
+        given = spec.fixed(protocol, "pde")
         proposed = list(adapter.sweep(problem, problem, grid, seed=0, threads=1, **given))
     for number, each in enumerate(proposed):
         proposal = Candidate(number, each.equations, {}, each.target)

@@ -138,7 +138,7 @@ def main() -> None:
             there, taken = 0, Counter[str]()
             for seed, system in itertools.product(seeds, systems):
                 task = kind.task(_data(source, name, system, level, seed), view, Protocol.STRICT)
-                found = candidates(kind, task, _proposed(task, module.Adapter, spec, seed))
+                found = candidates(kind, task, _proposed(task, module.Adapter, spec, name, seed))
                 if not any(each.right for each in found):
                     continue
                 there += 1
@@ -158,14 +158,14 @@ def _data(source: Any, name: str, system: str, level: float | None, seed: int) -
     return source.load(asked, snr_db=None, seed=seed, protocol=strict)
 
 
-def _proposed(task: EquationTask[Any], adapter: Any, spec: Any, seed: int) -> list[Any]:
+def _proposed(task: EquationTask[Any], adapter: Any, spec: Any, kind: str, seed: int) -> list[Any]:
     """Fit all settings, or search once; return what is proposed for all targets together."""
     problem = problem_of(task, task.refit)
     try:
         if spec.tuning == "grid":
-            grid = spec.combinations(Protocol.STRICT)
+            grid = spec.combinations(Protocol.STRICT, kind)
             return list(adapter.sweep(problem, problem, grid, seed=seed, threads=1))
-        made = adapter(seed=seed, threads=1, **spec.fixed(Protocol.STRICT) | SEARCH)
+        made = adapter(seed=seed, threads=1, **spec.fixed(Protocol.STRICT, kind) | SEARCH)
         made.fit(problem)
         return list(made.candidates())
     except (ValueError, RuntimeError):

@@ -30,8 +30,8 @@ _LONGEST_VALUE = 500
 """Characters of a value that an error shows."""
 _MOST_SETTINGS = 100_000
 """Settings that a grid may have: a job fits each of them."""
-_MOST_THREADS, _LONGEST_S, _MOST_MEMORY_MB = 1024, 1e7, 2**24
-"""Threads, seconds (four months) and MiB of a method's defaults: more is a mistake."""
+_MOST_THREADS, _LONGEST_S, _MOST_MEMORY_MB, _MOST_ROWS = 1024, 1e7, 2**24, 10**9
+"""Threads, seconds (four months), MiB and rows of a method's defaults: more is a mistake."""
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = f"{page('adding-a-method')} lists all keys and the values allowed."
 PREDICTOR = "predictor"
@@ -77,6 +77,16 @@ class Overrides(_Table):
 
     hyperparameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
+
+
+class DataTypeSettings(Overrides):
+    """Settings of a method that differ on one data type."""
+
+    max_rows: int | None = Field(default=None, ge=1, le=_MOST_ROWS)
+    source: str = Field(default="", min_length=1)
+    """Where its author recommends them."""
+    differs: str = Field(default="", min_length=1)
+    """What differs from the source, and why."""
 
 
 class Smaller(_Table):
@@ -164,7 +174,7 @@ class MethodSpec(_Table):
     work: float | None = Field(default=None, ge=0.001, le=_LONGEST_S, strict=True)
     """Reference seconds of work that a job may do, where neither these nor a time are asked for."""
     memory_mb: int | None = Field(default=None, ge=64, le=_MOST_MEMORY_MB)
-    max_rows: int | None = Field(default=None, ge=1, le=10**9)
+    max_rows: int | None = Field(default=None, ge=1, le=_MOST_ROWS)
     """The most training samples that the method is given, where some can be left out."""
     paper: str = ""
     licence: str = Field(min_length=1)
@@ -172,8 +182,13 @@ class MethodSpec(_Table):
     """Whether a public package does the work, or code written after the paper."""
     settings: Literal["upstream", "author", "ours"] | None = None
     """Whose hyperparameters these are: a published benchmark's, the method's author's, or ours."""
+    source: str = ""
+    """Where its author recommends the hyperparameters: a paper, a file of a repository."""
+    differs: str = ""
+    """What differs from the source, and why."""
     hyperparameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
+    by_data_type: dict[str, DataTypeSettings] = {}
     protocols: dict[Literal["strict", "published"], Overrides] = {}
     check: Smaller = Smaller()
     limits: tuple[Limit, ...] = ()
@@ -240,7 +255,15 @@ class MethodSpec(_Table):
                 f"view is {self.view!r}, given is {self.given!r}"
             )
         _refuse_what_is_no_json(self.check.hyperparameters)
-        tables: list[MethodSpec | Overrides] = [self, *self.protocols.values()]
+        if unknown := self.by_data_type.keys() - {*self.data_types}:
+            raise ValueError(
+                f"by_data_type has {min(unknown)!r}; data_types are {list(self.data_types)}"
+            )
+        tables: list[MethodSpec | Overrides] = [
+            self,
+            *self.by_data_type.values(),
+            *self.protocols.values(),
+        ]
         for table in tables:
             _refuse_what_is_no_json(table.hyperparameters | table.grid)
             if (size := math.prod(map(len, (self.grid | table.grid).values()))) > _MOST_SETTINGS:
@@ -250,24 +273,36 @@ class MethodSpec(_Table):
                 )
         return self
 
-    def fixed(self, protocol: str) -> dict[str, Any]:
-        """Return the fixed hyperparameters under a protocol."""
-        overrides = self._overrides(protocol)
-        return self.hyperparameters | overrides.hyperparameters
+    def fixed(self, protocol: str, data_type: str) -> dict[str, Any]:
+        """Return the fixed hyperparameters on a data type under a protocol.
 
-    def combinations(self, protocol: str) -> list[dict[str, Any]]:
-        """Return all settings of the grid under a protocol: in order, the last key fastest."""
-        grid = self.grid | self._overrides(protocol).grid
+        What differs under the protocol comes before what differs on the data type.
+        """
+        fixed = dict(self.hyperparameters)
+        for overrides in self._overrides(protocol, data_type):
+            fixed |= overrides.hyperparameters
+        return fixed
+
+    def most_rows(self, data_type: str) -> int | None:
+        """Return `max_rows` on a data type."""
+        own = self.by_data_type.get(data_type, DataTypeSettings()).max_rows
+        return self.max_rows if own is None else own
+
+    def combinations(self, protocol: str, data_type: str) -> list[dict[str, Any]]:
+        """Return all settings of the grid: in order, the last key fastest."""
+        grid = dict(self.grid)
+        for overrides in self._overrides(protocol, data_type):
+            grid |= overrides.grid
         if not grid:
             return []
         return [
             dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
         ]
 
-    def _overrides(self, protocol: str) -> Overrides:
-        return {str(name): value for name, value in self.protocols.items()}.get(
-            protocol, Overrides()
-        )
+    def _overrides(self, protocol: str, data_type: str) -> list[Overrides]:
+        protocols = {str(name): value for name, value in self.protocols.items()}
+        tables = (self.by_data_type.get(data_type), protocols.get(protocol))
+        return [table for table in tables if table is not None]
 
 
 def _refuse_what_is_no_json(values: dict[str, Any]) -> None:

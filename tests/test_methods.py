@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import ROOT, add_method, make_workspace
 
-from mdbench import methods
+from mdbench import datatypes, methods
 from mdbench.errors import MethodError, UsageError
 from mdbench.method_spec import Limit
+from mdbench.runs.plan import folder_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -186,15 +187,73 @@ def test_settings_are_in_order_and_the_last_key_is_fastest(tmp_path: Path) -> No
     """
     add_method(workspace, "m", tuning="grid", more=more)
     spec = methods.find("m", workspace.algorithms).spec
-    assert [(s["z"], s["a"]) for s in spec.combinations("strict")] == [
+    assert [(s["z"], s["a"]) for s in spec.combinations("strict", "ode")] == [
         (1, "x"),
         (1, "y"),
         (2, "x"),
         (2, "y"),
     ]
-    assert [(s["z"], s["a"]) for s in spec.combinations("published")] == [(3, "x"), (3, "y")]
-    assert spec.fixed("strict") == {"kind": "new"}
-    assert spec.fixed("published") == {"kind": "old"}
+    assert [(s["z"], s["a"]) for s in spec.combinations("published", "ode")] == [(3, "x"), (3, "y")]
+    assert spec.fixed("strict", "ode") == {"kind": "new"}
+    assert spec.fixed("published", "ode") == {"kind": "old"}
+
+
+def test_settings_of_a_data_type_come_after_the_methods_and_before_the_protocols(
+    tmp_path: Path,
+) -> None:
+    workspace = make_workspace(tmp_path)
+    more = """
+        max_rows = 50
+        source = "a paper, table 1"
+        [hyperparameters]
+        kind = "new"
+        size = 1
+        [grid]
+        z = [1, 2]
+        a = ["x"]
+        [by_data_type.srsd]
+        max_rows = 20
+        source = "another paper, section 2"
+        differs = "its budget is 10 s"
+        hyperparameters = { kind = "of laws" }
+        grid = { z = [5] }
+        [by_data_type.pde.hyperparameters]
+        size = 3
+        [protocols.published]
+        hyperparameters = { kind = "old" }
+        grid = { a = ["y", "z"] }
+    """
+    file = add_method(workspace, "m", tuning="grid", more=more) / "method.toml"
+    file.write_text(file.read_text().replace('["ode"]', '["ode", "pde", "srsd"]'))
+    method = methods.find("m", workspace.algorithms)
+    spec = method.spec
+    assert spec.fixed("strict", "ode") == {"kind": "new", "size": 1}
+    assert spec.fixed("strict", "srsd") == {"kind": "of laws", "size": 1}
+    assert spec.fixed("published", "srsd") == {"kind": "old", "size": 1}
+    assert spec.fixed("strict", "pde") == {"kind": "new", "size": 3}
+    assert [s["z"] for s in spec.combinations("strict", "srsd")] == [5]
+    assert spec.combinations("published", "srsd") == [{"z": 5, "a": "y"}, {"z": 5, "a": "z"}]
+    assert [spec.most_rows(name) for name in ("ode", "pde", "srsd")] == [50, 50, 20]
+    kind = datatypes.find("pde", ROOT / "datasets" / "pde", tmp_path)
+    assert folder_options(method, kind) == {"max_rows": 50}
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("[by_data_type.srsd]", "by_data_type has 'srsd'; data_types are ['ode']"),
+        ("[by_data_type.ode]\nrows = 3", "by_data_type.ode.rows' is not known"),
+        ("[by_data_type.ode]\nmax_rows = 0", "by_data_type.ode.max_rows' is 0"),
+        ("[by_data_type.ode]\nhyperparameters = { a = nan }", "hyperparameter a is nan"),
+    ],
+)
+def test_wrong_settings_of_a_data_type_are_refused(
+    tmp_path: Path, table: str, message: str
+) -> None:
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "m", more=table)
+    with pytest.raises(MethodError, match=re.escape(message)):
+        methods.find("m", workspace.algorithms)
 
 
 def test_fingerprint_covers_every_file_but_the_lock(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ class Catalog:
         job, spec, kind = one.job, one.method.spec, one.data_type
         # Where the data type has an option for it, it has drawn the rows itself.
         own = [option.key for option in kind.options if option.method_key == "max_rows"]
-        most = None if own or spec.view != "table" else spec.max_rows
+        most = None if own or spec.view != "table" else spec.most_rows(job.data_type)
 
         def make() -> Task[Any]:
             with np.errstate(all="ignore"):  # what is not finite no method is given: see the job

@@ -323,10 +323,12 @@ def _refuse_without_service(method: Method, catalog: Catalog) -> None:
 
 def folder_options(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:
     """Return the values of the data type's options that the method's own folder gives."""
+    spec = method.spec
+    own = spec.by_data_type.get(data_type.name)
     values = {
-        option.key: getattr(method.spec, option.method_key)
+        option.key: getattr(own, option.method_key, None) or getattr(spec, option.method_key)
         for option in data_type.options
-        if option.method_key and (not option.views or method.spec.view in option.views)
+        if option.method_key and (not option.views or spec.view in option.views)
     }
     return {key: value for key, value in values.items() if value is not None}
 

@@ -101,7 +101,10 @@ class JobSession:
         self._folder = folder
         self._access = access
         self._view = TaskView.plain(task) if access is None else access.view
-        self._hyperparameters = {**spec.fixed(job.protocol), **(hyperparameters or {})}
+        self._hyperparameters = {
+            **spec.fixed(job.protocol, job.data_type),
+            **(hyperparameters or {}),
+        }
         if spec.control_of:
             for service in services().values():
                 self._hyperparameters |= service.control_settings(job)
@@ -265,7 +268,7 @@ class JobSession:
                 compares=not self._pool.by_equations,
                 tuning=spec.tuning,
                 hyperparameters=self._hyperparameters,
-                grid=spec.combinations(self._job.protocol),
+                grid=spec.combinations(self._job.protocol, self._job.data_type),
                 seed=self._job.seed,
                 threads=self._job.threads,
                 time_limit=self._time_limit(),

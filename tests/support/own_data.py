@@ -111,12 +111,12 @@ def solved(module: Any, method: str, path: Path, kind_name: str = "ode", **optio
     content = tomllib.loads((ROOT / "algorithms" / method / "method.toml").read_text("utf-8"))
     spec = MethodSpec.model_validate(content)
     kind, task = task_of(path, kind_name, spec.view, **options)
-    fixed: dict[str, Any] = {"seed": 0, "threads": 1, **spec.fixed("strict")}
+    fixed: dict[str, Any] = {"seed": 0, "threads": 1, **spec.fixed("strict", kind_name)}
     fixed |= HERE.get(method, {})
     train = problem_of(task, task.refit)
     if spec.tuning == "grid":
         shown = problem_of(task, task.refit, targets=False)
-        grid = spec.combinations("strict")
+        grid = spec.combinations("strict", kind_name)
         candidates = list(module.Adapter.sweep(train, shown, grid, **fixed))
         fitted = None
     else:
