@@ -254,6 +254,10 @@ class MethodSpec(_Table):
                 "'given': what the method may show is set by options of the run; "
                 f"view is {self.view!r}, given is {self.given!r}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _settings_are_allowed(self) -> MethodSpec:
         _refuse_what_is_no_json(self.check.hyperparameters)
         if unknown := self.by_data_type.keys() - {*self.data_types}:
             raise ValueError(

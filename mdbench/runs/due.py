@@ -268,11 +268,8 @@ def question_of(job: ResolvedJob) -> str | None:
     if spec.seedable is not False or not spec.repeatable or spec.service:
         return None
     own = [option.key for option in job.data_type.options if option.method_key == "max_rows"]
-    draws_rows = (
-        any(key in job.job.options for key in own)
-        if own
-        else spec.most_rows(job.job.data_type) is not None
-    )
+    given = any(key in job.job.options for key in own)
+    draws_rows = given if own else spec.most_rows(job.job.data_type) is not None
     return None if draws_rows else _without_seed(job.parts)
 
 

@@ -101,10 +101,8 @@ class JobSession:
         self._folder = folder
         self._access = access
         self._view = TaskView.plain(task) if access is None else access.view
-        self._hyperparameters = {
-            **spec.fixed(job.protocol, job.data_type),
-            **(hyperparameters or {}),
-        }
+        fixed = spec.fixed(job.protocol, job.data_type)
+        self._hyperparameters = {**fixed, **(hyperparameters or {})}
         if spec.control_of:
             for service in services().values():
                 self._hyperparameters |= service.control_settings(job)
