@@ -134,11 +134,11 @@ TERM_METRICS = (
     MetricSpec(
         name="term_edit_distance",
         title="term edits",
-        explanation="nodes to change to make the answer the truth, both multiplied out, over the "
-        "nodes of the truth; at most 1",
+        explanation="nodes to change to make the answer the truth, both multiplied out and all "
+        "constants alike, over the nodes of the truth; at most 1",
         on_failure=1.0,
         digits=2,
-        places=_KEPT,
+        places=frozenset({"answer"}),
     ),
 )
 """All undecided where answer or truth are too large to be multiplied out.  There is no error of
