@@ -28,7 +28,7 @@ def nmse(predictions: ArrayLike, targets: ArrayLike, *, constant: float = 0.0) -
     predictions, targets
         Arrays of one and the same shape, with at least one element.
     constant
-        0, or `PUBLISHED_CONSTANT` for scores to be put beside MDBench's, which differ where the sum
+        0, or `PUBLISHED_CONSTANT` for scores to compare with MDBench's, which differ where the sum
         of the squared targets is not far larger.
 
     Returns
