@@ -40,7 +40,7 @@ from mdbench.datatypes.equations.splits import (
 from mdbench.datatypes.equations.terms import TERM_METRICS, compare_with_truth
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, EquationError, counted
-from mdbench.metrics.regression import PUBLISHED_CONSTANT, nmse
+from mdbench.metrics.regression import nmse
 from mdbench.metrics.spec import (
     CONSTANT,
     RESTS,
@@ -171,6 +171,8 @@ class EquationType(DataType[D, EquationTask[D]]):
 
     metrics: ClassVar[tuple[MetricSpec, ...]] = (NMSE, *TERM_METRICS, COMPLEXITY, AGREEMENT)
     of_predictions: ClassVar[tuple[str, ...]] = (NMSE.name,)
+    nmse_constant: ClassVar[float] = 0.0
+    """What is added to the NMSE's denominator under `published`."""
     has_exact_truth = True
     of_equations: ClassVar[bool] = False
     """Whether candidates are compared by their equations under `published`, too."""
@@ -303,9 +305,11 @@ class EquationType(DataType[D, EquationTask[D]]):
                 scored_samples(task, each) for each in (answer.values, task.test.targets)
             )
             pairs = zip(np.moveaxis(values, -1, 0), np.moveaxis(targets, -1, 0), strict=True)
-            constant = PUBLISHED_CONSTANT if task.protocol is Protocol.PUBLISHED else 0.0
-            by_state = [nmse(*pair, constant=constant) for pair in pairs]
-            return dict(self.errors(values, targets, task.protocol)), by_state
+            errors: dict[str, Value] = dict(self.errors(values, targets))
+            constant = self.nmse_constant if task.protocol is Protocol.PUBLISHED else 0.0
+            if constant:
+                errors[NMSE.name] = nmse(values, targets, constant=constant)
+            return errors, [nmse(*pair, constant=constant) for pair in pairs]
         held_out = task.held_out
         by_state = list(self._losses(task, answer.parsed, held_out, range(len(answer.parsed))))
         return {NMSE.name: float(np.mean(by_state))}, by_state
@@ -390,10 +394,9 @@ class EquationType(DataType[D, EquationTask[D]]):
         """Whether answers are compared with the truth, term by term."""
         return task.dataset.truth is not None and task.has_equations
 
-    def errors(self, values: Array, targets: Array, protocol: Protocol) -> dict[str, float]:
+    def errors(self, values: Array, targets: Array) -> dict[str, float]:
         """Score values on the test split by numbers alone."""
-        constant = PUBLISHED_CONSTANT if protocol is Protocol.PUBLISHED else 0.0
-        return {NMSE.name: nmse(values, targets, constant=constant)}
+        return {NMSE.name: nmse(values, targets)}
 
     def course(self, task: EquationTask[D]) -> Course | None:
         """Return how the system goes on to the test; None where the test is at no later time."""

@@ -52,7 +52,7 @@ from mdbench.datatypes.ode.simulation import (
 from mdbench.datatypes.ode.sweeps import AXES, swept
 from mdbench.datatypes.ode.systems import read_system
 from mdbench.errors import UsageError
-from mdbench.metrics.regression import nmse
+from mdbench.metrics.regression import PUBLISHED_CONSTANT, nmse
 from mdbench.metrics.spec import MetricSpec, Value, flag
 
 if TYPE_CHECKING:
@@ -171,7 +171,8 @@ class Ode(EquationType[OdeDataset]):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
     name = "ode"
-    scorer_version = 3
+    scorer_version = 4
+    nmse_constant = PUBLISHED_CONSTANT
     from_files = True
     views = FACTS.views
     metrics = (

@@ -69,7 +69,7 @@ from mdbench.datatypes.pde.tasks import (
 )
 from mdbench.datatypes.pde.turned_fields import refuse_turned
 from mdbench.errors import DataError, UsageError
-from mdbench.metrics.regression import nmse
+from mdbench.metrics.regression import PUBLISHED_CONSTANT, nmse
 from mdbench.metrics.spec import MetricSpec, Value
 from mdbench.workspace import write_whole
 
@@ -108,7 +108,8 @@ class Pde(EquationType[PdeDataset]):
     """Systems ``u_t = f(u, u_x, u_xx, ...)``, known by one field."""
 
     name = "pde"
-    scorer_version = 4
+    scorer_version = 5
+    nmse_constant = PUBLISHED_CONSTANT
     from_files = True
     views = FACTS.views
     check_datasets = ("burgers", "navier_stokes_channel")

@@ -113,7 +113,7 @@ class Srsd(EquationType[SrsdDataset]):
     """Laws ``y = f(x)`` of physics, known by a table of samples."""
 
     name = "srsd"
-    scorer_version = 4
+    scorer_version = 5
     metrics_since = dict.fromkeys(
         ("normalized_edit_distance", "solution", "srbench_solution", _SIMPLIFIED.name), 4
     )
@@ -228,9 +228,8 @@ class Srsd(EquationType[SrsdDataset]):
         """Prefer the lower relative error, and of equals the simpler."""
         return -loss
 
-    def errors(self, values: Array, targets: Array, protocol: Protocol) -> dict[str, float]:
+    def errors(self, values: Array, targets: Array) -> dict[str, float]:
         """Score values on the test split by numbers alone."""
-        del protocol
         score = r2(values, targets)
         return {
             "nmse": nmse(values, targets),

@@ -171,7 +171,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     """Surfaces in space, known by a table of samples or by points."""
 
     name = "surface"
-    scorer_version = 4
+    scorer_version = 5
     from_files = True
     views = FACTS.views
     check_datasets = ("EBS4", "PMOS17")
@@ -268,9 +268,8 @@ class SurfaceType(EquationType[SurfaceDataset]):
         """Compare values with targets, over the variance."""
         return pooled_nmse(values, targets)
 
-    def errors(self, values: Array, targets: Array, protocol: Protocol) -> dict[str, float]:
+    def errors(self, values: Array, targets: Array) -> dict[str, float]:
         """Score values on the test rows by numbers alone."""
-        del protocol
         return {"nmse": pooled_nmse(values, targets)}
 
     def read_answer(self, task: EquationTask[SurfaceDataset], answer: Answer) -> EquationAnswer:
