@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.worker import Problem
+    from mdbench.worker import Budget, Problem
 
     Array = NDArray[np.float64]
 
@@ -154,9 +155,10 @@ class Adapter:
         self._trees = []
         self._names = problem.variables
         for target, name in enumerate(problem.targets):
-            left = end - problem.budget.spent()
-            is_late = problem.budget.after(left / (len(problem.targets) - target))
-            tree = self._search(problem.X, problem.Y[:, target], is_late)
+            begin = problem.budget.spent()
+            share = (end - begin) / (len(problem.targets) - target)
+            seconds_left = partial(_seconds_left, problem.budget, begin + share)
+            tree = self._search(problem.X, problem.Y[:, target], seconds_left)
             if tree is None:
                 raise RuntimeError(
                     f"no program that gplearn found for {name} is finite on the data"
@@ -171,7 +173,7 @@ class Adapter:
         """Return the right-hand side of each target."""
         return [text(tree, self._names) for tree in self._trees]
 
-    def _search(self, X: Array, y: Array, is_late: Callable[[], bool]) -> Node | None:
+    def _search(self, X: Array, y: Array, seconds_left: Callable[[], float]) -> Node | None:
         """Run gplearn, and return the best tree in the data's own units, or None."""
         scales, scale = [1.0] * X.shape[1], 1.0
         if self._linear_scaling:
@@ -182,7 +184,7 @@ class Adapter:
             draw = np.random.default_rng(self._random_state)
             rows = np.sort(draw.choice(len(X), self._max_rows, replace=False))
         X_run, y_run = X[rows] / scales, y[rows] / scale
-        programs = self._evolve(X_run, y_run, is_late)
+        programs = self._evolve(X_run, y_run, seconds_left)
         for program in sorted(programs, key=lambda program: program.raw_fitness_):
             tree = _tree(program.program)
             slope, intercept = 1.0, 0.0
@@ -200,8 +202,12 @@ class Adapter:
                 return tree
         return None
 
-    def _evolve(self, X: Array, y: Array, is_late: Callable[[], bool]) -> list[Any]:
-        """Run generations one by one, as in a single run; return the last population."""
+    def _evolve(self, X: Array, y: Array, seconds_left: Callable[[], float]) -> list[Any]:
+        """Run generations one by one, as in a single run; return the last population.
+
+        The run ends before a generation that might not fit into what is left: it may take as long
+        as the longest so far.
+        """
         setting = dict(self._setting)
         generations = setting.pop("generations")
         regressor = SymbolicRegressor(
@@ -213,16 +219,23 @@ class Adapter:
             low_memory=True,
             n_jobs=1,
         )
+        before, longest = seconds_left(), 0.0
         with np.errstate(all="ignore"):
             for generation in range(1, generations + 1):
                 regressor.set_params(generations=generation).fit(X, y)
                 self.evaluations += setting["population_size"]
                 if regressor.run_details_["best_fitness"][-1] <= setting["stopping_criteria"]:
                     break
-                if generation < generations and is_late():
+                now = seconds_left()
+                before, longest = now, max(longest, before - now)
+                if generation < generations and now <= longest:
                     self.stopped_early = True
                     break
         return list(regressor._programs[-1])  # noqa: SLF001 - gplearn has no other way
+
+
+def _seconds_left(budget: Budget, end: float) -> float:
+    return end - budget.spent()
 
 
 def _tree(program: list[Any]) -> Node:
