@@ -283,11 +283,17 @@ def _children(node: Node) -> tuple[Node, ...]:
 
 def with_part(node: Node, part: Node, other: Node) -> Node:
     """Put another node in the place of a part of a tree."""
-    if node is part:
+    return mapped(node, lambda each: other if each is part else None)
+
+
+def mapped(node: Node, replacement: Callable[[Node], Node | None]) -> Node:
+    """Replace the parts of a tree for which there is a replacement; others stay as they are."""
+    other = replacement(node)
+    if other is not None:
         return other
 
     def inside(child: Node) -> Node:
-        return with_part(child, part, other)
+        return mapped(child, replacement)
 
     match node:
         case Chain():
