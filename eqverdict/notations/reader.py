@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from eqverdict.errors import AmbiguousError, EquationError, counted
-from eqverdict.grammar import POWERS, Reader, quoted
+from eqverdict.grammar import MAX_NODES, POWERS, Reader, quoted
 from eqverdict.notations.functions import (
     AMBIGUOUS,
     BRANCHES,
@@ -36,6 +36,7 @@ from eqverdict.tree import (
     Number,
     Power,
     Variable,
+    children,
 )
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class NotationReader(Reader):
         """Nodes that are 0 or 1, as comparisons are."""
         self.equalities: set[int] = set()
         """Those that are 1 at single points only, or everywhere else."""
+        self.sizes: dict[int, tuple[Node, int]] = {}
+        """Nodes with the number of nodes that they have when they are written out."""
         self.end = 0
         """Where the last token that was taken ends."""
 
@@ -100,7 +103,23 @@ class NotationReader(Reader):
                 f"{quoted(self.text)} can be an equation and a comparison",
                 "Write the right-hand side alone, or a name = before it.",
             )
+        self.refuse_large(tree)
         return tree
+
+    def refuse_large(self, *nodes: Node) -> None:
+        """Raise an error where a part that counts several times makes an equation too large."""
+        if any(self.size_of(node) > MAX_NODES for node in nodes):
+            raise EquationError(
+                f"an equation of more than {MAX_NODES:,} nodes is too large, as each condition "
+                f"counts twice: {quoted(self.text)}",
+                "Write fewer choices within conditions.",
+            )
+
+    def size_of(self, node: Node) -> int:
+        """Count the nodes of a tree, each part that is used twice as two."""
+        if id(node) not in self.sizes:
+            self.sizes[id(node)] = node, 1 + sum(map(self.size_of, children(node)))
+        return self.sizes[id(node)][1]
 
     # Comparisons, from the loosest to the tightest.
 
@@ -218,6 +237,7 @@ class NotationReader(Reader):
                 f"Piecewise has no value where none of its conditions holds: {quoted(self.text)}",
                 "Give it a last branch with the condition True.",
             )
+        self.refuse_large(*(node for case in cases for node in case if node is not None))
         for branch, _ in cases:
             if not defined_everywhere(branch):
                 raise AmbiguousError(

@@ -370,6 +370,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
 
     def preload(self) -> None:
         """Start the processes that work out shapes, and in which SymPy works."""
+        super().preload()
         scoring.start()
         srbench.start()
 
