@@ -20,7 +20,6 @@ from __future__ import annotations
 import atexit
 import gc
 import json
-import math
 import os
 import resource
 import subprocess
@@ -247,7 +246,7 @@ def serve(module: str, memory: int, *, in_work: bool = False) -> None:
     _write_line({})
     for line in sys.stdin:
         question = json.loads(line)
-        seconds = math.ceil(slowness * question.pop("seconds"))
+        seconds = max(1, round(slowness * question.pop("seconds")))
         # Each question has its own time and memory, whatever the process has used so far.
         begin = time.process_time()
         try:

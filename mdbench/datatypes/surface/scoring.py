@@ -103,7 +103,7 @@ def start() -> None:
     _child.start()
 
 
-_child = LimitedProcess(__name__, SECONDS, MAX_BYTES)
+_child = LimitedProcess(__name__, SECONDS, MAX_BYTES, in_work=True)
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
