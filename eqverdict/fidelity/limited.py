@@ -94,13 +94,15 @@ def score_terms(
         "truth_variables": names,
         "domain": {name: list(map(float, ends)) for name, ends in (domain or {}).items()},
     }
-    found = _ask(json.dumps(question | {"ask": "terms"}), SECONDS)
-    if "error" in found:
-        reason = f"no verdict: {_why(found)}"
+    reply = _ask(json.dumps(question | {"ask": "terms"}), SECONDS)
+    if "error" in reply:
+        reason = f"no verdict: {_why(reply)}"
         return TermScores(Verdict.NOT_IDENTIFIED, identified=False, reason=reason)
-    known = {name: tuple(values) for name, values in found.items() if isinstance(values, list)}
-    known |= {name: tuple(Term(**term) for term in found[name]) for name in _TERMS}
-    scores = TermScores(**found | known | {"verdict": Verdict(found["verdict"])})
+    groups: dict[str, Any] = {
+        name: tuple(values) for name, values in reply.items() if isinstance(values, list)
+    }
+    groups |= {name: tuple(Term(**term) for term in reply[name]) for name in _TERMS}
+    scores = TermScores(**reply | groups | {"verdict": Verdict(reply["verdict"])})
     if not skeleton:
         return scores
     same = True if scores.identified else _same_skeleton(question)
@@ -114,7 +116,7 @@ def same_skeleton(
     names: Sequence[str],
     domain: Sequence[tuple[str, float, float]],
 ) -> bool | None:
-    """Compare skeletons as `skeleton.same_skeleton` does, within the limit; None where it is met."""
+    """Compare as `skeleton.same_skeleton` does, within the limit; None where it is met."""
     return _same_skeleton(
         {
             "truth": [truth],
@@ -143,9 +145,9 @@ def _why(answer: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=1_024)
 def _ask(question: str, seconds: int) -> dict[str, Any]:
-    found = _child.ask(json.loads(question), seconds)
-    found.pop("cpu_s", None)
-    return found
+    reply = _child.ask(json.loads(question), seconds)
+    reply.pop("cpu_s", None)
+    return reply
 
 
 _child = LimitedProcess(__name__, SECONDS, MAX_BYTES, in_work=True)
@@ -174,22 +176,19 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         ranges = tuple((name, *ends) for name, ends in domain.items())
         return {"skeleton": _skeleton(truth, prediction, true_names, names, ranges)}
     try:
-        found = compare(truth, prediction, names, truth_variables=true_names, domain=domain)
+        reply = compare(truth, prediction, names, truth_variables=true_names, domain=domain)
     except EquationError as error:
         return {"error": error.message}  # both can be read, and are too large
-    checks = found.findings
+    checks = reply.findings
     return {
-        "verdict": found.verdict.value,
-        "identified": found.identified,
-        **{name: getattr(found, name) for name in _NUMBERS},
-        **{
-            name: [asdict(term) for term in getattr(found, name)]
-            for name in _TERMS
-        },
+        "verdict": reply.verdict.value,
+        "identified": reply.identified,
+        **{name: getattr(reply, name) for name in _NUMBERS},
+        **{name: [asdict(term) for term in getattr(reply, name)] for name in _TERMS},
         **{name: getattr(checks, name).value for name in ("symbolic", "numerical", "structural")},
         "contradictions": list(checks.contradictions),
-        "explanations": [each.explanation for each in found.by_equation],
-        "extra_structure": [each.extra_structure for each in found.by_equation],
+        "explanations": [each.explanation for each in reply.by_equation],
+        "extra_structure": [each.extra_structure for each in reply.by_equation],
     }
 
 
@@ -210,10 +209,10 @@ def _skeleton(
     undecided = False
     for true, text in zip(truth, prediction, strict=True):
         try:
-            found = same(true, text, true_names, names, ranges)
+            reply = same(true, text, true_names, names, ranges)
         except EquationError:
-            found = None
-        if found is False:
+            reply = None
+        if reply is False:
             return False
-        undecided = undecided or found is None
+        undecided = undecided or reply is None
     return None if undecided else True

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from eqverdict.tree import Node
 
     Array = NDArray[np.float64]
+    Lines = NDArray[np.intp]
     Box = Mapping[str, tuple[float, float]]
 
 _SWITCHING = frozenset({"abs", "Abs", "sign", "max", "Max", "min", "Min"})
@@ -134,7 +135,7 @@ def _between(
 ) -> tuple[Array, Array]:
     """Return the middles of the pieces into which switches cut lines, and how long these are."""
     n_lines = len(starts)
-    cuts: list[tuple[Array, Array]] = [
+    cuts: list[tuple[Lines, Array]] = [
         (np.arange(n_lines), np.full(n_lines, share)) for share in (0.0, 1.0)
     ]
     for condition in switching:
@@ -156,7 +157,7 @@ def _between(
     return starts[line] + middle[:, None] * (ends - starts)[line], gaps
 
 
-def _roots(positive: Callable[..., Array], n_lines: int) -> tuple[Array, Array]:
+def _roots(positive: Callable[..., Array], n_lines: int) -> tuple[Lines, Array]:
     """Return where on lines a condition changes, by bisection: the lines, and shares of these."""
     samples = np.linspace(0.0, 1.0, _SAMPLES)
     every = np.repeat(np.arange(n_lines), _SAMPLES)

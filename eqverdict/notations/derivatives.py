@@ -9,7 +9,7 @@ from eqverdict.grammar import read
 from eqverdict.tree import ALIASES, Call, Chain, Negation, Node, Number, Power, Variable, mapped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
 ALONG = "txyz"
 """The coordinates along which fields have derivatives, in the order that their names have."""
@@ -47,34 +47,36 @@ def derivative(node: Node, along: str, variables: Collection[str] | None) -> Nod
     EquationError
         If a derivative that is needed is none of them, or no rule is known.
     """
+
+    def inner(part: Node) -> Node:
+        return derivative(part, along, variables)
+
+    result: Node | None = None
     match node:
         case Number():
-            return _ZERO
+            result = _ZERO
         case Variable():
-            return _of_field(node.name, along, variables)
+            result = _of_field(node.name, along, variables)
         case Negation():
-            return Negation(None, derivative(node.operand, along, variables))
+            result = Negation(None, inner(node.operand))
         case Chain(rest=(("+" | "-", _), *_)):
-            rest = tuple((sign, derivative(part, along, variables)) for sign, part in node.rest)
-            return Chain(None, derivative(node.first, along, variables), rest)
+            rest = tuple((sign, inner(part)) for sign, part in node.rest)
+            result = Chain(None, inner(node.first), rest)
         case Chain():
-            return _of_product(node, along, variables)
+            result = _of_product(node, inner)
         case Power(exponent=Number(text=text) as exponent):
-            inner = derivative(node.base, along, variables)
             less = Power(None, node.base, Number(None, f"{float(text) - 1:g}"))
-            return Chain(None, exponent, (("*", less), ("*", inner)))
-        case Call(arguments=(argument,)):
-            name = ALIASES.get(node.function, node.function)
-            if name in _INNER:
-                outer = mapped(
-                    read(_INNER[name], ("x",)),
-                    lambda part: argument if isinstance(part, Variable) else None,
-                )
-                return Chain(None, outer, (("*", derivative(argument, along, variables)),))
-    raise EquationError(
-        f"the derivative along {along} of such an expression is not read",
-        "Write the derivative itself: 2*u*u_x for (u*u)_x.",
-    )
+            result = Chain(None, exponent, (("*", less), ("*", inner(node.base))))
+        case Call(arguments=(argument,)) if ALIASES.get(node.function, node.function) in _INNER:
+            outer = read(_INNER[ALIASES.get(node.function, node.function)], ("x",))
+            outer = mapped(outer, lambda part: argument if isinstance(part, Variable) else None)
+            result = Chain(None, outer, (("*", inner(argument)),))
+    if result is None:
+        raise EquationError(
+            f"the derivative along {along} of such an expression is not read",
+            "Write the derivative itself: 2*u*u_x for (u*u)_x.",
+        )
+    return result
 
 
 def _of_field(name: str, along: str, variables: Collection[str] | None) -> Node:
@@ -91,19 +93,20 @@ def _of_field(name: str, along: str, variables: Collection[str] | None) -> Node:
     return Variable(None, wanted)
 
 
-def _of_product(node: Chain, along: str, variables: Collection[str] | None) -> Node:
+def _of_product(node: Chain, inner: Callable[[Node], Node]) -> Node:
     """Return the sum of products in which one factor is differentiated."""
     factors = [("*", node.first), *node.rest]
     terms: list[Node] = []
     for i, (symbol, part) in enumerate(factors):
         if isinstance(part, Number):
             continue
-        inner = derivative(part, along, variables)
+        moved = inner(part)
         others = [each for k, each in enumerate(factors) if k != i]
         if symbol == "/":
             others.append(("/", Power(None, part, Number(None, "2"))))
-            inner = Negation(None, inner)
-        terms.append(Chain(None, inner, tuple(others)) if others else inner)
+            moved = Negation(None, moved)
+        terms.append(Chain(None, moved, tuple(others)) if others else moved)
     if not terms:
         return _ZERO
-    return Chain(None, terms[0], tuple(("+", term) for term in terms[1:])) if terms[1:] else terms[0]
+    rest = tuple(("+", term) for term in terms[1:])
+    return Chain(None, terms[0], rest) if rest else terms[0]

@@ -32,8 +32,9 @@ AMBIGUOUS = {
 }
 """Functions that differ from language to language, or that no equation here has."""
 _ATAN2 = (
-    # By the half angle, which has a value but at the origin; the last summand gives it one there.
-    "(2*min(sign(y) + 1, 1) - 1)*2*atan(x/(sqrt(x**2 + y**2) + abs(y) + (1 - sign(abs(x) + abs(y)))))"
+    # By the half angle, which has no value at the origin but for the last summand below the bar.
+    "(2*min(sign(y) + 1, 1) - 1)*2"
+    "*atan(x/(sqrt(x**2 + y**2) + abs(y) + (1 - sign(abs(x) + abs(y)))))"
     " + max(sign(-y), 0)*pi*(2*min(sign(x) + 1, 1) - 1)"
 )
 """Of what is above the fraction bar first, as all languages that are read have it."""

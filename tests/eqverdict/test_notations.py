@@ -158,33 +158,36 @@ def test_has_the_value_that_it_means(text: str) -> None:
     np.testing.assert_allclose(value(text), np.asarray(READ[text], float), rtol=1e-12)
 
 
-EDGES = np.array([-3.5, -2.0, -1.0, -1e-9, -0.0, 0.0, 1e-9, 0.5, 1.0, 2.0, 7.25])
-BY_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
-    "np.clip(x, -1, 2)": lambda x, y: np.clip(x, -1, 2),
-    "np.clip(x*y, y, 2*x)": lambda x, y: np.clip(x * y, y, 2 * x),
-    "numpy.clip(x, 2, -1)": lambda x, y: np.clip(x, 2, -1),
-    "np.heaviside(x, 0)": lambda x, y: np.heaviside(x, 0),
-    "np.heaviside(x - 1, 0.5)*y": lambda x, y: np.heaviside(x - 1, 0.5) * y,
-    "np.heaviside(x, 1.0)": lambda x, y: np.heaviside(x, 1),
-    "np.heaviside(x - 2, 0.25)": lambda x, y: np.heaviside(x - 2, 0.25),
-    "np.heaviside(x, y)": np.heaviside,
-    "Heaviside(x, 1) + Heaviside(y)": lambda x, y: np.heaviside(x, 1) + np.heaviside(y, 0.5),
-    "np.arctan2(y, x)": lambda x, y: np.arctan2(y + 0.0, x + 0.0),  # 0 has no sign here
-    "math.atan2(x - 1, 2*y)": lambda x, y: np.arctan2(x - 1 + 0.0, 2 * y + 0.0),
+EDGES = [-3.5, -2.0, -1.0, -1e-9, -0.0, 0.0, 1e-9, 0.5, 1.0, 2.0, 7.25]
+A, B = (
+    np.append(np.ravel(grid), drawn)
+    for grid, drawn in zip(
+        np.meshgrid(EDGES, EDGES), np.random.default_rng(1).uniform(-4, 4, (2, 300)), strict=True
+    )
+)
+BY_NUMPY: dict[str, Any] = {
+    "np.clip(x, -1, 2)": np.clip(A, -1, 2),
+    "np.clip(x*y, y, 2*x)": np.clip(A * B, B, 2 * A),
+    "numpy.clip(x, 2, -1)": np.clip(A, 2, -1),
+    "np.heaviside(x, 0)": np.heaviside(A, 0),
+    "np.heaviside(x - 1, 0.5)*y": np.heaviside(A - 1, 0.5) * B,
+    "np.heaviside(x, 1.0)": np.heaviside(A, 1),
+    "np.heaviside(x - 2, 0.25)": np.heaviside(A - 2, 0.25),
+    "np.heaviside(x, y)": np.heaviside(A, B),
+    "Heaviside(x, 1) + Heaviside(y)": np.heaviside(A, 1) + np.heaviside(B, 0.5),
+    "np.arctan2(y, x)": np.arctan2(B + 0.0, A + 0.0),  # 0 has no sign here
+    "math.atan2(x - 1, 2*y)": np.arctan2(A - 1 + 0.0, 2 * B + 0.0),
 }
 
 
 @pytest.mark.parametrize("text", BY_NUMPY)
 def test_functions_of_numpy_have_its_values_at_edges_too(text: str) -> None:
-    drawn = np.random.default_rng(1).uniform(-4, 4, (2, 300))
-    grid = [each.ravel() for each in np.meshgrid(EDGES, EDGES)]
-    at = {name: np.append(a, b) for name, a, b in zip("xy", grid, drawn, strict=True)}
-    wanted = BY_NUMPY[text](at["x"], at["y"])
+    at = {"x": A, "y": B}
     equation = parse(text, ("x", "y"))
-    np.testing.assert_allclose(equation.evaluate(at), wanted, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(equation.evaluate(at), BY_NUMPY[text], rtol=1e-12, atol=1e-300)
     for language in ("plain", "python", "sympy", "latex"):
         back = parse(print_as(equation.text, language), ("x", "y"))
-        np.testing.assert_allclose(back.evaluate(at), wanted, rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(back.evaluate(at), BY_NUMPY[text], rtol=1e-12, atol=1e-300)
 
 
 FIELD = ("u", "v", "u_x", "u_y", "v_x", "u_xx", "u_xy", "u_xxy")

@@ -20,7 +20,7 @@ from mdbench.errors import EquationError
 from mdbench.metrics.spec import MetricSpec, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from eqverdict.atoms import Monomial
     from eqverdict.fidelity.compare import Term

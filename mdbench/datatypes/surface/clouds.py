@@ -157,16 +157,16 @@ def _read(text: str, inputs: Sequence[str]) -> Node:
 
 
 def _with_simple_zeros(node: Node) -> Node:
-    """Leave out the powers and signs of an equation's factors: ``(z - x)**2*y`` is ``(z - x)*y``."""
+    """Leave out the powers and signs of factors: ``(z - x)**2*y`` is ``(z - x)*y``."""
     match node:
         case Negation():
             return _with_simple_zeros(node.operand)
         case Chain(rest=(("*" | "/", _), *_)):
-            rest = tuple(
+            factors = tuple(
                 (symbol, _with_simple_zeros(part) if symbol == "*" else part)
                 for symbol, part in node.rest
             )
-            return Chain(node.constant, _with_simple_zeros(node.first), rest)
+            return Chain(node.constant, _with_simple_zeros(node.first), factors)
         case Power(exponent=exponent) if _is_whole(exponent) and (exponent.constant or 0) > 1:
             return _with_simple_zeros(node.base)
         case Call(function="abs" | "Abs", arguments=(inside,)):
@@ -220,9 +220,7 @@ def level_points(function: Function, level_set: LevelSet, shape: Shape, drawing:
     return points[~off]
 
 
-def _onto_zeros(
-    function: Function, points: Array, shape: Shape
-) -> tuple[Array, NDArray[np.bool_]]:
+def _onto_zeros(function: Function, points: Array, shape: Shape) -> tuple[Array, NDArray[np.bool_]]:
     """Move points onto zeros; return which of them are on none."""
     low, high = shape.corners
     reach = _REACH * float(np.max(high - low)) / LEVEL_CELLS

@@ -132,13 +132,21 @@ def _mapped(shape: Shape, equations: Sequence[str]) -> dict[str, Any]:
     truth = true_points(shape)
     if truth.inputs is None:
         raise AssertionError("a shape that is mapped has inputs")
-    cloud = placed(shape, equations, truth.inputs)
-    finite = np.isfinite(cloud).all(axis=-1) & (np.abs(cloud) < _LARGEST).all(axis=-1)
-    found = {"coverage": float(finite.mean()), "points": int(finite.sum())}
-    found |= _compare_clouds(cloud[finite], truth.cloud, truth.cloud[finite])
-    if found["raw"]["hausdorff"] > _OUTLYING * found["raw"]["hausdorff_95"] and not shape.integers:
-        found["chamfer_drawn_again"] = _drawn_again(shape, equations, found["diagonal"])
-    return found
+    cloud, finite = _placed_and_finite(shape, equations, truth.inputs)
+    measured: dict[str, Any] = {"coverage": float(finite.mean()), "points": int(finite.sum())}
+    measured |= _compare_clouds(cloud[finite], truth.cloud, truth.cloud[finite])
+    farthest, most = (measured["raw"][name] for name in ("hausdorff", "hausdorff_95"))
+    if farthest > _OUTLYING * most and not shape.integers:
+        measured["chamfer_drawn_again"] = _drawn_again(shape, equations, measured["diagonal"])
+    return measured
+
+
+def _placed_and_finite(
+    shape: Shape, equations: Sequence[str], inputs: Array
+) -> tuple[Array, NDArray[np.bool_]]:
+    cloud = placed(shape, equations, inputs)
+    small = np.isfinite(cloud) & (np.abs(cloud) < _LARGEST)
+    return cloud, np.asarray(small.all(axis=-1))
 
 
 _OUTLYING = 3.0
@@ -150,8 +158,7 @@ def _drawn_again(shape: Shape, equations: Sequence[str], length: float) -> float
     truth = true_points(shape, "truth again")
     if truth.inputs is None:
         raise AssertionError("a shape that is mapped has inputs")
-    cloud = placed(shape, equations, truth.inputs)
-    finite = np.isfinite(cloud).all(axis=-1) & (np.abs(cloud) < _LARGEST).all(axis=-1)
+    cloud, finite = _placed_and_finite(shape, equations, truth.inputs)
     if not finite.any():
         return Distances.of_nothing(length).over(length).chamfer
     return distances(cloud[finite], truth.cloud).over(length).chamfer
