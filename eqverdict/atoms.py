@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 PI = Fraction(math.pi)
 EXACT_DIGITS = 25
 """Digits of a number in a text that is to be read again."""
+MAX_LENGTH = 60_000
+"""Characters of an atom: some more than an equation may have."""
 _SHORT = 10**EXACT_DIGITS
 _NUMBER = re.compile(r"(?<![\w.])(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 
@@ -59,6 +61,8 @@ class Atom:
     hashed: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if len(self.text) > MAX_LENGTH:  # such as of max(max(...), ...), where each counts twice
+            raise EquationError("a part of an equation is too large to be multiplied out")
         # Fractions take long to hash, and every product of terms asks for it.
         object.__setattr__(self, "hashed", hash((self.skeleton, self.constants)))
 

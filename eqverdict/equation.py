@@ -57,7 +57,7 @@ MAX_BYTES = 2 << 30
 """Memory for one question to SymPy, for every data type."""
 SYMPY_WORKER = "eqverdict.sympy_worker"
 """The module of the child processes that SymPy works in."""
-_child = LimitedProcess(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES)
+_child = LimitedProcess(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES, in_work=True)
 
 _COEFFICIENT = re.compile(r"-?(\d{1,40}\.?\d{0,40}|\.\d{1,40})(e[-+]?\d{1,4})?", re.IGNORECASE)
 _FACTOR = re.compile(r"((?P<function>\w+)\()?(?P<variable>\w+)(?(1)\))(\^[1-9]\d?)?")

@@ -27,6 +27,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, SIGXCPU
@@ -67,6 +68,9 @@ class LimitedProcess:
         raised.
     environment
         Variables that it is given besides those of this process.
+    in_work
+        Whether seconds are those of a reference core: where a core is slower by some factor a
+        question may take so many more, and each machine has the same answers.
     """
 
     def __init__(
@@ -75,8 +79,11 @@ class LimitedProcess:
         seconds: int,
         memory: int,
         environment: Mapping[str, str] | None = None,
+        *,
+        in_work: bool = False,
     ) -> None:
         self.module = module
+        self.in_work = in_work
         self.seconds = seconds
         self.memory = memory
         self.environment = dict(environment or {})
@@ -127,7 +134,7 @@ class LimitedProcess:
         """Ask once; return the answer, or how the process ended instead."""
         if self.process is None or self.process.poll() is not None:
             self.end()
-            self.process = _start(self.module, self.memory, self.environment)
+            self.process = self._start()
         try:
             fresh = not self.greeted
             if fresh:
@@ -159,9 +166,30 @@ class LimitedProcess:
             return  # somebody asks it
         try:
             if self.process is None:
-                self.process = _start(self.module, self.memory, self.environment)
+                self.process = self._start()
         finally:
             self.lock.release()
+
+    def _start(self) -> subprocess.Popen[str]:
+        kept = {name: text for name, text in os.environ.items() if not name.startswith(_SWITCHES)}
+        environment = {**kept, **self.environment}
+        # The child finds this very package, installed or not, and nothing in the working directory.
+        package = str(Path(__file__).parents[1])
+        environment["PYTHONPATH"] = os.pathsep.join(
+            [package, *filter(None, [environment.get("PYTHONPATH")])]
+        )
+        environment["OPENBLAS_NUM_THREADS"] = "1"
+        call = f"serve({self.module!r}, {self.memory}, in_work={self.in_work})"
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", f"from {__name__} import serve; {call}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            text=True,
+            # Ctrl-C is for mdbench, which ends its child itself.
+            start_new_session=True,
+        )
 
     def end(self) -> None:
         """Kill the process, if there is one."""
@@ -177,27 +205,6 @@ class LimitedProcess:
         self.lock = threading.Lock()
         self.process = None
         self.greeted = False
-
-
-def _start(module: str, memory: int, further: Mapping[str, str]) -> subprocess.Popen[str]:
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(_SWITCHES)}
-    environment = {**kept, **further}
-    # The child finds this very package, installed or not, and nothing in the working directory.
-    package = str(Path(__file__).parents[1])
-    environment["PYTHONPATH"] = os.pathsep.join(
-        [package, *filter(None, [environment.get("PYTHONPATH")])]
-    )
-    environment["OPENBLAS_NUM_THREADS"] = "1"
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", f"from {__name__} import serve; serve({module!r}, {memory})"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-        text=True,
-        # Ctrl-C is for mdbench, which ends its child itself.
-        start_new_session=True,
-    )
 
 
 def _refuse(why: str) -> NoReturn:
@@ -218,8 +225,9 @@ def _exchange(process: subprocess.Popen[str], line: str) -> str:
     return process.stdout.readline()
 
 
-def serve(module: str, memory: int) -> None:
+def serve(module: str, memory: int, *, in_work: bool = False) -> None:
     """Answer the questions on standard input until it ends: the child's side."""
+    slowness = 1.0
     try:
         _set(resource.RLIMIT_CORE, 0)
         _set(resource.RLIMIT_STACK, _STACK_BYTES)
@@ -230,6 +238,7 @@ def serve(module: str, memory: int) -> None:
         getattr(work, "prepare", _nothing)()
         gc.freeze()  # what is loaded is used until the end: no question has to look through it
         gc.enable()
+        slowness = _slowness() if in_work else 1.0
         loaded = _limit_memory(memory)
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody can be asked
         _write_line({"refused": _why(error)})
@@ -237,7 +246,7 @@ def serve(module: str, memory: int) -> None:
     _write_line({})
     for line in sys.stdin:
         question = json.loads(line)
-        seconds = question.pop("seconds")
+        seconds = max(1, round(slowness * question.pop("seconds")))
         # Each question has its own time and memory, whatever the process has used so far.
         begin = time.process_time()
         try:
@@ -250,6 +259,29 @@ def serve(module: str, memory: int) -> None:
         answer["cpu_s"] = time.process_time() - begin
         answer["grown"] = any(size > loaded[kind] + memory // _GROWN for kind, size in _sizes())
         _write_line(answer)
+
+
+_REFERENCE_S = 2.75e-3
+"""Seconds of CPU time that `_some_work` takes on the reference core of mdbench's budgets."""
+
+
+def _some_work() -> None:
+    counts: dict[int, int] = {}
+    total = Fraction(0)
+    for number in range(1, 400):
+        total += Fraction(1, number)
+    for number in range(20_000):
+        counts[number & 63] = counts.get(number & 63, 0) + number % 7
+
+
+def _slowness() -> float:
+    """Return by what factor the core is slower than the reference core."""
+    times = []
+    for _ in range(3):
+        begin = time.thread_time()
+        _some_work()
+        times.append(time.thread_time() - begin)
+    return min(times) / _REFERENCE_S
 
 
 def _nothing() -> None:

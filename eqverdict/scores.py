@@ -14,7 +14,7 @@ import numpy as np
 from eqverdict import srbench
 from eqverdict.equation import parse
 from eqverdict.errors import EquationError, UsageError, counted, did_you_mean
-from eqverdict.fidelity import compare as fidelity
+from eqverdict.fidelity import limited
 from eqverdict.grammar import NO_NUMBERS
 from eqverdict.notations import in_core_notation
 from eqverdict.printers import names_in
@@ -148,7 +148,8 @@ def compare(
         answer = parse(answer, names).text
     except EquationError as error:
         return unreadable(f"the answer cannot be read: {error.message}.  {error.hint}".strip())
-    # SymPy loads while texts are read.
+    # Processes load while texts are read.
+    limited.start()
     srbench.start(aside=len(truth) + len(answer) > _SHORT)
     with ThreadPoolExecutor(1) as aside:
         # None of this depends on the distance, and it has its own process.
@@ -212,10 +213,9 @@ def _terms(
 ) -> tuple[dict[str, Any], str]:
     """Compare the two term by term; return the differences, too."""
     domain = {name: _ANY_SIGN if name in any_sign else _POSITIVE for name in names}
-    try:
-        comparison = fidelity.compare([truth], [answer], names, domain=domain)
-    except EquationError as error:
-        return {"verdict": fidelity.Verdict.UNDECIDED.value}, error.message
+    comparison = limited.score_terms([truth], [answer], names, domain=domain)
+    if comparison.reason:
+        return {"verdict": comparison.verdict.value, "identified": False}, comparison.reason
     terms: dict[str, Any] = {
         "verdict": comparison.verdict.value,
         "identified": comparison.identified,

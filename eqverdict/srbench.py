@@ -318,4 +318,6 @@ def _answer(question: str, seconds: int) -> dict[str, Any]:
 _ASIDE = frozenset({"srbench", "complexities"})
 """Questions for a second process, so that they are answered in parallel with the rest."""
 _both = threading.Event()
-_children = tuple(LimitedProcess(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES) for _ in range(2))
+_children = tuple(
+    LimitedProcess(SYMPY_WORKER, MAX_SECONDS, MAX_BYTES, in_work=True) for _ in range(2)
+)

@@ -222,7 +222,7 @@ def constants(node: Node) -> int:
     """Count what `Equation.constants` counts, in a tree by itself."""
     if node.constant is not None:
         return int(not float(node.constant).is_integer())
-    return sum(map(constants, _children(node)))
+    return sum(map(constants, children(node)))
 
 
 def _summands(node: Node) -> int:
@@ -231,7 +231,7 @@ def _summands(node: Node) -> int:
         case Negation():
             return _summands(node.operand)
         case Chain(rest=((("+" | "-"), _), *_)):
-            return sum(map(_summands, _children(node)))
+            return sum(map(_summands, children(node)))
     return 1
 
 
@@ -243,7 +243,7 @@ def _count_inner(node: Node) -> int:
             count = _count_inner(node.operand)
         case Chain():
             counted = _count_inner if node.rest[0][0] in "+-" else _nested
-            count = sum(map(counted, _children(node)))
+            count = sum(map(counted, children(node)))
         case Power():
             exponent = node.exponent.constant
             whole = exponent is not None and float(exponent).is_integer()
@@ -264,11 +264,12 @@ def _nested(node: Node) -> int:
 def parts(node: Node) -> Iterator[Node]:
     """Yield a node and all below it."""
     yield node
-    for part in _children(node):
+    for part in children(node):
         yield from parts(part)
 
 
-def _children(node: Node) -> tuple[Node, ...]:
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes right below a node."""
     match node:
         case Chain():
             return (node.first, *(part for _, part in node.rest))
@@ -283,11 +284,17 @@ def _children(node: Node) -> tuple[Node, ...]:
 
 def with_part(node: Node, part: Node, other: Node) -> Node:
     """Put another node in the place of a part of a tree."""
-    if node is part:
+    return mapped(node, lambda each: other if each is part else None)
+
+
+def mapped(node: Node, replacement: Callable[[Node], Node | None]) -> Node:
+    """Replace the parts of a tree for which there is a replacement; others stay as they are."""
+    other = replacement(node)
+    if other is not None:
         return other
 
     def inside(child: Node) -> Node:
-        return with_part(child, part, other)
+        return mapped(child, replacement)
 
     match node:
         case Chain():

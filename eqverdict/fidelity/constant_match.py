@@ -31,6 +31,7 @@ from eqverdict.fidelity.numeric import (
     spread_out,
 )
 from eqverdict.fidelity.parametric import ParametricExpression, parametrize
+from eqverdict.fidelity.switches import SAME_BRANCH, has_switches
 from eqverdict.fidelity.verdict import TOLERANCE
 from eqverdict.interval_eval import (
     DIGITS,
@@ -281,6 +282,11 @@ def fit_parametric(
         kept = order[: max(int(share * len(order)), 2 * len(start) + 2)]
         steps = _NEARBY_STEPS if nearby else _FIT_STEPS
         constants = fit.at(kept).stepped(constants, free, steps)
+    if not fit.is_near(constants) and has_switches(equation.tree):
+        # Values that are far apart may be on two sides of a switch that moves.
+        far = np.abs(fit.residuals(start)[0])
+        rows = np.flatnonzero(far <= np.quantile(far, SAME_BRANCH))
+        constants = fit.at(rows).stepped(start, free, steps)
     return constants if fit.is_near(constants) else None
 
 

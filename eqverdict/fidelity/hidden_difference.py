@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eqverdict.fidelity.switches import has_switches, switch_points
 from eqverdict.tree import Call, Chain, Node, Power, parts, value
 
 if TYPE_CHECKING:
@@ -50,12 +51,14 @@ def places_of_interest(trees: Sequence[Node], box: Box) -> Iterator[dict[str, Ar
     ------
     dict
         The values of each variable at some points: first drawn at random and the corners, then
-        around the places of each argument.
+        between the switches of both, then around the places of each argument.
     """
     if not box:
         return
     base = _draw_points(box)
     yield base
+    if has_switches(*trees):
+        yield switch_points(trees, box)
     seen: set[str] = set()
     for tree in trees:
         for argument in islice(_arguments(tree), _MOST_ARGUMENTS):

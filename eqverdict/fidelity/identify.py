@@ -41,6 +41,7 @@ from eqverdict.fidelity.standard_forms import (
     fewest_constants,
     standard_forms,
 )
+from eqverdict.fidelity.switches import has_switches, with_jumps_of
 from eqverdict.fidelity.verdict import TOLERANCE, Symbolic, match
 from eqverdict.grammar import read
 from eqverdict.interval_eval import ball_value
@@ -88,6 +89,8 @@ def compare_by_values(
     if (t, p) != sums:
         direct = None if direct is None else pair_of(t, p, match(t, p))
     result = _Comparison(texts, (t, p), direct, names).result()
+    if not result.near:
+        result = _compare_with_moved_jumps(texts, p, result, names)
     if result.values.is_close and not (result.near and result.same_structure):
         result = _compare_without_redundant_parts(texts, t, result, names)
     if result.same_form:
@@ -138,6 +141,26 @@ def _plainly(text: str, terms: Sum, names: tuple[str, ...]) -> tuple[str, Sum]:
 def _is_nothing(text: str, names: tuple[str, ...]) -> bool:
     """Whether all of an equation cancels, which no number of digits shows."""
     return {} in standard_forms(text, names).values() and not needs_a_domain(read(text, names))
+
+
+def _compare_with_moved_jumps(
+    texts: tuple[str, str], p: Sum, result: _Result, names: Names
+) -> _Result:
+    """Compare once more with the truth's jumps where those of the answer are, if these are near."""
+    truth, prediction = result.values.truth, result.values.prediction
+    moved = with_jumps_of(prediction, names.predicted, truth, names.true)
+    if moved is None:
+        return result
+    text, error = moved
+    try:
+        t = expand(text, names.true)
+    except EquationError:
+        return result
+    other = _Comparison((text, texts[1]), (t, p), pair_of(t, p, match(t, p)), names).result()
+    if not other.near:
+        return result
+    pair = replace(other.pair, error=max(error, other.pair.error or 0.0))
+    return replace(other, pair=pair, same_form=False)
 
 
 def _compare_without_redundant_parts(
@@ -204,6 +227,7 @@ class _Comparison:
         # Of these each number is exact, however long it is.
         exact = is_polynomial(self.t) and is_polynomial(self.p)
         self.values.is_rounded = self.values.is_rounded and not exact
+        self.switches = has_switches(self.values.truth, self.values.prediction)
         self.true_forms = fewest_constants(self.truth, names.true)
         self.forms = standard_forms(self.prediction, names.predicted)
         self.near: bool | None = False
@@ -284,8 +308,9 @@ class _Comparison:
                 MatchResult(Equivalence.SAME, 0.0, _as_written(values))
             )
         factor = values.proportional()
-        if factor is not None and abs(factor) <= TOLERANCE and not values.holds_more:
-            return MatchResult(Equivalence.SAME, abs(factor))
+        error = np.inf if factor is None else abs(float(factor - 1))
+        if error <= TOLERANCE and not values.holds_more:
+            return MatchResult(Equivalence.SAME, error, _as_written(values, factor))
         return None
 
     def _unless_it_holds_more(self, found: MatchResult) -> MatchResult:
@@ -339,7 +364,7 @@ class _Comparison:
         """Whether the two differ where no point that was drawn shows it."""
         if match.moved is None:
             return False  # the same terms, but for the rounding of numbers
-        if self._has_its_skeleton():
+        if self._has_its_skeleton() and not self.switches:
             return False  # the same terms, and all points agree
         self.hidden = self.values.hidden_difference(match.moved.floats, match.moved.precise)
         return self.hidden is not None
@@ -415,16 +440,16 @@ def _error(found: MatchResult) -> float:
     return np.inf if found.error is None else found.error
 
 
-def _as_written(values: ConstantMatcher) -> MovedTruth:
-    """Return the truth as it is, to be compared everywhere."""
-    tree = values.truth
+def _as_written(values: ConstantMatcher, factor: Any = 1) -> MovedTruth:
+    """Return the truth as it is, or a multiple of it, to be compared everywhere."""
+    tree, rounded = values.truth, float(factor)
 
     def floats(columns: Mapping[str, Array]) -> Array:
         n = len(next(iter(columns.values())))
-        return np.array(np.broadcast_to(np.asarray(value(tree, columns), np.float64), n))
+        return rounded * np.broadcast_to(np.asarray(value(tree, columns), np.float64), n)
 
     def precise(point: Mapping[str, Any]) -> Any:
-        return ball_value(tree, point)
+        return factor * ball_value(tree, point)
 
     return MovedTruth(floats, precise)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from eqverdict.fidelity.switches import SAME_BRANCH
 from eqverdict.interval_eval import (
     ball_call,
     ball_pow,
@@ -43,6 +44,8 @@ _REACH = 0.05
 _MARGIN = 4.0
 """Largest change of the values, relative to first order, where all constants move by `_REACH`."""
 _QUARTER = 1e-9
+_TINY = 1e-300
+_KINKED = frozenset({"abs", "max", "min"})
 _SCALED = frozenset({"sum", "log", "abs", "sign"})
 """Kinds of atoms whose first coefficient is 1 by definition."""
 
@@ -118,17 +121,18 @@ class Model:
         self.exponents: set[int] = set()
         self._known: dict[object, tuple[_Terms, ...]] = {}
         self._powers: dict[object, _Constant] = {}
-        self.terms = self._compiled(tuple(terms.items()), scaled=False)
+        self.terms = self._compiled(tuple(terms.items()))
 
     def _constant(self, value: Exponent, *, phase: bool = False) -> _Constant:
         made = _Constant(Fraction(value), len(self.moving), phase)
         self.moving.append(made)
         return made
 
-    def _compiled(self, terms: Terms, *, scaled: bool) -> _Terms:
+    def _compiled(self, terms: Terms, fixed: int | None = None) -> _Terms:
+        """Make the terms of a sum, with a constant for each number but one that is fixed."""
         return tuple(
             (
-                _Constant(c) if scaled and i == 0 else self._constant(c),
+                _Constant(c) if i == fixed else self._constant(c),
                 tuple(self._factor(atom, power) for atom, power in monomial),
             )
             for i, (monomial, c) in enumerate(terms)
@@ -143,7 +147,10 @@ class Model:
         if atom not in self._known:
             sums = [atom.inner] if atom.second is None else [atom.inner, atom.second]
             scaled = atom.kind in _SCALED or atom.kind == "exp"
-            self._known[atom] = tuple(self._compiled(each, scaled=scaled) for each in sums)
+            fixed = [0 if scaled else None for _ in sums]
+            if len(sums) > 1:  # the factor of max(a, b) is before it
+                k, fixed[k] = _unit(sums)
+            self._known[atom] = tuple(map(self._compiled, sums, fixed))
             if atom.kind == "wave":
                 self._powers[atom] = self._constant(atom.constants[-1], phase=True)
         phase = self._powers.get(atom)
@@ -165,6 +172,11 @@ class Model:
         Those of parts that are in several terms are in each of these lists.
         """
         return [list(dict.fromkeys(_indices((term,)))) for term in self.terms]
+
+    @property
+    def has_kinks(self) -> bool:
+        """Whether a function in it switches."""
+        return any(atom.kind in _KINKED for atom in self._known if hasattr(atom, "kind"))
 
     @property
     def plain(self) -> frozenset[int]:
@@ -198,6 +210,17 @@ class Model:
     def precise_terms(self, point: Mapping[str, Any], shifts: Sequence[Any]) -> list[Any]:
         """Return the value of each term at one point."""
         return [_precise((term,), point, shifts) for term in self.terms]
+
+
+def _unit(sums: Sequence[Terms]) -> tuple[int, int]:
+    """Return which number of some sums is 1 by definition: one that is 1 already, if any is."""
+    places = [(k, i) for k, terms in enumerate(sums) for i in range(len(terms))]
+
+    def others(place: tuple[int, int]) -> tuple[bool, bool]:
+        monomial, c = sums[place[0]][place[1]]
+        return not monomial, abs(c) != 1
+
+    return min(places, key=others)
 
 
 def _indices(terms: _Terms) -> Iterator[int]:
@@ -400,18 +423,38 @@ def fit_model(model: Model, columns: Mapping[str, Array], values: Array) -> Cons
         reach = _REACH * np.abs(dual[1:]).sum(axis=0) / sizes
         if (far > _MARGIN * reach + _CLOSE)[reach < 1].any():
             return ConstantFit(float(far.max()), shifts)
-        for _ in range(MAX_STEPS):
-            weights = 1 / (sizes + np.abs(wanted))
-            error = (wanted - dual[0]) * weights
-            if not np.isfinite(dual).all():
-                break
-            step = np.linalg.lstsq(dual[1:].T * weights[:, None], error, rcond=1e-12)[0]
-            longest = float(np.max(np.abs(step), initial=0.0))
-            shifts = shifts + step * min(1.0, 0.3 / longest if longest else 1.0)
-            if np.max(np.abs(shifts), initial=0.0) > FARTHEST:
-                return ConstantFit(float(np.max(np.abs(error))), shifts)
+        fit = _stepped(model, usable_columns, wanted)
+        near = far <= np.quantile(far, SAME_BRANCH)
+        if fit.residual > _CLOSE and n < near.sum() < len(near) and model.has_kinks:
+            some = {name: column[near] for name, column in usable_columns.items()}
+            shifts = _stepped(model, some, wanted[near]).shifts
             dual, sizes = model.dual(usable_columns, shifts)
-            if longest < 1e-13:  # noqa: PLR2004 - as near as double precision gets
-                break
-        error = np.abs(wanted - dual[0]) / (sizes + np.abs(wanted))
-    return ConstantFit(float(np.max(np.where(np.isfinite(error), error, 1.0))), shifts)
+            other = ConstantFit(_residual(dual[0], sizes, wanted), shifts)
+            fit = other if other.residual < fit.residual else fit
+    return fit
+
+
+def _stepped(model: Model, columns: Mapping[str, Array], wanted: Array) -> ConstantFit:
+    """Take steps of Gauss and Newton from where the constants are."""
+    shifts = np.zeros(len(model.moving))
+    dual, sizes = model.dual(columns, shifts)
+    for _ in range(MAX_STEPS):
+        # Both may be zero where a switch has moved.
+        weights = 1 / np.maximum(sizes + np.abs(wanted), _TINY)
+        error = (wanted - dual[0]) * weights
+        if not np.isfinite(dual).all():
+            break
+        step = np.linalg.lstsq(dual[1:].T * weights[:, None], error, rcond=1e-12)[0]
+        longest = float(np.max(np.abs(step), initial=0.0))
+        shifts = shifts + step * min(1.0, 0.3 / longest if longest else 1.0)
+        if np.max(np.abs(shifts), initial=0.0) > FARTHEST:
+            return ConstantFit(float(np.max(np.abs(error))), shifts)
+        dual, sizes = model.dual(columns, shifts)
+        if longest < 1e-13:  # noqa: PLR2004 - as near as double precision gets
+            break
+    return ConstantFit(_residual(dual[0], sizes, wanted), shifts)
+
+
+def _residual(values: Array, sizes: Array, wanted: Array) -> float:
+    error = np.abs(wanted - values) / np.maximum(sizes + np.abs(wanted), _TINY)
+    return float(np.max(np.where(np.isfinite(error), error, 1.0)))

@@ -201,7 +201,7 @@ class _Writer:
                 texts.append(sign + (self.product(monomial) if monomial else ONE_TEXT))
             else:
                 texts.append(self.inside(monomial, c))
-        return " + ".join(texts)
+        return " + ".join(texts) or "0"
 
     def inside(self, monomial: Monomial, c: Fraction) -> str:
         exponents = {atom: power for atom, power in monomial if atom.kind == "exp"}

@@ -179,6 +179,7 @@ class ValueComparison:
         """
         # Imported here, as only what agrees at all points that were drawn is searched.
         from eqverdict.fidelity.hidden_difference import places_of_interest  # noqa: PLC0415
+        from eqverdict.fidelity.switches import on_a_jump  # noqa: PLC0415
 
         tolerance = _ROUNDED_HIDDEN if self.is_rounded else EXACT
         compared = self.prediction if other is None else other
@@ -190,7 +191,7 @@ class ValueComparison:
                 share = np.abs(true_values - found) / (
                     np.abs(true_values) + np.abs(found) + self.scale
                 )
-            share[~np.isfinite(share)] = 0.0
+            share[~np.isfinite(share) | on_a_jump((compared, self.truth), columns)] = 0.0
             order = np.argsort(-share, kind="stable")
             for i in order[:_LOOKED_AT_CLOSELY]:
                 if share[i] <= _SUSPECT:
@@ -365,8 +366,8 @@ class ValueComparison:
             pass  # it is not known
         return True
 
-    def proportional(self) -> float | None:
-        """Return the factor between the truth and an answer that is a multiple of it, less 1."""
+    def proportional(self) -> Any:
+        """Return the factor between the truth and an answer that is a multiple of it, or None."""
         ratio = self.factor()
         if ratio is None or abs(ratio - 1) > 2 * TOLERANCE:
             return None
@@ -393,7 +394,7 @@ class ValueComparison:
             return None
         with precision(DIGITS):
             self._is_multiple = all(abs(factor - k) <= EXACT for factor in factors)
-            return float(k - 1)
+            return k
 
     def agrees_far(
         self, truth: Callable[[Mapping[str, Any]], list[Any]], term: Model | None = None

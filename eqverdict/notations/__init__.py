@@ -82,6 +82,7 @@ def in_core_notation(text: str, variables: Collection[str] | None = None) -> str
     latex = "\\" in text or "{" in text
     try:
         tree = NotationReader(from_latex(plain, variables) if latex else plain, variables).read()
+        return PlainPrinter().print(tree)
     except RecursionError:
         raise EquationError(
             f"the equation is nested too deep: {quoted(text)}", "Write fewer brackets."
@@ -93,7 +94,6 @@ def in_core_notation(text: str, variables: Collection[str] | None = None) -> str
             hint = f"Numbers have a decimal point: {point}, not {comma[0]}."
             raise type(error)(error.message, hint) from None
         raise
-    return PlainPrinter().print(tree)
 
 
 _DECIMAL_COMMA = re.compile(r"(?<![\w.,])\d+,\d+(?![\d.,])")

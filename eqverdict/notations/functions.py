@@ -29,12 +29,24 @@ AMBIGUOUS = {
     "acot": "atan(1/x) or pi/2 - atan(x)",
     "arccot": "atan(1/x) or pi/2 - atan(x)",
     "step": "(1 + sign(x))/2, x > 0 or x >= 0",
-    "heaviside": "(1 + sign(x))/2, x > 0 or x >= 0",
-    "atan2": "atan(y/x) where x is positive",
-    "arctan2": "atan(y/x) where x is positive",
 }
 """Functions that differ from language to language, or that no equation here has."""
+_ATAN2 = (
+    # By the half angle, which has no value at the origin but for the last summand below the bar.
+    "(2*min(sign(y) + 1, 1) - 1)*2"
+    "*atan(x/(sqrt(x**2 + y**2) + abs(y) + (1 - sign(abs(x) + abs(y)))))"
+    " + max(sign(-y), 0)*pi*(2*min(sign(x) + 1, 1) - 1)"
+)
+"""Of what is above the fraction bar first, as all languages that are read have it."""
 TEMPLATES = SAME_MEANING | {
+    "arctan2": _ATAN2,
+    "atan2": _ATAN2,
+    "clip": "min(max(x, y), z)",
+    "n2": "x**2",
+    "n3": "x**3",
+    "n4": "x**4",
+    "safe_log": "log(x)",
+    "safe_sqrt": "sqrt(x)",
     "Float": "x",
     "Heaviside": "(1 + sign(x))/2",
     "Integer": "x",
@@ -59,7 +71,9 @@ TEMPLATES = SAME_MEANING | {
     "sqrtabs": "sqrt(abs(x))",
     "true_divide": "x/y",
 }
-"""Functions that are written with others here: ``x`` is the first argument, ``y`` the second."""
+"""Functions that are written with others here, of the arguments ``x``, ``y`` and ``z``."""
+AT_ZERO = {"0": "max(sign(x), 0)", "1": "min(sign(x) + 1, 1)", "0.5": "(1 + sign(x))/2"}
+"""Heaviside's function by its value at 0, which SymPy and NumPy have as second argument."""
 CHAINS = {
     "Add": "+",
     "Mul": "*",
@@ -95,7 +109,10 @@ SUFFIX = re.compile(r"[fFdDeEiIjJlL]\d*|im")
 def template(name: str) -> tuple[Node, int]:
     """Return the tree of a function of other languages, and how many arguments it has."""
     text = TEMPLATES[name]
-    return read(text, ("x", "y")), 2 if re.search(r"\by\b", text) else 1
+    names = ("x", "y", "z")
+    return read(text, names), 1 + max(
+        i for i, each in enumerate(names) if re.search(rf"\b{each}\b", text)
+    )
 
 
 def filled(node: Node, arguments: dict[str, Node]) -> Node:

@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from eqverdict.errors import AmbiguousError, EquationError
+from eqverdict.notations.derivatives import is_along
 from eqverdict.notations.typography import GREEK
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ class _Reader:
         return text
 
     def product(self) -> str:
+        of_field = self.next == "\\partial"  # 2 behind a derivative is no part of a name
         factors = [self.factor()]
         operator = "*"
         while True:
@@ -188,13 +190,14 @@ class _Reader:
                     f"{self.text[:50]!a}",
                     "Write \\frac{}{}, or the product with \\cdot.",
                 )
-            elif self.next[0].isdigit() or self.next[0] == ".":
+            elif (self.next[0].isdigit() or self.next[0] == ".") and not of_field:
                 raise self.error("a number behind a factor needs \\cdot before it:")
             else:
                 operator = "*"
             sign = ""
             while self.next in {"+", "-"}:
                 sign += self.take()
+            of_field = self.next == "\\partial"
             factors += [operator, f"({sign}{self.factor()})" if sign else self.factor()]
         return "".join(factors) if len(factors) == 1 else f"({''.join(factors)})"
 
@@ -221,7 +224,13 @@ class _Reader:
     """Open bars: the next one closes."""
 
     def factor(self) -> str:
+        of_field = self.next == "\\partial"
         base = self.atom()
+        if of_field and self.next == "^":
+            raise AmbiguousError(
+                f"the power in {self.text[:50]!a} can be of a derivative and of what is derived",
+                "Write brackets: \\left(\\partial_x u\\right)^2 or \\partial_x \\left(u^2\\right).",
+            )
         while self.next == "^":
             self.take()
             base = f"(({base})**({self.group()}))"
@@ -390,7 +399,10 @@ class _Reader:
         self.take()
         below = self.subscripted("")
         along = below[2:-1]
+        bracket = self.next in {"(", "["}
         name = self.atom()
+        if bracket and is_along(along):
+            return f"({name})_{along}"
         if not along or not re.fullmatch(r"[A-Za-z]\w*(_\{\w+\})?", name):
             raise EquationError("a derivative is read as \\partial_{xx} u", _ALLOWED)
         return f"{name.replace('_{', '').replace('}', '')}_{along}"

@@ -7,9 +7,11 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from eqverdict.errors import AmbiguousError, EquationError, counted
-from eqverdict.grammar import POWERS, Reader, quoted
+from eqverdict.grammar import MAX_NODES, POWERS, Reader, quoted, read
+from eqverdict.notations.derivatives import ALONG, derivative, is_along
 from eqverdict.notations.functions import (
     AMBIGUOUS,
+    AT_ZERO,
     BRANCHES,
     CAPITALS,
     CHAINS,
@@ -36,6 +38,7 @@ from eqverdict.tree import (
     Number,
     Power,
     Variable,
+    children,
 )
 
 if TYPE_CHECKING:
@@ -71,6 +74,8 @@ class NotationReader(Reader):
         """Nodes that are 0 or 1, as comparisons are."""
         self.equalities: set[int] = set()
         """Those that are 1 at single points only, or everywhere else."""
+        self.sizes: dict[int, tuple[Node, int]] = {}
+        """Nodes with the number of nodes that they have when they are written out."""
         self.end = 0
         """Where the last token that was taken ends."""
 
@@ -100,7 +105,23 @@ class NotationReader(Reader):
                 f"{quoted(self.text)} can be an equation and a comparison",
                 "Write the right-hand side alone, or a name = before it.",
             )
+        self.refuse_large(tree)
         return tree
+
+    def refuse_large(self, *nodes: Node) -> None:
+        """Raise an error where a part that counts several times makes an equation too large."""
+        if any(self.size_of(node) > MAX_NODES for node in nodes):
+            raise EquationError(
+                f"an equation of more than {MAX_NODES:,} nodes is too large, as each condition "
+                f"counts twice: {quoted(self.text)}",
+                "Write fewer choices within conditions.",
+            )
+
+    def size_of(self, node: Node) -> int:
+        """Count the nodes of a tree, each part that is used twice as two."""
+        if id(node) not in self.sizes:
+            self.sizes[id(node)] = node, 1 + sum(map(self.size_of, children(node)))
+        return self.sizes[id(node)][1]
 
     # Comparisons, from the loosest to the tightest.
 
@@ -218,6 +239,7 @@ class NotationReader(Reader):
                 f"Piecewise has no value where none of its conditions holds: {quoted(self.text)}",
                 "Give it a last branch with the condition True.",
             )
+        self.refuse_large(*(node for case in cases for node in case if node is not None))
         for branch, _ in cases:
             if not defined_everywhere(branch):
                 raise AmbiguousError(
@@ -372,6 +394,13 @@ class NotationReader(Reader):
         node = self.value()
         self.expect(closing)
         self.bars = bars
+        along = (self.next["name"] or "").strip("_{}")
+        behind = self.text[self.end : self.end + 1] == "_"
+        if behind and closing == ")" and is_along(along):
+            self.take()
+            variables = None if self.any_name else self.variables
+            for letter in along:
+                node = derivative(node, letter, variables)
         return node
 
     def size(self) -> Node:
@@ -386,7 +415,7 @@ class NotationReader(Reader):
 
     def named(self, name: str, start: int) -> Node:
         """Return the variable or the constant of a name."""
-        name = self.resolved(name)
+        name = self.in_usual_order(self.resolved(name))
         if name in {"True", "False", "true", "false"} and name not in self.variables:
             self.count()
             return self.truth(_ONE if name.lower() == "true" else _ZERO)
@@ -405,6 +434,13 @@ class NotationReader(Reader):
             self.count()
             return Variable(None, name)
         return super().named(name, start)
+
+    def in_usual_order(self, name: str) -> str:
+        """Return ``u_xy`` for ``u_yx`` where the problem has the field u and that derivative."""
+        head, _, along = name.rpartition("_")
+        other = f"{head}_{''.join(sorted(along, key=ALONG.index))}" if is_along(along) else name
+        known = other in self.variables and head in self.variables
+        return other if known and name not in self.variables else name
 
     def resolved(self, name: str) -> str:
         """Return the name that ``x_{0}`` stands for."""
@@ -438,7 +474,7 @@ class NotationReader(Reader):
         """Whether a name is that of a function."""
         tables: tuple[Collection[str], ...] = (
             FUNCTIONS, POWERS, TEMPLATES, CHAINS, FOLDED, RELATIONS, BRANCHES, CAPITALS, AMBIGUOUS,
-            {"And", "Or", "Not", "Piecewise", "cond"},
+            {"And", "Or", "Not", "Piecewise", "cond", "heaviside"},
         )  # fmt: skip
         return any(name in table for table in tables)
 
@@ -543,14 +579,34 @@ class NotationReader(Reader):
         if name in POWERS:
             self.expect_arguments(name, arguments, 1)
             return Power(None, arguments[0], Number(None, POWERS[name]))
+        if name in {"heaviside", "Heaviside"}:
+            return self.step(name, arguments)
         if name in FUNCTIONS:
             self.expect_arguments(name, arguments, FUNCTIONS[name].arity)
             return Call(None, ALIASES.get(name, name), tuple(arguments))
         if name in TEMPLATES:
             tree, arity = template(name)
             self.expect_arguments(name, arguments, arity)
-            return filled(tree, dict(zip("xy", arguments, strict=False)))
+            return filled(tree, dict(zip("xyz", arguments, strict=False)))
         return super().call(name, start)
+
+    def step(self, name: str, arguments: list[Node]) -> Node:
+        """Return Heaviside's function, whose value at 0 is the second argument."""
+        if name == "Heaviside" and len(arguments) == 1:
+            arguments = [*arguments, Number(None, "0.5")]  # SymPy's
+        elif len(arguments) == 1:
+            raise AmbiguousError(
+                f"the function {name} has more than one value at 0",
+                "Write heaviside(x, 0), heaviside(x, 0.5) or heaviside(x, 1).",
+            )
+        self.expect_arguments(name, arguments, 2)
+        x, at_zero = arguments
+        number = at_zero.text if isinstance(at_zero, Number) else ""
+        number = f"{float(number):g}" if number and number not in CONSTANTS else ""
+        if number in AT_ZERO:
+            return filled(read(AT_ZERO[number], ("x",)), {"x": x})
+        tree = read("max(sign(x), 0) + y*(1 - abs(sign(x)))", ("x", "y"))
+        return filled(tree, {"x": x, "y": at_zero})
 
     def expect_arguments(self, name: str, arguments: list[Node], count: int) -> None:
         """Refuse another number of arguments."""

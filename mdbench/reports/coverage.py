@@ -264,7 +264,8 @@ def undecided_note(board: Leaderboard) -> str:
     }
     texts = ", ".join(f"{title} {count}" for title, count in counts.items() if count)
     return (
-        f"Values that the scorer could not decide, and that are not counted: {texts}."
+        "Values that the scorer could not decide; shares count them as not reached, means not "
+        f"at all: {texts}."
         if texts
         else ""
     )

@@ -125,7 +125,10 @@ class Outcome(NamedTuple):
 
 
 class CountedValues(NamedTuple):
-    """The values of a metric over several jobs, failures included where they count."""
+    """The values of a metric over several jobs, failures included where they count.
+
+    A flag that the scorer could not decide counts as 0, and is counted by itself, too.
+    """
 
     values: list[float | str]
     undecided: int
@@ -172,9 +175,11 @@ def counted_values(entries: Iterable[Entry | Outcome], spec: MetricSpec) -> Coun
             continue
         answered = entry.status in ANSWERED
         value = entry.values[name] if answered else failed
+        undecided += answered and value is None
+        if value is None and spec.aggregate == "share":
+            value = failed  # what nobody could decide is not shown to be right
         if value is not None:
             values.append(value)
-        undecided += answered and value is None
     return CountedValues(values, undecided)
 
 

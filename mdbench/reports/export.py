@@ -172,7 +172,7 @@ def systems_table(
 def marks_table(board: Leaderboard) -> str:
     """Write at each noise level how many jobs have each mark, of how many; empty without any.
 
-    What the scorer could not decide is not counted.
+    What the scorer could not decide has none.
     """
     flags = marked(board.known)
     groups: dict[tuple[str, float | None], list[Entry]] = defaultdict(list)
@@ -230,7 +230,8 @@ def sets_table(
     """Write what a paper reports of methods on whole sets, and what was measured next to it.
 
     A row is a method that both have, on a set; a pair of columns is a metric.  What the scorer
-    could not decide is left out, and a job without an answer counts by the rule of the metric.
+    could not decide is left out of means, and a job without an answer counts by the rule of the
+    metric.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel, delayed, parallel_config
 
-from eqverdict.fidelity.compare import compare
+from eqverdict.fidelity.limited import score_terms
 from eqverdict.tree import ALIASES, CONSTANTS, FUNCTIONS
 from mdbench.data.columns import OwnNames
 from mdbench.datatypes.base import Answer
@@ -212,7 +212,7 @@ def largest_difference(
         return None
     names = sorted(set(_NAME.findall(" ".join([*before, *after]))) - _NO_VARIABLES)
     try:
-        comparison = compare(before, after, names)
+        comparison = score_terms(before, after, names)
     except EquationError:
         return None
     whole = (

@@ -51,6 +51,8 @@ READ: dict[str, Any] = {
     "acoth(x + 2)": np.arctanh(1 / (x + 2)),
     "asech(x/3)": np.arccosh(3 / x),
     "aq(x, y)": x / np.sqrt(1 + y**2),
+    "n2(x) - n3(y) + n4(x0)": x**2 - y**3 + x0**4,
+    "safe_sqrt(x)*safe_log(y)": np.sqrt(x) * np.log(y),
     "powabs(-x, y)": x**y,
     "logabs(-x) + sqrtabs(-y)": np.log(x) + np.sqrt(y),
     "Rational(1, 3)*x": x / 3,
@@ -156,6 +158,83 @@ def test_has_the_value_that_it_means(text: str) -> None:
     np.testing.assert_allclose(value(text), np.asarray(READ[text], float), rtol=1e-12)
 
 
+EDGES = [-3.5, -2.0, -1.0, -1e-9, -0.0, 0.0, 1e-9, 0.5, 1.0, 2.0, 7.25]
+A, B = (
+    np.append(np.ravel(grid), drawn)
+    for grid, drawn in zip(
+        np.meshgrid(EDGES, EDGES), np.random.default_rng(1).uniform(-4, 4, (2, 300)), strict=True
+    )
+)
+BY_NUMPY: dict[str, Any] = {
+    "np.clip(x, -1, 2)": np.clip(A, -1, 2),
+    "np.clip(x*y, y, 2*x)": np.clip(A * B, B, 2 * A),
+    "numpy.clip(x, 2, -1)": np.clip(A, 2, -1),
+    "np.heaviside(x, 0)": np.heaviside(A, 0),
+    "np.heaviside(x - 1, 0.5)*y": np.heaviside(A - 1, 0.5) * B,
+    "np.heaviside(x, 1.0)": np.heaviside(A, 1),
+    "np.heaviside(x - 2, 0.25)": np.heaviside(A - 2, 0.25),
+    "np.heaviside(x, y)": np.heaviside(A, B),
+    "Heaviside(x, 1) + Heaviside(y)": np.heaviside(A, 1) + np.heaviside(B, 0.5),
+    "np.arctan2(y, x)": np.arctan2(B + 0.0, A + 0.0),  # 0 has no sign here
+    "math.atan2(x - 1, 2*y)": np.arctan2(A - 1 + 0.0, 2 * B + 0.0),
+}
+
+
+@pytest.mark.parametrize("text", BY_NUMPY)
+def test_functions_of_numpy_have_its_values_at_edges_too(text: str) -> None:
+    at = {"x": A, "y": B}
+    equation = parse(text, ("x", "y"))
+    np.testing.assert_allclose(equation.evaluate(at), BY_NUMPY[text], rtol=1e-12, atol=1e-300)
+    for language in ("plain", "python", "sympy", "latex"):
+        back = parse(print_as(equation.text, language), ("x", "y"))
+        np.testing.assert_allclose(back.evaluate(at), BY_NUMPY[text], rtol=1e-12, atol=1e-300)
+
+
+FIELD = ("u", "v", "u_x", "u_y", "v_x", "u_xx", "u_xy", "u_xxy")
+DERIVATIVES = {
+    "u_yx": "u_xy",
+    "2*u_yx - u_xyx": "2*u_xy - u_xxy",
+    "u_{yx}": "u_xy",
+    "(u*u)_x": "2*u*u_x",
+    "(u^2)_x/2": "u*u_x",
+    "-3*(u*v - 2*u_x)_x": "-3*(u_x*v + u*v_x - 2*u_xx)",
+    "(u_x)_yx": "u_xxy",
+    "(u*u_x)_y": "u_y*u_x + u*u_xy",
+    "(sin(u)/v)_x": "cos(u)*u_x/v - sin(u)*v_x/v**2",
+    "(2*u**3 + 5)_x": "6*u**2*u_x",
+    r"2 \partial_x u": "2*u_x",
+    r"\partial_x u 2": "2*u_x",
+    r"-0.5\partial_{xx} u 3 + \partial_{yx} u": "-1.5*u_xx + u_xy",
+    r"\partial_x \left(u^2\right)": "2*u*u_x",
+}
+
+
+@pytest.mark.parametrize("text", DERIVATIVES)
+def test_derivatives_of_fields_are_named_as_the_problem_names_them(text: str) -> None:
+    at = {n: np.random.default_rng(i).uniform(0.5, 2, 9) for i, n in enumerate(FIELD)}
+    found, wanted = (parse(each, FIELD).evaluate(at) for each in (text, DERIVATIVES[text]))
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("(v*v)_y", "no derivative of v along y"),
+        ("v_yx", "unknown name 'v_yx'"),
+        ("(u*x)_x", "unknown name"),
+        ("(u**v)_x", "is not read"),
+        ("(u*u) _x", "unknown name '_x'"),
+        ("(u*u)_q", "unknown name '_q'"),
+        (r"\partial_x u^2", "can be of a derivative"),
+    ],
+)
+def test_no_derivative_is_guessed(text: str, why: str) -> None:
+    with pytest.raises(EquationError, match=why):
+        parse(text, FIELD)
+    with pytest.raises(EquationError):
+        parse("p_yx", ("p_xy", "q"))  # no field p: columns of a table, maybe
+
+
 REFUSED = {
     # two meanings
     "1/2x": "two ways",
@@ -169,7 +248,8 @@ REFUSED = {
     "Log(x)": "more than one meaning",
     "lg(x)": "more than one meaning",
     "sinc(x)": "more than one meaning",
-    "atan2(y, x)": "more than one meaning",
+    "heaviside(x)": "more than one value at 0",
+    "step(x)": "more than one meaning",
     "αx": "product and part",
     "1½x": "sum and a product",
     **dict.fromkeys(

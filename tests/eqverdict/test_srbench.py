@@ -161,7 +161,7 @@ def test_what_takes_too_long_is_killed_and_not_asked_again(
     assert (found.value, found.reason) == (None, "it took too long")
     assert not is_running(first)
     with monkeypatch.context() as patch:
-        patch.setattr("eqverdict.limited_process._start", None)  # nobody can be asked
+        patch.setattr(LimitedProcess, "_start", None)  # nobody can be asked
         assert normalized_edit_distance("x0", TOWER, ["x0"], seconds=1) == found
     assert symbolic_solution("x0", TOWER, positive("x0"), seconds=1).solved is None
     assert srbench_solution("x0", TOWER, ["x0"], seconds=1).reason == "it took too long"

@@ -99,7 +99,7 @@ def test_marks_are_counted_by_noise_with_failures() -> None:
     )
     table = rows(marks_table(made))
     assert table["method"] == ["clean", "10 dB"]
-    assert table["sindy"] == ["1 + 1 of 3", "0 + 0 of 1"]
+    assert table["sindy"] == ["1 + 1 of 4", "0 + 0 of 1"]
     assert marks_table(compare(texts(), "texts")) == ""
 
 

@@ -155,7 +155,7 @@ def test_failures_count_as_their_metrics_say() -> None:
     assert values["ended"] == Aggregated(1, 1, 0, {"stiff": 1})
 
 
-def test_what_is_undecided_counts_neither_for_nor_against() -> None:
+def test_a_flag_that_is_undecided_is_not_reached_and_a_mean_lacks_it() -> None:
     records = [
         data("a", verdict="identified"),
         data("a", "s2", scores={"identified": None, "ended": None, "f1": None}),
@@ -167,7 +167,7 @@ def test_what_is_undecided_counts_neither_for_nor_against() -> None:
     ]
     found = compare(records)
     values = row(found, "a").values
-    assert values["identified"] == Aggregated(0.25, 4, 1, {})
+    assert values["identified"] == Aggregated(0.2, 5, 1, {})
     assert values["ended"] == Aggregated(0, 4, 1, {})
     assert values["f1"] == Aggregated(1.0, 4, 1, {})
     assert values["nmse"] == Aggregated(1e-3, 3, 2, {})

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from eqverdict import Equation, parse
+from eqverdict.fidelity import limited
 from mdbench.datatypes.base import (
     Answer,
     CheckSplit,
@@ -176,6 +177,10 @@ class EquationType(DataType[D, EquationTask[D]]):
     has_exact_truth = True
     of_equations: ClassVar[bool] = False
     """Whether candidates are compared by their equations under `published`, too."""
+
+    def preload(self) -> None:
+        """Start the process that compares answers with the truth."""
+        limited.start()
 
     def fit_and_validation(self, task: EquationTask[D], tuning: str) -> tuple[Split, Split]:
         """Return the data of the first fit, and those that candidates are compared on.

@@ -11,7 +11,8 @@ import numpy as np
 
 from eqverdict.atoms import monomial_text
 from eqverdict.expand import expand
-from eqverdict.fidelity.compare import Verdict, compare
+from eqverdict.fidelity.compare import Verdict
+from eqverdict.fidelity.limited import score_terms
 from eqverdict.fidelity.verdict import negligible, used
 from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.datatypes.base import Scores
@@ -19,11 +20,10 @@ from mdbench.errors import EquationError
 from mdbench.metrics.spec import MetricSpec, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from eqverdict.atoms import Monomial
     from eqverdict.fidelity.compare import Term
-    from eqverdict.fidelity.verdict import Numerical, Structural
     from mdbench.datatypes.base import Task
     from mdbench.metrics.spec import Value
 
@@ -180,29 +180,34 @@ def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Tas
             truth, equations, task.targets, unseen, tuple(names)
         )
     try:
-        comparison = compare(
-            truth, equations, task.variables, truth_variables=tuple(names), domain=domain
+        comparison = score_terms(
+            truth,
+            equations,
+            task.variables,
+            truth_variables=tuple(names),
+            domain=domain,
+            skeleton=True,
         )
-        terms = (*comparison.matched, *comparison.extra, *comparison.missing)
-        small = negligible(terms, task.test.columns, task.test.targets)
     except EquationError:
         return Scores(dict.fromkeys(spec.name for spec in TERM_METRICS))
+    if comparison.reason:
+        unknown_scores: dict[str, Value] = dict.fromkeys(spec.name for spec in TERM_METRICS)
+        return Scores(unknown_scores | {"identified": 0.0}, {"scorer": [comparison.reason]})
+    terms = (*comparison.matched, *comparison.extra, *comparison.missing)
+    small = negligible(terms, task.test.columns, task.test.targets)
 
     def named(terms: Iterable[Term]) -> list[str]:
         return [f"{task.targets[term.equation]}: {term.text}" for term in terms]
 
     undecided = comparison.verdict in {Verdict.UNDECIDED, Verdict.NOT_IDENTIFIED}
-    findings = comparison.findings
     metrics: dict[str, Value] = {
         "identified": None if comparison.identified is None else float(comparison.identified),
         "one_term_off": None if undecided else float(comparison.verdict is Verdict.ONE_TERM_OFF),
-        "skeleton": 1.0
-        if comparison.identified
-        else _skeleton(truth, equations, task, tuple(names), domain),
-        "symbolic": findings.symbolic.value,
-        "numerical": _known(findings.numerical),
-        "structural": _known(findings.structural),
-        "verdicts": "contradict" if findings.contradictions else "agree",
+        "skeleton": None if comparison.skeleton is None else float(comparison.skeleton),
+        "symbolic": comparison.symbolic,
+        "numerical": _known(comparison.numerical),
+        "structural": _known(comparison.structural),
+        "verdicts": "contradict" if comparison.contradictions else "agree",
         "f1": comparison.f1,
         "precision": comparison.precision,
         "recall": comparison.recall,
@@ -213,19 +218,19 @@ def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Tas
     notes = {"missing": comparison.missing, "extra": comparison.extra, "negligible": small}
     remarks = {word: named(terms) for word, terms in notes.items() if terms}
     remarks["numerical"] = [
-        f"{target}: {each.explanation}"
-        for target, each in zip(task.targets, comparison.by_equation, strict=True)
-        if each.explanation
+        f"{target}: {explanation}"
+        for target, explanation in zip(task.targets, comparison.explanations, strict=True)
+        if explanation
     ]
     if off := comparison.constants_off:
         remarks["coefficients"] = [
             f"all terms are right; constants are off by up to {100 * off:.2g} %"
         ]
-    remarks["contradictions"] = list(findings.contradictions)
+    remarks["contradictions"] = list(comparison.contradictions)
     remarks["extra_structure"] = [
         f"{target}: a part of the answer has no effect on the domain"
-        for target, each in zip(task.targets, comparison.by_equation, strict=True)
-        if each.extra_structure
+        for target, extra in zip(task.targets, comparison.extra_structure, strict=True)
+        if extra
     ]
     # Where two functions are compared: half as wide again as all that is known, with its sign.
     remarks["domain"] = [f"{name}: {low:.4g} to {high:.4g}" for name, (low, high) in domain.items()]
@@ -266,32 +271,8 @@ def coefficient_distance(
     return float(np.sqrt(off / size)) if size else None
 
 
-def _known(verdict: Numerical | Structural) -> Value:
-    return None if verdict == "unknown" else verdict.value
-
-
-def _skeleton(
-    truth: Sequence[str],
-    equations: Sequence[str],
-    task: Task[Any],
-    true_names: tuple[str, ...],
-    domain: Mapping[str, tuple[float, float]],
-) -> Value:
-    """Whether for each equation some choice of its constants makes it the true one."""
-    # Imported here, as answers that are identified do not need it.
-    from eqverdict.fidelity.skeleton import same_skeleton  # noqa: PLC0415
-
-    ranges = tuple((name, *ends) for name, ends in domain.items())
-    undecided = False
-    for true, answer in zip(truth, equations, strict=True):
-        try:
-            same = same_skeleton(true, answer, true_names, task.variables, ranges)
-        except EquationError:
-            same = None
-        if same is False:
-            return 0.0
-        undecided = undecided or same is None
-    return None if undecided else 1.0
+def _known(verdict: str | None) -> Value:
+    return None if verdict == "unknown" else verdict
 
 
 def _domain(task: Task[Any], text: str) -> dict[str, tuple[float, float]]:

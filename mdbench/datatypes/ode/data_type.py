@@ -332,6 +332,7 @@ class Ode(EquationType[OdeDataset]):
 
     def preload(self) -> None:
         """Load the solver while the first worker starts."""
+        super().preload()
         warm()
 
     def metric_names(self, task: EquationTask[OdeDataset]) -> tuple[str, ...]:

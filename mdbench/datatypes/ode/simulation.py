@@ -243,7 +243,7 @@ def trajectory_r2(predicted: Array, true: Array) -> float | None:
     return r2 if math.isfinite(r2) else None
 
 
-_child = LimitedProcess(__name__, MAX_SECONDS, MAX_BYTES)
+_child = LimitedProcess(__name__, MAX_SECONDS, MAX_BYTES, in_work=True)
 
 
 class _BlewUpError(ArithmeticError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eqverdict import parse
-from eqverdict.fidelity.skeleton import same_skeleton
+from eqverdict.fidelity.limited import same_skeleton
 from mdbench.data.noise import generator_of
 from mdbench.data.readers import description_of, ending_of, endings, stem_of
 from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source, Split

@@ -282,6 +282,7 @@ class Srsd(EquationType[SrsdDataset]):
 
     def preload(self) -> None:
         """Start the process in which SymPy works."""
+        super().preload()
         srbench.start()
 
     def metric_names(self, task: EquationTask[SrsdDataset]) -> tuple[str, ...]:

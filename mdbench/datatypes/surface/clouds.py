@@ -7,15 +7,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from flint import fmpq, fmpq_mpoly_ctx
 from scipy.spatial import cKDTree
 
 from eqverdict import parse
+from eqverdict.expand import expand
+from eqverdict.fidelity.pairs import is_polynomial
 from eqverdict.grammar import read
-from eqverdict.tree import Call, Chain, Negation, Power, Variable, value
+from eqverdict.tree import Call, Chain, Negation, Power, Variable, text_of, value
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.surface.level_sets import CELLS as LEVEL_CELLS
 from mdbench.datatypes.surface.level_sets import LevelSet, level_set, move_onto_zeros
 from mdbench.datatypes.surface.problem import OUTPUTS
+from mdbench.errors import EquationError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -32,6 +36,8 @@ POINTS = 10_000
 """The number of points of a dense cloud."""
 CELLS = 128
 """Cells along each axis of the grid of inputs on which explicit and parametric surfaces are cut."""
+OFF = 1e-6
+"""A point whose next step of Newton's is longer, in diagonals of the box, is on no zero."""
 _REACH = 1.5
 """Points are moved onto a level set by so many cells at most."""
 
@@ -140,8 +146,56 @@ def zeros_of(shape: Shape, text: str, cells: int = LEVEL_CELLS) -> LevelSet:
 
 
 def _read(text: str, inputs: Sequence[str]) -> Node:
+    """Read an equation as one with the same zeros, each of them a simple one as far as is seen.
+
+    Zeros without a change of sign are found less surely, and weigh otherwise.
+    """
     parse(text, inputs)
-    return read(text, inputs)
+    tree = _with_simple_zeros(read(text, inputs))
+    simple = _square_free(text_of(tree), tuple(inputs))
+    return read(simple, inputs) if simple else tree
+
+
+def _with_simple_zeros(node: Node) -> Node:
+    """Leave out the powers and signs of factors: ``(z - x)**2*y`` is ``(z - x)*y``."""
+    match node:
+        case Negation():
+            return _with_simple_zeros(node.operand)
+        case Chain(rest=(("*" | "/", _), *_)):
+            factors = tuple(
+                (symbol, _with_simple_zeros(part) if symbol == "*" else part)
+                for symbol, part in node.rest
+            )
+            return Chain(node.constant, _with_simple_zeros(node.first), factors)
+        case Power(exponent=exponent) if _is_whole(exponent) and (exponent.constant or 0) > 1:
+            return _with_simple_zeros(node.base)
+        case Call(function="abs" | "Abs", arguments=(inside,)):
+            return _with_simple_zeros(inside)
+    return node
+
+
+@lru_cache(maxsize=256)
+def _square_free(text: str, inputs: tuple[str, ...]) -> str:
+    """Write a polynomial that has multiple factors with each of them once; empty for others."""
+    try:
+        terms = expand(text, inputs)
+    except EquationError:
+        return ""
+    if not is_polynomial(terms) or any(power < 0 for term in terms for _, power in term):
+        return ""
+    context = fmpq_mpoly_ctx.get(inputs, "lex")
+    monomials = {}
+    for term, c in terms.items():
+        powers = {atom.text: int(power) for atom, power in term}
+        powers_of = tuple(powers.get(name, 0) for name in inputs)
+        monomials[powers_of] = fmpq(c.numerator, c.denominator)
+    polynomial = context.from_dict(monomials)
+    if not polynomial:
+        return ""
+    factors = polynomial.factor_squarefree()[1]
+    if all(count == 1 for _, count in factors):
+        return ""
+    return "*".join(f"({factor})" for factor, _ in factors)
 
 
 def _columns(points: Array, inputs: Sequence[str]) -> dict[str, Array]:
@@ -149,13 +203,29 @@ def _columns(points: Array, inputs: Sequence[str]) -> dict[str, Array]:
 
 
 def level_points(function: Function, level_set: LevelSet, shape: Shape, drawing: str) -> Array:
-    """Draw points on a level set, and move them onto the zeros."""
-    low, high = shape.corners
+    """Draw points on a level set, and move them onto the zeros.
+
+    What does not reach a zero, such as near a pole, is drawn once more; all others stay.
+    """
     points = level_set.draw(POINTS, generator_of("surface", "cloud", drawing))
     if not len(points):
         return points
+    points, off = _onto_zeros(function, points, shape)
+    if off.any():
+        generator = generator_of("surface", "cloud", drawing, "again")
+        others, bad = _onto_zeros(function, level_set.draw(POINTS, generator), shape)
+        others = others[~bad][: off.sum()]
+        points[np.flatnonzero(off)[: len(others)]] = others
+        off[np.flatnonzero(off)[: len(others)]] = False
+    return points[~off]
+
+
+def _onto_zeros(function: Function, points: Array, shape: Shape) -> tuple[Array, NDArray[np.bool_]]:
+    """Move points onto zeros; return which of them are on none."""
+    low, high = shape.corners
     reach = _REACH * float(np.max(high - low)) / LEVEL_CELLS
-    return np.clip(move_onto_zeros(function, points, reach)[0], low, high)
+    moved, distance = move_onto_zeros(function, points, reach)
+    return np.clip(moved, low, high), ~(distance <= OFF * float(np.linalg.norm(high - low)))
 
 
 def placed(shape: Shape, equations: Sequence[str], inputs: Array) -> Array:

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 SYMBOLIC_SECONDS = 10
 """CPU time that SymPy has for one step in comparing an answer with the truth."""
+_ONE_DRAW = 0.1
+"""Distances of two drawings that differ by a larger share are marked."""
 _WHOLE = 1e-9
 """Values that differ by less, over the largest, are equal at whole numbers."""
 
@@ -370,6 +372,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
 
     def preload(self) -> None:
         """Start the processes that work out shapes, and in which SymPy works."""
+        super().preload()
         scoring.start()
         srbench.start()
 
@@ -478,6 +481,12 @@ def _shape_notes(measured: Mapping[str, Any]) -> dict[str, list[str]]:
         notes.append("it is zero everywhere")
     elif measured.get("points") == 0:
         notes.append("it has no points in the box")
+    again, chamfer = measured.get("chamfer_drawn_again"), measured.get("scaled", {}).get("chamfer")
+    if again is not None and abs(again - chamfer) > _ONE_DRAW * max(again, chamfer):
+        notes.append(
+            f"its distances are those of one drawing of points: Chamfer {chamfer:.2g} of the "
+            f"diagonal, and {again:.2g} with others, as near a pole"
+        )
     if measured.get("poles"):
         notes.append(f"{measured['poles']} edges of the grid change sign at a pole or a jump")
     if measured.get("touching"):

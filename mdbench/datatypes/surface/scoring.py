@@ -71,7 +71,8 @@ def geometry(shape: Shape, equations: Sequence[str]) -> dict[str, Any]:
         ``coverage``, the share of the truth's points at which the answer is finite; and for
         implicit surfaces ``points`` of the answer (0: it has no zeros in the box), ``vanishes``,
         ``same`` (whether the zero sets are the same, None where that is not clear), ``poles`` and
-        ``touching``.  Or ``error``, why nothing is known.
+        ``touching``; for others ``chamfer_drawn_again``, the scaled distance at other points, where
+        it may be that of a few.  Or ``error``, why nothing is known.
     """
     if shape.representation == "implicit":
         size = len(_TOKEN.findall(equations[0]))
@@ -103,7 +104,7 @@ def start() -> None:
     _child.start()
 
 
-_child = LimitedProcess(__name__, SECONDS, MAX_BYTES)
+_child = LimitedProcess(__name__, SECONDS, MAX_BYTES, in_work=True)
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -131,10 +132,36 @@ def _mapped(shape: Shape, equations: Sequence[str]) -> dict[str, Any]:
     truth = true_points(shape)
     if truth.inputs is None:
         raise AssertionError("a shape that is mapped has inputs")
-    cloud = placed(shape, equations, truth.inputs)
-    finite = np.isfinite(cloud).all(axis=-1) & (np.abs(cloud) < _LARGEST).all(axis=-1)
-    found = {"coverage": float(finite.mean()), "points": int(finite.sum())}
-    return found | _compare_clouds(cloud[finite], truth.cloud, truth.cloud[finite])
+    cloud, finite = _placed_and_finite(shape, equations, truth.inputs)
+    measured: dict[str, Any] = {"coverage": float(finite.mean()), "points": int(finite.sum())}
+    measured |= _compare_clouds(cloud[finite], truth.cloud, truth.cloud[finite])
+    farthest, most = (measured["raw"][name] for name in ("hausdorff", "hausdorff_95"))
+    if farthest > _OUTLYING * most and not shape.integers:
+        measured["chamfer_drawn_again"] = _drawn_again(shape, equations, measured["diagonal"])
+    return measured
+
+
+def _placed_and_finite(
+    shape: Shape, equations: Sequence[str], inputs: Array
+) -> tuple[Array, NDArray[np.bool_]]:
+    cloud = placed(shape, equations, inputs)
+    small = np.isfinite(cloud) & (np.abs(cloud) < _LARGEST)
+    return cloud, np.asarray(small.all(axis=-1))
+
+
+_OUTLYING = 3.0
+"""Where the farthest point is farther than most by this factor, a distance may be that of a few."""
+
+
+def _drawn_again(shape: Shape, equations: Sequence[str], length: float) -> float:
+    """Return the Chamfer distance at other inputs of the same surface, in diagonals."""
+    truth = true_points(shape, "truth again")
+    if truth.inputs is None:
+        raise AssertionError("a shape that is mapped has inputs")
+    cloud, finite = _placed_and_finite(shape, equations, truth.inputs)
+    if not finite.any():
+        return Distances.of_nothing(length).over(length).chamfer
+    return distances(cloud[finite], truth.cloud).over(length).chamfer
 
 
 _LARGEST = 1e150

@@ -30,8 +30,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from eqverdict import parse
-from eqverdict.fidelity.compare import Verdict, compare
-from eqverdict.fidelity.skeleton import same_skeleton
+from eqverdict.fidelity.limited import same_skeleton, score_terms
 from mdbench.errors import EquationError
 from mdbench.extensions.language_models.answers import without_thoughts
 from mdbench.extensions.language_models.chat_requests import RefusedError
@@ -332,10 +331,10 @@ def _is_exact(equations: Sequence[str], task: Task[Any]) -> bool:
     if truth is None:
         return False
     try:
-        comparison = compare(truth, equations, task.variables, domain=_domain(task))
+        comparison = score_terms(truth, equations, task.variables, domain=_domain(task))
     except EquationError:
         return False
-    return comparison.verdict is Verdict.IDENTIFIED
+    return bool(comparison.identified)
 
 
 def _domain(task: Task[Any]) -> dict[str, tuple[float, float]]:

@@ -164,7 +164,8 @@
     const counted = (spec, ones) => {
       const judged = ones.filter((i) => attempted(i) && spec.v[i] !== ABSENT), values = [];
       for (const i of judged) {
-        const value = answered(i) ? spec.v[i] : spec.failed;
+        const unknown = answered(i) && spec.v[i] === null && spec.aggregate === "share";
+        const value = answered(i) && !unknown ? spec.v[i] : spec.failed;
         if (value !== null) values.push(value);
       }
       return {values, undecided: judged.filter((i) => answered(i) && spec.v[i] === null).length};
@@ -334,7 +335,7 @@
     const block = table.closest(".block");
     block.querySelector(".cut").textContent = rows.some((row) => row.cut_off) ? data.cut : "";
     block.querySelector(".undecided").textContent = undecided
-      ? `Values that the scorer could not decide, and that are not counted: ${undecided}.` : "";
+      ? `Values that the scorer could not decide; shares count them as not reached, means not at all: ${undecided}.` : "";
   };
 
   // Tables are sorted by a click on a column's head; what has no value comes last, and methods that

@@ -102,7 +102,7 @@ def test_terms_that_cannot_be_multiplied_out_are_undecided(
     def give_up(*_: Any, **__: Any) -> None:
         raise EquationError("too many products")
 
-    monkeypatch.setattr(terms, "compare", give_up)
+    monkeypatch.setattr(terms, "score_terms", give_up)
     found = judge(ode, prey(ode), "u0", "u1")
     assert found.metrics["identified"] is found.metrics["f1"] is None
     assert set(found.notes) == {"states"}

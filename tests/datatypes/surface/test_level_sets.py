@@ -33,6 +33,9 @@ def zeros(text: str, cells: int = 33) -> LevelSet:
         ("x*y", 200.0, 0.01),
         ("x**2 + y**2 - 4", 40 * np.pi, 3e-3),
         ("(x - 0.3)**3", 100.0, 1e-9),
+        ("(x - 1.234)**2", 100.0, 1e-9),
+        (f"-({SPHERE})**2", 36 * np.pi, 2e-3),
+        ("x**2 + 2*x*y + y**2", np.sqrt(2) * 100, 2e-3),
         ("sign(x - 0.3)*abs(x - 0.3)**(1/3)", 100.0, 1e-9),
         ("tan(z)", 300.0, 1e-6),
         ("1/x", 0.0, 0.0),
@@ -53,7 +56,11 @@ def test_areas(text: str, area: float, error: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "area"),
-    [(f"({SPHERE})**2", 36 * np.pi), ("(x - 1.234)**2", 100.0), ("(x + y)**4", np.sqrt(2) * 100)],
+    [
+        (f"1 - cos(({SPHERE})/20)", 36 * np.pi),
+        ("1 - cos(x - 1.234)", 100.0),
+        ("sin(x + y)**2 + (x + y)**4", np.sqrt(2) * 100),
+    ],
 )
 def test_zeros_without_a_change_of_sign_are_found(text: str, area: float) -> None:
     found = zeros(text, 49)

@@ -9,8 +9,21 @@ import pytest
 from harness import ROOT
 
 from mdbench.datatypes.surface import scoring
-from mdbench.datatypes.surface.clouds import POINTS, Shape, floor_of, placed, true_points
-from mdbench.datatypes.surface.data_type import WORST, may_be_solution, pooled_nmse
+from mdbench.datatypes.surface.clouds import (
+    POINTS,
+    Shape,
+    floor_of,
+    function_of,
+    placed,
+    true_points,
+)
+from mdbench.datatypes.surface.data_type import (
+    WORST,
+    _shape_notes,
+    may_be_solution,
+    pooled_nmse,
+)
+from mdbench.datatypes.surface.level_sets import gradient, newton
 from mdbench.datatypes.surface.metrics import SHAPES, failure, families
 from mdbench.datatypes.surface.problem import read_surface
 from mdbench.metrics.spec import raised
@@ -222,3 +235,56 @@ def test_what_may_be_a_solution() -> None:
     assert not may_be_solution(y**2, y)
     assert not may_be_solution(2 * y + 1, y)
     assert not may_be_solution(y * np.nan, y)
+
+
+PLANES = Shape("implicit", ("x", "y", "z"), ("(z - x)*y",), (*BOX, (-5.0, 5.0)))
+
+
+@pytest.mark.parametrize(
+    "writing",
+    [
+        "(z - x)**2*y",
+        "y*(z - x)**4",
+        "-3*(z - x)*y**3",
+        "abs(z - x)*y/(1 + x**2)",
+        "(z*y - x*y)**2",
+        "0.1*(z - x)*(z - x)*y",
+        "z**2*y - 2*x*y*z + x**2*y",
+        "y**3*x - y**3*z",
+    ],
+)
+def test_how_often_a_factor_counts_makes_no_other_surface(writing: str) -> None:
+    found = compared(PLANES, writing)
+    assert found["same"] is True
+    assert found["points"] == POINTS
+    assert found["touching"] < 10
+    assert found["scaled"]["chamfer"] < 1.1 * floor_of(PLANES)
+
+
+def test_other_powers_stay_what_they_are() -> None:
+    assert compared(PLANES, "(z - x)*y + 0.1")["same"] is False
+    assert compared(PLANES, "(z - x)**2*y + 0.1")["same"] is False
+    assert compared(PLANES, "z - x")["same"] is False
+
+
+@pytest.mark.parametrize("name", ["HDIS7", "HDIS11", "HDIS13", "HDIS15"])
+def test_each_point_of_a_cloud_is_on_the_surface(name: str) -> None:
+    shape = shape_of(name)
+    low, high = shape.corners
+    function = function_of(shape.truth[0], shape.inputs)
+    for drawing in ("truth", "answer", f"{name} rows"):
+        cloud = true_points(shape, drawing).cloud
+        assert len(cloud) == POINTS
+        value, slope = function(cloud), gradient(function, cloud, 1e-7 * float(np.max(high - low)))
+        steps = np.where(value == 0, 0.0, np.linalg.norm(newton(value, slope), axis=-1))
+        assert np.all(steps <= 2e-6 * np.linalg.norm(high - low))
+
+
+def test_a_distance_that_hangs_on_the_points_drawn_is_marked() -> None:
+    shape = Shape("explicit", ("x", "y"), ("x*y",), BOX)
+    by_pole = compared(shape, "x*y + 0.1/(x - y - 0.1234)")
+    assert by_pole["chamfer_drawn_again"] != by_pole["scaled"]["chamfer"]
+    [note] = _shape_notes(by_pole)["shape"]
+    assert note.startswith("its distances are those of one drawing of points: Chamfer ")
+    for answer in ("x*y", "x*y + 0.5", "1.1*x*y", "sin(x)*y", "0"):
+        assert not _shape_notes(compared(shape, answer)), answer
