@@ -262,6 +262,10 @@ class Scored(Protocol):
         """Whether there is an answer."""
 
     @property
+    def floor(self) -> float | None:
+        """The mean squared error of the reference over the variance."""
+
+    @property
     def metrics(self) -> Mapping[str, Value]:
         """The scores by name."""
 
@@ -278,23 +282,20 @@ class Pooled(NamedTuple):
     folds
         How many there are records of.
     as_good
-        Whether its errors on all rows held out are as small as the reference's; None where the
-        records of an older scorer do not hold them.
+        Whether its errors on all rows held out are as small as the reference's.
     same_law
         Whether more than half of its answers have an accepted form; None where the scorer could not
         decide on so many that it matters.
     """
 
     folds: int
-    as_good: bool | None
+    as_good: bool
     same_law: bool | None
 
     @property
     def recovered(self) -> bool | None:
         """Whether the table's law is recovered; None where nobody knows."""
-        if self.as_good is False or self.same_law is False:
-            return False
-        return None if self.as_good is None or self.same_law is None else True
+        return self.same_law if self.as_good else False
 
 
 def pool(parts: Sequence[Scored]) -> Pooled:
@@ -311,13 +312,13 @@ def pool(parts: Sequence[Scored]) -> Pooled:
     if not all(part.answered for part in parts):
         return Pooled(len(parts), as_good=False, same_law=same)
     pairs = [part.notes.get(ROW_ERRORS, ()) for part in parts]
-    if not all(pairs):
-        return Pooled(len(parts), as_good=None, same_law=same)
-    errors = (
+    if not all(pairs):  # of an older scorer: each fold is one unit
+        pairs = [(str(part.metrics.get("fvu")), str(part.floor)) for part in parts]
+    answer, reference = (
         np.array([float(cell) for text in texts for cell in text.split()])
         for texts in zip(*pairs, strict=True)
     )
-    return Pooled(len(parts), is_as_good(*errors), same)
+    return Pooled(len(parts), is_as_good(answer, reference), same)
 
 
 def _as_good(parts: Sequence[Scored]) -> Value:

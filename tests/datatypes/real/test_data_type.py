@@ -119,6 +119,7 @@ class _Fold:
 
     scores: Scores
     answered: bool = True
+    floor: float | None = None
 
     @property
     def metrics(self) -> Mapping[str, Any]:

@@ -244,9 +244,9 @@ def test_a_fold_without_an_answer_is_a_failure(status: str) -> None:
     assert recovered(result(1, 0.1), gone, result(3, 0.1)) is False
 
 
-def test_records_of_an_older_scorer_do_not_say() -> None:
-    assert recovered(result(1, 1.0), result(2, 1.0, notes={})) is None
-    assert recovered(result(1, 1.0, same=0.0), result(2, 1.0, same=0.0, notes={})) is False
+def test_records_of_an_older_scorer_have_the_means_of_folds_alone() -> None:
+    assert recovered(result(1, 1.0, notes={}), result(2, 1.0, notes={})) is True
+    assert recovered(result(1, 9.0, notes={}), result(2, 1.0, notes={})) is False
 
 
 def test_rows_are_drawn_from_all_folds_together() -> None:
