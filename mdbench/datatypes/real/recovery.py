@@ -51,9 +51,9 @@ def _is_supported(text: str, law: int, table: Measurements) -> bool:
     """Whether rows support what an equation has besides a law, by the F test of nested models.
 
     ``F = (RSS0 - RSS1) / (k - k0) / (RSS1 / (n - k))`` with the sums of squares of the law and of
-    the equation, the ``k0`` and ``k`` constants of which are fitted to all ``n`` rows (Seber and
-    Wild, Nonlinear Regression, 1989, section 5.3).  Without a row to spare nothing is supported.
-    The residual variance is at least that of rounding.
+    the equation.  Their ``k0`` and ``k`` constants are fitted to all ``n`` rows (Seber and Wild,
+    Nonlinear Regression, 1989, section 5.3).  Without a row to spare nothing is supported.  The
+    residual variance is at least that of rounding.
 
     Parameters
     ----------
