@@ -132,7 +132,8 @@ class _Fold:
 
 def verdict(real: Real, name: str, *texts: str) -> Any:
     """Score an answer to each fold, the last again and again, and pool the folds."""
-    count = len(real.source().folds(name))
+    real.source()
+    count = len(real.expand_options([name], {}))
     answers = [*texts, *[texts[-1]] * (count - len(texts))]
     tasks = [task_of(real, name, number) for number in range(1, count + 1)]
     return pool(
@@ -290,8 +291,17 @@ def test_every_fold_leaves_a_record_and_all_are_merged_in_reports(tmp_path: Path
     assert all(record.metrics["same_law"] == 1.0 for record in records[:1]), records[0].equations
     results = read_latest(options.result_dir)
     assert len(results) == 6
-    [row] = boards(results, {}, {"real": Real.metrics})["real"].rows
+    board = boards(results, {}, {"real": Real.metrics})["real"]
+    [row] = board.rows
     assert (row.jobs, row.cases) == (6, 1)
+    # What no fold has by itself each has in a report.
+    assert not {"recovered", "matches_reference"} & {
+        name for one in records for name in one.metrics
+    }
+    expected = pool(records)
+    for entry in board.entries:
+        assert entry.values["matches_reference"] == float(expected.as_good)
+        assert entry.values["recovered"] == float(expected.recovered is True)
     again = execute(make_plan(options, workspace), HereRuntime(), Quiet())
     assert (again.ran, again.skipped) == (0, 6)
 
