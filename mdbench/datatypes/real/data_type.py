@@ -31,7 +31,7 @@ from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real import FACTS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
-from mdbench.datatypes.real.folds import folds, unit_errors
+from mdbench.datatypes.real.folds import BLOCKS, folds, unit_errors
 from mdbench.datatypes.real.packaged import PMLB, TableStore, pmlb_files, pmlb_name
 from mdbench.datatypes.real.problem import (
     Measurements,
@@ -471,7 +471,7 @@ class _Tables(Source[RealDataset]):
         for array in (table.x, table.y):
             sha256.update(np.ascontiguousarray(array).tobytes())
         if table.blocks:
-            sha256.update(b"blocks")
+            sha256.update(f"{BLOCKS} blocks".encode())
         finite = [error for error in errors if np.isfinite(error).all()]
         reference = max(finite, key=np.mean, default=np.array([np.inf]))
         return RealDataset(

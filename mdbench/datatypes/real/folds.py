@@ -18,7 +18,7 @@ MOST_SINGLE = 12
 """Up to so many different inputs each is held out by itself."""
 SEVERAL = 5
 """Into how many folds more are cut."""
-BLOCKS = 10
+BLOCKS = 15
 """Into how many blocks a series is cut, whose errors are alike from row to row."""
 
 

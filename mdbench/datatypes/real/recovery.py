@@ -47,13 +47,14 @@ _PARTS = 12
 """Exponents of whole halves, thirds and quarters are meant as they are written."""
 
 
-def _is_supported(text: str, law: int, table: Measurements) -> bool:
-    """Whether rows support what an equation has besides a law, by the F test of nested models.
+def _is_needless(text: str, law: int, table: Measurements) -> bool:
+    """Whether rows do not support what an equation has besides a law, by the F test.
 
     ``F = (RSS0 - RSS1) / (k - k0) / (RSS1 / (n - k))`` with the sums of squares of the law and of
-    the equation.  Their ``k0`` and ``k`` constants are fitted to all ``n`` rows (Seber and Wild,
-    Nonlinear Regression, 1989, section 5.3).  Without a row to spare nothing is supported.  The
-    residual variance is at least that of rounding.
+    the equation, in which the law is nested.  Their ``k0`` and ``k`` constants are fitted to all
+    ``n`` rows (Seber and Wild, Nonlinear Regression, 1989, section 5.3).  Without a row to spare
+    nothing is supported.  The residual variance is at least that of rounding.  An equation whose
+    best fit is worse than the law's does not contain it.
 
     Parameters
     ----------
@@ -64,12 +65,14 @@ def _is_supported(text: str, law: int, table: Measurements) -> bool:
 
     reduced, full = _best_law(law, table), _best_fit(text, table, exponents=True)
     free = len(table.y) - full.rank
-    if free < 1:
+    if full.residual > (1 + SAME) * reduced.residual + len(table.y) * table.rounding:
         return False
+    if free < 1:
+        return True
     removed = max(full.rank - reduced.rank, 1)
     variance = max(full.residual / free, table.rounding, np.finfo(float).tiny)
     ratio = (reduced.residual - full.residual) / removed / variance
-    return bool(f_distribution.sf(ratio, removed, free) < LEVEL)
+    return bool(f_distribution.sf(ratio, removed, free) >= LEVEL)
 
 
 def _best_law(law: int, table: Measurements) -> Fit:
@@ -166,7 +169,7 @@ class Form(NamedTuple):
     law
         The number of the law, the forms that are accepted besides behind the laws; None of others.
     shortened
-        Whether something was taken off before.
+        Whether it has constants that the law has not, and rows do not support.
     """
 
     same: bool | None
@@ -188,11 +191,12 @@ def form_of(text: str, laws: Sequence[str], table: Measurements) -> Form:
     """
     accepted = (*laws, *table.accepted)
     whole = _has_form(text, accepted, table)
-    if whole.same:
-        return whole
+    if whole.law is not None:
+        more = _constants(text, table) > _constants(accepted[whole.law], table)
+        return whole._replace(shortened=more and _is_needless(text, whole.law, table))
     for shorter in _shortened(text, table.columns):
         form = _has_form(shorter, accepted, table)
-        if form.law is not None and not _is_supported(text, form.law, table):
+        if form.law is not None and _is_needless(text, form.law, table):
             return form._replace(shortened=True)
     return whole
 

@@ -65,13 +65,13 @@ def test_folds_of_blocks_are_whole_blocks_of_neighbours(
 
 
 def test_errors_of_a_series_count_once_a_block() -> None:
-    x = np.arange(40.0)[:, None]
+    x = np.arange(45.0)[:, None]
     [first, *_] = folds("any", x, blocks=True)
     squared = np.arange(len(first), dtype=float)
     assert unit_errors(squared, first, x, blocks=False) is squared
-    assert len(first) == 8
+    assert len(first) == 9
     means = unit_errors(squared, first, x, blocks=True)
-    np.testing.assert_allclose(means, [1.5, 5.5])
+    np.testing.assert_allclose(means, [1.0, 4.0, 7.0])
 
 
 def test_neighbours_of_a_row_held_out_are_mostly_held_out_too() -> None:

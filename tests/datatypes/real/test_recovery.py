@@ -187,6 +187,7 @@ OTHER = [
     ("leavitt", "-2*logP"),
     ("ideal-gas", "log(8.1*n/V)"),
     ("time-dilation", "-0.2*v"),
+    ("bennett5", "4.607*sqrt(x + 3.533) - 50.1"),  # of the form only if its exponent were another
 ]
 
 
@@ -198,6 +199,18 @@ def test_writings_of_a_law_are_the_law(name: str, text: str) -> None:
 @pytest.mark.parametrize(("name", "text"), OTHER)
 def test_other_laws_are_not(name: str, text: str) -> None:
     assert of(name, text) is False
+
+
+def test_a_factor_that_rows_do_not_support_is_taken_off_and_one_that_they_do_is_not() -> None:
+    """The law of gases has one constant; linear scaling leaves a factor before the logarithm."""
+    table = read_measurements(FOLDER / "ideal-gas.toml")
+    law = table.laws[0].written(table.laws[0].start)
+    form = form_of("0.9796*log(n*T/V) + 2.2", [law], table)
+    assert (form.same, form.shortened) == (True, True)
+    assert not form_of("log(8.1*n*T/V)", [law], table).shortened
+    x = dict(zip(table.columns, table.x.T, strict=True))
+    steeper = replace(table, y=1.5 * np.log(8.0 * x["n"] * x["T"] / x["V"]))
+    assert not form_of("1.5*log(n*T/V) + 3.1", [law], steeper).shortened
 
 
 # --------------------------------------------------------------------------------- folds, by hand
