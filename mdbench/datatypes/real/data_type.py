@@ -39,7 +39,7 @@ from mdbench.datatypes.real.problem import (
     read_measurements,
     read_title,
 )
-from mdbench.datatypes.real.recovery import FAR, PARTS, RECOVERED, ROW_ERRORS, Form, form_of
+from mdbench.datatypes.real.recovery import FAR, PARTS, RECOVERED, ROW_ERRORS, form_of
 from mdbench.errors import DataError, UsageError
 from mdbench.installation import page
 from mdbench.metrics.regression import r2
@@ -251,10 +251,9 @@ class Real(EquationType[RealDataset]):
         if dataset.floor is None or not task.has_equations:
             return scores
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
-        if scores.metrics.get("identified") == 1:
-            form = Form(same=True)
-        else:
-            form = form_of(answer.equations[0], dataset.laws, dataset.table)
+        identified = scores.metrics.get("identified") == 1
+        [text] = answer.equations
+        form = form_of(text, dataset.laws, dataset.table, identified=identified)
         metrics = {**scores.metrics, "same_law": None if form.same is None else float(form.same)}
         errors = _unit_errors(answer.values, dataset.table, dataset.held_out)
         if form.shortened and self._fits(task, answer):

@@ -177,7 +177,9 @@ class Form(NamedTuple):
     shortened: bool = False
 
 
-def form_of(text: str, laws: Sequence[str], table: Measurements) -> Form:
+def form_of(
+    text: str, laws: Sequence[str], table: Measurements, *, identified: bool = False
+) -> Form:
     """Compare an answer's form with the accepted ones.
 
     Parameters
@@ -188,9 +190,11 @@ def form_of(text: str, laws: Sequence[str], table: Measurements) -> Form:
         The laws, constants filled in; those of `table.accepted` are accepted, too.
     table
         All rows: what the answer has besides is tested on them.
+    identified
+        Whether it is known to be the first law.
     """
     accepted = (*laws, *table.accepted)
-    whole = _has_form(text, accepted, table)
+    whole = Form(same=True, law=0) if identified else _has_form(text, accepted, table)
     if whole.law is not None:
         more = _constants(text, table) > _constants(accepted[whole.law], table)
         return whole._replace(shortened=more and _is_needless(text, whole.law, table))

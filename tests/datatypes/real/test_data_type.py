@@ -172,6 +172,18 @@ def test_an_intercept_that_rows_do_not_support_is_no_reason_to_refuse(real: Real
     assert not verdict(real, "kepler", "366.86*a**1.5 + 900").recovered
 
 
+def test_a_factor_that_rows_do_not_support_is_no_reason_either(real: Real) -> None:
+    """The landed answers of one method to newton, each with a factor a little off 1."""
+    answers = (
+        "-2.00095541655*log(1.0190482676041235e+17*(r/sqrt(m2*m1))) + 54.8705122528",
+        "-2.00433793748*log(7.205759403792794e+16*(r/sqrt(m2*m1))) + 54.1924326197",
+        "-1.00134130942*log(1.0384593717069655e+34*(r*(r/(m2*m1)))) + 54.8836821432",
+        "-2.00166300963*log(1.0190482676041235e+17*(r/sqrt(m1*m2))) + 54.8964394723",
+        "-1.99444020829*log(2.038096535208247e+17*(r/sqrt(m1*m2))) + 56.2527164704",
+    )
+    assert verdict(real, "newton", *answers).recovered
+
+
 def test_masses_that_rows_cannot_show_are_not_asked_for(real: Real) -> None:
     assert verdict(real, "kepler-solar", "0.36317*d**1.5").recovered
     assert verdict(real, "kepler-exoplanets", "0.3618*d*sqrt(d/m1)").recovered
