@@ -372,16 +372,16 @@ def boards(
 
 def _entries(records: Sequence[Record], specs: Sequence[MetricSpec]) -> list[Entry]:
     """Reduce results to what is counted; what all parts of a problem have together, each has."""
-    entries = [entry(one, specs) for one in records]
+    entries = [entry(record, specs) for record in records]
     parts: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for n, one in enumerate(records):
-        if one.part and one.attempted:
-            parts[one.method, one.system, one.snr_db, one.protocol, one.seed].append(n)
-    for places in parts.values():
-        together = [records[n] for n in places]
-        asked = {name for one in together for name in one.judged_by}
+    for n, part in enumerate(records):
+        if part.part and part.attempted:
+            parts[part.method, part.system, part.snr_db, part.protocol, part.seed].append(n)
+    for numbers in parts.values():
+        together = [records[n] for n in numbers]
+        asked = {name for part in together for name in part.judged_by}
         values = {s.name: s.pooled(together) for s in specs if s.pooled and s.name in asked}
-        for n in places:
+        for n in numbers:
             entries[n] = entries[n]._replace(values={**entries[n].values, **values})
     return entries
 

@@ -139,7 +139,7 @@ class NoisyRows(Evidence):
         n = len(self.targets)
         k = sum(max(1, min(each.constants, each.pieces)) for each in equations)
         likely = -n / 2 * float(np.sum(np.log(losses + self.floors[list(targets)])))
-        form = sum(each.structure for each in equations) if self.structure else 0.0
+        form = sum(equation.structure for equation in equations) if self.structure else 0.0
         return (
             likely
             - k * max(1.0, float(np.log(n)) / 2)

@@ -258,7 +258,7 @@ class Real(EquationType[RealDataset]):
         errors = _unit_errors(answer.values, dataset.table, dataset.held_out)
         if form.shortened and self._fits(task, answer):
             errors = dataset.reference
-        texts = [" ".join(f"{error:.4g}" for error in each) for each in (errors, dataset.reference)]
+        texts = [" ".join(f"{e:.4g}" for e in some) for some in (errors, dataset.reference)]
         ordered = {name: metrics[name] for name in self.metric_names(task) if name in metrics}
         return Scores(ordered, {**scores.notes, ROW_ERRORS: texts})
 
@@ -266,7 +266,7 @@ class Real(EquationType[RealDataset]):
         """Whether an answer fits the rows that were given about as well as a law does."""
         rows, values = task.refit, answer.parsed[0].evaluate(task.refit.columns)
         laws = [parse(law, task.variables).evaluate(rows.columns) for law in task.dataset.laws]
-        off, *offs = (self.loss(each[:, None], rows.targets) for each in (values, *laws))
+        off, *offs = (self.loss(column[:, None], rows.targets) for column in (values, *laws))
         return off <= FAR * max(offs)
 
     def errors(self, values: Array, targets: Array) -> dict[str, float]:

@@ -518,10 +518,13 @@ def fit_constants(values: Callable[[Array], Array], start: Array, y: Array) -> F
     residual = 2.0 * float(fit.cost)
     free = len(y) - len(start)
     errors = np.full(len(start), np.inf)
-    _, sizes, turned = np.linalg.svd(fit.jac, full_matrices=False)
+    norms = np.linalg.norm(fit.jac, axis=0)
+    norms[norms == 0] = 1.0
+    _, sizes, turned = np.linalg.svd(fit.jac / norms, full_matrices=False)
     rank = int(np.sum(sizes > _SINGULAR * sizes.max()))
     if free > 0 and rank == len(start):
-        errors = size * np.sqrt(residual / free * np.sum((turned.T / sizes) ** 2, axis=1))
+        spreads = np.sqrt(residual / free * np.sum((turned.T / sizes) ** 2, axis=1))
+        errors = size / norms * spreads
     return Fit(fit.x * size, residual * spread**2, errors, rank)
 
 

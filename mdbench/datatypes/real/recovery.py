@@ -43,6 +43,7 @@ ROW_ERRORS = "row_errors"
 """The note of the squared errors of independent units over the variance: the answer's, then the
 reference's, with blanks between them."""
 _DRAWS = 2000
+_MOST_SUBSETS = 4
 _PARTS = 12
 """Exponents of whole halves, thirds and quarters are meant as they are written."""
 
@@ -147,10 +148,14 @@ def _summands(node: Node, scale: float = 1.0) -> Iterator[tuple[float, str, str]
 
 
 def _shortened(text: str, names: tuple[str, ...]) -> Iterator[str]:
-    """Yield an equation without some of its intercept and its slopes, the longest first."""
+    """Yield an equation without some of its intercept and its slopes, the longest first.
+
+    Of more than `_MOST_SUBSETS` such terms single ones, and all, are left out.
+    """
     terms = list(_summands(read(text, names)))
     removable = sorted({kind for *_, kind in terms if kind})
-    subsets = (combinations(removable, count) for count in range(1, len(removable) + 1))
+    sizes = range(1, len(removable) + 1) if len(removable) <= _MOST_SUBSETS else (1, len(removable))
+    subsets = (combinations(removable, size) for size in sizes)
     for removed in chain.from_iterable(subsets):
         others = [(scale, part) for scale, part, kind in terms if kind not in removed]
         if others and all(np.isfinite(scale) for scale, _ in others):

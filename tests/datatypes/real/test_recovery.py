@@ -201,6 +201,17 @@ def test_other_laws_are_not(name: str, text: str) -> None:
     assert of(name, text) is False
 
 
+def test_an_answer_with_many_slopes_is_compared_in_a_moment() -> None:
+    """Of 20 slopes there are a million subsets."""
+    names = [f"x{k}" for k in range(20)]
+    columns = dict(zip(names, np.random.default_rng(0).uniform(1, 2, (20, 60)), strict=True))
+    law = Law("b1*x0*x1", {"b1": 2.0})
+    table = simulated(law, columns, 0.01, 0)
+    answer = "2.0*x0*x1 + " + " + ".join(f"{1e-9 * (k + 1)}*{name}" for k, name in enumerate(names))
+    form = form_of(answer, ["2.0*x0*x1"], table)
+    assert (form.same, form.shortened) == (True, True)
+
+
 def test_a_factor_that_rows_do_not_support_is_taken_off_and_one_that_they_do_is_not() -> None:
     """The law of gases has one constant; linear scaling leaves a factor before the logarithm."""
     table = read_measurements(FOLDER / "ideal-gas.toml")
