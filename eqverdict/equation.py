@@ -43,6 +43,7 @@ from eqverdict.tree import (
     Variable,
     constants,
     pieces,
+    tree_symbols,
     value,
 )
 
@@ -331,6 +332,21 @@ class Equation:
         if self._linear is None:
             return pieces(self._tree)
         return sum(1 + monomial.count("(") for _, monomial in self._linear.terms)
+
+    @cached_property
+    def structure(self) -> float:
+        """Length of the form's description in nats: its symbols, each one of those it uses.
+
+        Symbols are operators, functions, variables, and numbers, which are all one; what is only
+        numbers is one number.
+
+        Examples
+        --------
+        >>> round(parse("2.5*x**1.5", ["x"]).structure / np.log(4), 9)
+        5.0
+        """
+        used = tree_symbols(self._tree)
+        return len(used) * math.log(len(set(used)))
 
     def to_sympy(self, *, real: bool = False) -> Any:
         """Make a SymPy expression, simplified as far as SymPy does it by itself.

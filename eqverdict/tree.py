@@ -225,6 +225,24 @@ def constants(node: Node) -> int:
     return sum(map(constants, children(node)))
 
 
+def tree_symbols(node: Node) -> list[str]:
+    """Return the symbols of a tree as `Equation.structure` counts them."""
+    if node.constant is not None:
+        return ["#"]
+    match node:
+        case Chain():
+            own = [symbol for symbol, _ in node.rest]
+        case Negation():
+            own = ["-"]
+        case Power():
+            own = ["**"]
+        case Call():
+            own = [node.function]
+        case _:
+            own = [node.name] if isinstance(node, Variable) else ["#"]
+    return own + [symbol for child in _children(node) for symbol in tree_symbols(child)]
+
+
 def _summands(node: Node) -> int:
     """Count the summands of a node, each at least once."""
     match node:

@@ -14,10 +14,9 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from findings import BASELINES, compared, known, median_work
-from recovery import pool, unexplained
+from recovery import pool_tables, unexplained
 
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.real.data_type import MARGIN
 from mdbench.method_spec import PREDICTOR
 from mdbench.reports.classes import class_of
 from mdbench.reports.coverage import Job
@@ -140,7 +139,7 @@ class Recovered:
 
 def _of_tables(records: Sequence[Record]) -> dict[str, Verdicts]:
     """Return by method whether the law of each table was recovered, all folds together."""
-    pooled = pool((one for one in records if one.method not in BASELINES), MARGIN)
+    pooled = pool_tables(one for one in records if one.method not in BASELINES)
     most = Counter[str]()
     for (_, table), one in pooled.items():
         most[table] = max(most[table], one.folds)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mdbench.datatypes.real.recovery import Pooled, pool
 from mdbench.reports.ranking import FEWEST
 
 if TYPE_CHECKING:
@@ -17,78 +18,44 @@ if TYPE_CHECKING:
 _DRAWS = 2000
 
 
-class Pooled(NamedTuple):
-    """A method on all folds of a table.
-
-    Attributes
-    ----------
-    folds
-        How many there are records of.
-    as_good
-        Whether its mean error over the folds is at most 1 % above the reference's.
-    same_law
-        Whether more than half of its answers have an accepted form; None where the scorer could not
-        decide on so many that it matters.
-    """
-
-    folds: int
-    as_good: bool
-    same_law: bool | None
-
-    @property
-    def recovered(self) -> bool | None:
-        """Whether the table's law is recovered; None where nobody knows."""
-        return False if not self.as_good else self.same_law
-
-
-def pool(results: Iterable[Record], margin: float) -> dict[tuple[str, str], Pooled]:
+def pool_tables(results: Iterable[Record]) -> dict[tuple[str, str], Pooled]:
     """Pool the folds of each table, by method and table.
-
-    Pooled, one row held out by itself does not decide: in one fold the right law with its constants
-    a little away from the best fit is better than the reference, in the next one worse.
 
     Parameters
     ----------
     results
-        Of data type ``real``; a failure is an infinite error.
-    margin
-        By which share the mean error may be above that of the reference.
+        Of data type ``real``; a job without an answer is no recovery.
     """
     folds: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for one in results:
         if one.attempted and one.floor is not None:
             folds[one.algorithm, one.dataset].append(one)
-    found = {}
-    for key, ones in folds.items():
-        errors = [unexplained(one) for one in ones]
-        bar = (1 + margin) * float(np.mean([one.floor or 0.0 for one in ones]))
-        verdicts = [one.metrics.get("same_law", 0.0) if one.answered else 0.0 for one in ones]
-        right = sum(verdict == 1 for verdict in verdicts)
-        unknown = sum(verdict is None for verdict in verdicts)
-        half = len(ones) / 2
-        same = True if right > half else False if right + unknown <= half else None
-        single = float(np.finfo(np.float32).eps)
-        found[key] = Pooled(len(ones), float(np.mean(errors)) <= max(bar, single), same)
-    return found
+    return {key: pool(parts) for key, parts in folds.items()}
 
 
-def recovery_table(results: Iterable[Record], truths: Mapping[str, str], margin: float) -> str:
+def recovery_table(results: Iterable[Record], truths: Mapping[str, str]) -> str:
     """Write how many tables each method recovered, by the kind of their truth.
 
     Parameters
     ----------
     truths
-        The kind of truth of each table: kinds are never pooled.
+        The kind of truth of each table, ``few`` of those in which nobody can tell laws apart: kinds
+        are never pooled.
 
     Returns
     -------
     str
         Markdown; in brackets the 95 % interval when tables are drawn again.
     """
-    pooled = pool(results, margin)
+    pooled = pool_tables(results)
     methods = sorted({method for method, _ in pooled})
-    kinds = [kind for kind in ("reference", "accepted", "exact") if kind in truths.values()]
-    heads = {"reference": "a law people took", "accepted": "several laws", "exact": "made by a law"}
+    heads = {
+        "reference": "a law people took",
+        "accepted": "several laws",
+        "exact": "made by a law",
+        "few": "too few rows to tell",
+    }
+    kinds = [kind for kind in heads if kind in truths.values()]
     titles = " | ".join(f"{heads[kind]}: recovered | as good | same law" for kind in kinds)
     lines = [f"| method | {titles} |", "| :-- |" + " --: | --: | --: |" * len(kinds)]
     for method in methods:

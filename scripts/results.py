@@ -57,7 +57,6 @@ from reference_runs import (
 from whose_merit import conditions_table, effects_table, finding_of_merit
 
 from mdbench.cli.report import leaderboards_of, write
-from mdbench.datatypes.real.data_type import MARGIN
 from mdbench.datatypes.real.problem import read_measurements
 from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
@@ -162,7 +161,7 @@ class Reference:
 
     def recovery(self) -> str:
         """Numbers of tables of measurements that are recovered, by the kind of truth."""
-        return recovery_table(self.results, self.truths, MARGIN)
+        return recovery_table(self.results, self.truths)
 
     def sets(self) -> str:
         """The same, with all methods that either has."""
@@ -454,7 +453,7 @@ def _compare(
 
 def _truths(workspace: Workspace) -> dict[str, str]:
     files = sorted((workspace.datasets / "real").glob("*.toml"))
-    return {table.name: table.truth for table in map(read_measurements, files)}
+    return {table.name: table.kind for table in map(read_measurements, files)}
 
 
 def reference_of(

@@ -82,8 +82,9 @@ def same_skeleton(
         return False  # what one depends on and the other does not would have to vanish
     answer = parametrize(values.prediction, named=True)
     usable = np.isfinite(values.true_values)
-    if values.equal or not len(answer.start):
-        return values.equal and not _differs_somewhere(answer, answer.start, values)
+    equal = values.equal and not _differs_somewhere(answer, answer.start, values)
+    if equal or not len(answer.start):
+        return equal
     if len(answer.start) > MOST_CONSTANTS or usable.sum() < len(answer.start) + _FEWEST:
         return None
     columns = {name: column[usable] for name, column in values.columns.items()}

@@ -162,6 +162,9 @@ class DataType(ABC, Generic[D, T]):
     """Small datasets of its own on which ``mdbench check`` tries a method."""
     options: ClassVar[tuple[Option, ...]] = ()
     """Options beyond those that all data types share."""
+    work: ClassVar[float | None] = None
+    """Reference seconds of a job's work where no budget is asked for, and the method has no work of
+    its own; None for the method's time alone."""
     snr_levels: ClassVar[bool] = True
     """Whether its data have noise levels in dB."""
     scorer_version: ClassVar[int] = 1

@@ -75,6 +75,9 @@ class MetricSpec:
     attainable
         Of a flag: whether the data of a dataset, by its name and its noise level in dB, allow a 1
         at all; None where that is not known.
+    pooled
+        Of what no part of a problem has by itself: gives the value of the records of all of its
+        parts, such as folds, which reports count for each of them.
     """
 
     name: str
@@ -97,6 +100,7 @@ class MetricSpec:
     attainable: Callable[[str, float | None], bool | None] | None = field(
         default=None, repr=False, compare=False
     )
+    pooled: Callable[[Sequence[Any]], Value] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         numbers = ("median", "mean", "max")
@@ -167,6 +171,7 @@ def flag(
     mark: str = "",
     places: set[Place],
     failed: bool = True,
+    pooled: Callable[[Sequence[Any]], Value] | None = None,
 ) -> MetricSpec:
     """Declare a metric that is 1 or 0; a job without an answer counts as 0, if it counts."""
     return MetricSpec(
@@ -179,6 +184,7 @@ def flag(
         aggregate="share",
         mark=mark,
         places=frozenset(places),
+        pooled=pooled,
     )
 
 

@@ -361,13 +361,29 @@ def boards(
     made_boards: dict[str, Leaderboard] = {}
     for (data_type, class_), records in by_class(results, apart).items():
         metrics = known[data_type]
-        ordered = [entry(one, metrics) for one in sorted(records, key=report_order)]
+        ordered = _entries(sorted(records, key=report_order), metrics)
         made = board(ordered, kinds, metrics)
         name = f"{data_type}, {class_.title}" if data_type in made_boards else data_type
         made_boards[name] = replace(
             made, data_type=data_type, title=class_.title, measured=measurements(records)
         )
     return made_boards
+
+
+def _entries(records: Sequence[Record], specs: Sequence[MetricSpec]) -> list[Entry]:
+    """Reduce results to what is counted; what all parts of a problem have together, each has."""
+    entries = [entry(record, specs) for record in records]
+    parts: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for n, part in enumerate(records):
+        if part.part and part.attempted:
+            parts[part.method, part.system, part.snr_db, part.protocol, part.seed].append(n)
+    for numbers in parts.values():
+        together = [records[n] for n in numbers]
+        asked = {name for part in together for name in part.judged_by}
+        values = {s.name: s.pooled(together) for s in specs if s.pooled and s.name in asked}
+        for n in numbers:
+            entries[n] = entries[n]._replace(values={**entries[n].values, **values})
+    return entries
 
 
 def _apart(kind: MethodFacts) -> bool:

@@ -175,7 +175,7 @@ def _jobs(options: RunOptions, catalog: Catalog) -> tuple[JobSpec, ...]:
     _refuse_many(len(chosen) * len(levels) * len(seeds) * len(names))
     jobs: list[JobSpec] = []
     for method in chosen:  # what is the same for all jobs of a method is made once
-        common = options.for_method(method.spec)
+        common = options.for_method(method.spec, data_type.work)
         asked = data_type.expand_options(names, folder_options(method, data_type) | folder_values)
         jobs += (
             JobSpec(

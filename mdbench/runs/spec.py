@@ -110,7 +110,7 @@ class CommonOptions(ServiceOptions):
     )
     timeout_s: float | None = option(
         "--timeout SECONDS",
-        "Seconds a job may take.  Default: the method's own.",
+        "Seconds a job may take.  Default: the method's own, or those of the data type's work.",
         read_seconds,
         key="timeout_s",
         to_key=short,
@@ -119,7 +119,8 @@ class CommonOptions(ServiceOptions):
     )
     work_s: float | None = option(
         "--work SECONDS",
-        "Work that a job may do, in reference seconds: CPU time at the speed of a reference core.",
+        "Work that a job may do, in reference seconds: CPU time at the speed of a reference core.  "
+        "Default: the method's own, else that of the data type.",
         read_work,
         key="work_s",
         to_key=short,

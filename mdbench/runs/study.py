@@ -187,8 +187,14 @@ class RunOptions(CommonOptions, ServiceRunOptions):
         others = {key: value for key, value in values.items() if key not in own}
         return read(cls, own_values, special=tuple(to_words(others)), study=study)
 
-    def for_method(self, spec: MethodSpec) -> dict[str, Any]:
-        """Return the common options of a method's jobs: as asked for, or the method's own."""
+    def for_method(self, spec: MethodSpec, work_s: float | None = None) -> dict[str, Any]:
+        """Return the common options of a method's jobs: as asked for, or the method's own.
+
+        Parameters
+        ----------
+        work_s
+            The data type's own work; None for none.
+        """
         own_values = {}
         for own_field in fields(CommonOptions):
             value = getattr(self, own_field.name)
@@ -198,6 +204,8 @@ class RunOptions(CommonOptions, ServiceRunOptions):
             elif value is None:
                 value = getattr(spec, declared.method) if declared.method else declared.fallback
             own_values[own_field.name] = value
+        if own_values["work_s"] is None:
+            own_values["work_s"] = work_s
         if self.timeout_s is not None and self.work_s is None:
             own_values["work_s"] = None  # what is asked for replaces the method's own budget
         elif self.timeout_s is None and own_values["work_s"] is not None:

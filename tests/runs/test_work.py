@@ -136,6 +136,27 @@ def test_time_and_work_go_together(tmp_path: Path) -> None:
     assert [parts.get("work_s") for parts in keys] == ["5", "5", None]
 
 
+def test_a_data_type_has_work_where_nobody_asks_for_another(tmp_path: Path) -> None:
+    """Tables of measurements have 30 reference seconds; a method's own work comes first."""
+    place = make_workspace(tmp_path)
+    for name, own in (("m", ""), ("w", "work = 4.0\n")):
+        method = add_method(place, name, SPENDS, tuning="front")
+        toml = (method / "method.toml").read_text(encoding="utf-8").replace('"ode"', '"real"')
+        (method / "method.toml").write_text(own + toml, encoding="utf-8")
+
+    def asked(name: str = "m", **given: Any) -> tuple[float | None, float]:
+        options = RunOptions.of(
+            {"algorithm": name, "data_type": "real", "dataset": "kepler", "fold": "1", **given}
+        )
+        (job,) = make_plan(options, place).jobs
+        return job.work_s, job.timeout_s
+
+    assert asked() == (30.0, backstop_s(30.0))
+    assert asked("w") == (4.0, backstop_s(4.0))
+    assert asked(work="5") == (5.0, backstop_s(5.0))
+    assert asked(timeout="7") == (None, 7.0)
+
+
 def test_a_method_has_a_budget_in_work_of_its_own(tmp_path: Path) -> None:
     place = make_workspace(tmp_path)
     method = add_method(place, "m", SPENDS, tuning="front")

@@ -100,7 +100,10 @@ UNSCORED: dict[str, set[str]] = {name: {"agreement"} for name in TYPES} | {
     "ode": {"agreement", "share_explained", "solution_stays"},
     "pde": {"agreement", "residual", "share_explained"},
     # Of tables without a law, which are a user's or lie in packages: see test_packaged.py.
-    "real": {"agreement", "r2", "recovered_any", "share_explained"},
+    "real": {
+        *("agreement", "r2", "share_explained"),
+        *(spec.name for spec in kind_of("real").metrics if spec.pooled),
+    },
 }
 """What no golden answer has: under `strict` methods' predictions are part of no table."""
 

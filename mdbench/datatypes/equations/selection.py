@@ -111,10 +111,13 @@ class NoisyRows(Evidence):
     ----------
     variances
         Of each target, (d,).
+    structure
+        Whether the form of an equation has a price, besides its constants.
     """
 
     targets: Array = field(repr=False)
     variances: Array
+    structure: bool = False
 
     def loss(self, values: Array, target: int) -> float:
         """Return the mean squared error over the variance of the target."""
@@ -129,13 +132,19 @@ class NoisyRows(Evidence):
         ``-n/2 sum_i log(loss_i + floor_i) - k max(1, log(n)/2) - k (k + 1) / (n - k - 1)`` for n
         rows of independent noise and k fitted constants, or pieces where there are fewer (Schwarz,
         Annals of Statistics 6, 461, 1978; Hurvich and Tsai, Biometrika 76, 297, 1989).  With about
-        as many constants as rows anything can be explained, and nothing is.
+        as many constants as rows anything can be explained, and nothing is.  The price of the form
+        is the length of its description, `Equation.structure` (Bartlett, Desmond and Ferreira,
+        IEEE Transactions on Evolutionary Computation 28, 950, 2023).
         """
         n = len(self.targets)
         k = sum(max(1, min(each.constants, each.pieces)) for each in equations)
         likely = -n / 2 * float(np.sum(np.log(losses + self.floors[list(targets)])))
+        form = sum(equation.structure for equation in equations) if self.structure else 0.0
         return (
-            likely - k * max(1.0, float(np.log(n)) / 2) - k * (k + 1) / max(n - k - 1, _SATURATED)
+            likely
+            - k * max(1.0, float(np.log(n)) / 2)
+            - k * (k + 1) / max(n - k - 1, _SATURATED)
+            - form
         )
 
 

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eqverdict import parse
-from eqverdict.fidelity.limited import same_skeleton
-from mdbench.data.noise import generator_of
 from mdbench.data.readers import description_of, ending_of, endings, stem_of
-from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Source, Split
+from mdbench.datatypes.base import NO_OPTIONS, Background, Dataset, Plots, Scores, Source, Split
 from mdbench.datatypes.equations.alike import levels_of
-from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, EquationTask, EquationType
+from mdbench.datatypes.equations.base import (
+    AGREEMENT,
+    COMPLEXITY,
+    EquationAnswer,
+    EquationTask,
+    EquationType,
+)
 from mdbench.datatypes.equations.data_checks import near_noise
 from mdbench.datatypes.equations.files import named
 from mdbench.datatypes.equations.remarks import EXPLAINED, explained
@@ -27,6 +31,7 @@ from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.real import FACTS
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
+from mdbench.datatypes.real.folds import BLOCKS, folds, unit_errors
 from mdbench.datatypes.real.packaged import PMLB, TableStore, pmlb_files, pmlb_name
 from mdbench.datatypes.real.problem import (
     Measurements,
@@ -34,7 +39,8 @@ from mdbench.datatypes.real.problem import (
     read_measurements,
     read_title,
 )
-from mdbench.errors import DataError, EquationError, UsageError
+from mdbench.datatypes.real.recovery import FAR, PARTS, RECOVERED, ROW_ERRORS, form_of
+from mdbench.errors import DataError, UsageError
 from mdbench.installation import page
 from mdbench.metrics.regression import r2
 from mdbench.metrics.spec import MetricSpec, Value, flag
@@ -45,21 +51,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.base import PlotBudget, PlottedAnswer
-    from mdbench.datatypes.equations.base import EquationAnswer
+    from mdbench.datatypes.base import Answer, PlotBudget, PlottedAnswer
 
     Array = NDArray[np.float64]
 
-MARGIN = 0.01
-"""The share by which an answer's error may exceed that of the reference."""
-NODES = 2
-"""The number of nodes by which an answer may exceed the reference."""
 BLACK_BOX = "blackbox"
 """The set, and folder, of the tables without a law that lie in packages."""
 _SOME = 0.4
 """The share of the variance that may be noise in a table of too few rows to say."""
-_SINGLE = float(np.finfo(np.float32).eps)
-"""No error below this is asked for: rows have no more digits than that."""
 
 _FVU = MetricSpec(
     name="fvu",
@@ -80,43 +79,6 @@ _R2 = MetricSpec(
     on_failure=None,
     digits=3,
     places=frozenset({"board", "answer", "brief"}),
-)
-_RECOVERED = {
-    kind: flag(
-        name,
-        title,
-        f"answers of an accepted form, at most {NODES} nodes larger than the reference, and on the "
-        f"rows held out at most {MARGIN:.0%} worse than it, fitted to the same rows; {what}",
-        mark=mark,
-        places={"board", "brief"},
-    )
-    for kind, name, title, mark, what in (
-        ("reference", "recovered", "recovered", "✓", "rows with a law that people took for them"),
-        (
-            "accepted",
-            "recovered_any",
-            "any recovered",
-            "✓any",
-            "rows that several laws are good for",
-        ),
-        ("exact", "recovered_made", "made recovered", "✓made", "rows that were made by a law"),
-    )
-}
-_PARTS = (
-    flag(
-        "matches_reference",
-        "as good",
-        "answers whose error on the rows held out is at most that of the reference, fitted to the "
-        f"same rows, and {MARGIN:.0%}",
-        places={"board"},
-    ),
-    flag(
-        "same_law",
-        "same law",
-        "answers that some choice of their constants, none of which becomes idle, makes one of the "
-        "accepted laws",
-        places={"board"},
-    ),
 )
 _UNITS = flag(
     "units",
@@ -139,11 +101,15 @@ class RealDataset(Dataset):
     laws
         The accepted laws, with constants fitted to the other rows.  The reference is the one that
         is worst on the rows held out: any of them is right.
+    reference
+        The reference's squared errors of independent units of the rows held out (`unit_errors`),
+        over the variance of the target.
     """
 
     table: Measurements = field(repr=False)
     held_out: NDArray[np.intp] = field(repr=False)
     laws: tuple[str, ...]
+    reference: Array = field(repr=False)
 
 
 class Real(EquationType[RealDataset]):
@@ -156,8 +122,8 @@ class Real(EquationType[RealDataset]):
     metrics = (
         _FVU,
         _R2,
-        *_RECOVERED.values(),
-        *_PARTS,
+        *RECOVERED.values(),
+        *PARTS,
         *TERM_METRICS,
         _UNITS,
         EXPLAINED,
@@ -168,6 +134,7 @@ class Real(EquationType[RealDataset]):
     has_exact_truth = False  # a law that people found is a reference, and rows are not exact
     of_predictions = (_FVU.name, _R2.name)
     options = FACTS.options
+    work = 30.0
     snr_levels = False
     of_equations = True
     has_plots = True
@@ -220,9 +187,13 @@ class Real(EquationType[RealDataset]):
         rest_of_table = part(used)
         variance = _variance(rest_of_table.targets)
         columns = dict(zip(table.columns, table.x.T, strict=True))
-        floor = table.rounding / variance
+        floor = max(table.rounding, table.uncertainty**2) / variance
         evidence = NoisyRows(
-            rest_of_table.columns, np.array([floor]), rest_of_table.targets, np.array([variance])
+            rest_of_table.columns,
+            np.array([floor]),
+            rest_of_table.targets,
+            np.array([variance]),
+            structure=True,
         )
         return EquationTask(
             dataset=dataset,
@@ -247,8 +218,8 @@ class Real(EquationType[RealDataset]):
     def metric_names(self, task: EquationTask[RealDataset]) -> tuple[str, ...]:
         """Return the names of a task's metrics by the kind of its truth; kinds are never pooled."""
         table = task.dataset.table
-        left_out = {spec.name for kind, spec in _RECOVERED.items() if kind != table.truth}
-        left_out |= {spec.name for spec in _PARTS} if table.truth == "none" else {_R2.name}
+        left_out = {spec.name for kind, spec in RECOVERED.items() if kind != table.kind}
+        left_out |= {spec.name for spec in PARTS} if table.truth == "none" else {_R2.name}
         if not _has_dimensions(table):
             left_out.add(_UNITS.name)
         return tuple(name for name in super().metric_names(task) if name not in left_out)
@@ -259,26 +230,44 @@ class Real(EquationType[RealDataset]):
         answer: EquationAnswer,
         known_scores: Mapping[str, Value],
     ) -> dict[str, Value]:
-        """Compare an answer with the reference that was fitted to the same rows."""
-        dataset, table = task.dataset, task.dataset.table
-        score = known_scores[_FVU.name]
-        assert isinstance(score, float)  # noqa: S101 - of `errors`
+        """Compare an answer's dimensions with those of the columns.
+
+        Where rows do not show the constants of the law, nobody knows whether those of an answer of
+        the right form are right.
+        """
+        table, [text] = task.dataset.table, answer.equations
         scores: dict[str, Value] = {}
-        [text] = answer.equations
         if _has_dimensions(table):
             scores[_UNITS.name] = float(consistent(text, table.units, table.unit))
-        if dataset.floor is None or not dataset.laws:
-            return scores
-        as_good = score <= max((1 + MARGIN) * dataset.floor, _SINGLE)
-        known = known_scores.get("identified") == 1
-        same = True if known else _is_one_of(text, dataset.laws, table)
-        largest = max(parse(law, table.columns).complexity for law in dataset.laws)
-        small = answer.parsed[0].complexity <= largest + NODES
-        recovered = None if same is None and as_good and small else bool(same and as_good and small)
-        scores["matches_reference"] = float(as_good)
-        scores["same_law"] = None if same is None else float(same)
-        scores[_RECOVERED[table.truth].name] = None if recovered is None else float(recovered)
+        right = known_scores.get("skeleton") == 1 and known_scores.get("identified") == 0
+        if right and table.uncertain:
+            scores |= dict.fromkeys(("identified", "one_term_off", "coefficient_error"))
         return scores
+
+    def score(self, task: EquationTask[RealDataset], answer: Answer) -> Scores:
+        """Score an answer, and note its errors next to the reference's, for all folds together."""
+        scores = super().score(task, answer)
+        dataset = task.dataset
+        if dataset.floor is None or not task.has_equations:
+            return scores
+        assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
+        identified = scores.metrics.get("identified") == 1
+        [text] = answer.equations
+        form = form_of(text, dataset.laws, dataset.table, identified=identified)
+        metrics = {**scores.metrics, "same_law": None if form.same is None else float(form.same)}
+        errors = _unit_errors(answer.values, dataset.table, dataset.held_out)
+        if form.shortened and self._fits(task, answer):
+            errors = dataset.reference
+        texts = [" ".join(f"{e:.4g}" for e in some) for some in (errors, dataset.reference)]
+        ordered = {name: metrics[name] for name in self.metric_names(task) if name in metrics}
+        return Scores(ordered, {**scores.notes, ROW_ERRORS: texts})
+
+    def _fits(self, task: EquationTask[RealDataset], answer: EquationAnswer) -> bool:
+        """Whether an answer fits the rows that were given about as well as a law does."""
+        rows, values = task.refit, answer.parsed[0].evaluate(task.refit.columns)
+        laws = [parse(law, task.variables).evaluate(rows.columns) for law in task.dataset.laws]
+        off, *offs = (self.loss(column[:, None], rows.targets) for column in (values, *laws))
+        return off <= FAR * max(offs)
 
     def errors(self, values: Array, targets: Array) -> dict[str, float]:
         """Nothing: what an error is relative to depends on all rows."""
@@ -445,7 +434,8 @@ class _Tables(Source[RealDataset]):
         """Return the rows that each fold of a table holds out."""
         key = _key(name, options)
         if key not in self._folds:
-            self._folds[key] = folds(name, self.table(name, options).x)
+            table = self.table(name, options)
+            self._folds[key] = folds(name, table.x, blocks=table.blocks)
         return self._folds[key]
 
     def load(
@@ -474,25 +464,29 @@ class _Tables(Source[RealDataset]):
             laws.append(law.written(constants))
             asked = {key: column[held_out] for key, column in columns.items()}
             values = law.values(asked, constants)
-            errors.append(_fvu(values[:, None], table.y[held_out, None], table))
+            errors.append(_unit_errors(values[:, None], table, held_out))
         known_laws = [(law.text, dict(law.start)) for law in table.laws]
         sha256 = hashlib.sha256(f"{table.columns}\n{known_laws}\n{table.truth}\n".encode())
         for array in (table.x, table.y):
             sha256.update(np.ascontiguousarray(array).tobytes())
-        finite = [error for error in errors if np.isfinite(error)]
+        if table.blocks:
+            sha256.update(f"{BLOCKS} blocks".encode())
+        finite = [error for error in errors if np.isfinite(error).all()]
+        reference = max(finite, key=np.mean, default=np.array([np.inf]))
         return RealDataset(
             name=name,
             dim=1,
             snr_db=None,
-            truth=(laws[0],) if laws else None,
+            truth=_truth(table, laws),
             target_source="measurements",
             fingerprint=sha256.hexdigest(),
-            floor=max(finite) if finite else None,
+            floor=float(np.mean(reference)) if finite else None,
             units=_units_of(table),
             names=table.own_names,
             table=table,
             held_out=held_out,
             laws=tuple(laws),
+            reference=reference,
             own=self.own,
         )
 
@@ -511,6 +505,26 @@ def _fvu(values: Array, targets: Array, table: Measurements) -> float:
     """Return the mean squared error over the variance of all targets."""
     with np.errstate(all="ignore"):
         return float(np.mean((values - targets) ** 2) / _variance(table.y))
+
+
+def _unit_errors(values: Array, table: Measurements, held_out: NDArray[np.intp]) -> Array:
+    """Return squared errors (h, 1) of independent units of the rows held out over the variance."""
+    with np.errstate(all="ignore"):
+        squared = (values[:, 0] - table.y[held_out]) ** 2 / _variance(table.y)
+    return unit_errors(squared, held_out, table.x, blocks=table.blocks)
+
+
+def _truth(table: Measurements, laws: Sequence[str]) -> tuple[str] | None:
+    """Return what answers are compared with.
+
+    Of rows that were made by a law it has the constants of the generator, or where they are not
+    known those of the best fit to all rows; else those fitted to the rows of the fold.
+    """
+    if not laws:
+        return None
+    law = table.laws[0]
+    exact = table.truth == "exact"
+    return (law.written(law.generator or law.start) if exact else laws[0],)
 
 
 def _has_dimensions(table: Measurements) -> bool:
@@ -536,57 +550,3 @@ def _units_of(table: Measurements) -> dict[str, tuple[float, ...]] | None:
     exponents[table.target] = si_exponents(table.unit)
     known = {name: powers for name, powers in exponents.items() if powers is not None}
     return known if len(known) == len(exponents) else None
-
-
-def _is_one_of(text: str, laws: Sequence[str], table: Measurements) -> bool | None:
-    """Whether some choice of constants makes an answer one of the laws; None: not known."""
-    ranges = tuple(
-        (name, float(column.min()), float(column.max()))
-        for name, column in zip(table.columns, table.x.T, strict=True)
-    )
-    unknown = False
-    for law in laws:
-        try:
-            same = same_skeleton(law, text, table.columns, table.columns, ranges)
-        except EquationError:
-            same = None
-        if same:
-            return True
-        unknown = unknown or same is None
-    return None if unknown else False
-
-
-MOST_SINGLE = 12
-"""Up to so many different inputs each is held out by itself."""
-SEVERAL = 5
-"""Into how many folds more are cut."""
-
-
-def folds(name: str, x: NDArray[np.float64]) -> list[NDArray[np.intp]]:
-    """Return the rows that each fold holds out; every row is in one of them.
-
-    Rows with equal inputs stay together, so that no method learns an answer that is asked.  The
-    fold of an input depends on nothing but the table's name and inputs.
-
-    Parameters
-    ----------
-    name
-        Of the table.
-    x
-        The inputs, (n, columns).
-
-    Examples
-    --------
-    >>> [fold.tolist() for fold in folds("kepler", np.array([[1.0], [2.0], [1.0]]))]
-    [[0, 2], [1]]
-    """
-    different, group = np.unique(x, axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    count = len(different)
-    if count <= MOST_SINGLE:
-        fold_of = np.arange(count)
-    else:
-        order = generator_of("folds", name).permutation(count)
-        fold_of = np.empty(count, dtype=np.intp)
-        fold_of[order] = np.arange(count) % SEVERAL
-    return [np.flatnonzero(fold_of[group] == fold) for fold in range(int(fold_of.max()) + 1)]

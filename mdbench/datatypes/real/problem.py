@@ -12,7 +12,8 @@ import re
 import unicodedata
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -37,7 +38,7 @@ from mdbench.errors import DataError, EquationError, UsageError, counted, did_yo
 from mdbench.installation import page
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -70,6 +71,7 @@ class _Certified(_Table):
 class _Law(_Table):
     text: str = Field(min_length=1)
     constants: dict[str, float] = {}
+    generator: dict[str, float] = {}
     certified: _Certified | None = None
 
 
@@ -77,6 +79,7 @@ class _Target(_Table):
     name: str = Field(min_length=1)
     unit: str = ""
     logarithm: bool = False
+    uncertainty: float = Field(default=0.0, ge=0, allow_inf_nan=False)
 
 
 class _File(_Table):
@@ -91,6 +94,8 @@ class _File(_Table):
     columns: dict[str, str] = Field(min_length=1)
     target: _Target
     laws: tuple[_Law, ...] = ()
+    accepted: tuple[str, ...] = ()
+    blocks: bool = False
     package: PackagedTable | None = None
 
 
@@ -114,8 +119,14 @@ class Measurements:
         The target's name and unit.
     logarithm
         Whether the target is the natural logarithm of what has the unit.
+    uncertainty
+        The standard deviation of the target's error, in the target's unit; 0 where not known.
     laws
         The law, or all that are accepted; none where none is known.
+    accepted
+        Further forms that are right, with any constants: of the law what the rows can show.
+    blocks
+        Whether errors of neighbouring rows are alike, so that folds are of blocks of rows.
     x, y
         The rows: (n, columns) and (n,).
     rounding
@@ -144,6 +155,27 @@ class Measurements:
     rounding: float
     own_names: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    blocks: bool = False
+    uncertainty: float = 0.0
+
+    @cached_property
+    def kind(self) -> str:
+        """One of `TRUTHS`; ``few`` where nobody can tell laws apart.
+
+        That is so where a linear function of the inputs goes through all rows.
+        """
+        few = len(np.unique(self.x, axis=0)) <= self.x.shape[1] + 1
+        return "few" if few and self.laws else self.truth
+
+    @cached_property
+    def uncertain(self) -> bool:
+        """Whether the standard error of a constant of the first law is above `DETERMINED`."""
+        law = self.laws[0]
+        if not law.start:
+            return False
+        fit = law.best_fit(dict(zip(self.columns, self.x.T, strict=True)), self.y)
+        return bool(np.any(fit.standard_errors > DETERMINED * np.abs(fit.constants)))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -248,9 +280,15 @@ def read_measurements(
             "Without a law it is 'none'.",
         )
     laws = tuple(
-        Law(law.text, law.constants, law.certified.residual if law.certified else None)
+        Law(
+            law.text,
+            law.constants,
+            law.certified.residual if law.certified else None,
+            law.generator,
+        )
         for law in file.laws
     )
+    _refuse_wrong_truth(path, file)
     for law in laws:
         try:
             values = law.values(dict(zip(file.columns, x.T, strict=True)), law.start)
@@ -275,7 +313,38 @@ def read_measurements(
         x=x,
         y=y,
         rounding=rounding,
+        accepted=file.accepted,
+        blocks=file.blocks,
+        uncertainty=file.target.uncertainty,
     )
+
+
+def _refuse_wrong_truth(path: Path, file: _File) -> None:
+    """Refuse constants of a generator that are not the law's, and forms that cannot be read."""
+    for law in file.laws:
+        if law.generator and (law.generator.keys() != law.constants.keys()):
+            raise DataError(
+                f"{path}: law {law.text!r}: its generator has {', '.join(law.generator)}, and its "
+                f"constants are {', '.join(law.constants)}.",
+                "Give the generator's value of each constant, or leave [laws.generator] out.",
+            )
+        if law.generator and file.truth != "exact":
+            raise DataError(
+                f"{path}: key 'truth' is {file.truth!r}, and a law has constants of a generator.",
+                "Rows that were made by a law have the truth 'exact'.",
+            )
+    if file.accepted and not file.laws:
+        raise DataError(
+            f"{path}: there are forms that are accepted, and no law.",
+            "Give the law in [[laws]]; 'accepted' has further forms.",
+        )
+    for text in file.accepted:
+        try:
+            parse(text, tuple(file.columns))
+        except EquationError as error:
+            raise DataError(
+                f"{path}: key 'accepted', {text!r}: {error.message}", error.hint
+            ) from None
 
 
 def _read_table(path: Path) -> tuple[tuple[str, ...], Array, Array, float]:
@@ -389,6 +458,74 @@ def _last_digit(cell: str) -> float:
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _EXACT = 1e-15
+_SINGULAR = 1e-8
+"""Slopes are known to this share, since they are differences of values."""
+DETERMINED = 0.05
+"""The share of itself within which constants are compared."""
+
+
+class Fit(NamedTuple):
+    """The best fit of constants.
+
+    Attributes
+    ----------
+    constants
+        (k,).
+    residual
+        The sum of squared residuals.
+    standard_errors
+        Of the constants, (k,); infinite where there are no more rows than constants, or where
+        rows do not determine one.
+    rank
+        How many constants there are that do not stand in for each other.
+    """
+
+    constants: Array
+    residual: float
+    standard_errors: Array
+    rank: int
+
+
+def fit_constants(values: Callable[[Array], Array], start: Array, y: Array) -> Fit:
+    """Find the constants with the least sum of squared residuals (Levenberg and Marquardt).
+
+    Standard errors are those of linear theory at the best fit: the roots of the diagonal of
+    ``s**2 inv(J'J)`` with the residual variance ``s**2 = RSS/(n - k)`` (Seber and Wild, Nonlinear
+    Regression, 1989, section 2.1).
+
+    Parameters
+    ----------
+    values
+        Works n values out for k constants.
+    start
+        From where the search starts, (k,).
+    y
+        The rows to fit, (n,), n at least k.
+    """
+    from scipy.optimize import least_squares  # noqa: PLC0415 - takes a moment to load
+
+    size = np.where(start == 0, 1.0, np.abs(start))
+    spread = float(np.std(y)) or 1.0
+
+    def residuals(scaled: Array) -> Array:
+        with np.errstate(all="ignore"):
+            off = (values(scaled * size) - y) / spread
+        return np.where(np.isfinite(off), off, 1e10)
+
+    fit = least_squares(
+        residuals, start / size, method="lm", ftol=_EXACT, xtol=_EXACT, gtol=_EXACT, max_nfev=2000
+    )
+    residual = 2.0 * float(fit.cost)
+    free = len(y) - len(start)
+    errors = np.full(len(start), np.inf)
+    norms = np.linalg.norm(fit.jac, axis=0)
+    norms[norms == 0] = 1.0
+    _, sizes, turned = np.linalg.svd(fit.jac / norms, full_matrices=False)
+    rank = int(np.sum(sizes > _SINGULAR * sizes.max()))
+    if free > 0 and rank == len(start):
+        spreads = np.sqrt(residual / free * np.sum((turned.T / sizes) ** 2, axis=1))
+        errors = size / norms * spreads
+    return Fit(fit.x * size, residual * spread**2, errors, rank)
 
 
 @dataclass(frozen=True)
@@ -403,11 +540,14 @@ class Law:
         The constants of the best fit to all rows, by name, from which other fits start.
     residual
         The sum of squared residuals of that fit, as its source certifies it; None where none does.
+    generator
+        The constants that the rows were made with, by name; empty where they are not known.
     """
 
     text: str
     start: Mapping[str, float]
     residual: float | None = None
+    generator: Mapping[str, float] = field(default_factory=dict)
 
     def values(self, columns: Mapping[str, Array], constants: Mapping[str, float]) -> Array:
         """Work the law out on columns of n rows, (n,).
@@ -428,26 +568,20 @@ class Law:
             The rows to fit, at least as many as there are constants, else those of `start` are
             given.
         """
-        from scipy.optimize import least_squares  # noqa: PLC0415 - takes a moment to load
-
-        names = list(self.start)
-        if not names or len(y) < len(names):
+        if not self.start or len(y) < len(self.start):
             return dict(self.start)
+        constants = self.best_fit(columns, y).constants
+        return dict(zip(self.start, constants.tolist(), strict=True))
+
+    def best_fit(self, columns: Mapping[str, Array], y: Array) -> Fit:
+        """Fit the constants, of which there are some, to at least as many rows."""
         read = self._read(columns)
-        size = np.array([abs(self.start[name]) or 1.0 for name in names])
-        spread = float(np.std(y)) or 1.0
 
-        def residuals(scaled: Array) -> Array:
-            constants = dict(zip(names, scaled * size, strict=True))
-            with np.errstate(all="ignore"):
-                off = (self._evaluated(read, columns, constants) - y) / spread
-            return np.where(np.isfinite(off), off, 1e10)
+        def values(constants: Array) -> Array:
+            named = dict(zip(self.start, constants.tolist(), strict=True))
+            return self._evaluated(read, columns, named)
 
-        first = np.array([self.start[name] for name in names]) / size
-        fit = least_squares(
-            residuals, first, method="lm", ftol=_EXACT, xtol=_EXACT, gtol=_EXACT, max_nfev=2000
-        )
-        return dict(zip(names, (fit.x * size).tolist(), strict=True))
+        return fit_constants(values, np.array(list(self.start.values())), y)
 
     def written(self, constants: Mapping[str, float]) -> str:
         """Insert constants, with all their digits."""

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from harness import ROOT
 
+from eqverdict import parse
 from mdbench import datatypes
 from mdbench.datatypes.base import Candidate
-from mdbench.datatypes.equations.selection import scatters
+from mdbench.datatypes.equations.selection import NoisyRows, scatters
 from mdbench.datatypes.facts import Protocol
 
 if TYPE_CHECKING:
@@ -55,3 +56,42 @@ def test_a_candidate_has_the_loss_of_its_own_problem_and_target_however_often_it
         assert several[0] == several[1] == several[2] == losses(name, rounds=1)[0]
         assert len(set(several[0])) == len(asked)
     assert not set(found[names[0]][0]) & set(found[names[1]][0])
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.1, 0.3])
+def test_the_form_that_made_rows_is_preferred_to_one_that_fits_them_better(noise: float) -> None:
+    """By the constants alone, a form of whole numbers costs as much as one of a single constant."""
+    x = np.linspace(0.2, 3.0, 32)
+    right = "1.3*x**2"
+    longer = [
+        f"1.3*x**2 + {amount:.3g}*sin({rate}*x)*cos(x + {shift})/(x + {rate})**2"
+        for amount in (0.02, -0.02)
+        for rate in range(1, 8)
+        for shift in range(5)
+    ]
+    fooled = {False: 0, True: 0}
+    for seed in range(20):
+        y = 1.3 * x**2 + noise * np.std(x**2) * np.random.default_rng(seed).standard_normal(32)
+        for structure in fooled:
+            rows = NoisyRows(
+                {"x": x}, np.zeros(1), y[:, None], np.array([np.var(y)]), structure=structure
+            )
+            weighed = []
+            for text in (right, *longer):
+                equation = parse(text, ("x",))
+                loss = rows.loss(equation.evaluate({"x": x}), 0)
+                weighed.append(rows.preference(np.array([loss]), [0], [equation]))
+            fooled[structure] += int(np.argmax(weighed) != 0)
+    assert fooled[True] == 0
+
+
+def test_a_price_of_the_form_leaves_a_form_that_rows_need() -> None:
+    x = np.linspace(0.2, 3.0, 32)
+    y = 1.3 * x**2 + 0.8 * np.sin(4 * x)
+    rows = NoisyRows({"x": x}, np.full(1, 1e-6), y[:, None], np.array([np.var(y)]), structure=True)
+    weighed = []
+    for text in ("1.3*x**2 + 0.8*sin(4*x)", "1.3*x**2", "1.9*x"):
+        equation = parse(text, ("x",))
+        loss = rows.loss(equation.evaluate({"x": x}), 0)
+        weighed.append(rows.preference(np.array([loss]), [0], [equation]))
+    assert int(np.argmax(weighed)) == 0
