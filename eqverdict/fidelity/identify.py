@@ -406,7 +406,7 @@ _MOVED = frozenset({Equivalence.SAME, Equivalence.OTHER_CONSTANTS})
 
 def _shows_its_constants(form: Sum) -> bool:
     """Whether the constants of a sum of terms are those of its shortest writing."""
-    return plain_writing(form) in shortest_writings(form) and not _units_matter(form)
+    return plain_writing(form) in shortest_writings(form)
 
 
 def _error(found: MatchResult) -> float:

@@ -60,6 +60,8 @@ def _writings(terms: tuple[tuple[Monomial, Fraction], ...]) -> dict[str, int]:
     """Return all writings, each with the number of its digits."""
     texts: dict[str, int] = {}
     for form, scales in _with_scaled_logarithms(dict(terms)):
+        # A factor within a logarithm is written for an intercept only where it is shorter.
+        more = int(bool(scales))
         bars = list(
             dict.fromkeys(
                 (atom, power)
@@ -74,7 +76,7 @@ def _writings(terms: tuple[tuple[Monomial, Fraction], ...]) -> dict[str, int]:
             for offsets in (False, True):
                 writer = _Writer(ones, offsets=offsets)
                 text = " + ".join(writer.term(m, c, scales.get(m)) for m, c in form.items()) or "0"
-                texts[text] = sum(map(_digits, writer.numbers)) + sum(
+                texts[text] = more + sum(map(_digits, writer.numbers)) + sum(
                     min(_digits(each), _digits(1 / each))
                     for each in writer.numbers_of_factors
                     if each
@@ -111,18 +113,19 @@ def _with_scaled_logarithms(form: Sum) -> Iterator[tuple[Sum, dict[Monomial, flo
     Yields
     ------
     Sum
-        What is left.
+        What is left: first all of it.
     dict
         The factor in the logarithm of each term that has one; of several that could have it, one
         after the other.
     """
+    yield form, {}
     places: dict[Monomial, list[Monomial]] = {}
     for monomial, c in form.items():
         logs = [each for each in monomial if each[0].kind == "log" and each[1] == 1]
         rest = tuple(each for each in monomial if each not in logs)
         if len(logs) == 1 and rest in form and abs(form[rest] / c) < _MOST_EXPONENT:
             places.setdefault(rest, []).append(monomial)
-    for chosen in islice(product(*places.values()), _MOST_SCALINGS):
+    for chosen in islice(product(*places.values()), _MOST_SCALINGS) if places else ():
         scaled = dict(form)
         scales = {
             monomial: math.exp(float(scaled.pop(rest) / form[monomial]))
@@ -207,6 +210,8 @@ class _Writer:
         exponents = {atom: power for atom, power in monomial if atom.kind == "exp"}
         if self.offsets and len(exponents) == len(monomial) and exponents:
             shown, c = self.completed(exponents, c)
+            if abs(c) == 1:  # as an offset it is 0, which is no constant that could move
+                return f"{self.number(c)}*exp({shown})"
             sign = "" if c > 0 else "-"
             return f"{sign}exp({shown} + {self.number(Fraction(math.log(abs(c))))})"
         return self.term(monomial, c)

@@ -202,8 +202,14 @@ class ValueComparison:
                     true, answer = precise(balls), ball_value(compared, balls)
                     size = abs(true) + abs(answer) + exact_ball(self.scale)
                     # Near a pole the last digits of numbers move values by much.
-                    aside = exact_ball(1 + (_ASIDE if self.is_rounded else _FITTED_ASIDE))
-                    there = precise({name: number * aside for name, number in balls.items()})
+                    aside = _ASIDE if self.is_rounded else _FITTED_ASIDE
+                    # Each variable by another share: some poles hang on ratios alone.
+                    there = precise(
+                        {
+                            name: number * exact_ball(1 + aside * (-2) ** k)
+                            for k, (name, number) in enumerate(balls.items())
+                        }
+                    )
                     size += abs(there - true) / exact_ball(tolerance)
                     return true, answer, size
 
