@@ -65,8 +65,7 @@ class Move:
     Attributes
     ----------
     change
-        The share by which all values change, where the effect is a factor; else that of the
-        constant.
+        The share of the constant, or that by which all values change, where that is less.
     """
 
     suite: str
@@ -156,7 +155,7 @@ def _effect(
     if not np.max(apart) > SEEN:
         return Effect.UNSEEN, share
     if np.ptp(ratios) <= _UNIFORM_RATIO * np.median(np.abs(ratios)):
-        return Effect.FACTOR, float(np.median(ratios)) - 1
+        return Effect.FACTOR, min(float(np.median(ratios)) - 1, share, key=abs)
     return Effect.SEEN, share
 
 

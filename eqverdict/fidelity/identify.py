@@ -7,6 +7,7 @@ constants moved by 5 % at most (``docs/fidelity.md``).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -24,7 +25,7 @@ from eqverdict.fidelity.constant_match import (
     MovedTruth,
     constant_shift,
 )
-from eqverdict.fidelity.notation_variants import ONE_TEXT, plain_writing, shortest_writings
+from eqverdict.fidelity.notation_variants import ONE_TEXT, shortest_writings, shows_its_terms
 from eqverdict.fidelity.pairs import (
     EquationPair,
     checks_of,
@@ -43,7 +44,7 @@ from eqverdict.fidelity.standard_forms import (
 )
 from eqverdict.fidelity.verdict import TOLERANCE, Symbolic, match
 from eqverdict.grammar import read
-from eqverdict.interval_eval import ball_value
+from eqverdict.interval_eval import ball_value, exact_ball
 from eqverdict.tree import needs_a_domain, text_of, value
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 _ONE = Fraction(1)
 _LONGEST_NUMBER = 10**60
 """Longer whole numbers are rounded when they are read."""
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 
@@ -260,7 +262,7 @@ class _Comparison:
             if name != "as written" or self.values.faithful(form, of_truth=True)
         ]
         for (_, form), each in zip(self.true_forms, matches, strict=False):
-            if each.relation is Equivalence.SAME and _shows_its_constants(form):
+            if each.relation is Equivalence.SAME and shows_its_terms(form):
                 return self._unless_it_holds_more(each)
         others = [each for each in matches if each.relation in _MOVED]
         if others or self._has_its_skeleton():
@@ -299,17 +301,13 @@ class _Comparison:
     def _moved_as_written(self) -> MatchResult | None:
         """Move the constants of each writing of the forms with the fewest constants."""
         best: MatchResult | None = None
-        writings = [
-            (text, ONE_TEXT) for _, form in self.true_forms for text in shortest_writings(form)
-        ]
-        if any(_units_matter(form) for _, form in self.true_forms):
-            writings.append((self.truth, ""))
-        for text, fixed in dict.fromkeys(writings):
+        writings = [text for _, form in self.true_forms for text in shortest_writings(form)]
+        for text in dict.fromkeys(writings):
             try:
                 written = read(text, self.names.true)
             except EquationError:
                 continue  # a form that is nested deeper than an equation may be
-            shift = constant_shift(self.values, written, fixed=fixed)
+            shift = constant_shift(self.values, written, fixed=ONE_TEXT)
             if shift is None or self.values.holds_more:
                 continue
             error, moved = shift
@@ -317,7 +315,33 @@ class _Comparison:
                 return MatchResult(Equivalence.SAME, error, moved)
             if best is None or error < _error(best):
                 best = MatchResult(Equivalence.OTHER_CONSTANTS, error)
+        if any(_units_matter(form) for _, form in self.true_forms):
+            return self._moved_in_natural_units() or best
         return best
+
+    def _moved_in_natural_units(self) -> MatchResult | None:
+        """Move the truth's constants with each variable in units of its middle on the domain.
+
+        A moved exponent changes the factor before its power, by how much hangs on the units.
+        """
+        columns = self.values.columns
+        if {name for name, _, _ in self.names.domain}.issuperset(columns):
+            units = {name: float(np.median(np.abs(column))) for name, column in columns.items()}
+        else:
+            return None
+        texts = _in_units(self.truth, units), _in_units(self.prediction, units)
+        domain = tuple(
+            (name, low / units.get(name, 1.0), high / units.get(name, 1.0))
+            for name, low, high in self.names.domain
+        )
+        names = replace(self.names, domain=domain)
+        values = ConstantMatcher(*texts, names.true, names.predicted, domain)
+        for _, form in fewest_constants(texts[0], names.true):
+            match = values.relation(form)
+            if match.relation is Equivalence.SAME and match.moved is not None:
+                moved = match.moved
+                return replace(match, moved=_in_given_units(moved, units))
+        return None
 
     def _as_printed(self) -> MatchResult | None:
         """Whether the answer is the truth once its numbers move by the rounding of printing.
@@ -404,11 +428,6 @@ class _Comparison:
 _MOVED = frozenset({Equivalence.SAME, Equivalence.OTHER_CONSTANTS})
 
 
-def _shows_its_constants(form: Sum) -> bool:
-    """Whether the constants of a sum of terms are those of its shortest writing."""
-    return plain_writing(form) in shortest_writings(form)
-
-
 def _error(found: MatchResult) -> float:
     return np.inf if found.error is None else found.error
 
@@ -428,18 +447,28 @@ def _as_written(values: ConstantMatcher) -> MovedTruth:
 
 
 def _units_matter(terms: Sum) -> bool:
-    """Whether coefficients change unevenly with the units of variables.
-
-    In other units a logarithm leaves a constant, and a power that is not whole leaves a factor that
-    depends on its exponent.
-    """
+    """Whether a power is not whole: in other units its factor depends on the exponent."""
     return any(
-        atom.kind == "log"
-        or (power.denominator != 1 and atom.kind != "exp")
+        (power.denominator != 1 and atom.kind != "exp")
         or _units_matter(dict(atom.inner))
         or _units_matter(dict(atom.second or ()))
         for monomial in terms
         for atom, power in monomial
+    )
+
+
+def _in_units(text: str, units: Mapping[str, float]) -> str:
+    """Write an equation in variables that are counted in other units."""
+    return _NAME.sub(lambda m: f"({units[m[0]]!r}*{m[0]})" if m[0] in units else m[0], text)
+
+
+def _in_given_units(moved: MovedTruth, units: Mapping[str, float]) -> MovedTruth:
+    """Return a truth in the units of the domain as one in those of the data."""
+    return MovedTruth(
+        lambda columns: moved.floats({name: c / units[name] for name, c in columns.items()}),
+        lambda point: moved.precise(
+            {name: number / exact_ball(units[name]) for name, number in point.items()}
+        ),
     )
 
 

@@ -32,10 +32,11 @@ _LONGEST = 60
 """The digits that are counted of a number with more."""
 
 
-def plain_writing(form: Sum) -> str:
-    """Write a sum of terms as it is: in each sum under a bar the first number is 1."""
-    writer = _Writer({}, offsets=False)
-    return " + ".join(writer.term(m, c) for m, c in form.items()) or "0"
+def shows_its_terms(form: Sum) -> bool:
+    """Whether a shortest writing has the numbers of the terms, each term over one of them."""
+    texts = _writings(tuple(form.items()))
+    least = min(digits for digits, _ in texts.values())
+    return any(digits == least and is_plain for digits, is_plain in texts.values())
 
 
 def shortest_writings(form: Sum) -> list[str]:
@@ -46,19 +47,24 @@ def shortest_writings(form: Sum) -> list[str]:
     not.
     """
     texts = _writings(tuple(form.items()))
-    least = min(texts.values())
-    return [text for text, digits in texts.items() if digits == least]
+    least = min(digits for digits, _ in texts.values())
+    return [text for text, (digits, _) in texts.items() if digits == least]
 
 
 def fewest_digits(form: Sum) -> int:
     """Return how many digits the numbers of the shortest writing have."""
-    return min(_writings(tuple(form.items())).values())
+    return min(digits for digits, _ in _writings(tuple(form.items())).values())
 
 
 @lru_cache(maxsize=1_024)
-def _writings(terms: tuple[tuple[Monomial, Fraction], ...]) -> dict[str, int]:
-    """Return all writings, each with the number of its digits."""
-    texts: dict[str, int] = {}
+def _writings(
+    terms: tuple[tuple[Monomial, Fraction], ...],
+) -> dict[str, tuple[int, bool]]:
+    """Return all writings, with the number of their digits and whether they have no offsets.
+
+    An offset is a number that is moved into an exponent or a logarithm.
+    """
+    texts: dict[str, tuple[int, bool]] = {}
     for form, scales in _with_scaled_logarithms(dict(terms)):
         # A factor within a logarithm is written for an intercept only where it is shorter.
         more = int(bool(scales))
@@ -76,11 +82,12 @@ def _writings(terms: tuple[tuple[Monomial, Fraction], ...]) -> dict[str, int]:
             for offsets in (False, True):
                 writer = _Writer(ones, offsets=offsets)
                 text = " + ".join(writer.term(m, c, scales.get(m)) for m, c in form.items()) or "0"
-                texts[text] = more + sum(map(_digits, writer.numbers)) + sum(
+                digits = more + sum(map(_digits, writer.numbers)) + sum(
                     min(_digits(each), _digits(1 / each))
                     for each in writer.numbers_of_factors
                     if each
                 )
+                texts.setdefault(text, (digits, not (offsets or scales)))
     return texts
 
 
