@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from labelled import DATASETS, Law, Pair, ends, rewritten, words
+from scipy.optimize import lsq_linear
 
 from eqverdict.fidelity.parametric import parametrize
 from eqverdict.grammar import read
@@ -45,6 +46,8 @@ SEEN = 1e-6
 """A smaller change of values, over their size, is one that data may not show."""
 _POINTS = 4_096
 _UNIFORM_RATIO = 1e-9
+_REACHED = 0.1
+"""What first order leaves of a change that constants can share."""
 _DIGITS = 12
 
 
@@ -56,6 +59,8 @@ class Effect(StrEnum):
     """Values change by less than `SEEN`, or there are none."""
     FACTOR = "a factor"
     """All values change by the same share."""
+    SHARED = "shared"
+    """With the law's other constants moved within 5 %, it need not move so far."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +131,17 @@ def _spread(ends: tuple[float, float]) -> dict[str, Any]:
 def moves(suite: str, law: Law, generator: random.Random) -> Iterator[Move]:
     """Yield a truth with each of its constants moved by each share, up or down."""
     truth = parametrize(read(law.text, law.names), named=False)
-    for i, constant in enumerate(truth.start):
+    for i in sorted({int(np.flatnonzero(truth.start == c)[0]) for c in truth.start}):
+        constant = truth.start[i]
         for share in SHARES if constant and np.isfinite(constant) else ():
-            moved = truth.start.copy()
-            moved[i] *= 1 + generator.choice((-share, share))
-            if i in truth.exponents and float(moved[i]).is_integer():
+            factor = 1 + generator.choice((-share, share))
+            # A constant that the law has in several parts is one.
+            moved = np.where(truth.start == constant, factor * constant, truth.start)
+            if any(float(moved[k]).is_integer() for k in truth.exponents):
                 continue  # another structure
-            effect, change = _effect(truth, moved, law, moved[i] / constant - 1)
-            text = text_of(truth.with_constants(np.array([float(f"{c:.{_DIGITS}g}") for c in moved])))
+            printed = np.array([float(f"{c:.{_DIGITS}g}") for c in moved])
+            effect, change = _effect(truth, moved, law, factor - 1)
+            text = text_of(truth.with_constants(printed))
             yield Move(suite, law, text, share, effect, change)
 
 
@@ -156,7 +164,21 @@ def _effect(
         return Effect.UNSEEN, share
     if np.ptp(ratios) <= _UNIFORM_RATIO * np.median(np.abs(ratios)):
         return Effect.FACTOR, min(float(np.median(ratios)) - 1, share, key=abs)
+    if abs(share) > SAME:
+        slopes = truth.slopes(columns, truth.start)[usable]
+        sizes = np.abs(before) + np.median(np.abs(before))
+        if _is_reached(slopes / sizes[:, None], (after - before) / sizes):
+            return Effect.SHARED, share
     return Effect.SEEN, share
+
+
+def _is_reached(slopes: Array, wanted: Array) -> bool:
+    """Whether moves of at most 5 % of each constant make a change of the values, to first order."""
+    known = np.isfinite(slopes).all(axis=1)
+    if not known.any():
+        return True
+    fit = lsq_linear(slopes[known], wanted[known], bounds=(-SAME, SAME))
+    return bool(np.linalg.norm(fit.fun) <= _REACHED * np.linalg.norm(wanted[known]))
 
 
 def _columns(law: Law) -> dict[str, Array]:
@@ -185,7 +207,7 @@ def moved_pairs(seed: int, share: float = 1.0) -> Iterator[Pair]:
     for suite, law in truths():
         generator = random.Random(f"moved/{law.name}/{seed}")
         for move in moves(suite, law, generator):
-            if move.effect is Effect.UNSEEN or generator.random() > share:
+            if move.effect in {Effect.UNSEEN, Effect.SHARED} or generator.random() > share:
                 continue
             yield from written(move, generator)
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_POLISHED = 1e-100
+_POLISHED = 1e-130
 """Constants are moved until values agree to this share, as what lies far away needs them so."""
 _STEPS = 20
 
@@ -188,9 +188,11 @@ class ConstantMatcher(ValueComparison):
         if len(chosen) <= len(shifts):
             return None, []
         inverse = np.zeros((len(shifts), len(chosen)))
-        inverse[moving] = np.linalg.pinv(
-            (dual[1:][:, chosen][moving] / sizes[chosen]).T, rcond=1e-12
-        )
+        slopes = dual[1:][:, chosen][moving] / sizes[chosen]
+        # What double precision cannot see beside the other terms moves with all digits, too.
+        lengths = np.max(np.abs(slopes), axis=1, keepdims=True, initial=0.0)
+        lengths[lengths == 0] = 1.0
+        inverse[moving] = np.linalg.pinv((slopes / lengths).T, rcond=1e-12) / lengths
         with precision(DIGITS):
             exact = [exact_ball(float(shift)) for shift in shifts]
             try:

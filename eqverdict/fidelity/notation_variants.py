@@ -67,7 +67,7 @@ def _writings(
     texts: dict[str, tuple[int, bool]] = {}
     for form, scales in _with_scaled_logarithms(dict(terms)):
         # A factor within a logarithm is written for an intercept only where it is shorter.
-        more = int(bool(scales))
+        is_scaled = any(scale != 1 for scale in scales.values())
         bars = list(
             dict.fromkeys(
                 (atom, power)
@@ -82,12 +82,12 @@ def _writings(
             for offsets in (False, True):
                 writer = _Writer(ones, offsets=offsets)
                 text = " + ".join(writer.term(m, c, scales.get(m)) for m, c in form.items()) or "0"
-                digits = more + sum(map(_digits, writer.numbers)) + sum(
+                digits = is_scaled + sum(map(_digits, writer.numbers)) + sum(
                     min(_digits(each), _digits(1 / each))
                     for each in writer.numbers_of_factors
                     if each
                 )
-                texts.setdefault(text, (digits, not (offsets or scales)))
+                texts.setdefault(text, (digits, not (offsets or is_scaled)))
     return texts
 
 
@@ -123,18 +123,21 @@ def _with_scaled_logarithms(form: Sum) -> Iterator[tuple[Sum, dict[Monomial, flo
         What is left: first all of it.
     dict
         The factor in the logarithm of each term that has one; of several that could have it, one
-        after the other.
+        after the other.  Without an intercept the factor of a sum is 1: all its numbers may move.
     """
-    yield form, {}
     places: dict[Monomial, list[Monomial]] = {}
+    sums: dict[Monomial, float] = {}
     for monomial, c in form.items():
         logs = [each for each in monomial if each[0].kind == "log" and each[1] == 1]
         rest = tuple(each for each in monomial if each not in logs)
         if len(logs) == 1 and rest in form and abs(form[rest] / c) < _MOST_EXPONENT:
             places.setdefault(rest, []).append(monomial)
+        elif len(logs) == 1 and rest not in form and len(logs[0][0].inner) > 1:
+            sums[monomial] = 1.0
+    yield form, sums
     for chosen in islice(product(*places.values()), _MOST_SCALINGS) if places else ():
         scaled = dict(form)
-        scales = {
+        scales = sums | {
             monomial: math.exp(float(scaled.pop(rest) / form[monomial]))
             for rest, monomial in zip(places, chosen, strict=True)
         }
