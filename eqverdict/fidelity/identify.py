@@ -265,7 +265,8 @@ class _Comparison:
             if each.relation is Equivalence.SAME and shows_its_terms(form):
                 return self._unless_it_holds_more(each)
         others = [each for each in matches if each.relation in _MOVED]
-        if others or self._has_its_skeleton():
+        # A factor within a logarithm makes terms that neither side has as it is written.
+        if others or "log" in self.truth or self._has_its_skeleton():
             moved = self._moved_as_written()
             if moved is not None and moved.relation is Equivalence.SAME:
                 return moved
