@@ -203,9 +203,6 @@ class _Comparison:
         self.direct = direct
         self.names = names
         self.values = ConstantMatcher(*texts, names.true, names.predicted, names.domain)
-        # Of these each number is exact, however long it is.
-        exact = is_polynomial(self.t) and is_polynomial(self.p)
-        self.values.is_rounded = self.values.is_rounded and not exact
         self.true_forms = fewest_constants(self.truth, names.true)
         self.forms = standard_forms(self.prediction, names.predicted)
         self.near: bool | None = False
@@ -263,7 +260,7 @@ class _Comparison:
         ]
         for (_, form), each in zip(self.true_forms, matches, strict=False):
             if each.relation is Equivalence.SAME and shows_its_terms(form):
-                return self._unless_it_holds_more(each)
+                return each
         others = [each for each in matches if each.relation in _MOVED]
         # A factor within a logarithm makes terms that neither side has as it is written.
         if others or "log" in self.truth or self._has_its_skeleton():
@@ -283,16 +280,11 @@ class _Comparison:
         values = self.values
         if values.equal:
             values.is_close = True
-            return self._unless_it_holds_more(
-                MatchResult(Equivalence.SAME, 0.0, _as_written(values))
-            )
+            return MatchResult(Equivalence.SAME, 0.0, _as_written(values))
         factor = values.proportional()
-        if factor is not None and abs(factor) <= TOLERANCE and not values.holds_more:
+        if factor is not None and abs(factor) <= TOLERANCE:
             return MatchResult(Equivalence.SAME, abs(factor))
         return None
-
-    def _unless_it_holds_more(self, found: MatchResult) -> MatchResult:
-        return MatchResult(Equivalence.APART) if self.values.holds_more else found
 
     def _has_its_skeleton(self) -> bool:
         """Whether in some form the answer is the truth but for its constants."""
@@ -308,14 +300,11 @@ class _Comparison:
                 written = read(text, self.names.true)
             except EquationError:
                 continue  # a form that is nested deeper than an equation may be
-            shift = constant_shift(self.values, written, fixed=ONE_TEXT)
-            if shift is None or self.values.holds_more:
-                continue
-            error, moved = shift
-            if error <= TOLERANCE:
-                return MatchResult(Equivalence.SAME, error, moved)
-            if best is None or error < _error(best):
-                best = MatchResult(Equivalence.OTHER_CONSTANTS, error)
+            match = constant_shift(self.values, written, fixed=ONE_TEXT)
+            if match is not None and match.relation is Equivalence.SAME:
+                return match
+            if match is not None and (best is None or _error(match) < _error(best)):
+                best = match
         if any(_units_matter(form) for _, form in self.true_forms):
             return self._moved_in_natural_units() or best
         return best
@@ -366,7 +355,9 @@ class _Comparison:
             return False  # the same terms, but for the rounding of numbers
         if self._has_its_skeleton():
             return False  # the same terms, and all points agree
-        self.hidden = self.values.hidden_difference(match.moved.floats, match.moved.precise)
+        self.hidden = self.values.hidden_difference(
+            match.moved.floats, match.moved.precise, is_rounded=match.is_rounded
+        )
         return self.hidden is not None
 
     def _off_by_terms(self, *, unknown: bool) -> EquationPair:

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-IDLE = 1e-60
-"""A part that changes values by less than this share everywhere has no effect.
+IDLE = 1e-13
+"""A part of an answer that changes values by less than this share everywhere has no effect.
 
-Far below what data show: in SI units the second term of a true law may be 1e-16 of the first, and
-an answer without it is another law.
+Data in double precision do not show it.  Only answers lose such parts: a truth never does.
 """
 _VISIBLE = 1e-13
 """Larger changes are seen in double precision."""
