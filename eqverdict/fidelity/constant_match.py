@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eqverdict.atoms import PI, monomial_text
+from eqverdict.atoms import PI
 from eqverdict.fidelity.models import (
     FARTHEST,
     Model,
@@ -32,7 +32,6 @@ from eqverdict.fidelity.numeric import (
 )
 from eqverdict.fidelity.parametric import ParametricExpression, parametrize
 from eqverdict.fidelity.verdict import PRINTED, TOLERANCE
-from eqverdict.grammar import read
 from eqverdict.interval_eval import (
     DIGITS,
     ball_value,
@@ -40,7 +39,6 @@ from eqverdict.interval_eval import (
     known_value,
     precision,
 )
-from eqverdict.tree import Chain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -133,6 +131,8 @@ class ConstantMatcher(ValueComparison):
             return MatchResult(Equivalence.APART)
         shifts = np.array([float(shift) for shift in moved])
         error = float(np.max(np.abs(shifts), initial=0.0))
+        if error > FARTHEST:
+            return MatchResult(Equivalence.APART)
         agrees = error <= TOLERANCE and not (
             _becomes_whole_number(model, shifts) or _loses_a_part(model, shifts)
         )
@@ -140,23 +140,20 @@ class ConstantMatcher(ValueComparison):
             lambda columns: _first(model.dual(columns, shifts)),
             lambda point: model.precise(point, moved),
         )
-        if is_rounded and not self.is_rounding(truth, without):
+        if is_rounded and without is None and not self.is_rounding(truth):
             return MatchResult(Equivalence.APART)
         relation = Equivalence.SAME if agrees else Equivalence.OTHER_CONSTANTS
         return MatchResult(relation, error, truth, is_rounded)
 
-    def is_rounding(self, truth: MovedTruth, without: Sum | None = None) -> bool:
+    def is_rounding(self, truth: MovedTruth) -> bool:
         """Whether what two functions differ by is the rounding of the numbers in a text.
 
         Each number of the answer moved by `PRINTED` of itself at most makes it the moved truth, to
         all digits; or the truth's numbers moved make it the answer.
         """
-        answer, rest = self.prediction, self.truth
-        for monomial, c in (without or {}).items():
-            term = read(monomial_text(monomial, c), self._names)
-            answer = Chain(None, answer, (("-", term),))
+        answer = self.prediction
         return self._is_reached(answer, truth.precise, PRINTED) or self._is_reached(
-            rest, lambda point: ball_value(answer, point), TOLERANCE
+            self.truth, lambda point: ball_value(answer, point), TOLERANCE
         )
 
     def _is_reached(
@@ -171,7 +168,9 @@ class ConstantMatcher(ValueComparison):
         try:
             with precision(DIGITS):
                 wanted = [other(exact_point(self.point(i))).mid() for i in chosen]
-            error, exact = _polished(equation, columns, wanted, equation.start, list(range(n)))
+            error, exact = _polished(
+                equation, columns, wanted, equation.start, list(range(n)), gain=_ROUNDING_GAIN
+            )
         except ArithmeticError:
             return False
         if error > EXACT:
@@ -257,6 +256,8 @@ _ALIKE = 1e-12
 _NEAR = 1e-6
 """Residuals below this are looked at with more digits."""
 _POLISHING = 30
+_ROUNDING_GAIN = 1e-3
+"""Each step leaves less of an error that only the rounding of numbers has made."""
 _TINY = 1e-50
 """The step of differences, as a share."""
 _WHOLE = 1e-9
@@ -488,8 +489,10 @@ def _polished(
     wanted: Sequence[Any],
     constants: Array,
     free: Sequence[int],
+    *,
+    gain: float = 0.5,
 ) -> tuple[float, list[Any]]:
-    """Take steps as long as each halves the largest error, and give it with the constants."""
+    """Take steps as long as each leaves a share of the largest error; give it and the constants."""
     names = list(columns)
     with precision(DIGITS):
         exact = [exact_ball(float(c)) for c in constants]
@@ -511,7 +514,7 @@ def _polished(
             error = max(float(abs(each)) for each in now)
             if not all(math.isfinite(float(each)) for each in now):
                 return worst, best  # what doubles round to a value may have none
-            if error <= _POLISHED or error > worst / 2:
+            if error <= _POLISHED or error > worst * gain:
                 return (error, exact) if error < worst else (worst, best)
             worst, best = error, list(exact)
             # Differences of so many digits: what double precision cannot see counts, too.

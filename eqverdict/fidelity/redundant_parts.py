@@ -56,8 +56,9 @@ def remove_redundant_parts(
         The rest; None where nothing is idle.
     """
     reduced, comparisons = tree, iter(range(_MOST_COMPARED))
+    size = _size(tree, columns)
     for _ in range(_MOST_REMOVED):
-        smaller = next(_smaller(reduced, columns, box, comparisons), None)
+        smaller = next(_smaller(reduced, columns, box, comparisons, size), None)
         if smaller is None:
             break
         reduced = smaller
@@ -69,6 +70,7 @@ def _smaller(
     columns: Mapping[str, Array],
     box: Mapping[str, tuple[float, float]],
     comparisons: Iterator[int],
+    size: float,
 ) -> Iterator[Node]:
     made: list[dict[str, Array]] = []
     more = places_of_interest((tree,), box)
@@ -88,7 +90,7 @@ def _smaller(
             fillings += part.arguments
         for filling in fillings:
             other = with_part(tree, part, filling)
-            if all(_is_same(tree, other, each, comparisons) for each in places()):
+            if all(_is_same(tree, other, each, comparisons, size) for each in places()):
                 yield other
 
 
@@ -98,8 +100,19 @@ def _values(tree: Node, columns: Mapping[str, Array]) -> Array:
         return np.broadcast_to(np.asarray(value(tree, columns), np.float64), n)
 
 
+def _size(tree: Node, columns: Mapping[str, Array]) -> float:
+    """Return the median size of an equation on the domain; 0 where it has no values."""
+    values = _values(tree, columns)
+    known = np.isfinite(values)
+    return float(np.median(np.abs(values[known]))) if known.any() else 0.0
+
+
 def _is_same(
-    tree: Node, other: Node, columns: Mapping[str, Array], comparisons: Iterator[int]
+    tree: Node,
+    other: Node,
+    columns: Mapping[str, Array],
+    comparisons: Iterator[int],
+    size: float,
 ) -> bool:
     """Whether two equations have the same values; where one of them has none is left out."""
     ours, theirs = _values(tree, columns), _values(other, columns)
@@ -107,7 +120,7 @@ def _is_same(
     if not known.any():
         return False
     with np.errstate(all="ignore"):
-        share = np.abs(ours - theirs) / (np.abs(ours) + np.median(np.abs(ours[known])))
+        share = np.abs(ours - theirs) / (np.abs(ours) + size)
     if (share[known] > _VISIBLE).any():
         return False
     # The first points are where an argument is largest, smallest or zero.
@@ -122,7 +135,7 @@ def _is_same(
 
         def both(point: Mapping[str, Any] = point) -> tuple[Any, Any, Any]:
             one, another = ball_value(tree, point), ball_value(other, point)
-            return one, another, abs(one) + abs(another)
+            return one, another, abs(one) + abs(another) + exact_ball(size)
 
         try:
             if provably_differ(both, IDLE)[0]:
