@@ -173,10 +173,9 @@ class ConstantMatcher(ValueComparison):
             )
         except ArithmeticError:
             return False
-        if error > EXACT:
-            return False
         moved = np.array([float(c) for c in exact])
-        return bool((np.abs(moved - equation.start) <= share * np.abs(equation.start)).all())
+        near = np.abs(moved - equation.start) <= share * np.abs(equation.start)
+        return error <= EXACT and bool(near.all())
 
     def _polished(
         self, model: Model, shifts: Array, term: Model | None

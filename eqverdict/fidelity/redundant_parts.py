@@ -83,9 +83,11 @@ def _smaller(
             yield each
 
     for part in list(islice(parts(tree), _MOST_PARTS)):
-        if part.constant is not None or (part is tree and not isinstance(part, Call)):
+        if part.constant == 0 or (part is tree and not isinstance(part, Call)):
             continue
         fillings: tuple[Node, ...] = () if part is tree else _NUMBERS
+        if part.constant is not None:  # a number may be idle as a term
+            fillings = fillings[:1]
         if isinstance(part, Call) and len(part.arguments) > 1:
             fillings += part.arguments
         for filling in fillings:
