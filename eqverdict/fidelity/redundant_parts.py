@@ -9,7 +9,7 @@ import numpy as np
 
 from eqverdict.fidelity.hidden_difference import places_of_interest
 from eqverdict.interval_eval import ball_value, exact_ball, provably_differ
-from eqverdict.tree import Call, Node, Number, parts, value, with_part
+from eqverdict.tree import Call, Chain, Node, Number, parts, value, with_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,12 +82,20 @@ def _smaller(
             made.append(each)
             yield each
 
+    numbers = {
+        id(operand)
+        for part in parts(tree)
+        if isinstance(part, Chain) and part.constant is None and part.rest[0][0] in "+-"
+        for operand in (part.first, *(other for _, other in part.rest))
+        if operand.constant
+    }
     for part in list(islice(parts(tree), _MOST_PARTS)):
-        if part.constant == 0 or (part is tree and not isinstance(part, Call)):
+        is_term = id(part) in numbers
+        if (part.constant is not None and not is_term) or (
+            part is tree and not isinstance(part, Call)
+        ):
             continue
-        fillings: tuple[Node, ...] = () if part is tree else _NUMBERS
-        if part.constant is not None:  # a number may be idle as a term
-            fillings = fillings[:1]
+        fillings: tuple[Node, ...] = () if part is tree else _NUMBERS[: 1 if is_term else None]
         if isinstance(part, Call) and len(part.arguments) > 1:
             fillings += part.arguments
         for filling in fillings:
